@@ -1,0 +1,1 @@
+"""Scoped atomics and fences lowered to GPU synchronisation, with proof."""

@@ -1,0 +1,1 @@
+"""What the targets are, as rows of data, and the lowering API. Needs no xDSL."""

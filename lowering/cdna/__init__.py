@@ -1,0 +1,1 @@
+"""AMD CDNA: gfx908, gfx90a, gfx942 and gfx950."""

@@ -1,0 +1,1 @@
+"""NVIDIA PTX: rows per (sm, PTX version)."""

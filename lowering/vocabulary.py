@@ -1,0 +1,171 @@
+"""The words every part of Fencewright shares: orderings, scopes, address spaces and phases.
+
+Plain enumerations without any dependency, so that the tables and the simulator can
+be used without xDSL. Members are strings: ``Ordering.ACQUIRE == "acquire"``, and both
+hash alike, so that a table can be looked up with either.
+"""
+
+from enum import StrEnum
+
+
+class Word(StrEnum):
+    """A word of the vocabulary; hashes as the string it is, at C speed."""
+
+    __hash__ = str.__hash__
+
+
+class Ordering(Word):
+    """How strongly an operation is ordered; ``weak`` is a plain access (C++20 and LLVM's names)."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    SEQ_CST = "seq_cst"
+
+    @property
+    def acquires(self) -> bool:
+        """Whether an operation of this ordering can be the acquire side of synchronises-with."""
+        return self in (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST)
+
+    @property
+    def releases(self) -> bool:
+        """Whether an operation of this ordering can be the release side of synchronises-with."""
+        return self in (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
+
+
+class Scope(Word):
+    """Which threads an operation synchronises with, narrowest first (LLVM's AMDGPU names)."""
+
+    SINGLETHREAD = "singlethread"
+    WAVEFRONT = "wavefront"
+    WORKGROUP = "workgroup"
+    CLUSTER = "cluster"
+    AGENT = "agent"
+    SYSTEM = "system"
+
+    @property
+    def rank(self) -> int:
+        """Position from narrow (0) to wide (5)."""
+        return _SCOPE_RANK[self]
+
+    def includes(self, other: "Scope") -> bool:
+        """Whether every thread in ``other`` is also in this scope."""
+        return self.rank >= other.rank
+
+    def clamp(self, widest: "Scope") -> "Scope":
+        """The narrower of this scope and ``widest``."""
+        return self if widest.includes(self) else widest
+
+
+_SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
+
+
+class AddressSpace(Word):
+    """Where a pointer points; ``number`` is LLVM's address space number."""
+
+    GENERIC = "generic"
+    GLOBAL = "global"
+    LOCAL = "local"
+    CONSTANT = "constant"
+    PRIVATE = "private"
+    SHARED_CLUSTER = "shared_cluster"
+
+    @property
+    def number(self) -> int:
+        """The number that ``!llvm.ptr<N>`` and ``ptr addrspace(N)`` carry."""
+        return _SPACE_NUMBER[self]
+
+    @classmethod
+    def from_number(cls, number: int) -> "AddressSpace":
+        """The address space with LLVM's ``number``; ``ValueError`` names the known ones."""
+        for space, known in _SPACE_NUMBER.items():
+            if known == number:
+                return space
+        known_spaces = ", ".join(f"{n} ({s})" for s, n in _SPACE_NUMBER.items())
+        raise ValueError(f"address space {number} is not supported; known are {known_spaces}")
+
+
+_SPACE_NUMBER = {
+    AddressSpace.GENERIC: 0,
+    AddressSpace.GLOBAL: 1,
+    AddressSpace.LOCAL: 3,
+    AddressSpace.CONSTANT: 4,
+    AddressSpace.PRIVATE: 5,
+    AddressSpace.SHARED_CLUSTER: 7,
+}
+
+
+class Operation(Word):
+    """What is lowered: the operations of the ``scoped`` dialect."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC_RMW = "atomic_rmw"
+    CMPXCHG = "cmpxchg"
+    FENCE = "fence"
+    BARRIER = "barrier"
+
+    @property
+    def is_access(self) -> bool:
+        """Whether the operation reads or writes a location of its own."""
+        return self not in (Operation.FENCE, Operation.BARRIER)
+
+
+class RmwKind(Word):
+    """The arithmetic of an atomic read-modify-write (LLVM's ``atomicrmw`` names)."""
+
+    XCHG = "xchg"
+    ADD = "add"
+    SUB = "sub"
+    AND = "and"
+    NAND = "nand"
+    OR = "or"
+    XOR = "xor"
+    MAX = "max"
+    MIN = "min"
+    UMAX = "umax"
+    UMIN = "umin"
+    FADD = "fadd"
+    FSUB = "fsub"
+    FMAX = "fmax"
+    FMIN = "fmin"
+    UINC_WRAP = "uinc_wrap"
+    UDEC_WRAP = "udec_wrap"
+
+
+class Phase(Word):
+    """The part of a lowered operation that an instruction belongs to, in order of execution.
+
+    release: write back, then wait. access: the memory operation itself.
+    wait: until the access, or what came before it, is done. acquire: invalidate.
+    """
+
+    RELEASE = "release"
+    ACCESS = "access"
+    WAIT = "wait"
+    ACQUIRE = "acquire"
+
+
+class L2PerAgent(Word):
+    """How many L2 caches one agent has: one (partition mode CPX) or many (or unknown)."""
+
+    ONE = "one"
+    MANY = "many"
+
+
+class Compat(Word):
+    """Whose choices to reproduce where they differ from the sound default."""
+
+    LLVM = "llvm"
+
+
+class Availability(Word):
+    """Whether an ordered operation also makes memory available and visible.
+
+    ``none`` orders without write-back or invalidate (LLVM's ``amdgcn-av-none``).
+    """
+
+    FULL = "full"
+    NONE = "none"

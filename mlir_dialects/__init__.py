@@ -1,0 +1,1 @@
+"""The languages programs are written in."""

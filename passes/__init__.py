@@ -1,0 +1,1 @@
+"""IR to IR, one pass per file named after it."""

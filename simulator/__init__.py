@@ -1,0 +1,1 @@
+"""Executes what was lowered. Needs no xDSL."""
