@@ -1,1 +1,30 @@
-"""Scoped atomics and fences lowered to GPU synchronisation, with proof."""
+"""Scoped atomics and fences lowered to GPU synchronisation, with proof.
+
+``lower`` gives the instructions of one operation, ``lower_module`` lowers an xDSL module,
+``lower_llvm_ir`` lowers LLVM IR text. Each is imported when first used, so that a caller
+of ``lower`` does not pay for xDSL.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fencewright.lowering.lower import lower
+    from fencewright.lowering.sequence import UnsupportedError
+    from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+    from fencewright.passes.pipelines import lower_module
+
+__all__ = ["UnsupportedError", "lower", "lower_llvm_ir", "lower_module"]
+
+_HOMES = {
+    "UnsupportedError": "fencewright.lowering.sequence",
+    "lower": "fencewright.lowering.lower",
+    "lower_llvm_ir": "fencewright.passes.lower_scoped_llvm_ir",
+    "lower_module": "fencewright.passes.pipelines",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fencewright' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

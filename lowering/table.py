@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Generic, TypeVar
 
-Value = TypeVar("Value")
+Value = TypeVar("Value", covariant=True)
 Key = tuple[Hashable, ...]
 
 
@@ -39,7 +39,10 @@ def row(value: Value, source: str, **where: Hashable | tuple[Hashable, ...]) -> 
     """A row; each column takes one value or a tuple of them. An empty source is refused."""
     if not source:
         raise TableError(f"a row needs a source: {value!r}")
-    columns = {name: v if isinstance(v, tuple) else (v,) for name, v in where.items()}
+    columns: dict[str, tuple[Hashable, ...]] = {
+        name: v if isinstance(v, tuple) else (v,)
+        for name, v in where.items()  # pyright: ignore[reportUnknownVariableType]  (isinstance narrows a Hashable to an unknown tuple)
+    }
     return Row(columns, value, source)
 
 

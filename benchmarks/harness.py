@@ -1,0 +1,83 @@
+"""What every benchmark shares: fair CPU timing of whole processes, result tables, the machine."""
+
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One table of figures: what was measured, the columns, the rows, and what to know of them."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [f"## {self.title}", ""]
+        if self.note:
+            lines += [self.note, ""]
+        lines += [_row(self.columns), _row(["---"] * len(self.columns))]
+        lines += [_row(row) for row in self.rows]
+        return "\n".join([*lines, ""])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def process_seconds(command: Sequence[str], runs: int = 3) -> float:
+    """Median CPU seconds (user and system) of a whole process; a failing command raises."""
+    seconds: list[float] = []
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    return statistics.median(seconds)
+
+
+def wall_seconds(command: Sequence[str], runs: int = 9) -> float:
+    """Best wall-clock seconds of a whole process after one run that warms the caches."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    best = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def rate(work: Callable[[], int], runs: int = 5) -> float:
+    """Best rate, in items a CPU second, of ``work``, which returns how many items it did."""
+    best = 0.0
+    for _ in range(runs):
+        start = time.process_time()
+        items = work()
+        best = max(best, items / (time.process_time() - start))
+    return best
+
+
+def machine() -> str:
+    """The machine and the versions that the figures belong to, as one paragraph."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].split(":", 1)[1].strip() if names else cpu
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in ("fencewright", "xdsl", "llvmlite"))
+    return (
+        f"Measured {date.today().isoformat()} on {cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, "
+        f"{platform.system()}, Python {platform.python_version()}, {packages}."
+    )

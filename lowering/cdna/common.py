@@ -1,0 +1,87 @@
+"""Rows that hold on every CDNA chip; the chips' own files add what differs."""
+
+from fencewright.lowering.cdna.chip import Barrier
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.table import Illegal, Row, row
+from fencewright.lowering.vocabulary import AddressSpace, Compat, Operation, Scope
+
+NARROW = (Scope.SINGLETHREAD, Scope.WAVEFRONT)
+"""Scopes inside one wave, whose operations are issued in program order."""
+
+AGENT = (Scope.CLUSTER, Scope.AGENT)
+"""Agent scope; a cluster is no hardware scope before gfx1250, so the next wider one serves."""
+
+WIDE = (*AGENT, Scope.SYSTEM)
+
+NOTHING = WaitCounts()
+MEMORY = WaitCounts(vmcnt=0)
+LDS = WaitCounts(lgkmcnt=0)
+
+_MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX942"
+_COUNTERS = "MI300 ISA 4.4, wait counters"
+_TRANSITIVE = (
+    "happens-before is transitive across scopes (LLVM AMDGPUUsage, Memory Model), so a wider "
+    "release by another wave must find this wave's stores already in L2; and LDS and vector "
+    "memory are separate pipes, so a flag in one orders data in the other only by a wait"
+)
+
+WAIT_ROWS: tuple[Row[WaitCounts], ...] = (
+    row(NOTHING, f"{_MODEL}: a wave issues in order", scope=NARROW,
+        space=(AddressSpace.GENERIC, AddressSpace.GLOBAL, AddressSpace.LOCAL)),
+    # Vector memory.
+    row(MEMORY, f"{_COUNTERS}: stores retire when in L2", space=AddressSpace.GLOBAL, scope=WIDE),
+    row(MEMORY, f"{_MODEL}: tgsplit, waves may sit on different CUs",
+        space=AddressSpace.GLOBAL, scope=Scope.WORKGROUP, tgsplit=True),
+    row(MEMORY, _TRANSITIVE,
+        space=AddressSpace.GLOBAL, scope=Scope.WORKGROUP, tgsplit=False, compat=None),
+    row(NOTHING, f"{_MODEL}: one CU keeps its waves' vector memory in order",
+        space=AddressSpace.GLOBAL, scope=Scope.WORKGROUP, tgsplit=False, compat=Compat.LLVM),
+    # LDS.
+    row(LDS, f"{_MODEL}: LDS is a pipe of its own",
+        space=AddressSpace.LOCAL, scope=(Scope.WORKGROUP, *WIDE), tgsplit=False),
+    row(NOTHING, f"{_MODEL}: tgsplit work-groups have no LDS",
+        space=AddressSpace.LOCAL, scope=(Scope.WORKGROUP, *WIDE), tgsplit=True),
+    # Generic: a flat access may be either, and counts in both.
+    row(MEMORY | LDS, f"{_COUNTERS}: flat counts in both",
+        space=AddressSpace.GENERIC, scope=WIDE, tgsplit=False),
+    row(MEMORY | LDS, _TRANSITIVE,
+        space=AddressSpace.GENERIC, scope=Scope.WORKGROUP, tgsplit=False, compat=None),
+    row(LDS, f"{_MODEL}: one CU keeps its waves' vector memory in order",
+        space=AddressSpace.GENERIC, scope=Scope.WORKGROUP, tgsplit=False, compat=Compat.LLVM),
+    row(MEMORY, f"{_MODEL}: tgsplit work-groups have no LDS",
+        space=AddressSpace.GENERIC, scope=(Scope.WORKGROUP, *WIDE), tgsplit=True),
+    # No other thread sees private memory; only a volatile access to it is waited for.
+    row(NOTHING, f"{_MODEL}: private memory is the thread's own",
+        space=AddressSpace.PRIVATE, scope=NARROW),
+    row(MEMORY, f"{_MODEL}: volatile private",
+        space=AddressSpace.PRIVATE, scope=(Scope.WORKGROUP, *WIDE)),
+    row(NOTHING, f"{_MODEL}: constant memory takes no part", space=AddressSpace.CONSTANT),
+)  # fmt: skip
+
+BARRIER_ROWS: tuple[Row[Barrier | Illegal], ...] = (
+    row((), "MI300 ISA 3: the lanes of a wave execute together", scope=NARROW),
+    row(
+        Illegal("s_barrier joins the waves of one work-group only", ("workgroup", "wavefront")),
+        "MI300 ISA 4.3, s_barrier",
+        scope=WIDE,
+    ),
+)
+
+_NO_LDS = Illegal(
+    "a threadgroup-split work-group may span CUs and has no LDS", ("global", "generic")
+)
+_NOT_WRITABLE = Illegal("constant memory is not written", ("global",))
+_NO_ATOMIC = Illegal("constant memory has no atomic accesses", ("weak", "global"))
+_READ, *_WRITE = (op for op in Operation if op.is_access)
+_SHARED = (AddressSpace.GENERIC, AddressSpace.GLOBAL, AddressSpace.PRIVATE)
+
+LEGAL_ROWS: tuple[Row[Illegal | None], ...] = (
+    row(None, _MODEL, space=_SHARED),
+    row(None, _MODEL, space=AddressSpace.LOCAL, tgsplit=False),
+    row(_NO_LDS, f"{_MODEL}: tgsplit", space=AddressSpace.LOCAL, tgsplit=True),
+    row(None, _MODEL, space=AddressSpace.CONSTANT, operation=_READ, atomic=False),
+    row(_NO_ATOMIC, "LLVM SIMemoryLegalizer: unsupported atomic address space",
+        space=AddressSpace.CONSTANT, operation=_READ, atomic=True),
+    row(_NOT_WRITABLE, f"{_MODEL}: constant memory does not change during a dispatch",
+        space=AddressSpace.CONSTANT, operation=tuple(_WRITE)),
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""Where our CDNA sequences differ from LLVM 22's for the same operation, and why.
+
+One row a difference: where it may occur, which parts of the sequence we add or leave
+out, and the reason. The differential test holds the whole matrix to this table: every
+difference it finds must match one row, and every row must be found.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    L2PerAgent,
+    Operation,
+    Scope,
+)
+
+Columns = Mapping[str, tuple[object, ...]]
+
+
+def _anywhere() -> Columns:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One reason why a sequence is not LLVM's.
+
+    ``where`` limits it to values of a request's columns; ``added`` and ``removed`` are
+    the waits (``vmcnt(0)``) and instructions that we have more or less than LLVM, any
+    nonempty selection of them; ``refused`` says that we reject what LLVM accepts.
+    """
+
+    name: str
+    reason: str
+    where: Columns = field(default_factory=_anywhere)
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    refused: bool = False
+
+
+_ACCESSES = tuple(op for op in Operation if op.is_access)
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "transitive-workgroup",
+        "happens-before is transitive across scopes: a wave that synchronises with us inside the "
+        "work-group and then releases more widely waits for its own stores only, so ours must be "
+        "in L2 by then. And a work-group acquire of a global flag must have its value before an "
+        "LDS access that it guards, since LDS is another pipe. LLVM fixed the first for gfx10 and "
+        "later (llvm-project#161638), not for gfx9.",
+        where={"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "compat": (None,)},
+        added=frozenset({"vmcnt(0)"}),
+    ),
+    Difference(
+        "transitive-local",
+        "the same for LDS: its scope is never wider than the work-group, so every ordered LDS "
+        "access has it.",
+        where={
+            "space": (AddressSpace.LOCAL,),
+            "scope": (Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM),
+            "tgsplit": (False,),
+            "compat": (None,),
+        },
+        added=frozenset({"vmcnt(0)"}),
+    ),
+    Difference(
+        "no-gds",
+        "in threadgroup split mode LLVM waits on lgkmcnt for accesses to the global data share, "
+        "which the language has no address space for; there is no LDS in this mode either.",
+        where={"tgsplit": (True,)},
+        removed=frozenset({"lgkmcnt(0)"}),
+    ),
+    Difference(
+        "no-lds-in-tgsplit",
+        "a threadgroup-split work-group may span CUs and has no LDS: LLVM emits the access all "
+        "the same, we refuse it.",
+        where={"tgsplit": (True,), "space": (AddressSpace.LOCAL,), "op": _ACCESSES},
+        refused=True,
+    ),
+    Difference(
+        "one-l2",
+        "with one L2 the agent's CUs meet there, so nothing is to be written back at agent scope; "
+        "LLVM does not know the partition mode.",
+        where={"scope": (Scope.AGENT, Scope.CLUSTER), "l2_per_agent": (L2PerAgent.ONE,)},
+        removed=frozenset({"buffer_wbl2 sc1"}),
+    ),
+)

@@ -1,0 +1,536 @@
+"""CDNA instructions as rows: operands, counters, and the chips that have them.
+
+A row is what the assembler text, the wait insertion and the register allocation need to
+know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{data}``,
+``{compare}``, ``{resource}``, ``{offset}`` of a memory access; ``{a}``, ``{b}``, ``{c}`` and
+``{imm0}``, ``{imm1}`` of arithmetic; a register pair also has ``.lo`` and ``.hi``.
+Which chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_instructions.py.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
+
+
+class Counter(Word):
+    """A counter of outstanding operations, which ``s_waitcnt`` waits on."""
+
+    VMCNT = "vmcnt"
+    LGKMCNT = "lgkmcnt"
+
+
+class Kind(Word):
+    """What an instruction does, as far as ordering and register allocation care."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    ATOMIC_RETURN = "atomic_return"
+    SCALAR_LOAD = "scalar_load"
+    CACHE = "cache"
+    WAIT = "wait"
+    VALU = "valu"
+    SALU = "salu"
+    BRANCH = "branch"
+    BARRIER = "barrier"
+    END = "end"
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether the instruction reads or writes memory."""
+        return self in _MEMORY_KINDS
+
+
+_MEMORY_KINDS = frozenset(
+    {Kind.LOAD, Kind.STORE, Kind.ATOMIC, Kind.ATOMIC_RETURN, Kind.SCALAR_LOAD}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionRow:
+    """One instruction.
+
+    ``operands`` has named places; ``counters`` are those that it increments; ``space`` is
+    where a memory instruction goes. A pseudo instruction has ``expansion``, the complete
+    lines that it stands for; ``early_clobber`` says that a result is written before every
+    operand has been read, so that they must not share registers.
+    """
+
+    mnemonic: str
+    operands: str
+    kind: Kind
+    counters: tuple[Counter, ...]
+    chips: frozenset[str]
+    source: str
+    space: AddressSpace | None = None
+    expansion: tuple[str, ...] = ()
+    early_clobber: bool = False
+
+    @property
+    def returns(self) -> bool:
+        """Whether it is an atomic that returns the old value."""
+        return self.kind is Kind.ATOMIC_RETURN
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The assembly templates that it is printed as, without modifiers."""
+        return self.expansion or (f"{self.mnemonic} {self.operands}".rstrip(),)
+
+
+CHIPS = frozenset({"gfx908", "gfx90a", "gfx942", "gfx950"})
+_GFX90A_ON = frozenset({"gfx90a", "gfx942", "gfx950"})
+_GFX942_ON = frozenset({"gfx942", "gfx950"})
+_BEFORE_GFX942 = CHIPS - _GFX942_ON
+
+_VM = (Counter.VMCNT,)
+_LGKM = (Counter.LGKMCNT,)
+_BOTH = (Counter.VMCNT, Counter.LGKMCNT)
+
+_FLAT = "MI300 ISA 10.2, flat, global and scratch instructions"
+_DS = "MI300 ISA 11, LDS instructions"
+_BUFFER = "MI200 ISA 9.1, buffer instructions"
+_SMEM = "MI300 ISA 7, scalar memory"
+_SOPP = "MI300 ISA 4.1, program control"
+_VOP = "MI300 ISA 6, vector ALU"
+_SOP = "MI300 ISA 5, scalar ALU"
+
+Access = tuple[Operation, AddressSpace, int, RmwKind | None, bool]
+"""operation, address space, width in bits, kind of a read-modify-write, returns the old value."""
+
+_LOAD_SUFFIX = {8: "ubyte", 16: "ushort", 32: "dword", 64: "dwordx2", 96: "dwordx3", 128: "dwordx4"}
+_STORE_SUFFIX = _LOAD_SUFFIX | {8: "byte", 16: "short"}
+_DS_LOAD_SUFFIX = {8: "u8", 16: "u16", 32: "b32", 64: "b64", 96: "b96", 128: "b128"}
+_DS_STORE_SUFFIX = _DS_LOAD_SUFFIX | {8: "b8", 16: "b16"}
+
+_ATOMIC_SUFFIX = {
+    RmwKind.XCHG: "swap",
+    RmwKind.ADD: "add",
+    RmwKind.SUB: "sub",
+    RmwKind.AND: "and",
+    RmwKind.OR: "or",
+    RmwKind.XOR: "xor",
+    RmwKind.MAX: "smax",
+    RmwKind.MIN: "smin",
+    RmwKind.UMAX: "umax",
+    RmwKind.UMIN: "umin",
+    RmwKind.UINC_WRAP: "inc",
+    RmwKind.UDEC_WRAP: "dec",
+}
+_DS_ATOMIC_SUFFIX = {
+    RmwKind.ADD: ("add", "u"),
+    RmwKind.SUB: ("sub", "u"),
+    RmwKind.AND: ("and", "b"),
+    RmwKind.OR: ("or", "b"),
+    RmwKind.XOR: ("xor", "b"),
+    RmwKind.MAX: ("max", "i"),
+    RmwKind.MIN: ("min", "i"),
+    RmwKind.UMAX: ("max", "u"),
+    RmwKind.UMIN: ("min", "u"),
+    RmwKind.UINC_WRAP: ("inc", "u"),
+    RmwKind.UDEC_WRAP: ("dec", "u"),
+}
+_FLOAT_SUFFIX = {RmwKind.FADD: "add", RmwKind.FMIN: "min", RmwKind.FMAX: "max"}
+
+# (prefix, text after the operands, counters, address space) of the two vector-memory formats.
+_VECTOR_FORMATS = (
+    ("global", ", off", _VM, AddressSpace.GLOBAL),
+    ("flat", "", _BOTH, AddressSpace.GENERIC),
+)
+
+# (space, kind, width) -> chips with the form that returns nothing, chips with the other.
+_FLOAT_ATOMICS = {
+    (AddressSpace.GLOBAL, RmwKind.FADD, 32): (CHIPS, _GFX90A_ON),
+    (AddressSpace.GLOBAL, RmwKind.FADD, 64): (_GFX90A_ON, _GFX90A_ON),
+    (AddressSpace.GLOBAL, RmwKind.FMIN, 64): (_GFX90A_ON, _GFX90A_ON),
+    (AddressSpace.GLOBAL, RmwKind.FMAX, 64): (_GFX90A_ON, _GFX90A_ON),
+    (AddressSpace.GENERIC, RmwKind.FADD, 32): (_GFX942_ON, _GFX942_ON),
+    (AddressSpace.GENERIC, RmwKind.FADD, 64): (_GFX90A_ON, _GFX90A_ON),
+    (AddressSpace.GENERIC, RmwKind.FMIN, 64): (_GFX90A_ON, _GFX90A_ON),
+    (AddressSpace.GENERIC, RmwKind.FMAX, 64): (_GFX90A_ON, _GFX90A_ON),
+}
+_DS_FLOAT_ATOMICS = {
+    (RmwKind.FADD, 32): CHIPS,
+    (RmwKind.FMIN, 32): CHIPS,
+    (RmwKind.FMAX, 32): CHIPS,
+    (RmwKind.FADD, 64): _GFX90A_ON,
+    (RmwKind.FMIN, 64): CHIPS,
+    (RmwKind.FMAX, 64): CHIPS,
+}
+
+_Entry = tuple[Access, InstructionRow]
+
+
+def _vector_accesses() -> Iterator[_Entry]:
+    for prefix, tail, counters, space in _VECTOR_FORMATS:
+        for width, suffix in _LOAD_SUFFIX.items():
+            yield (
+                (Operation.LOAD, space, width, None, True),
+                InstructionRow(
+                    f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail,
+                    Kind.LOAD, counters, CHIPS, _FLAT, space,
+                ),
+            )  # fmt: skip
+        for width, suffix in _STORE_SUFFIX.items():
+            yield (
+                (Operation.STORE, space, width, None, False),
+                InstructionRow(
+                    f"{prefix}_store_{suffix}", "{addr}, {data}" + tail,
+                    Kind.STORE, counters, CHIPS, _FLAT, space,
+                ),
+            )  # fmt: skip
+        for width, x2 in ((32, ""), (64, "_x2")):
+            mnemonic = f"{prefix}_atomic_cmpswap{x2}"
+            yield from _vector_atomic(Operation.CMPXCHG, space, width, None, mnemonic, CHIPS, CHIPS)
+            for kind, suffix in _ATOMIC_SUFFIX.items():
+                yield from _vector_atomic(
+                    Operation.ATOMIC_RMW, space, width, kind,
+                    f"{prefix}_atomic_{suffix}{x2}", CHIPS, CHIPS,
+                )  # fmt: skip
+    for (space, kind, width), (chips, returning) in _FLOAT_ATOMICS.items():
+        prefix = "global" if space is AddressSpace.GLOBAL else "flat"
+        yield from _vector_atomic(
+            Operation.ATOMIC_RMW, space, width, kind,
+            f"{prefix}_atomic_{_FLOAT_SUFFIX[kind]}_f{width}", chips, returning,
+        )  # fmt: skip
+
+
+def _vector_atomic(
+    operation: Operation,
+    space: AddressSpace,
+    width: int,
+    kind: RmwKind | None,
+    mnemonic: str,
+    chips: frozenset[str],
+    returning: frozenset[str],
+) -> Iterator[_Entry]:
+    tail, counters = (", off", _VM) if space is AddressSpace.GLOBAL else ("", _BOTH)
+    operands = "{addr}, {data}" + tail
+    yield (
+        (operation, space, width, kind, False),
+        InstructionRow(mnemonic, operands, Kind.ATOMIC, counters, chips, _FLAT, space),
+    )
+    yield (
+        (operation, space, width, kind, True),
+        InstructionRow(
+            mnemonic, "{dst}, " + operands, Kind.ATOMIC_RETURN, counters, returning, _FLAT, space
+        ),
+    )
+
+
+def _lds_accesses() -> Iterator[_Entry]:
+    local = AddressSpace.LOCAL
+    for width, suffix in _DS_LOAD_SUFFIX.items():
+        yield (
+            (Operation.LOAD, local, width, None, True),
+            InstructionRow(
+                f"ds_read_{suffix}", "{dst}, {addr}", Kind.LOAD, _LGKM, CHIPS, _DS, local
+            ),
+        )
+    for width, suffix in _DS_STORE_SUFFIX.items():
+        yield (
+            (Operation.STORE, local, width, None, False),
+            InstructionRow(
+                f"ds_write_{suffix}", "{addr}, {data}", Kind.STORE, _LGKM, CHIPS, _DS, local
+            ),
+        )
+    for width in (32, 64):
+        exchange = InstructionRow(
+            f"ds_wrxchg_rtn_b{width}", "{dst}, {addr}, {data}",
+            Kind.ATOMIC_RETURN, _LGKM, CHIPS, f"{_DS}: exchange always returns", local,
+        )  # fmt: skip
+        for returns in (False, True):
+            yield (Operation.ATOMIC_RMW, local, width, RmwKind.XCHG, returns), exchange
+            yield from _lds_atomic(
+                Operation.CMPXCHG, width, None, "cmpst", "b", returns, CHIPS, "{compare}, {data}"
+            )
+            for kind, (name, type_letter) in _DS_ATOMIC_SUFFIX.items():
+                yield from _lds_atomic(
+                    Operation.ATOMIC_RMW, width, kind, name, type_letter, returns, CHIPS
+                )
+    for (kind, width), chips in _DS_FLOAT_ATOMICS.items():
+        for returns in (False, True):
+            yield from _lds_atomic(
+                Operation.ATOMIC_RMW, width, kind, _FLOAT_SUFFIX[kind], "f", returns, chips
+            )
+
+
+def _lds_atomic(
+    operation: Operation,
+    width: int,
+    kind: RmwKind | None,
+    name: str,
+    type_letter: str,
+    returns: bool,
+    chips: frozenset[str],
+    data: str = "{data}",
+) -> Iterator[_Entry]:
+    mnemonic = f"ds_{name}{'_rtn' if returns else ''}_{type_letter}{width}"
+    operands = f"{'{dst}, ' if returns else ''}{{addr}}, {data}"
+    kind_of_row = Kind.ATOMIC_RETURN if returns else Kind.ATOMIC
+    yield (
+        (operation, AddressSpace.LOCAL, width, kind, returns),
+        InstructionRow(mnemonic, operands, kind_of_row, _LGKM, chips, _DS, AddressSpace.LOCAL),
+    )
+
+
+def _private_accesses() -> Iterator[_Entry]:
+    private = AddressSpace.PRIVATE
+    formats = (
+        ("scratch", ", off", _GFX942_ON, _FLAT),
+        ("buffer", ", {resource}, 0 offen", _BEFORE_GFX942, _BUFFER),
+    )
+    for prefix, tail, chips, source in formats:
+        for width, suffix in _LOAD_SUFFIX.items():
+            yield (
+                (Operation.LOAD, private, width, None, True),
+                InstructionRow(
+                    f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail,
+                    Kind.LOAD, _VM, chips, source, private,
+                ),
+            )  # fmt: skip
+        for width, suffix in _STORE_SUFFIX.items():
+            operands = "{addr}, {data}" if prefix == "scratch" else "{data}, {addr}"
+            yield (
+                (Operation.STORE, private, width, None, False),
+                InstructionRow(
+                    f"{prefix}_store_{suffix}", operands + tail,
+                    Kind.STORE, _VM, chips, source, private,
+                ),
+            )  # fmt: skip
+
+
+def _other(
+    mnemonic: str,
+    operands: str,
+    kind: Kind,
+    source: str,
+    chips: frozenset[str] = CHIPS,
+    counters: tuple[Counter, ...] = (),
+    expansion: tuple[str, ...] = (),
+    early_clobber: bool = False,
+) -> InstructionRow:
+    space = AddressSpace.CONSTANT if kind is Kind.SCALAR_LOAD else None
+    return InstructionRow(
+        mnemonic, operands, kind, counters, chips, source, space, expansion, early_clobber
+    )
+
+
+SCALAR_LOAD_ROWS = tuple(
+    _other(f"s_load_{suffix}", "{dst}, {addr}, {offset}", Kind.SCALAR_LOAD, _SMEM, counters=_LGKM)
+    for suffix in ("dword", "dwordx2", "dwordx4", "dwordx8", "dwordx16")
+)
+
+_CACHE_SOURCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
+_INV_COUNTER = (
+    "MI200 ISA; nothing says that it counts, and leaving it out only makes a counted wait longer"
+)
+
+CONTROL_ROWS = (
+    _other("buffer_wbl2", "", Kind.CACHE,
+           f"{_CACHE_SOURCE}; counts in vmcnt (llvm-project#178316)", _GFX90A_ON, _VM),
+    _other("buffer_inv", "", Kind.CACHE,
+           f"{_CACHE_SOURCE}; counts in vmcnt (llvm-project#220694)", _GFX942_ON, _VM),
+    _other("buffer_invl2", "", Kind.CACHE, _INV_COUNTER, frozenset({"gfx90a"})),
+    _other("buffer_wbinvl1_vol", "", Kind.CACHE, _INV_COUNTER, _BEFORE_GFX942),
+    _other("s_waitcnt", "", Kind.WAIT, "MI300 ISA 4.4, wait counters"),
+    _other("s_barrier", "", Kind.BARRIER, "MI300 ISA 4.3"),
+    _other("s_endpgm", "", Kind.END, _SOPP),
+    _other("s_branch", "{target}", Kind.BRANCH, _SOPP),
+    _other("s_cbranch_vccnz", "{target}", Kind.BRANCH, _SOPP),
+)  # fmt: skip
+
+_TWO = "{dst}, {a}, {b}"
+_SHIFT = "{dst}, {b}, {a}"
+_PREDICATES = (
+    ("eq", "eq", "u"), ("ne", "ne", "u"),
+    ("slt", "lt", "i"), ("sle", "le", "i"), ("sgt", "gt", "i"), ("sge", "ge", "i"),
+    ("ult", "lt", "u"), ("ule", "le", "u"), ("ugt", "gt", "u"), ("uge", "ge", "u"),
+)  # fmt: skip
+
+# Shared with the 32-bit instruction when both halves are computed apart.
+_HALVES = {"and": "v_and_b32_e32", "or": "v_or_b32_e32", "xor": "v_xor_b32_e32"}
+
+
+def _valu(mnemonic: str, operands: str, chips: frozenset[str] = CHIPS) -> InstructionRow:
+    return _other(mnemonic, operands, Kind.VALU, _VOP, chips)
+
+
+def _pseudo(
+    mnemonic: str,
+    *expansion: str,
+    chips: frozenset[str] = CHIPS,
+    early_clobber: bool = False,
+) -> InstructionRow:
+    return _other(
+        mnemonic, "", Kind.VALU, f"{_VOP}; a pseudo instruction", chips,
+        expansion=expansion, early_clobber=early_clobber,
+    )  # fmt: skip
+
+
+VALU_ROWS = (
+    _valu("v_mov_b32_e32", "{dst}, {a}"),
+    _valu("v_add_u32_e32", _TWO),
+    _valu("v_sub_u32_e32", _TWO),
+    _valu("v_mul_lo_u32", _TWO),
+    _valu("v_and_b32_e32", _TWO),
+    _valu("v_or_b32_e32", _TWO),
+    _valu("v_xor_b32_e32", _TWO),
+    _valu("v_min_i32_e32", _TWO),
+    _valu("v_max_i32_e32", _TWO),
+    _valu("v_min_u32_e32", _TWO),
+    _valu("v_max_u32_e32", _TWO),
+    _valu("v_lshlrev_b32_e32", _SHIFT),
+    _valu("v_lshrrev_b32_e32", _SHIFT),
+    _valu("v_ashrrev_i32_e32", _SHIFT),
+    _valu("v_lshlrev_b64", _SHIFT),
+    _valu("v_lshrrev_b64", _SHIFT),
+    _valu("v_ashrrev_i64", _SHIFT),
+    _valu("v_cndmask_b32_e64", "{dst}, {c}, {b}, {a}"),
+    _valu("v_bfe_u32", "{dst}, {a}, {imm0}, {imm1}"),
+    _valu("v_bfe_i32", "{dst}, {a}, {imm0}, {imm1}"),
+    _valu("v_lshl_add_u64", "{dst}, {a}, 0, {b}", _GFX942_ON),
+    *(
+        _valu(f"v_cmp_{name}_{type_letter}{width}_e64", _TWO)
+        for width in (32, 64)
+        for _, name, type_letter in _PREDICATES
+    ),
+    _pseudo(
+        "v_add_u64",
+        "v_add_co_u32_e32 {dst.lo}, vcc, {a.lo}, {b.lo}",
+        "v_addc_co_u32_e32 {dst.hi}, vcc, {a.hi}, {b.hi}, vcc",
+    ),
+    _pseudo(
+        "v_sub_u64",
+        "v_sub_co_u32_e32 {dst.lo}, vcc, {a.lo}, {b.lo}",
+        "v_subb_co_u32_e32 {dst.hi}, vcc, {a.hi}, {b.hi}, vcc",
+    ),
+    _pseudo(
+        "v_mul_u64",
+        "v_mul_lo_u32 {dst.lo}, {a.hi}, {b.lo}",
+        "v_mul_lo_u32 {dst.hi}, {a.lo}, {b.hi}",
+        "v_add_u32_e32 {dst.hi}, {dst.hi}, {dst.lo}",
+        "v_mul_hi_u32 {dst.lo}, {a.lo}, {b.lo}",
+        "v_add_u32_e32 {dst.hi}, {dst.hi}, {dst.lo}",
+        "v_mul_lo_u32 {dst.lo}, {a.lo}, {b.lo}",
+        early_clobber=True,
+    ),
+    *(
+        _pseudo(
+            f"v_{name}_b64",
+            f"{half} {{dst.lo}}, {{a.lo}}, {{b.lo}}",
+            f"{half} {{dst.hi}}, {{a.hi}}, {{b.hi}}",
+        )
+        for name, half in _HALVES.items()
+    ),
+    _pseudo(
+        "v_cndmask_b64",
+        "v_cndmask_b32_e64 {dst.lo}, {c.lo}, {b.lo}, {a}",
+        "v_cndmask_b32_e64 {dst.hi}, {c.hi}, {b.hi}, {a}",
+    ),
+    _pseudo("v_zext_mask_b32", "v_cndmask_b32_e64 {dst}, 0, 1, {a}"),
+    _pseudo("v_sext_mask_b32", "v_cndmask_b32_e64 {dst}, 0, -1, {a}"),
+    _pseudo(
+        "v_zext_b32_b64",
+        "v_mov_b32_e32 {dst.lo}, {a}",
+        "v_mov_b32_e32 {dst.hi}, 0",
+    ),
+    _pseudo(
+        "v_sext_b32_b64",
+        "v_mov_b32_e32 {dst.lo}, {a}",
+        "v_ashrrev_i32_e32 {dst.hi}, 31, {dst.lo}",
+    ),
+)  # fmt: skip
+
+SALU_ROWS = (
+    _other("s_mov_b32", "{dst}, {a}", Kind.SALU, _SOP),
+    _other("s_mov_b64", "{dst}, {a}", Kind.SALU, _SOP),
+    _other("s_and_b64", _TWO, Kind.SALU, _SOP),
+    _other("s_or_b64", _TWO, Kind.SALU, _SOP),
+    _other("s_xor_b64", _TWO, Kind.SALU, _SOP),
+    _other("s_add_u32", _TWO, Kind.SALU, _SOP),
+    _other("s_addc_u32", _TWO, Kind.SALU, _SOP),
+)
+
+_ACCESSES: tuple[_Entry, ...] = (
+    *_vector_accesses(),
+    *_lds_accesses(),
+    *_private_accesses(),
+)
+
+
+def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], InstructionRow]:
+    index: dict[tuple[str, bool], InstructionRow] = {}
+    for row in rows:
+        if index.setdefault((row.mnemonic, row.returns), row) is not row:
+            raise AssertionError(f"two rows for {row.mnemonic}")
+    return index
+
+
+INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
+    (
+        *(row for _, row in _ACCESSES),
+        *SCALAR_LOAD_ROWS,
+        *CONTROL_ROWS,
+        *VALU_ROWS,
+        *SALU_ROWS,
+    )
+)
+"""Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
+
+
+def _by_access() -> dict[tuple[str, Access], InstructionRow]:
+    index: dict[tuple[str, Access], InstructionRow] = {}
+    for access, row in _ACCESSES:
+        for chip in row.chips:
+            if (chip, access) in index:
+                raise AssertionError(f"{chip}: two rows for {access}")
+            index[chip, access] = row
+    return index
+
+
+_BY_ACCESS = _by_access()
+
+
+OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
+"""The operand places of a row, in the order in which an operation lists its operands."""
+
+
+@cache
+def operand_places(row: InstructionRow) -> tuple[str, ...]:
+    """The names of the register operands that ``row`` reads, in the order of ``OPERAND_PLACES``."""
+    text = "\n".join(row.lines)
+    return tuple(name for name in OPERAND_PLACES if f"{{{name}}}" in text or f"{{{name}." in text)
+
+
+def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:
+    """The row of an instruction; ``returns`` asks for an atomic's form with a result."""
+    return INSTRUCTIONS.get((mnemonic, returns))
+
+
+def memory_instruction(
+    chip: str,
+    op: Operation,
+    space: AddressSpace,
+    width: int,
+    kind: RmwKind | None = None,
+    returns: bool = True,
+) -> InstructionRow | None:
+    """The instruction of ``chip`` for a memory access of ``width`` bits, None if it has none.
+
+    ``kind`` matters to a read-modify-write only, ``returns`` to it and to compare-exchange.
+    Constant memory is read like global memory. The compare-exchange of vector memory takes
+    the pair new:compare as ``{data}``, that of LDS ``{compare}`` and ``{data}``. The cache
+    policy bits, among them the one that asks an atomic for the old value, are not part of it.
+    """
+    if space is AddressSpace.CONSTANT:
+        if op is not Operation.LOAD:
+            return None
+        space = AddressSpace.GLOBAL
+    if op is Operation.LOAD:
+        return _BY_ACCESS.get((chip, (op, space, width, None, True)))
+    if op is Operation.STORE:
+        return _BY_ACCESS.get((chip, (op, space, width, None, False)))
+    kind = kind if op is Operation.ATOMIC_RMW else None
+    return _BY_ACCESS.get((chip, (op, space, width, kind, returns)))

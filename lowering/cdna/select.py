@@ -1,0 +1,253 @@
+"""A request and a chip's rule tables to a sequence: normalise, look up, emit.
+
+Nothing here knows a chip or an instruction; all of that is rows. Source of the shape:
+LLVM AMDGPUUsage, Memory Model code sequences.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fencewright.lowering.cdna.chip import SPACES, TGSPLIT, CacheOp, Chip, Hint
+from fencewright.lowering.cdna.instructions import memory_instruction
+from fencewright.lowering.sequence import (
+    Instruction,
+    Request,
+    Sequence,
+    UnsupportedError,
+    WaitCounts,
+)
+from fencewright.lowering.skeleton import (
+    SKELETON,
+    VOLATILE,
+    Step,
+    Steps,
+    merged_ordering,
+)
+from fencewright.lowering.table import Illegal
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    Operation,
+    Ordering,
+    Phase,
+    Scope,
+)
+
+_CLAMP = {AddressSpace.LOCAL: Scope.WORKGROUP, AddressSpace.PRIVATE: Scope.SINGLETHREAD}
+"""The widest scope that can tell an access to this space (LLVM SIMemOpInfo)."""
+
+_ORDERED = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL})
+"""The spaces that threads share, and that a synchronisation therefore orders."""
+
+_IN_LDS = frozenset({AddressSpace.LOCAL})
+_THROUGH_CACHES = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
+
+
+def lower(chip: Chip, asked: Request) -> Sequence:
+    """The instructions for one request on one chip. Raises ``UnsupportedError``."""
+    _check(chip, asked)
+    request = _normalise(asked)
+    instructions: list[Instruction] = []
+    for step in _steps(request):
+        instructions += _EMIT[step](chip, request)
+    return Sequence(tuple(instructions))
+
+
+def _check(chip: Chip, request: Request) -> None:
+    unknown = request.features - chip.features
+    if unknown:
+        reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
+        raise UnsupportedError(str(request), reason, tuple(sorted(chip.features)) or ("none",))
+    for named in request.spaces or ():
+        _check_space(chip, request, named)
+    if (space := request.space) is None:
+        return
+    _check_space(chip, request, space)
+    atomic = request.ordering is not Ordering.WEAK
+    illegal = chip.legal[request.op, atomic, space, TGSPLIT in request.features].value
+    if illegal is not None:
+        raise UnsupportedError(str(request), illegal.reason, illegal.accepted)
+
+
+def _check_space(chip: Chip, request: Request, space: AddressSpace) -> None:
+    if space not in SPACES:
+        raise UnsupportedError(str(request), f"{chip.name} has no {space} memory", SPACES)
+
+
+def _normalise(request: Request) -> Request:
+    """Both outcomes of a compare-exchange in one ordering; no scope wider than the space allows."""
+    ordering = request.ordering
+    if request.failure_ordering is not None:
+        ordering = merged_ordering(ordering, request.failure_ordering)
+    widest = _CLAMP.get(request.space) if request.space else None
+    scope = request.scope.clamp(widest) if widest else request.scope
+    if ordering is Ordering.WEAK:
+        scope = Scope.SYSTEM if request.volatile else Scope.SINGLETHREAD
+    return replace(request, ordering=ordering, scope=scope)
+
+
+def _steps(request: Request) -> Steps:
+    weak = request.ordering is Ordering.WEAK
+    if weak and request.volatile:
+        return VOLATILE[request.op]
+    steps = SKELETON[request.op, request.ordering]
+    if request.availability is Availability.NONE:
+        return tuple(s for s in steps if s not in (Step.WRITE_BACK, Step.INVALIDATE))
+    return steps
+
+
+def _ordered_spaces(request: Request) -> frozenset[AddressSpace]:
+    """The address spaces whose earlier accesses a synchronisation has to wait for."""
+    ordered = _ORDERED if request.spaces is None else request.spaces
+    if AddressSpace.GENERIC in ordered:
+        ordered |= _ORDERED
+    if request.one_as and request.space is not None:
+        ordered &= _ORDERED if request.space is AddressSpace.GENERIC else {request.space}
+    # LDS accesses of one wave are in order among themselves.
+    return ordered - _IN_LDS if request.one_as else ordered
+
+
+def _wait(
+    chip: Chip, request: Request, spaces: frozenset[AddressSpace], phase: Phase
+) -> list[Instruction]:
+    tgsplit = TGSPLIT in request.features
+    rows = [chip.wait[space, request.scope, tgsplit, request.compat] for space in sorted(spaces)]
+    counts = WaitCounts()
+    for each in rows:
+        counts |= each.value
+    if not counts:
+        return []
+    source = "; ".join(dict.fromkeys(each.source for each in rows if each.value))
+    return [Instruction("s_waitcnt", str(counts), (), phase, source, counts)]
+
+
+def _wait_ordered(chip: Chip, request: Request, phase: Phase) -> list[Instruction]:
+    return _wait(chip, request, _ordered_spaces(request), phase)
+
+
+def _wait_own(chip: Chip, request: Request) -> list[Instruction]:
+    assert request.space is not None
+    own = frozenset({request.space})
+    alone = request.one_as or request.ordering is Ordering.WEAK
+    if alone and request.space is AddressSpace.GENERIC:
+        own = frozenset({AddressSpace.GLOBAL})
+    elif alone:
+        own -= _IN_LDS
+    return _wait(chip, request, own, Phase.WAIT)
+
+
+def _maintenance(
+    ops: tuple[CacheOp, ...], request: Request, phase: Phase, source: str
+) -> list[Instruction]:
+    if not _ordered_spaces(request) & _THROUGH_CACHES:
+        return []
+    return [Instruction(op.mnemonic, "", op.modifiers, phase, source) for op in ops]
+
+
+def _write_back(chip: Chip, request: Request) -> list[Instruction]:
+    tgsplit = TGSPLIT in request.features
+    found = chip.write_back[request.scope, tgsplit, request.l2_per_agent, request.compat]
+    return _maintenance(found.value, request, Phase.RELEASE, found.source)
+
+
+def _invalidate(chip: Chip, request: Request) -> list[Instruction]:
+    found = chip.invalidate[request.scope, TGSPLIT in request.features]
+    return _maintenance(found.value, request, Phase.ACQUIRE, found.source)
+
+
+def _access(chip: Chip, request: Request) -> list[Instruction]:
+    if request.op is Operation.BARRIER:
+        return _barrier(chip, request)
+    if request.space is AddressSpace.PRIVATE and request.op not in (
+        Operation.LOAD,
+        Operation.STORE,
+    ):
+        return _private_rmw(chip, request)
+    return [_memory(chip, request)]
+
+
+def _barrier(chip: Chip, request: Request) -> list[Instruction]:
+    found = chip.barrier[request.scope,]
+    if isinstance(found.value, Illegal):
+        raise UnsupportedError(str(request), found.value.reason, found.value.accepted)
+    return [
+        Instruction("s_waitcnt", str(each), (), Phase.ACCESS, found.source, each)
+        if isinstance(each, WaitCounts)
+        else Instruction(each.mnemonic, "", each.modifiers, Phase.ACCESS, found.source)
+        for each in found.value
+    ]
+
+
+def _memory(chip: Chip, request: Request) -> Instruction:
+    assert request.space is not None
+    kind = request.kind if request.op is Operation.ATOMIC_RMW else None
+    args = (chip.name, request.op, request.space, request.width, kind)
+    found = memory_instruction(*args, request.returns)
+    if found is None and not request.returns:
+        # Some kinds exist in the returning form only; its result may go unused.
+        request = replace(request, returns=True)
+        found = memory_instruction(*args, True)
+    if found is None:
+        reason = f"{chip.name} has no such instruction"
+        raise UnsupportedError(str(request), reason, _nearest(chip, request))
+    modifiers, source = _policy(chip, request)
+    return Instruction(
+        found.mnemonic, found.operands, modifiers, Phase.ACCESS, f"{found.source}; {source}"
+    )
+
+
+def _nearest(chip: Chip, request: Request) -> tuple[str, ...]:
+    """The widths at which the chip has the operation, for the error message."""
+    assert request.space is not None
+    kind = request.kind if request.op is Operation.ATOMIC_RMW else None
+    widths = (8, 16, 32, 64, 96, 128)
+    return tuple(
+        f"i{width}"
+        for width in widths
+        if memory_instruction(chip.name, request.op, request.space, width, kind, True)
+    ) or ("a compare-exchange loop",)
+
+
+def _policy(chip: Chip, request: Request) -> tuple[tuple[str, ...], str]:
+    if request.space is AddressSpace.LOCAL:
+        return (), "LDS has no caches"
+    found = chip.policy[request.op, _hint(request), request.scope, TGSPLIT in request.features]
+    if request.op in (Operation.LOAD, Operation.STORE):
+        return found.value, found.source
+    returning = chip.returning[request.returns,]
+    return (*returning.value, *found.value), f"{returning.source}; {found.source}"
+
+
+def _hint(request: Request) -> Hint:
+    if request.ordering is not Ordering.WEAK:
+        return Hint.NONE
+    if request.volatile:
+        return Hint.VOLATILE
+    return Hint.NONTEMPORAL if request.nontemporal else Hint.NONE
+
+
+def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
+    """No other thread can interfere: load, wait for the value, store ``{new}``.
+
+    The caller computes ``{new}`` from ``{dst}`` and ``{data}`` before the store.
+    """
+    plain = replace(request, ordering=Ordering.WEAK, kind=request.kind)
+    load = _memory(chip, replace(plain, op=Operation.LOAD, returns=True))
+    store = _memory(chip, replace(plain, op=Operation.STORE, returns=False))
+    wait = WaitCounts(vmcnt=0)
+    source = "private memory is the thread's own; the value is waited for as data"
+    return [
+        load,
+        Instruction("s_waitcnt", str(wait), (), Phase.ACCESS, source, wait),
+        replace(store, operands=store.operands.replace("{data}", "{new}")),
+    ]
+
+
+_EMIT: dict[Step, Callable[[Chip, Request], list[Instruction]]] = {
+    Step.WRITE_BACK: _write_back,
+    Step.RELEASE_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.RELEASE),
+    Step.PRIOR_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.WAIT),
+    Step.ACCESS: _access,
+    Step.OWN_WAIT: _wait_own,
+    Step.INVALIDATE: _invalidate,
+}

@@ -1,0 +1,46 @@
+"""The targets by name, and where their rows are; a target's rows are loaded when first asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target: its name, its architecture (``cdna``), and the function that lowers for it."""
+
+    name: str
+    architecture: str
+    lower: Callable[[Request], Sequence]
+
+
+_CDNA = ("gfx908", "gfx90a", "gfx942", "gfx950")
+
+_NOT_YET = ("gfx10", "gfx11", "gfx12")
+"""AMD generations whose rows do not exist yet."""
+
+
+def known_targets() -> tuple[str, ...]:
+    """The names that ``load_target`` accepts."""
+    return _CDNA
+
+
+@cache
+def load_target(name: str) -> Target:
+    """The target called ``name``. Raises ``UnsupportedError`` that names the known ones."""
+    if name in _CDNA:
+        return _load_cdna(name)
+    generation = next((g for g in _NOT_YET if name.startswith(g)), None)
+    if generation is not None:
+        raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", _CDNA)
+    raise UnsupportedError(f"target {name}", "unknown target", known_targets())
+
+
+def _load_cdna(name: str) -> Target:
+    from fencewright.lowering.cdna import select
+
+    chip = import_module(f"fencewright.lowering.cdna.{name}").CHIP
+    return Target(name, "cdna", lambda request: select.lower(chip, request))

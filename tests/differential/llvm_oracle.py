@@ -1,0 +1,210 @@
+"""LLVM's own lowering of one scoped operation, read off the assembly that llvmlite emits.
+
+At -O0 only: from -O1 on LLVM 22 loses the wait after a write-back (llvm-project#178316).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    Scope,
+)
+
+TRIPLE = "amdgcn-amd-amdhsa"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One operation to ask both sides for; the names are those of ``lower``."""
+
+    op: Operation
+    ordering: Ordering
+    scope: Scope
+    space: AddressSpace | None
+    failure_ordering: Ordering | None = None
+    returns: bool = True
+    volatile: bool = False
+    nontemporal: bool = False
+    one_as: bool = False
+    spaces: frozenset[AddressSpace] | None = None
+
+
+_LLVM_ORDERING = {Ordering.RELAXED: "monotonic"}
+_SPACE_SUFFIX = {
+    AddressSpace.GENERIC: "",
+    AddressSpace.GLOBAL: " addrspace(1)",
+    AddressSpace.LOCAL: " addrspace(3)",
+    AddressSpace.CONSTANT: " addrspace(4)",
+    AddressSpace.PRIVATE: " addrspace(5)",
+}
+
+
+def matrix() -> Iterable[Point]:
+    """Every operation x ordering x scope x address space x hint that LLVM can express too."""
+    for space in _SPACE_SUFFIX:
+        yield from _weak(space)
+        for scope in Scope:
+            for one_as in (False, True):
+                base = Point(Operation.LOAD, Ordering.RELAXED, scope, space, one_as=one_as)
+                yield from _ordered(base)
+    for scope in Scope:
+        for one_as in (False, True):
+            yield from _fences(scope, one_as)
+
+
+def _weak(space: AddressSpace) -> Iterable[Point]:
+    for op in (Operation.LOAD, Operation.STORE):
+        if op is Operation.STORE and space is AddressSpace.CONSTANT:
+            continue
+        for volatile in (False, True):
+            for nontemporal in (False, True):
+                yield Point(
+                    op,
+                    Ordering.WEAK,
+                    Scope.SYSTEM,
+                    space,
+                    volatile=volatile,
+                    nontemporal=nontemporal,
+                )
+
+
+def _ordered(base: Point) -> Iterable[Point]:
+    if base.space is AddressSpace.CONSTANT:
+        return
+    o = Ordering
+    for ordering in (o.RELAXED, o.ACQUIRE, o.SEQ_CST):
+        yield replace(base, ordering=ordering)
+    for ordering in (o.RELAXED, o.RELEASE, o.SEQ_CST):
+        yield replace(base, op=Operation.STORE, ordering=ordering)
+    for returns in (True, False):
+        for ordering in (o.RELAXED, o.ACQUIRE, o.RELEASE, o.ACQ_REL, o.SEQ_CST):
+            point = replace(base, ordering=ordering, returns=returns)
+            yield replace(point, op=Operation.ATOMIC_RMW)
+            for failure in (o.RELAXED, o.ACQUIRE, o.SEQ_CST):
+                yield replace(point, op=Operation.CMPXCHG, failure_ordering=failure)
+
+
+def _fences(scope: Scope, one_as: bool) -> Iterable[Point]:
+    shared = (AddressSpace.GLOBAL, AddressSpace.LOCAL)
+    for spaces in (None, *(frozenset({each}) for each in shared), frozenset(shared)):
+        for ordering in Ordering:
+            if ordering not in (Ordering.WEAK, Ordering.RELAXED):
+                yield Point(Operation.FENCE, ordering, scope, None, one_as=one_as, spaces=spaces)
+
+
+def _syncscope(point: Point) -> str:
+    name = "" if point.scope is Scope.SYSTEM else str(point.scope)
+    if point.one_as:
+        name = f"{name}-one-as" if name else "one-as"
+    return f' syncscope("{name}")' if name else ""
+
+
+def _ir_instruction(point: Point) -> str:
+    order = _LLVM_ORDERING.get(point.ordering, str(point.ordering))
+    ptr = "" if point.space is None else f"ptr{_SPACE_SUFFIX[point.space]} %p"
+    sync = _syncscope(point)
+    volatile = "volatile " if point.volatile else ""
+    hint = ", !nontemporal !0" if point.nontemporal else ""
+    if point.ordering is Ordering.WEAK:
+        if point.op is Operation.LOAD:
+            return f"%r = load {volatile}i32, {ptr}, align 4{hint}"
+        return f"store {volatile}i32 %v, {ptr}, align 4{hint}"
+    match point.op:
+        case Operation.LOAD:
+            return f"%r = load atomic i32, {ptr}{sync} {order}, align 4"
+        case Operation.STORE:
+            return f"store atomic i32 %v, {ptr}{sync} {order}, align 4"
+        case Operation.ATOMIC_RMW:
+            return f"%r = atomicrmw add {ptr}, i32 %v{sync} {order}, align 4, !noalias.addrspace !1"
+        case Operation.CMPXCHG:
+            assert point.failure_ordering is not None
+            failure = _LLVM_ORDERING.get(point.failure_ordering, str(point.failure_ordering))
+            return (
+                f"%x = cmpxchg {ptr}, i32 %c, i32 %v{sync} {order} {failure}, align 4, "
+                "!noalias.addrspace !1\n  %r = extractvalue { i32, i1 } %x, 0"
+            )
+        case Operation.FENCE:
+            return f"fence{sync} {order}{_mmra(point.spaces)}"
+        case Operation.BARRIER:
+            raise AssertionError("LLVM has no barrier that orders memory")
+
+
+def _mmra(spaces: frozenset[AddressSpace] | None) -> str:
+    if spaces is None:
+        return ""
+    names = {
+        frozenset({AddressSpace.GLOBAL}): "!2",
+        frozenset({AddressSpace.LOCAL}): "!3",
+        frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL}): "!4",
+    }
+    return f", !mmra {names[spaces]}"
+
+
+def _function(index: int, point: Point) -> str:
+    space = "" if point.space is None else _SPACE_SUFFIX[point.space]
+    instruction = _ir_instruction(point)
+    use = ""
+    if point.returns and instruction.startswith(("%r", "%x")):
+        use = '\n  call void asm sideeffect "; use $0", "v"(i32 %r)'
+    return f"""define void @f{index}(ptr{space} %p, i32 %v, i32 %c) {{
+  call void asm sideeffect "; begin", ""()
+  {instruction}
+  call void asm sideeffect "; end", ""(){use}
+  ret void
+}}
+"""
+
+
+_METADATA = """
+!0 = !{i32 1}
+!1 = !{i32 5, i32 6}
+!2 = !{!"amdgpu-synchronize-as", !"global"}
+!3 = !{!"amdgpu-synchronize-as", !"local"}
+!4 = !{!2, !3}
+"""
+
+
+def llvm_sequences(points: Sequence[Point], chip: str, features: str) -> list[tuple[str, ...]]:
+    """LLVM's sequence for each point, as ``normal_form`` tuples, from one module at -O0."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    text = f'target triple = "{TRIPLE}"\n'
+    text += "".join(_function(i, point) for i, point in enumerate(points)) + _METADATA
+    module = llvm.parse_assembly(text)
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=chip, features=features, opt=0
+    )
+    return split_functions(machine.emit_assembly(module))
+
+
+def split_functions(assembly: str) -> list[tuple[str, ...]]:
+    """The instructions between the markers of each function, in order of the functions."""
+    found: list[tuple[str, ...]] = []
+    for body in re.findall(r"; begin\n(.*?); end\n", assembly, flags=re.S):
+        lines = (line.split(";")[0].strip() for line in body.splitlines())
+        found.append(normal_form(line for line in lines if line))
+    return found
+
+
+_SYNC_OR_MEMORY = re.compile(r"(global|flat|scratch|buffer|ds)_|s_waitcnt|s_barrier")
+_BITS = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+
+
+def normal_form(lines: Iterable[str]) -> tuple[str, ...]:
+    """Memory, cache and wait instructions without registers; each counter a wait of its own."""
+    tokens: list[str] = []
+    for line in lines:
+        if not _SYNC_OR_MEMORY.match(line):
+            continue
+        mnemonic, *rest = line.replace(",", " ").split()
+        if mnemonic == "s_waitcnt":
+            tokens += sorted(rest)
+            continue
+        tokens.append(" ".join([mnemonic, *(bit for bit in rest if bit in _BITS)]))
+    return tuple(tokens)

@@ -1,0 +1,155 @@
+"""Every operation x ordering x scope x address space, ours against LLVM's own lowering.
+
+Each difference must be one that ``lowering.cdna.differences`` names, and each of its
+rows must be met somewhere.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from llvm_oracle import Point, llvm_sequences, matrix, normal_form
+
+from fencewright.lowering.cdna.differences import DIFFERENCES
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import Compat, L2PerAgent
+
+MODES = [
+    ("gfx908", False),
+    ("gfx90a", False),
+    ("gfx90a", True),
+    ("gfx942", False),
+    ("gfx942", True),
+    ("gfx950", False),
+    ("gfx950", True),
+]
+WAYS = [(L2PerAgent.MANY, None), (L2PerAgent.ONE, None), (L2PerAgent.MANY, Compat.LLVM)]
+POINTS = list(matrix())
+Tokens = tuple[str, ...]
+
+
+def _ours(
+    point: Point, chip: str, tgsplit: bool, l2: L2PerAgent, compat: Compat | None
+) -> Tokens | None:
+    """Our sequence in normal form, or None where we refuse."""
+    try:
+        sequence = lower(
+            op=point.op,
+            ordering=point.ordering,
+            scope=point.scope,
+            space=point.space,
+            failure_ordering=point.failure_ordering,
+            returns=point.returns,
+            volatile=point.volatile,
+            nontemporal=point.nontemporal,
+            one_as=point.one_as,
+            spaces=point.spaces,
+            target=chip,
+            features=("tgsplit",) if tgsplit else (),
+            l2_per_agent=l2,
+            compat=compat,
+        )
+    except UnsupportedError:
+        return None
+    return normal_form(instruction.text for instruction in sequence.instructions)
+
+
+def _explain(columns: dict[str, object], ours: Tokens | None, llvms: Tokens) -> set[str]:
+    """The names of the rows that explain the difference together; empty where they do not."""
+    rows = [
+        row
+        for row in DIFFERENCES
+        if all(columns[name] in values for name, values in row.where.items())
+    ]
+    if ours is None:
+        return {row.name for row in rows if row.refused}
+    added, removed = Counter(ours) - Counter(llvms), Counter(llvms) - Counter(ours)
+    if _common(ours, llvms) != _common(llvms, ours):
+        return set()
+    names: set[str] = set()
+    for token, where in (*((t, "added") for t in added), *((t, "removed") for t in removed)):
+        reasons = {row.name for row in rows if token in getattr(row, where)}
+        if not reasons:
+            return set()
+        names |= reasons
+    return names
+
+
+def _common(tokens: Tokens, others: Tokens) -> list[str]:
+    """What both have, in the order it stands in the first."""
+    left = Counter(tokens) & Counter(others)
+    # A token that stands more often in the first is matched from its last occurrence backwards,
+    # next to the access that it waits for.
+    kept: list[str] = []
+    for token in reversed(tokens):
+        if left[token]:
+            left[token] -= 1
+            kept.append(token)
+    return kept
+
+
+@cache
+def _llvm(chip: str, tgsplit: bool) -> list[Tokens]:
+    found = llvm_sequences(POINTS, chip, "+tgsplit" if tgsplit else "")
+    assert len(found) == len(POINTS)
+    return found
+
+
+def _compare(
+    chip: str, tgsplit: bool, ours_for: Callable[..., Tokens | None]
+) -> tuple[Counter[str], list[str]]:
+    """How often each row of the differences explains a point, and the points none explains."""
+    found: Counter[str] = Counter()
+    unexplained: list[str] = []
+    for point, llvms in zip(POINTS, _llvm(chip, tgsplit), strict=True):
+        for l2, compat in WAYS:
+            ours = ours_for(point, chip, tgsplit, l2, compat)
+            if ours == llvms:
+                continue
+            columns: dict[str, object] = {
+                "op": point.op,
+                "ordering": point.ordering,
+                "one_as": point.one_as,
+                "spaces": point.spaces,
+                "scope": point.scope,
+                "space": point.space,
+                "tgsplit": tgsplit,
+                "l2_per_agent": l2,
+                "compat": compat,
+            }
+            rows = _explain(columns, ours, llvms)
+            if not rows:
+                unexplained.append(f"{columns}: {ours} for LLVM's {llvms}")
+            found.update(rows)
+    return found, unexplained
+
+
+@pytest.mark.parametrize(("chip", "tgsplit"), MODES)
+def test_every_point_is_llvms_or_a_named_difference(chip: str, tgsplit: bool):
+    _, unexplained = _compare(chip, tgsplit, _ours)
+    assert not unexplained, "\n".join([f"{len(unexplained)} unexplained", *unexplained[:20]])
+
+
+def test_every_named_difference_occurs():
+    met = set[str]().union(*(_compare("gfx942", tgsplit, _ours)[0] for tgsplit in (False, True)))
+    assert met == {row.name for row in DIFFERENCES}
+
+
+@pytest.mark.parametrize("lost", ["buffer_wbl2 sc1", "vmcnt(0)", "buffer_inv sc0 sc1"])
+def test_a_lost_instruction_is_noticed(lost: str):
+    def broken(*asked: Any) -> Tokens | None:
+        ours = _ours(*asked)
+        return ours and tuple(token for token in ours if token != lost)
+
+    assert _compare("gfx942", False, broken)[1]
+
+
+def test_a_swapped_pair_is_noticed():
+    def broken(*asked: Any) -> Tokens | None:
+        ours = _ours(*asked)
+        return ours and tuple(reversed(ours))
+
+    assert _compare("gfx942", False, broken)[1]

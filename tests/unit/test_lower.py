@@ -1,0 +1,195 @@
+"""The public lowering of one operation: what it answers, what it refuses, how fast it is."""
+
+import time
+from typing import Any
+
+import pytest
+
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import UnsupportedError, WaitCounts
+from fencewright.lowering.skeleton import ILLEGAL, SKELETON
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    Phase,
+    Scope,
+)
+
+AGENT_RELEASE: dict[str, Any] = dict(op="store", ordering="release", scope="agent", space="global", target="gfx942")
+
+
+def _text(**asked: Any) -> list[str]:
+    return [each.text for each in lower(**asked).instructions]
+
+
+def test_release_store():
+    assert _text(**AGENT_RELEASE) == [
+        "buffer_wbl2 sc1",
+        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "global_store_dword {addr}, {data}, off sc1",
+    ]
+
+
+def test_one_l2_needs_no_write_back():
+    assert _text(**AGENT_RELEASE, l2_per_agent="one") == [
+        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "global_store_dword {addr}, {data}, off sc1",
+    ]
+
+
+def test_acquire_load_on_gfx90a():
+    assert _text(
+        op="load", ordering="acquire", scope="system", space="global", target="gfx90a"
+    ) == [
+        "global_load_dword {dst}, {addr}, off glc",
+        "s_waitcnt vmcnt(0)",
+        "buffer_invl2",
+        "buffer_wbinvl1_vol",
+    ]
+
+
+def test_phases_and_sources():
+    sequence = lower(
+        op="atomic_rmw", ordering="acq_rel", scope="agent", space="global", target="gfx942"
+    )
+    assert [each.phase for each in sequence.instructions] == [
+        Phase.RELEASE,
+        Phase.RELEASE,
+        Phase.ACCESS,
+        Phase.WAIT,
+        Phase.ACQUIRE,
+    ]
+    assert all(each.source for each in sequence.instructions)
+    assert sequence.instructions[1].wait == WaitCounts(vmcnt=0, lgkmcnt=0)
+
+
+def test_workgroup_release_is_transitive_unless_llvms():
+    asked: dict[str, Any] = AGENT_RELEASE | {"scope": "workgroup"}
+    assert _text(**asked)[0] == "s_waitcnt vmcnt(0) lgkmcnt(0)"
+    assert _text(**asked, compat="llvm")[0] == "s_waitcnt lgkmcnt(0)"
+
+
+def test_availability_none_orders_only():
+    asked: dict[str, Any] = dict(op="fence", ordering="acq_rel", scope="agent", target="gfx942")
+    assert _text(**asked, availability="none") == ["s_waitcnt vmcnt(0) lgkmcnt(0)"]
+
+
+def test_fence_limited_to_local_touches_no_cache():
+    asked: dict[str, Any] = dict(op="fence", ordering="acq_rel", scope="agent", target="gfx942")
+    assert _text(**asked, spaces=["local"]) == ["s_waitcnt lgkmcnt(0)"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("gfx942", ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"]),
+        (
+            "gfx908",
+            ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"],
+        ),
+    ],
+)
+def test_barrier(target: str, expected: list[str]):
+    asked: dict[str, Any] = dict(op="barrier", scope="workgroup", target=target)
+    assert _text(**asked, ordering="acq_rel") == expected
+
+
+def test_relaxed_barrier_orders_nothing():
+    asked: dict[str, Any] = dict(op="barrier", scope="workgroup", target="gfx942", ordering="relaxed")
+    assert _text(**asked) == ["s_barrier"]
+
+
+def test_private_read_modify_write_is_plain():
+    asked: dict[str, Any] = dict(
+        op="atomic_rmw", ordering="seq_cst", scope="system", space="private", target="gfx942"
+    )
+    assert _text(**asked) == [
+        "scratch_load_dword {dst}, {addr}, off",
+        "s_waitcnt vmcnt(0)",
+        "scratch_store_dword {addr}, {new}, off",
+    ]
+
+
+def test_every_operation_and_ordering_is_lowered_or_refused_with_its_reason():
+    for op in Operation:
+        for ordering in Ordering:
+            asked: dict[str, Any] = dict(
+                op=op, ordering=ordering, scope="workgroup", target="gfx942"
+            )
+            if op.is_access:
+                asked["space"] = "global"
+            if op is Operation.CMPXCHG:
+                asked["failure_ordering"] = "relaxed"
+            if (op, ordering) in SKELETON:
+                assert lower(**asked).instructions
+                continue
+            with pytest.raises(UnsupportedError, match=ILLEGAL[op, ordering].reason):
+                lower(**asked)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "gfx1100"}, "gfx11 is not supported yet; accepted: gfx908, gfx90a"),
+        ({"target": "vax"}, "unknown target"),
+        ({"ordering": "aquire"}, "unknown ordering; accepted: weak, relaxed, acquire"),
+        ({"scope": "galaxy"}, "unknown scope; accepted: singlethread"),
+        ({"space": None}, "a store needs an address space"),
+        ({"space": "shared_cluster"}, "gfx942 has no shared_cluster memory"),
+        ({"space": "constant"}, "constant memory is not written"),
+        ({"width": 24}, "no such instruction; accepted: i8, i16, i32, i64, i96, i128"),
+        ({"features": ("xnack",)}, "gfx942 has no feature xnack; accepted: tgsplit"),
+        ({"failure_ordering": "relaxed"}, "a store has no failure ordering"),
+        ({"l2_per_agent": "three"}, "unknown number of L2s; accepted: one, many"),
+        ({"features": ("tgsplit",), "space": "local"}, "has no LDS; accepted: global, generic"),
+    ],
+)
+def test_refuses(change: dict[str, Any], message: str):
+    with pytest.raises(UnsupportedError, match=message):
+        lower(**AGENT_RELEASE | change)
+
+
+@pytest.mark.parametrize("failure", ["release", "acq_rel", "weak", None])
+def test_refuses_a_failure_ordering_that_releases(failure: str | None):
+    with pytest.raises(UnsupportedError, match=r"failure ordering"):
+        lower(
+            op="cmpxchg",
+            ordering="acquire",
+            failure_ordering=failure,
+            scope="agent",
+            space="global",
+            target="gfx942",
+        )
+
+
+def test_missing_read_modify_write_names_what_there_is():
+    with pytest.raises(UnsupportedError, match="accepted: i32, i64"):
+        lower(
+            op="atomic_rmw",
+            ordering="relaxed",
+            scope="agent",
+            space="global",
+            width=8,
+            target="gfx942",
+        )
+
+
+def test_words_and_strings_are_one():
+    asked: dict[str, Any] = dict(
+        op=Operation.STORE,
+        ordering=Ordering.RELEASE,
+        scope=Scope.AGENT,
+        space=AddressSpace.GLOBAL,
+        target="gfx942",
+    )
+    assert lower(**asked) is lower(**AGENT_RELEASE)
+
+
+def test_is_fast_enough_to_call_for_every_operation():
+    # The budget is a million a second; a quarter leaves room for a loaded test machine.
+    count = 100_000
+    start = time.process_time()
+    for _ in range(count):
+        lower(op="store", ordering="release", scope="agent", space="global", target="gfx942")
+    assert count / (time.process_time() - start) > 250_000
