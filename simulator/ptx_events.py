@@ -1,0 +1,1230 @@
+"""PTX programs as data, and what each of their threads can do: events, dependences, final registers.
+
+A program becomes *candidate executions* in two steps. Every thread is run on its own, each
+read returning any value that some write could have put there: a ``Path`` is one such run.
+A choice of one path for each thread in which every value read was also written is a
+``Combination``; the model then decides which write each read takes (``ptx_model``).
+
+Values are integers without overflow. Addresses are names, never computed, so that there are
+no address dependences. Mixed sizes, vectors, textures as objects, and targets below sm_70
+are not covered. Source: PTX ISA, "Memory Consistency Model"; reads take values that have a
+derivation of their own, which is the axiom No-Thin-Air on values.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from itertools import combinations, product
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.condition import Comparison
+from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic, union
+
+Value = int | str
+"""A constant, or the name of a register."""
+
+SCOPES: Mapping[str, Scope] = {
+    "cta": Scope.WORKGROUP,
+    "cluster": Scope.CLUSTER,
+    "gpu": Scope.AGENT,
+    "sys": Scope.SYSTEM,
+}
+"""PTX's scope qualifiers. Source: PTX ISA, "Scope"."""
+
+
+class Proxy(Enum):
+    """How an access reaches memory. Source: PTX ISA, "Proxies"."""
+
+    GENERIC = "generic"
+    CONSTANT = "constant"
+    TEXTURE = "texture"
+    SURFACE = "surface"
+    ASYNC = "async"
+
+
+class Arithmetic(Enum):
+    """What an instruction or an atomic computes from two values."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    MIN = "min"
+    MAX = "max"
+    EXCH = "exch"
+
+    def apply(self, left: int, right: int) -> int:
+        """The result; division is by anything but 0, which gives 0."""
+        return _ARITHMETIC[self](left, right)
+
+
+_ARITHMETIC: Mapping[Arithmetic, Callable[[int, int], int]] = {
+    Arithmetic.ADD: lambda a, b: a + b,
+    Arithmetic.SUB: lambda a, b: a - b,
+    Arithmetic.MUL: lambda a, b: a * b,
+    Arithmetic.DIV: lambda a, b: a // b if b else 0,
+    Arithmetic.AND: lambda a, b: a & b,
+    Arithmetic.OR: lambda a, b: a | b,
+    Arithmetic.XOR: lambda a, b: a ^ b,
+    Arithmetic.MIN: lambda a, b: min(a, b),
+    Arithmetic.MAX: lambda a, b: max(a, b),
+    Arithmetic.EXCH: lambda a, b: b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``ld``: read ``location`` into ``register``. ``scope`` is None for a weak access."""
+
+    register: str
+    location: str
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``st``: write ``value`` to ``location``."""
+
+    location: str
+    value: Value
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """``atom``, or ``red`` when ``register`` is None.
+
+    ``atom.cas`` exchanges, and only if the old value equals ``compare``.
+    """
+
+    register: str | None
+    location: str
+    operation: Arithmetic
+    operand: Value
+    compare: Value | None = None
+    ordering: Ordering = Ordering.RELAXED
+    scope: Scope = Scope.AGENT
+    proxy: Proxy = Proxy.GENERIC
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values that it uses besides the location's."""
+        return (self.operand,) if self.compare is None else (self.compare, self.operand)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """``fence``; ``fence.sc`` has the ordering seq_cst."""
+
+    ordering: Ordering
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFence:
+    """``fence.proxy.X``; ``proxy`` None is ``fence.proxy.alias``."""
+
+    proxy: Proxy | None
+
+
+class Role(Enum):
+    """What a barrier operation does: sync arrives and waits."""
+
+    SYNC = "sync"
+    ARRIVE = "arrive"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """``bar.cta``: the ``instance`` written in the program, its barrier number, its thread count.
+
+    Without ``count`` the participants are the threads of the CTA that execute it, the n-th
+    time each with the n-th time of the others, and nobody is left waiting.
+    """
+
+    role: Role
+    instance: Value
+    number: Value = 0
+    count: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBarrier:
+    """``barrier.cluster.arrive`` (release or relaxed) and ``.wait`` (acquire)."""
+
+    role: Role
+    ordering: Ordering
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierArrive:
+    """``mbarrier.arrive``; ``expect_tx`` counts the copies that the phase also waits for."""
+
+    mbarrier: str
+    ordering: Ordering = Ordering.RELEASE
+    scope: Scope = Scope.WORKGROUP
+    expect_tx: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierWait:
+    """``mbarrier.try_wait`` in a loop until the ``phase``-th phase (from 0) is complete."""
+
+    mbarrier: str
+    phase: int = 0
+    ordering: Ordering = Ordering.ACQUIRE
+    scope: Scope = Scope.WORKGROUP
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncCopy:
+    """``cp.async.bulk`` from ``source`` (or ``st.async`` of a value) to ``location``.
+
+    Completes on ``mbarrier``, or, when that is None, with the bulk group it is committed to.
+    """
+
+    location: str
+    source: str | None
+    value: Value = 0
+    mbarrier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitGroup:
+    """``cp.async.bulk.commit_group``: the thread's copies so far can be waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup:
+    """``cp.async.bulk.wait_group 0``; ``reads_only`` is ``.read``: only the sources are done."""
+
+    reads_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Register arithmetic; a move is ``EXCH``, whose left operand does not matter."""
+
+    operation: Arithmetic
+    register: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A jump to ``label``, always when ``comparison`` is None."""
+
+    label: str
+    comparison: Comparison | None = None
+    left: Value = 0
+    right: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place to jump to."""
+
+    name: str
+
+
+Instruction = (
+    Load
+    | Store
+    | Atomic
+    | Fence
+    | ProxyFence
+    | Barrier
+    | ClusterBarrier
+    | MbarrierArrive
+    | MbarrierWait
+    | AsyncCopy
+    | CommitGroup
+    | WaitGroup
+    | Compute
+    | Branch
+    | Label
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a thread runs. Without ``cluster`` its CTA is a cluster of its own."""
+
+    cta: int
+    gpu: int = 0
+    cluster: int | None = None
+
+    def shares(self, other: "Placement", scope: Scope) -> bool:
+        """Whether ``other`` is in the set of threads that ``scope`` means here."""
+        if scope is Scope.SYSTEM:
+            return True
+        if self.gpu != other.gpu:
+            return False
+        if scope is Scope.AGENT:
+            return True
+        same_cta = self.cta == other.cta and self.cluster == other.cluster
+        if scope is Scope.CLUSTER and self.cluster is not None:
+            return self.cluster == other.cluster
+        return same_cta
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread's instructions, its placement and its registers at the start (0 if not named)."""
+
+    placement: Placement
+    code: tuple[Instruction, ...]
+    registers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Threads over named locations.
+
+    ``initial`` has the value of every location that does not start at 0, ``aliases`` names
+    further virtual addresses and what they are another address of, ``mbarriers`` has the
+    arrival count of each mbarrier, which is initialised before the threads start.
+    """
+
+    threads: tuple[Thread, ...]
+    initial: Mapping[str, int] = field(default_factory=dict[str, int])
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    mbarriers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def location(self, variable: str) -> str:
+        """The physical location of a virtual address."""
+        seen = {variable}
+        while variable in self.aliases:
+            variable = self.aliases[variable]
+            if variable in seen:
+                raise ProgramError(f"{variable} is an alias of itself")
+            seen.add(variable)
+        return variable
+
+
+class ProgramError(ValueError):
+    """A program that means nothing in the model: a jump nowhere, an access of an mbarrier."""
+
+
+class EventKind(Enum):
+    """What an event is. Source: PTX ISA, "Operation types" (memory, fence, proxy fence, barrier)."""
+
+    READ = "R"
+    WRITE = "W"
+    FENCE = "F"
+    PROXY_FENCE = "PF"
+    BARRIER = "B"
+    ARRIVE = "A"
+    WAIT = "T"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    """The barrier object that an operation takes part in.
+
+    ``count`` is how many arrivals complete it, None when everyone who comes takes part.
+    """
+
+    name: str
+    number: int
+    count: int | None
+    mbarrier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One memory, fence or barrier operation of a run.
+
+    ``thread`` is -1 for initial writes, ``position`` the index of its instruction in the
+    thread's code. ``variable`` is the virtual address, ``location`` the
+    physical one. ``is_red`` marks the read half of ``red``. A proxy fence without ``proxy``
+    is the alias fence. ``phase`` is the phase that an mbarrier wait asks for.
+    """
+
+    kind: EventKind
+    thread: int
+    position: int
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    variable: str | None = None
+    location: str | None = None
+    proxy: Proxy | None = Proxy.GENERIC
+    is_red: bool = False
+    rendezvous: Rendezvous | None = None
+    role: Role | None = None
+    phase: int | None = None
+    expect_tx: int = 0
+    is_complete_tx: bool = False
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it is a fence or an access with a scope. Source: PTX ISA, "Operation types"."""
+        return self.scope is not None
+
+    @property
+    def is_access(self) -> bool:
+        """Whether it reads or writes memory."""
+        return self.kind in (EventKind.READ, EventKind.WRITE)
+
+    def __str__(self) -> str:
+        where = "init" if self.thread < 0 else f"P{self.thread}:{self.position}"
+        return " ".join(part for part in (where, self.kind.value, self.variable) if part)
+
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One run of one thread.
+
+    Numbers count the path's own events. ``values`` has what each event read or wrote,
+    ``dependences`` for each event the reads that its value or its being executed depends on,
+    ``read_modify_writes`` the halves of atomics, ``order`` for each event the events that
+    are directly before it in program order, ``issued`` for each access of an asynchronous
+    copy the events before the copy was issued. ``blocked``: the last event is a barrier that
+    never completes; a register that was still to be set is None.
+    """
+
+    events: tuple[Event, ...]
+    values: tuple[int, ...]
+    dependences: tuple[Mask, ...]
+    read_modify_writes: tuple[Pair, ...]
+    order: tuple[Mask, ...]
+    issued: tuple[Mask, ...]
+    registers: Mapping[str, int | None]
+    blocked: bool
+
+
+Derivation = Mask
+"""The stores, as bits, that a value passed through on its way."""
+
+
+class _Domain:
+    """The values that each location can have, each with the least derivations it can come from."""
+
+    def __init__(self, program: Program, seeds: Iterable[int] = ()):
+        self.program = program
+        self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {}
+        self.seeds = tuple(seeds)
+        self.changed = False
+
+    def of(self, location: str) -> dict[int, tuple[Derivation, ...]]:
+        """The values of ``location`` and their derivations; its initial value has the empty one."""
+        known = self.values.get(location)
+        if known is None:
+            initial = self.program.initial.get(location, 0)
+            known = {value: (0,) for value in (initial, *self.seeds)}
+            self.values[location] = known
+        return known
+
+    def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
+        """Record that ``value`` can be written to ``location``."""
+        known = self.of(location)
+        kept = known.get(value, ())
+        for new in derivations:
+            if any(old & new == old for old in kept):
+                continue
+            kept = (*(old for old in kept if new & old != new), new)
+            self.changed = True
+        known[value] = kept
+
+
+@dataclass(slots=True)
+class _Run:
+    """A thread in the middle of a run; copied where a read can return several values."""
+
+    pc: int
+    registers: dict[str, int]
+    taints: dict[str, Mask]
+    control: Mask = 0
+    events: tuple[Event, ...] = ()
+    values: tuple[int, ...] = ()
+    dependences: tuple[Mask, ...] = ()
+    read_modify_writes: tuple[Pair, ...] = ()
+    order: tuple[Mask, ...] = ()
+    issued: tuple[Mask, ...] = ()
+    background: Mask = 0
+    uncommitted: Mask = 0
+    committed: Mask = 0
+    executed: Mapping[int, int] = field(default_factory=dict[int, int])
+    visits: Mapping[str, "_Visit"] = field(default_factory=dict[str, "_Visit"])
+
+    def copy(self) -> "_Run":
+        return replace(self, registers=dict(self.registers), taints=dict(self.taints))
+
+    def value(self, operand: Value) -> int:
+        return operand if isinstance(operand, int) else self.registers.get(operand, 0)
+
+    def taint(self, *operands: Value) -> Mask:
+        result = 0
+        for operand in operands:
+            if isinstance(operand, str):
+                result |= self.taints.get(operand, 0)
+        return result
+
+    def assign(self, register: str, value: int, taint: Mask) -> None:
+        self.registers[register] = value
+        self.taints[register] = taint
+
+    def append(self, event: Event, value: int, dependences: Mask) -> int:
+        """Add an event after all earlier ones of the thread, copies apart; its number."""
+        return self.append_after(self.foreground(), event, value, dependences)
+
+    def append_after(
+        self, follows: Mask, event: Event, value: int, dependences: Mask, issued: Mask = 0
+    ) -> int:
+        """Add an event after ``follows`` alone; its number."""
+        self.events = (*self.events, event)
+        self.values = (*self.values, value)
+        self.dependences = (*self.dependences, dependences)
+        self.order = (*self.order, follows)
+        self.issued = (*self.issued, issued)
+        return len(self.events) - 1
+
+    def foreground(self) -> Mask:
+        """The events so far less those of asynchronous copies."""
+        return (1 << len(self.events)) - 1 & ~self.background
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A pass over a label: how often it was passed, and how many events there were then."""
+
+    passes: int
+    events: int
+
+
+class _ThreadRunner:
+    """All runs of one thread, for the values that ``domain`` has for each location."""
+
+    def __init__(self, program: Program, thread: int, bound: int, store_bits: dict[Pair, int]):
+        self.program = program
+        self.thread = thread
+        self.code = program.threads[thread].code
+        self.bound = bound
+        self.labels = {each.name: i for i, each in enumerate(self.code) if isinstance(each, Label)}
+        self.locations = {each: program.location(each) for each in _variables(self.code)}
+        self.assigned = frozenset(name for each in self.code for name in _assigned(each))
+        self.store_bits = store_bits
+        self.domain = _Domain(program)
+        self.paths: list[Path] = []
+        self.complete = True
+
+    def run(self, domain: _Domain) -> tuple[list[Path], bool]:
+        """The paths, and whether none was cut at the loop bound."""
+        self.domain = domain
+        self.paths, self.complete = [], True
+        registers = dict(self.program.threads[self.thread].registers)
+        stack = [_Run(0, registers, {})]
+        while stack:
+            run = stack.pop()
+            stack.extend(reversed(self._advance(run)))
+        return self.paths, self.complete
+
+    def _advance(self, run: _Run) -> list[_Run]:
+        """Run until the thread ends or forks; the forks."""
+        code = self.code
+        while run.pc < len(code):
+            instruction = code[run.pc]
+            run.pc += 1
+            forks = _STEP[type(instruction)](self, run, instruction)
+            if forks is not None:
+                return forks
+        self.paths.append(self._path(run, blocked=False))
+        return []
+
+    def _path(self, run: _Run, blocked: bool) -> Path:
+        registers: dict[str, int | None] = dict(run.registers)
+        if blocked:
+            registers.update((name, None) for name in self.assigned if name not in run.taints)
+        return Path(
+            run.events,
+            run.values,
+            run.dependences,
+            run.read_modify_writes,
+            run.order,
+            run.issued,
+            registers,
+            blocked,
+        )
+
+    def _event(self, run: _Run, kind: EventKind, access: Load | Store | Atomic) -> Event:
+        return Event(
+            kind,
+            self.thread,
+            run.pc - 1,
+            ordering=_half(kind, access.ordering),
+            scope=access.scope,
+            variable=access.location,
+            location=self.locations[access.location],
+            proxy=access.proxy,
+        )
+
+    def load(self, run: _Run, load: Load) -> list[_Run]:
+        return self._read(run, self._event(run, EventKind.READ, load), load.register)
+
+    def _read(self, run: _Run, event: Event, register: str | None) -> list[_Run]:
+        forks: list[_Run] = []
+        for value in self.domain.of(event.location or ""):
+            fork = run.copy()
+            number = fork.append(event, value, 0)
+            if register is not None:
+                fork.assign(register, value, 1 << number)
+            forks.append(fork)
+        return forks
+
+    def _derives(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+        """Note that ``value`` can be written; False if it would have to come out of thin air."""
+        store = (self.thread, run.pc << 8 | run.executed.get(run.pc, 0))
+        bit = 1 << self.store_bits.setdefault(store, len(self.store_bits))
+        run.executed = {**run.executed, run.pc: run.executed.get(run.pc, 0) + 1}
+        derivations = [bit]
+        for read in bits(dependences):
+            sources = self.domain.of(run.events[read].location or "")[run.values[read]]
+            derivations = [a | b for a in derivations for b in sources if not b & bit]
+        if derivations:
+            self.domain.add(event.location or "", value, derivations)
+        return bool(derivations)
+
+    def _write(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+        """Append a write; False if its value would have to come out of thin air."""
+        if not self._derives(run, event, value, dependences):
+            return False
+        run.append(event, value, dependences)
+        return True
+
+    def store(self, run: _Run, store: Store) -> list[_Run] | None:
+        event = self._event(run, EventKind.WRITE, store)
+        dependences = run.taint(store.value) | run.control
+        return None if self._write(run, event, run.value(store.value), dependences) else []
+
+    def atomic(self, run: _Run, atomic: Atomic) -> list[_Run]:
+        read = self._event(run, EventKind.READ, atomic)
+        write = self._event(run, EventKind.WRITE, atomic)
+        if atomic.register is None:
+            read = replace(read, is_red=True)
+        operand = run.value(atomic.operand)
+        expected = None if atomic.compare is None else run.value(atomic.compare)
+        uses_old = expected is not None or atomic.operation is not Arithmetic.EXCH
+        dependences = run.taint(*atomic.operands) | run.control
+        forks: list[_Run] = []
+        for fork in self._read(run, read, atomic.register):
+            number = len(fork.events) - 1
+            old = fork.values[number]
+            if expected is not None and old != expected:
+                forks.append(fork)
+                continue
+            new = atomic.operation.apply(old, operand)
+            if self._write(fork, write, new, dependences | uses_old << number):
+                fork.read_modify_writes = (*fork.read_modify_writes, (number, number + 1))
+                forks.append(fork)
+        return forks
+
+    def fence(self, run: _Run, fence: Fence) -> None:
+        event = Event(EventKind.FENCE, self.thread, run.pc - 1, fence.ordering, fence.scope)
+        run.append(event, 0, 0)
+
+    def proxy_fence(self, run: _Run, fence: ProxyFence) -> None:
+        event = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=fence.proxy)
+        run.append(event, 0, 0)
+
+    def barrier(self, run: _Run, barrier: Barrier) -> list[_Run] | None:
+        count = None if barrier.count is None else run.value(barrier.count)
+        name = f"bar.{run.value(barrier.instance)}"
+        rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
+        event = Event(
+            EventKind.BARRIER,
+            self.thread,
+            run.pc - 1,
+            rendezvous=rendezvous,
+            role=barrier.role,
+        )
+        run.append(event, 0, 0)
+        return self._may_block(run) if count is not None and barrier.role is Role.SYNC else None
+
+    def _may_block(self, run: _Run) -> list[_Run]:
+        self.paths.append(self._path(run, blocked=True))
+        return [run]
+
+    def cluster_barrier(self, run: _Run, barrier: ClusterBarrier) -> None:
+        arrives = barrier.role is Role.ARRIVE
+        event = Event(
+            EventKind.ARRIVE if arrives else EventKind.WAIT,
+            self.thread,
+            run.pc - 1,
+            barrier.ordering,
+            Scope.CLUSTER,
+            rendezvous=Rendezvous("barrier.cluster", 0, None, mbarrier=False),
+            role=barrier.role,
+        )
+        run.append(event, 0, 0)
+
+    def _mbarrier(self, name: str) -> Rendezvous:
+        return Rendezvous(name, 0, self.program.mbarriers[name], mbarrier=True)
+
+    def mbarrier_arrive(self, run: _Run, arrive: MbarrierArrive) -> None:
+        event = Event(
+            EventKind.ARRIVE,
+            self.thread,
+            run.pc - 1,
+            arrive.ordering,
+            arrive.scope,
+            rendezvous=self._mbarrier(arrive.mbarrier),
+            role=Role.ARRIVE,
+            expect_tx=arrive.expect_tx,
+        )
+        run.append(event, 0, 0)
+
+    def mbarrier_wait(self, run: _Run, wait: MbarrierWait) -> list[_Run]:
+        event = Event(
+            EventKind.WAIT,
+            self.thread,
+            run.pc - 1,
+            wait.ordering,
+            wait.scope,
+            rendezvous=self._mbarrier(wait.mbarrier),
+            role=Role.WAIT,
+            phase=wait.phase,
+        )
+        run.append(event, 0, 0)
+        return self._may_block(run)
+
+    def async_copy(self, run: _Run, copy: AsyncCopy) -> list[_Run]:
+        """The copy's own events follow what the thread did before, and nothing waits for them.
+
+        Completion is followed by an implicit proxy fence, and its complete_tx releases at
+        cluster scope what the copy itself did. Source: PTX ISA, "Async proxy", cp.async.bulk.
+        """
+        issued, first = run.foreground(), len(run.events)
+        forks = [run] if copy.source is None else self._copy_read(run, copy.source, issued)
+        passed: list[_Run] = []
+        for fork in forks:
+            own = (1 << len(fork.events)) - (1 << first)
+            value = fork.values[first] if own else run.value(copy.value)
+            dependences = (own or run.taint(copy.value)) | fork.control
+            write = self._async_event(fork, EventKind.WRITE, copy.location)
+            if not self._derives(fork, write, value, dependences):
+                continue
+            own |= 1 << fork.append_after(own, write, value, dependences, issued)
+            fence = Event(EventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=Proxy.ASYNC)
+            own |= 1 << fork.append_after(own, fence, 0, 0)
+            if copy.mbarrier is not None:
+                own |= 1 << fork.append_after(own, self._complete_tx(fork, copy.mbarrier), 0, 0)
+            else:
+                fork.uncommitted |= own
+            fork.background |= own
+            passed.append(fork)
+        return passed
+
+    def _copy_read(self, run: _Run, source: str, issued: Mask) -> list[_Run]:
+        event = self._async_event(run, EventKind.READ, source)
+        forks: list[_Run] = []
+        for value in self.domain.of(event.location or ""):
+            fork = run.copy()
+            fork.append_after(0, event, value, 0, issued)
+            forks.append(fork)
+        return forks
+
+    def _async_event(self, run: _Run, kind: EventKind, variable: str) -> Event:
+        return Event(
+            kind,
+            self.thread,
+            run.pc - 1,
+            variable=variable,
+            location=self.locations[variable],
+            proxy=Proxy.ASYNC,
+        )
+
+    def _complete_tx(self, run: _Run, mbarrier: str) -> Event:
+        return Event(
+            EventKind.ARRIVE,
+            self.thread,
+            run.pc - 1,
+            Ordering.RELEASE,
+            Scope.CLUSTER,
+            rendezvous=self._mbarrier(mbarrier),
+            role=Role.ARRIVE,
+            is_complete_tx=True,
+        )
+
+    def commit_group(self, run: _Run, commit: CommitGroup) -> None:
+        run.committed |= run.uncommitted
+        run.uncommitted = 0
+
+    def wait_group(self, run: _Run, wait: WaitGroup) -> None:
+        """What the thread does from here on follows its committed copies, or only their reads."""
+        done = 0
+        for event in bits(run.committed):
+            kind = run.events[event].kind
+            if kind is EventKind.READ or not wait.reads_only:
+                done |= 1 << event
+        fence = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
+        run.append_after(run.foreground() | done, fence, 0, 0)
+
+    def compute(self, run: _Run, compute: Compute) -> None:
+        left, right = run.value(compute.left), run.value(compute.right)
+        result = compute.operation.apply(left, right)
+        run.assign(compute.register, result, run.taint(compute.left, compute.right))
+
+    def label(self, run: _Run, label: Label) -> None:
+        passed = run.visits.get(label.name, _Visit(0, 0)).passes
+        visit = _Visit(passed + 1, len(run.events))
+        run.visits = {**run.visits, label.name: visit}
+
+    def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
+        if branch.comparison is not None:
+            run.control |= run.taint(branch.left, branch.right)
+            if not branch.comparison.holds(run.value(branch.left), run.value(branch.right)):
+                return None
+        target = self.labels[branch.label]
+        visit = run.visits.get(branch.label)
+        if target < run.pc and visit is not None and visit.passes >= self.bound:
+            if not self._is_idle(run, target, visit):
+                self.complete = False
+            return []
+        run.pc = target
+        return None
+
+    def _is_idle(self, run: _Run, target: int, visit: _Visit) -> bool:
+        """Whether the round since ``visit`` did nothing that another round would not undo.
+
+        A round of reads alone, whose registers are all set again before the next round can
+        use them or leave, only constrains an execution further: the axioms forbid no more
+        when its reads are taken out, so that no outcome is lost by leaving such rounds out.
+        """
+        if any(event.kind is not EventKind.READ for event in run.events[visit.events :]):
+            return False
+        body = self.code[target : run.pc]
+        changed = frozenset(name for each in body for name in _assigned(each))
+        again: set[Value] = set()
+        for instruction in body:
+            if isinstance(instruction, Branch):
+                break
+            if isinstance(instruction, Compute):
+                carried = {instruction.left, instruction.right} & changed
+                if not carried <= again:
+                    return False
+            again.update(_assigned(instruction))
+        return changed <= again
+
+
+def _assigned(instruction: Instruction) -> tuple[str, ...]:
+    if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
+        return (instruction.register,)
+    return ()
+
+
+_Step = Callable[..., "list[_Run] | None"]
+_STEP: Mapping[type[Instruction], _Step] = {
+    Load: _ThreadRunner.load,
+    Store: _ThreadRunner.store,
+    Atomic: _ThreadRunner.atomic,
+    Fence: _ThreadRunner.fence,
+    ProxyFence: _ThreadRunner.proxy_fence,
+    Barrier: _ThreadRunner.barrier,
+    ClusterBarrier: _ThreadRunner.cluster_barrier,
+    MbarrierArrive: _ThreadRunner.mbarrier_arrive,
+    MbarrierWait: _ThreadRunner.mbarrier_wait,
+    AsyncCopy: _ThreadRunner.async_copy,
+    CommitGroup: _ThreadRunner.commit_group,
+    WaitGroup: _ThreadRunner.wait_group,
+    Compute: _ThreadRunner.compute,
+    Branch: _ThreadRunner.branch,
+    Label: _ThreadRunner.label,
+}
+"""How each instruction runs: it returns None to go on, or the runs it forks into."""
+
+
+def _half(kind: EventKind, ordering: Ordering) -> Ordering:
+    """The ordering of one half of an access: an acquire is the read's, a release the write's."""
+    if ordering is Ordering.WEAK:
+        return ordering
+    if kind is EventKind.READ:
+        return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
+    return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
+
+
+def _variables(code: Iterable[Instruction]) -> Iterator[str]:
+    for each in code:
+        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+            yield each.location
+        if isinstance(each, AsyncCopy) and each.source is not None:
+            yield each.source
+
+
+def _check(program: Program) -> None:
+    for number, thread in enumerate(program.threads):
+        labels = {each.name for each in thread.code if isinstance(each, Label)}
+        for each in thread.code:
+            if isinstance(each, Branch) and each.label not in labels:
+                raise ProgramError(f"thread {number} jumps to {each.label}, which is not there")
+            mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
+            if mbarrier is not None and mbarrier not in program.mbarriers:
+                raise ProgramError(f"thread {number} uses {mbarrier}, which is not an mbarrier")
+        for variable in _variables(thread.code):
+            if program.location(variable) in program.mbarriers:
+                raise ProgramError(f"thread {number} accesses {variable}, which is an mbarrier")
+
+
+_MBARRIER_OPERATIONS = (MbarrierArrive, MbarrierWait, AsyncCopy)
+
+
+def _constants(program: Program) -> set[int]:
+    found = {value for thread in program.threads for value in thread.registers.values()}
+    for thread in program.threads:
+        for each in thread.code:
+            operands: tuple[Value, ...] = ()
+            if isinstance(each, Store | AsyncCopy):
+                operands = (each.value,)
+            elif isinstance(each, Atomic):
+                operands = each.operands
+            elif isinstance(each, Compute | Branch):
+                operands = (each.left, each.right)
+            found.update(operand for operand in operands if isinstance(operand, int))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Barrier operations of one completed phase: every arrival is before every wait."""
+
+    arrivals: tuple[int, ...]
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What executions have in common whatever their reads return.
+
+    Events are numbered: first one initial write for each location, then thread by thread.
+    ``po`` is transitive; the events of an asynchronous copy are in it among themselves alone,
+    and ``issue`` leads from what came before the copy to its accesses. ``meetings`` says
+    which barrier operations met.
+    """
+
+    program: Program
+    events: tuple[Event, ...]
+    po: Relation
+    issue: Relation
+    dependences: Relation
+    rmw: Relation
+    meetings: tuple[Meeting, ...]
+
+    @cached_property
+    def locations(self) -> tuple[str, ...]:
+        """Every location with an event, in order."""
+        return tuple(sorted({each.location for each in self.events if each.location}))
+
+    @cached_property
+    def reads(self) -> tuple[int, ...]:
+        """The numbers of the reads."""
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.READ)
+
+    @cached_property
+    def writes(self) -> tuple[int, ...]:
+        """The numbers of the writes, initial ones included."""
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.WRITE)
+
+    def placement(self, event: int) -> Placement | None:
+        """Where the event's thread runs; None for initial writes."""
+        thread = self.events[event].thread
+        return None if thread < 0 else self.program.threads[thread].placement
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A path for each thread, which together write every value that they read.
+
+    ``skeletons`` has one for each way that their barrier operations can meet. ``values`` has
+    what each event read or wrote.
+    """
+
+    skeletons: tuple[Skeleton, ...]
+    values: tuple[int, ...]
+    registers: tuple[Mapping[str, int | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A path, with its shape and its reads and writes as bits over (location, value)."""
+
+    path: Path
+    shape: int
+    needs: Mask
+    provides: Mask
+
+
+class Candidates:
+    """Every combination of paths of a program.
+
+    ``bound`` is how often the target of a backward jump may be passed; ``complete`` says
+    whether that loses nothing. With ``thin_air`` reads may also return values that depend
+    on themselves (any constant of the program), for a model without No-Thin-Air.
+    Raises ``ProgramError`` for a program that means nothing.
+    """
+
+    def __init__(self, program: Program, bound: int = 1, thin_air: bool = False):
+        _check(program)
+        self.program = program
+        self.complete = True
+        self._skeletons: dict[tuple[int, ...], tuple[Skeleton, ...]] = {}
+        self._shapes: dict[object, int] = {}
+        self._value_bits: dict[tuple[str, int], Mask] = {}
+        self._paths = self._run_threads(bound, thin_air)
+        events = (e for paths in self._paths for p in paths for e in p.events if e.location)
+        named = {program.location(each) for each in program.initial}
+        locations = sorted({each.location or "" for each in events} | named - {*program.mbarriers})
+        self.registers = tuple(
+            frozenset(name for path in paths for name in path.registers) for paths in self._paths
+        )
+        self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
+
+    def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
+        """Run all threads until no store writes a value that no earlier round has seen."""
+        program = self.program
+        store_bits: dict[Pair, int] = {}
+        runners = [
+            _ThreadRunner(program, i, bound, store_bits) for i in range(len(program.threads))
+        ]
+        domain = _Domain(program, _constants(program) if thin_air else ())
+        domain.changed = True
+        results: list[tuple[list[Path], bool]] = []
+        while domain.changed:
+            domain.changed = False
+            results = [runner.run(domain) for runner in runners]
+        self.complete = all(complete for _, complete in results)
+        return [paths for paths, _ in results]
+
+    def __iter__(self) -> Iterator[Combination]:
+        initial = 0
+        for each in self.initial:
+            initial |= self._value_bit(each)
+        choices = [[self._choice(path) for path in paths] for paths in self._paths]
+        for chosen in product(*choices):
+            needs, provides = 0, initial
+            for choice in chosen:
+                needs |= choice.needs
+                provides |= choice.provides
+            if needs & ~provides:
+                continue
+            key = tuple(choice.shape for choice in chosen)
+            skeletons = self._skeletons.get(key)
+            if skeletons is None:
+                skeletons = tuple(self._build([choice.path for choice in chosen]))
+                self._skeletons[key] = skeletons
+            if not skeletons:
+                continue
+            values = [value for _, value in self.initial]
+            for choice in chosen:
+                values.extend(choice.path.values)
+            registers = tuple(choice.path.registers for choice in chosen)
+            yield Combination(skeletons, tuple(values), registers)
+
+    def _value_bit(self, key: tuple[str, int]) -> Mask:
+        return self._value_bits.setdefault(key, 1 << len(self._value_bits))
+
+    def _choice(self, path: Path) -> _Choice:
+        needs = provides = 0
+        for event, value in zip(path.events, path.values, strict=True):
+            if event.kind is EventKind.READ:
+                needs |= self._value_bit((event.location or "", value))
+            elif event.kind is EventKind.WRITE:
+                provides |= self._value_bit((event.location or "", value))
+        shape = (
+            path.events,
+            path.dependences,
+            path.read_modify_writes,
+            path.order,
+            path.issued,
+            path.blocked,
+        )
+        return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
+
+    def _build(self, paths: list[Path]) -> Iterator[Skeleton]:
+        events = [
+            Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in self.initial
+        ]
+        starts: list[int] = []
+        for path in paths:
+            starts.append(len(events))
+            events.extend(path.events)
+        po, issue, dependences, rmw = ([0] * len(events) for _ in range(4))
+        blocked: set[int] = set()
+        for start, path in zip(starts, paths, strict=True):
+            _add_path(path, start, po, dependences, rmw)
+            for number, before in enumerate(path.issued):
+                for earlier in bits(before):
+                    issue[start + earlier] |= 1 << start + number
+            if path.blocked:
+                blocked.add(start + len(path.events) - 1)
+        for meetings in _meetings(self.program, events, union(po, issue), blocked):
+            yield Skeleton(self.program, tuple(events), po, issue, dependences, rmw, meetings)
+
+
+def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: Relation) -> None:
+    closed: list[Mask] = []
+    for number, before in enumerate(path.order):
+        for earlier in bits(before):
+            before |= closed[earlier]
+        closed.append(before)
+        for earlier in bits(before):
+            po[start + earlier] |= 1 << start + number
+        for read in bits(path.dependences[number]):
+            dependences[start + read] |= 1 << start + number
+    for read, write in path.read_modify_writes:
+        rmw[start + read] |= 1 << start + write
+
+
+def _meetings(
+    program: Program, events: list[Event], po: Relation, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Every way in which the barrier operations of an execution can meet."""
+    objects: dict[object, list[int]] = {}
+    for number, event in enumerate(events):
+        if event.rendezvous is not None:
+            place = _place(event.rendezvous, program.threads[event.thread].placement)
+            objects.setdefault((event.rendezvous, place), []).append(number)
+    ways: list[list[tuple[Meeting, ...]]] = []
+    for members in objects.values():
+        rendezvous = events[members[0]].rendezvous
+        if rendezvous is None or rendezvous.count is None:
+            ways.append([_everyone_who_comes(events, members)])
+        elif rendezvous.mbarrier:
+            ways.append(list(_mbarrier_phases(events, members, rendezvous.count, blocked)))
+        else:
+            ways.append(list(_counted(events, members, rendezvous.count, blocked)))
+    counted = [bool(r.rendezvous and r.rendezvous.count is not None) for r in events]
+    for way in product(*ways):
+        meetings = tuple(meeting for group in way for meeting in group)
+        if not any(counted) or _is_possible(meetings, po, counted):
+            yield meetings
+
+
+def _place(rendezvous: Rendezvous, placement: Placement) -> object:
+    """Which threads share the object: an mbarrier may be reached from everywhere."""
+    if rendezvous.mbarrier:
+        return None
+    if rendezvous.name == "barrier.cluster" and placement.cluster is not None:
+        return (placement.gpu, placement.cluster)
+    return placement
+
+
+def _everyone_who_comes(events: list[Event], members: list[int]) -> tuple[Meeting, ...]:
+    arrivals: dict[int, list[int]] = {}
+    waits: dict[int, list[int]] = {}
+    arrived: dict[int, int] = {}
+    waited: dict[int, int] = {}
+    for number in members:
+        thread, role = events[number].thread, events[number].role
+        if role is not Role.WAIT:
+            turn = arrived.get(thread, 0)
+            arrived[thread] = turn + 1
+            arrivals.setdefault(turn, []).append(number)
+        if role is not Role.ARRIVE:
+            turn = waited.get(thread, 0)
+            waited[thread] = turn + 1
+            waits.setdefault(turn, []).append(number)
+    return tuple(
+        Meeting(tuple(arrivals[turn]), tuple(waits.get(turn, ()))) for turn in sorted(arrivals)
+    )
+
+
+def _counted(
+    events: list[Event], members: list[int], count: int, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Partitions into phases of ``count`` threads each; who is blocked must be too few for one."""
+    queues: dict[int, list[int]] = {}
+    for number in members:
+        queues.setdefault(events[number].thread, []).append(number)
+    seen: set[frozenset[Meeting]] = set()
+
+    def extend(
+        positions: dict[int, int], done: tuple[Meeting, ...]
+    ) -> Iterator[tuple[Meeting, ...]]:
+        heads = [
+            queue[positions[thread]]
+            for thread, queue in queues.items()
+            if positions[thread] < len(queue)
+        ]
+        if len(heads) < count:
+            waiting = [n for n in heads if events[n].role is Role.SYNC and n not in blocked]
+            key = frozenset(done)
+            if not waiting and key not in seen:
+                seen.add(key)
+                yield done
+            return
+        for group in combinations([n for n in heads if n not in blocked], count):
+            waits = tuple(n for n in group if events[n].role is Role.SYNC)
+            after = dict(positions)
+            for number in group:
+                after[events[number].thread] += 1
+            yield from extend(after, (*done, Meeting(group, waits)))
+
+    yield from extend(dict.fromkeys(queues, 0), ())
+
+
+def _mbarrier_phases(
+    events: list[Event], members: list[int], count: int, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Assignments of arrivals to phases: ``count`` arrivals and the copies they expect."""
+    waits = [n for n in members if events[n].kind is EventKind.WAIT]
+    copies = frozenset(n for n in members if events[n].is_complete_tx)
+    arrivals = frozenset(n for n in members if events[n].kind is EventKind.ARRIVE) - copies
+
+    def extend(
+        left: frozenset[int], copies_left: frozenset[int], phases: tuple[tuple[int, ...], ...]
+    ) -> Iterator[tuple[tuple[int, ...], ...]]:
+        ended = True
+        for group in combinations(sorted(left), count):
+            rest = left - {*group}
+            if any(n > m for n in group for m in rest if events[n].thread == events[m].thread):
+                continue
+            expected = sum(events[n].expect_tx for n in group)
+            for landed in combinations(sorted(copies_left), expected):
+                ended = False
+                yield from extend(rest, copies_left - {*landed}, (*phases, (*group, *landed)))
+        if ended:
+            yield phases
+
+    for phases in extend(arrivals, copies, ()):
+        completed = all((events[n].phase or 0) < len(phases) for n in waits if n not in blocked)
+        stuck = all((events[n].phase or 0) >= len(phases) for n in waits if n in blocked)
+        if completed and stuck:
+            yield tuple(
+                Meeting(
+                    group,
+                    tuple(n for n in waits if (events[n].phase or 0) >= i and n not in blocked),
+                )
+                for i, group in enumerate(phases)
+            )
+
+
+def _is_possible(meetings: tuple[Meeting, ...], po: Relation, counted: list[bool]) -> bool:
+    """Whether nobody waits for an arrival that only comes after the wait."""
+    representative = list(range(len(po)))
+    for meeting in meetings:
+        both = [n for n in meeting.arrivals if n in meeting.waits and counted[n]]
+        for number in both:
+            representative[number] = both[0]
+    order = [0] * len(po)
+    for source, row in enumerate(po):
+        for target in bits(row):
+            order[representative[source]] |= 1 << representative[target]
+    for meeting in meetings:
+        for arrival in meeting.arrivals:
+            for wait in meeting.waits:
+                source, target = representative[arrival], representative[wait]
+                if source != target and counted[arrival]:
+                    order[source] |= 1 << target
+    return is_acyclic(order)

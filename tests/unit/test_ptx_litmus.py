@@ -1,0 +1,153 @@
+"""Reading and writing PTX litmus tests: round trips, and errors with their position."""
+
+from pathlib import Path
+
+import pytest
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.condition import LitmusError
+from fencewright.simulator.ptx_events import (
+    Arithmetic,
+    Atomic,
+    Barrier,
+    Compute,
+    Fence,
+    Instruction,
+    Load,
+    MbarrierArrive,
+    Placement,
+    Proxy,
+    Role,
+    Store,
+)
+from fencewright.simulator.ptx_litmus import (
+    instruction_text,
+    parse_litmus,
+    read_litmus,
+    write_litmus,
+)
+
+LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
+
+
+def one(instruction: str) -> Instruction:
+    text = f"PTX t\n{{ b = mbarrier(1); }}\nP0@cta 0,gpu 0 ;\n{instruction} ;\nexists true"
+    return parse_litmus(text).program.threads[0].code[0]
+
+
+@pytest.mark.parametrize("path", sorted(LITMUS.glob("*.litmus")), ids=lambda path: path.stem)
+def test_round_trip(path: Path) -> None:
+    test = read_litmus(path)
+    assert parse_litmus(write_litmus(test)) == test
+
+
+@pytest.mark.parametrize(
+    ("text", "instruction"),
+    [
+        ("ld r0, x", Load("r0", "x")),
+        ("ld.volatile r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
+        ("ld.mmio.relaxed.sys r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
+        ("ld r0, 7", Compute(Arithmetic.EXCH, "r0", 0, 7)),
+        ("tld.weak r0, x", Load("r0", "x", proxy=Proxy.TEXTURE)),
+        ("st.release.cluster x, -1", Store("x", -1, Ordering.RELEASE, Scope.CLUSTER)),
+        ("atom.add r0, x, 1", Atomic("r0", "x", Arithmetic.ADD, 1)),
+        (
+            "atom.acquire.sys.cas r0, x, 0, r1",
+            Atomic("r0", "x", Arithmetic.EXCH, "r1", 0, Ordering.ACQUIRE, Scope.SYSTEM),
+        ),
+        ("red.relaxed.gpu.max x, 3", Atomic(None, "x", Arithmetic.MAX, 3)),
+        ("fence.gpu", Fence(Ordering.ACQ_REL, Scope.AGENT)),
+        ("membar.gl", Fence(Ordering.SEQ_CST, Scope.AGENT)),
+        ("bar.cta.sync 1", Barrier(Role.SYNC, 1)),
+        ("bar.cta.red 1, r2, 64", Barrier(Role.SYNC, 1, "r2", 64)),
+        ("mbarrier.arrive b", MbarrierArrive("b")),
+    ],
+)
+def test_instructions_and_their_defaults(text: str, instruction: Instruction) -> None:
+    assert one(text) == instruction
+    assert one(instruction_text(instruction)) == instruction
+
+
+@pytest.mark.parametrize(
+    ("instruction", "message"),
+    [
+        ("frob x", "unknown instruction 'frob'"),
+        ("ld.acquire r0, x", "ld.acquire needs a scope: .cta, .cluster, .gpu, .sys"),
+        ("ld.weak.gpu r0, x", "ld.weak.gpu is weak, so it has no scope"),
+        ("ld.release.gpu r0, x", "ld cannot be .release; it takes .weak, .relaxed, .acquire"),
+        ("st.acquire.gpu x, 1", "st cannot be .acquire; it takes .weak, .relaxed, .release"),
+        ("ld.relaxed.acquire.gpu r0, x", "ld.relaxed.acquire.gpu has two orderings"),
+        ("ld.relaxed.gpu.cta r0, x", "ld.relaxed.gpu.cta has two scopes"),
+        ("ld.relaxed.warp r0, x", "unknown qualifier '.warp' in ld.relaxed.warp"),
+        ("ld.weak r0", "ld.weak takes 2 operands, not 1"),
+        ("fence.sc", "fence.sc needs a scope: .cta, .cluster, .gpu, .sys"),
+        (
+            "fence.relaxed.gpu",
+            "fence cannot be .relaxed; it takes .acquire, .release, .acq_rel, .sc",
+        ),
+        ("atom.gpu r0, x, 1", "atom.gpu needs one operation"),
+        ("mbarrier.arrive.release.gpu b", "an mbarrier operation has the scope .cta or .cluster"),
+        ("barrier.cluster.wait.relaxed", "barrier cannot be .relaxed; it takes .acquire"),
+        ("cp.async.bulk.wait_group 1", "wait_group is supported for 0 pending groups only"),
+        ("membar.gpu", "membar needs one of .cta, .gl, .sys"),
+        ("?", "expected an instruction, found '?'"),
+    ],
+)
+def test_bad_instructions(instruction: str, message: str) -> None:
+    with pytest.raises(LitmusError) as raised:
+        one(instruction)
+    assert str(raised.value).startswith(f"<litmus>:4:1: error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ARM t { }", "f:1:1: error: expected 'PTX name', quoted remarks and '{'"),
+        ("PTX t {", "f:1:7: error: this '{' is never closed"),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;",
+            "f:2:17: error: expected a condition: exists, ~exists or forall",
+        ),
+        (
+            "PTX t { x=; }\nexists true",
+            "f:1:9: error: expected 'x=0', 'P0:r0=0' or an alias, found 'x='",
+        ),
+        ("PTX t { x=y; }\nexists true", "f:1:9: error: expected a number, found 'y'"),
+        ("PTX t { a @ fast aliases x; }\nexists true", "f:1:9: error: unknown proxy 'fast'"),
+        (
+            "PTX t {}\n P1@cta 0,gpu 0 ;\nexists true",
+            "f:2:2: error: expected 'P0@cta N,gpu N', found 'P1@cta 0,gpu 0'",
+        ),
+        (
+            "PTX t {}\n P0@cta 0,gpu 0 ;\n ld r0, x | ld r0, y ;\nexists true",
+            "f:3:2: error: this row has 2 columns, the threads are 1",
+        ),
+        (
+            "PTX t {}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0;\n ld r0, x | ld q0, y ;\nexists true",
+            "f:3:16: error: expected a register like r0, found 'q0'",
+        ),
+        (
+            "PTX t {}\n P0@cta 0,gpu 0 ;\n st.weak x, (* a\ncomment *) y ;\nexists true",
+            "f:4:12: error: expected a number, found 'y'",
+        ),
+    ],
+)
+def test_errors_have_a_position(text: str, message: str) -> None:
+    with pytest.raises(LitmusError) as raised:
+        parse_litmus(text, "f")
+    assert str(raised.value) == message
+
+
+def test_placements_and_initial_state() -> None:
+    test = parse_litmus(
+        'PTX t\n"one" "two"\n{ x=3; P0:r1=2; a @ texture aliases x; b = mbarrier(2); }\n'
+        "P0@cta 1,cluster 2,gpu 3 ;\ntld.weak r0, a ; // a comment\nexists (x == 3)"
+    )
+    assert test.remarks == ("one", "two")
+    program = test.program
+    assert program.initial == {"x": 3}
+    assert program.aliases == {"a": "x"}
+    assert program.mbarriers == {"b": 2}
+    assert program.threads[0].placement == Placement(1, 3, 2)
+    assert program.threads[0].registers == {"r1": 2}
+    assert "a @ texture aliases x;" in write_litmus(test)

@@ -1,0 +1,558 @@
+"""The PTX model: verdicts, every axiom broken on purpose, witnesses, loops, mutants.
+
+The outcome sets are also compared with a second implementation of the axioms, which is
+written with sets of pairs and without any of the short cuts (``naive_outcomes``).
+"""
+
+import csv
+import os
+import random
+import time
+from collections.abc import Iterator
+from itertools import permutations, product
+from pathlib import Path
+
+import pytest
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.condition import Quantifier, Register, parse_condition
+from fencewright.simulator.ptx_events import (
+    Arithmetic,
+    Atomic,
+    Barrier,
+    Candidates,
+    EventKind,
+    Fence,
+    Instruction,
+    Load,
+    Placement,
+    Program,
+    ProgramError,
+    Role,
+    Skeleton,
+    Store,
+    Thread,
+)
+from fencewright.simulator.ptx_litmus import LitmusTest, parse_litmus, read_litmus, witness_text
+from fencewright.simulator.ptx_model import (
+    Axiom,
+    PtxModel,
+    Version,
+    explain,
+    explain_condition,
+    outcomes,
+)
+from fencewright.simulator.ptx_mutants import MutationKind, mutants, run_campaign
+
+LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
+CORPUS = os.environ.get("FENCEWRIGHT_PTX_LITMUS")
+needs_corpus = pytest.mark.skipif(
+    CORPUS is None, reason="FENCEWRIGHT_PTX_LITMUS names no folder of PTX litmus tests"
+)
+
+
+def own_tests(version: Version) -> list[tuple[LitmusTest, bool]]:
+    with (LITMUS / "expected.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row[version.value] != "-"]
+    return [(read_litmus(LITMUS / row["test"]), row[version.value] == "1") for row in rows]
+
+
+def corpus_tests() -> list[tuple[LitmusTest, bool]]:
+    folder = Path(CORPUS or "")
+    with (folder / "expected.csv").open() as file:
+        return [(read_litmus(folder / name), verdict == "1") for name, verdict in csv.reader(file)]
+
+
+OWN = {version: own_tests(version) for version in Version}
+CASES = [
+    pytest.param(version, test, expected, id=f"{version.value}-{test.name}")
+    for version, tests in OWN.items()
+    for test, expected in tests
+]
+
+
+def named(name: str) -> LitmusTest:
+    return read_litmus(LITMUS / f"{name}.litmus")
+
+
+def test_every_litmus_file_has_an_expected_verdict() -> None:
+    with (LITMUS / "expected.csv").open() as file:
+        listed = {row["test"] for row in csv.DictReader(file)}
+    assert listed == {path.name for path in LITMUS.glob("*.litmus")}
+
+
+@pytest.mark.parametrize(("version", "test", "expected"), CASES)
+def test_verdict(version: Version, test: LitmusTest, expected: bool) -> None:
+    allowed = outcomes(test.program, PtxModel(version))
+    assert allowed.complete
+    assert test.condition.verdict(allowed) is expected
+    assert bool(allowed.states) is (test.name != "crossed-barriers+fence.sc")
+
+
+@needs_corpus
+@pytest.mark.parametrize("version", list(Version))
+def test_the_public_corpus_in_under_a_second(version: Version) -> None:
+    started = time.process_time()
+    wrong = [
+        test.name
+        for test, expected in corpus_tests()
+        if test.condition.verdict(outcomes(test.program, PtxModel(version))) is not expected
+    ]
+    assert wrong == []
+    assert time.process_time() - started < 1
+
+
+FLIPS = {
+    (Version.V6_0, Axiom.COHERENCE): {
+        "2+2W+fence.sc",
+        "CoWW+causality",
+        "R+fence.sc",
+        "S+rel+acq",
+    },
+    (Version.V7_5, Axiom.COHERENCE): {"CoWW+causality", "S+rel+acq"},
+    (Version.V6_0, Axiom.FENCE_SC): {"crossed-barriers+fence.sc"},
+    (Version.V7_5, Axiom.FENCE_SC): {"crossed-barriers+fence.sc"},
+    (Version.V6_0, Axiom.ATOMICITY): {"RMW", "RMW+store"},
+    (Version.V7_5, Axiom.ATOMICITY): {"RMW", "RMW+store"},
+    (Version.V6_0, Axiom.NO_THIN_AIR): {"LB+ctrl", "LB+data"},
+    (Version.V7_5, Axiom.NO_THIN_AIR): {"LB+ctrl", "LB+data"},
+    (Version.V6_0, Axiom.SC_PER_LOCATION): {"CoWW"},
+    (Version.V7_5, Axiom.SC_PER_LOCATION): set[str](),
+}
+
+
+def flipped(version: Version, weaker: PtxModel) -> set[str]:
+    """The tests whose verdict ``weaker`` changes."""
+    return {
+        test.name
+        for test, expected in OWN[version]
+        if test.condition.verdict(outcomes(test.program, weaker)) is not expected
+    }
+
+
+@pytest.mark.parametrize(("version", "axiom"), FLIPS)
+def test_without_an_axiom_these_verdicts_flip(version: Version, axiom: Axiom) -> None:
+    assert flipped(version, PtxModel(version).without(axiom)) == FLIPS[version, axiom]
+
+
+@pytest.mark.parametrize(("version", "least"), [(Version.V6_0, 23), (Version.V7_5, 35)])
+def test_without_causality_most_forbidden_outcomes_are_allowed(
+    version: Version, least: int
+) -> None:
+    found = flipped(version, PtxModel(version).without(Axiom.CAUSALITY))
+    assert len(found) >= least
+    assert {"MP+rel+acq", "SB+fence.sc", "WRC+rel+acq"} <= found
+
+
+@pytest.mark.parametrize("version", list(Version))
+def test_without_moral_strength_a_narrow_fence_synchronizes(version: Version) -> None:
+    found = flipped(version, PtxModel(version, moral_strength_in_sync=False))
+    assert found == {"MP+fences.cta-fence"}
+
+
+CORPUS_FLIPS = {
+    Axiom.COHERENCE: (1, 1),
+    Axiom.FENCE_SC: (0, 0),
+    Axiom.ATOMICITY: (6, 6),
+    Axiom.NO_THIN_AIR: (0, 0),
+    Axiom.SC_PER_LOCATION: (2, 0),
+    Axiom.CAUSALITY: (23, 23),
+}
+
+
+@needs_corpus
+@pytest.mark.parametrize("axiom", CORPUS_FLIPS)
+def test_what_the_public_verdicts_can_tell_apart(axiom: Axiom) -> None:
+    tests = corpus_tests()
+    found = tuple(
+        sum(
+            test.condition.verdict(outcomes(test.program, PtxModel(version).without(axiom)))
+            is not expected
+            for test, expected in tests
+        )
+        for version in Version
+    )
+    assert found == CORPUS_FLIPS[axiom]
+
+
+# A second implementation, without short cuts
+
+Pairs = set[tuple[int, int]]
+
+
+def closure(relation: Pairs) -> Pairs:
+    while True:
+        more = relation | compose(relation, relation)
+        if more == relation:
+            return relation
+        relation = more
+
+
+def compose(left: Pairs, right: Pairs) -> Pairs:
+    return {(a, d) for a, b in left for c, d in right if b == c}
+
+
+def is_cyclic(relation: Pairs) -> bool:
+    return any(a == b for a, b in closure(relation))
+
+
+def as_pairs(rows: list[int]) -> Pairs:
+    return {(a, b) for a, row in enumerate(rows) for b in range(len(rows)) if row >> b & 1}
+
+
+def in_scope(scope: Scope, here: Placement, there: Placement) -> bool:
+    if scope is Scope.WORKGROUP:
+        return here == there
+    return scope is Scope.SYSTEM or here.gpu == there.gpu
+
+
+def naive_morally_strong(skeleton: Skeleton, po: Pairs) -> Pairs:
+    events, result = skeleton.events, set[tuple[int, int]]()
+    for a, b in product(range(len(events)), repeat=2):
+        first, second = events[a], events[b]
+        here, there = skeleton.placement(a), skeleton.placement(b)
+        both_scopes = (
+            first.scope is not None
+            and second.scope is not None
+            and here is not None
+            and there is not None
+            and in_scope(first.scope, here, there)
+            and in_scope(second.scope, there, here)
+        )
+        if a == b or not ((a, b) in po or (b, a) in po or both_scopes):
+            continue
+        if first.is_access and second.is_access and first.location != second.location:
+            continue
+        result.add((a, b))
+    return result
+
+
+def naive_synchronizes(
+    skeleton: Skeleton, po: Pairs, po_loc: Pairs, ms: Pairs, obs: Pairs
+) -> Pairs:
+    events = range(len(skeleton.events))
+    strong_write, strong_read = set[int](), set[int]()
+    releases, acquires, fences = set[int](), set[int](), set[int]()
+    for n in events:
+        event = skeleton.events[n]
+        if event.kind is EventKind.FENCE:
+            fences.add(n)
+        if event.kind is EventKind.WRITE and event.scope is not None:
+            strong_write.add(n)
+        if event.kind is EventKind.READ and event.scope is not None:
+            strong_read.add(n)
+        if event.ordering in (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST):
+            releases.add(n)
+        if event.ordering in (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST):
+            acquires.add(n)
+    release = {(w, w) for w in strong_write & releases}
+    release |= {(a, b) for a, b in po_loc if a in strong_write & releases and b in strong_write}
+    release |= {(f, w) for f, w in po if f in fences & releases and w in strong_write}
+    acquire = {(r, r) for r in strong_read & acquires}
+    acquire |= {(a, b) for a, b in po_loc if a in strong_read and b in strong_read & acquires}
+    acquire |= {
+        (r, f)
+        for r, f in po
+        if r in strong_read and f in fences & acquires and not skeleton.events[r].is_red
+    }
+    return compose(compose(release, obs), acquire) & ms
+
+
+def naive_executions(
+    skeleton: Skeleton, values: tuple[int, ...], version: Version
+) -> Iterator[dict[str, set[int]]]:
+    """The final values of each location in every execution that all axioms allow."""
+    events = skeleton.events
+    everything = range(len(events))
+    reads = [n for n in everything if events[n].kind is EventKind.READ]
+    writes = [n for n in everything if events[n].kind is EventKind.WRITE]
+    po, rmw = as_pairs(skeleton.po), as_pairs(skeleton.rmw)
+    dependences = as_pairs(skeleton.dependences)
+    same = {
+        (a, b)
+        for a, b in product(everything, repeat=2)
+        if events[a].location is not None and events[a].location == events[b].location
+    }
+    po_loc = po & same
+    ms = naive_morally_strong(skeleton, po)
+    meetings = [m for m in skeleton.meetings if events[m.arrivals[0]].kind is EventKind.BARRIER]
+    barrier = {(a, w) for m in meetings for a in m.arrivals for w in m.waits if a != w}
+    fences = [n for n in everything if events[n].ordering is Ordering.SEQ_CST]
+    identity = {(n, n) for n in everything}
+    sources = [[w for w in writes if (w, r) in same and values[w] == values[r]] for r in reads]
+    for chosen in product(*sources):
+        rf = {(w, r) for w, r in zip(chosen, reads, strict=True)}
+        if is_cyclic(rf | dependences):
+            continue
+        obs = ms & rf
+        while True:
+            more = obs | compose(compose(obs, rmw), obs)
+            if more == obs:
+                break
+            obs = more
+        for order in permutations(fences):
+            sc = {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]} & ms
+            sync = naive_synchronizes(skeleton, po, po_loc, ms, obs) | sc | barrier
+            base = closure(compose(compose(po | identity, sync), po | identity))
+            if version is Version.V7_5:
+                base = closure(base | po)
+                ordered = base & same
+                cause = ordered | compose(obs, ordered)
+            else:
+                cause = base | compose(obs, base | po_loc)
+            if any((b, a) in base for a, b in sc):
+                continue
+            forced = {(a, b) for a, b in cause & same if a in writes and b in writes}
+            forced |= {(a, b) for a, b in same if events[a].thread < 0 and b in writes and a != b}
+            racing = [(a, b) for a, b in ms & same if a < b and a in writes and b in writes]
+            for turns in product((False, True), repeat=len(racing)):
+                turned = {(b, a) if t else (a, b) for (a, b), t in zip(racing, turns, strict=True)}
+                co = closure(forced | turned)
+                if any(a == b for a, b in co):
+                    continue
+                fr = {(r, b) for w, r in rf for a, b in co if a == w}
+                between = compose(ms & fr, ms & co)
+                if rmw & between or is_cyclic(ms & (rf | co | fr) | po_loc):
+                    continue
+                communication = rf | fr
+                if version is Version.V7_5:
+                    communication |= co | {(a, a) for a, _ in cause}
+                if any((b, a) in cause for a, b in communication):
+                    continue
+                last = [w for w in writes if not any(a == w for a, _ in co)]
+                yield {
+                    name: {values[w] for w in last if events[w].location == name}
+                    for name in skeleton.locations
+                }
+
+
+def naive_outcomes(program: Program, version: Version) -> set[tuple[int | None, ...]]:
+    observed = outcomes(program, PtxModel(version)).observables
+    result = set[tuple[int | None, ...]]()
+    for combination in Candidates(program):
+        prefix = tuple(
+            combination.registers[each.thread].get(each.name, 0)
+            for each in observed
+            if isinstance(each, Register)
+        )
+        for skeleton in combination.skeletons:
+            for final in naive_executions(skeleton, combination.values, version):
+                memory = (sorted(final[name]) for name in skeleton.locations)
+                result |= {prefix + last for last in product(*memory)}
+    return result
+
+
+def random_program(seed: int) -> Program:
+    choose = random.Random(seed)
+    scopes = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
+
+    def instruction(register: str) -> Instruction:
+        location, scope = choose.choice("xy"), choose.choice(scopes)
+        match choose.randrange(7):
+            case 0:
+                return Load(register, location)
+            case 1:
+                ordering = choose.choice((Ordering.RELAXED, Ordering.ACQUIRE))
+                return Load(register, location, ordering, scope)
+            case 2:
+                return Store(location, choose.choice((1, 2, "r0")))
+            case 3:
+                ordering = choose.choice((Ordering.RELAXED, Ordering.RELEASE))
+                return Store(location, choose.choice((1, 2)), ordering, scope)
+            case 4:
+                ordering = choose.choice((Ordering.RELAXED, Ordering.ACQ_REL))
+                target = choose.choice((register, None))
+                operation = choose.choice((Arithmetic.ADD, Arithmetic.EXCH))
+                compare = choose.choice((None, None, 0))
+                return Atomic(target, location, operation, 1, compare, ordering, scope)
+            case 5:
+                return Barrier(Role.SYNC, 1)
+            case _:
+                orderings = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
+                ordering = choose.choice((*orderings, Ordering.SEQ_CST, Ordering.SEQ_CST))
+                return Fence(ordering, scope)
+
+    size = choose.choice(((3, 3), (2, 3, 2), (2, 2, 2), (4, 2)))
+    return Program(
+        tuple(
+            Thread(
+                Placement(choose.randrange(2), choose.choice((0, 0, 1))),
+                tuple(instruction(f"r{i}") for i in range(length)),
+            )
+            for length in size
+        ),
+        {"x": 0, "y": 0},
+    )
+
+
+@pytest.mark.parametrize("version", list(Version))
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_outcomes_agree_with_a_naive_implementation(version: Version, first: int) -> None:
+    for seed in range(first, first + 20):
+        program = random_program(seed)
+        found = outcomes(program, PtxModel(version))
+        assert found.states == naive_outcomes(program, version), seed
+
+
+# Witnesses
+
+
+def test_a_forbidden_outcome_names_the_axiom_and_the_cycle() -> None:
+    test = named("MP+rel+acq")
+    witness = explain_condition(test.program, test.condition)
+    assert witness is not None
+    assert not witness.allowed
+    assert [axiom for axiom, _ in witness.violations] == [Axiom.CAUSALITY]
+    shown = witness_text(test, witness).splitlines()
+    assert shown == [
+        "  0  init  W x = 0",
+        "  1  init  W y = 0",
+        "  2  P0    W x = 1      st.weak x, 1",
+        "  3  P0    W y = 1      st.release.gpu y, 1",
+        "  4  P1    R y = 1      ld.acquire.gpu r0, y",
+        "  5  P1    R x = 0      ld.weak r1, x",
+        "po    2->3 4->5",
+        "rf    0->5 3->4",
+        "co    0->2 1->3",
+        "fr    5->2",
+        "sync  3->4",
+        shown[11],
+        "sc    -",
+        "final P1:r0=1 P1:r1=0 x=1 y=1",
+        "forbidden by Causality: 5 -> 2 -> 5",
+    ]
+
+
+def test_an_allowed_outcome_has_an_execution() -> None:
+    test = named("LB")
+    witness = explain_condition(test.program, test.condition)
+    assert witness is not None
+    assert witness.allowed
+    assert test.condition.formula.holds(witness.state)
+
+
+@pytest.mark.parametrize(("version", "test", "expected"), CASES)
+def test_witnesses_agree_with_verdicts(version: Version, test: LitmusTest, expected: bool) -> None:
+    witness = explain_condition(test.program, test.condition, PtxModel(version))
+    allowed = witness is not None and witness.allowed
+    assert allowed is (expected is (test.condition.quantifier is Quantifier.EXISTS))
+
+
+@pytest.mark.parametrize(
+    ("name", "axiom"),
+    [
+        ("CoWW+causality", Axiom.COHERENCE),
+        ("crossed-barriers+fence.sc", Axiom.FENCE_SC),
+        ("RMW", Axiom.ATOMICITY),
+        ("LB+data", Axiom.NO_THIN_AIR),
+        ("CoWW", Axiom.SC_PER_LOCATION),
+        ("SB+fence.sc", Axiom.CAUSALITY),
+    ],
+)
+def test_each_axiom_can_be_the_one_that_forbids(name: str, axiom: Axiom) -> None:
+    test = named(name)
+    witness = explain_condition(test.program, test.condition, PtxModel(Version.V6_0))
+    assert witness is not None
+    assert [broken for broken, _ in witness.violations] == [axiom]
+    assert all(cycle[0] == cycle[-1] for _, cycle in witness.violations)
+
+
+def test_a_value_that_nobody_writes_has_no_execution() -> None:
+    formula = parse_condition("exists (P1:r0 == 99)").formula
+    assert explain(named("MP").program, formula) is None
+
+
+# Loops
+
+
+def looping(body: str) -> Program:
+    rows = "".join(f" | {row} ;\n" for row in body.split("; "))
+    return parse_litmus(
+        f"PTX t {{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | ;\n{rows}exists true"
+    ).program
+
+
+@pytest.mark.parametrize(
+    ("body", "complete"),
+    [
+        ("LC00:; ld.relaxed.gpu r0, x; bne r0, 1, LC00", True),
+        ("LC00:; atom.relaxed.gpu.cas r0, x, 1, 2; bne r0, 1, LC00", True),
+        ("LC00:; ld.relaxed.gpu r0, x; add r1, r1, 1; bne r0, 1, LC00", False),
+        ("LC00:; red.relaxed.gpu.add x, 1; ld.relaxed.gpu r0, x; bne r0, 9, LC00", False),
+        ("LC00:; goto LC00", True),
+    ],
+)
+def test_a_loop_is_complete_only_if_its_rounds_leave_nothing_behind(
+    body: str, complete: bool
+) -> None:
+    assert outcomes(looping(body)).complete is complete
+
+
+@pytest.mark.parametrize("name", ["MP+spin", "MP+cas-lock"])
+def test_more_rounds_of_a_complete_loop_add_nothing(name: str) -> None:
+    program = named(name).program
+    assert outcomes(program) == outcomes(program, bound=3)
+
+
+def test_more_rounds_of_an_incomplete_loop_are_unrolled() -> None:
+    program = looping("LC00:; ld.relaxed.gpu r0, x; add r1, r1, 1; bne r0, 1, LC00")
+    counts = [{state[1] for state in outcomes(program, bound=bound).states} for bound in (1, 2, 3)]
+    assert counts == [{1}, {1, 2}, {1, 2, 3}]
+
+
+# Bad programs
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("goto LC09", "thread 0 jumps to LC09, which is not there"),
+        ("mbarrier.arrive c", "thread 0 uses c, which is not an mbarrier"),
+        ("ld.weak r0, b", "thread 0 accesses b, which is an mbarrier"),
+    ],
+)
+def test_programs_that_mean_nothing_are_refused(code: str, message: str) -> None:
+    text = f"PTX t {{ b = mbarrier(1); }}\nP0@cta 0,gpu 0 ;\n{code} ;\nexists true"
+    with pytest.raises(ProgramError, match=message):
+        outcomes(parse_litmus(text).program)
+
+
+@pytest.mark.parametrize("name", ["proxy.texture+fence", "alias", "async.load"])
+def test_proxies_need_version_7_5(name: str) -> None:
+    with pytest.raises(ProgramError, match=r"need the model of PTX 7\.5"):
+        outcomes(named(name).program, PtxModel(Version.V6_0))
+
+
+# Mutants
+
+
+def test_mutants_are_single_point() -> None:
+    program = named("MP+fences").program
+    kinds = [mutant.kind for mutant in mutants(program)]
+    assert kinds.count(MutationKind.DROP_FENCE) == 2
+    assert kinds.count(MutationKind.NARROW_SCOPE) == 4
+    assert len(kinds) == 6
+
+
+def test_every_mutant_of_a_minimal_test_is_noticed() -> None:
+    minimal = ("MP+rel+acq", "MP+fences", "MP+one-sided", "mbarrier", "async.store", "SB+fence.sc")
+    campaign = run_campaign(named(name).program for name in minimal)
+    assert campaign.rate == 1
+
+
+def test_own_tests_notice_half_of_their_mutants() -> None:
+    campaign = run_campaign(test.program for test, _ in OWN[Version.V7_5])
+    assert campaign.rate >= 0.52, str(campaign)
+
+
+@needs_corpus
+def test_outcome_sets_of_the_public_corpus_notice_more_than_its_verdicts() -> None:
+    model = PtxModel(Version.V6_0)
+    tests = corpus_tests()
+    campaign = run_campaign((test.program for test, _ in tests), model)
+    by_verdict = sum(
+        test.condition.verdict(outcomes(mutant.program, model)) is not expected
+        for test, expected in tests
+        for mutant in mutants(test.program)
+    )
+    assert sum(campaign.noticed.values()) >= 62 > by_verdict, str(campaign)
