@@ -1,0 +1,66 @@
+"""fence-opt from MLIR text to assembly beside llc from LLVM IR, the same operations in one run."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import inputs
+from harness import Result, process_seconds
+
+_SIZES = (100, 1_000, 10_000, 100_000)
+_PER_FUNCTION = 10
+_LLC_LIMIT = 10_000
+"""The most operations in one function that llc -O2 is given: its time grows with the square."""
+
+
+def _fence_opt(source: Path) -> Sequence[str]:
+    module = "fencewright.tools.fence_opt"
+    return [sys.executable, "-m", module, str(source), "--mcpu", "gfx942", "-t", "asm"]
+
+
+def _llc(source: Path, level: str) -> Sequence[str]:
+    llc = shutil.which("llc-22") or "llc"
+    return [llc, level, "-mcpu=gfx942", "-o", "-", str(source)]
+
+
+def _row(folder: Path, operations: int, per_function: int) -> tuple[str, ...]:
+    mlir, llvm = folder / "input.mlir", folder / "input.ll"
+    mlir.write_text(inputs.mlir(operations, per_function))
+    llvm.write_text(inputs.llvm_ir(operations, per_function))
+    runs = 3 if operations <= 10_000 else 1
+    ours = process_seconds(_fence_opt(mlir), runs)
+    one_function = per_function >= operations
+    peers = ["not measured", "not measured"]
+    if shutil.which("llc-22") or shutil.which("llc"):
+        skip = one_function and operations > _LLC_LIMIT
+        peers = [
+            f"{process_seconds(_llc(llvm, level), runs):.2f} s"
+            if not (skip and level == "-O2")
+            else "over 100 s"
+            for level in ("-O2", "-O0")
+        ]
+    shape = "one function" if one_function else f"{operations // per_function:,} functions"
+    return f"{operations:,}", shape, f"{ours:.2f} s", *peers
+
+
+def results() -> list[Result]:
+    """CPU seconds at each size, in functions of ten operations and in one function."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = [
+            _row(folder, size, per_function)
+            for size in _SIZES
+            for per_function in (_PER_FUNCTION, size)
+        ]
+    return [
+        Result(
+            "fence-opt beside llc",
+            ("operations", "in", "fence-opt", "llc -O2", "llc -O0"),
+            tuple(rows),
+            "CPU seconds (user and system) of the whole process, text in, assembly out, for gfx942. "
+            "A quarter each of acquire loads, release stores, acq_rel read-modify-writes and "
+            "seq_cst fences over four scopes. fence-opt is Python, llc is C++.",
+        )
+    ]

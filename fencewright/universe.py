@@ -1,0 +1,120 @@
+"""What Fencewright adds to xDSL: found by ``xdsl-opt`` through the ``xdsl.universe`` entry point.
+
+Everything is behind a factory, so that a dialect or a pass is imported when first used.
+The dialect that carries LLVM IR is ``llvm_ir``: a second ``llvm`` would break every
+``xdsl-opt`` of the environment.
+"""
+
+from collections.abc import Callable
+
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+from xdsl.utils.target import Target
+
+
+def _scoped() -> Dialect:
+    from fencewright.mlir_dialects.scoped import Scoped
+
+    return Scoped
+
+
+def _cdna() -> Dialect:
+    from fencewright.mlir_dialects.cdna import CDNA
+
+    return CDNA
+
+
+def _ptx() -> Dialect:
+    from fencewright.mlir_dialects.ptx import PTX
+
+    return PTX
+
+
+def _llvm_ir() -> Dialect:
+    from fencewright.mlir_dialects.llvm_ir import LLVMIR
+
+    return LLVMIR
+
+
+def _convert_scoped_to_cdna() -> type[ModulePass]:
+    from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+
+    return ConvertScopedToCDNAPass
+
+
+def _insert_waits() -> type[ModulePass]:
+    from fencewright.passes.insert_waits import InsertWaitsPass
+
+    return InsertWaitsPass
+
+
+def _allocate_registers() -> type[ModulePass]:
+    from fencewright.passes.allocate_registers import AllocateRegistersPass
+
+    return AllocateRegistersPass
+
+
+def _convert_scoped_to_ptx() -> type[ModulePass]:
+    from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
+
+    return ConvertScopedToPTXPass
+
+
+def _lower_scoped_llvm_ir() -> type[ModulePass]:
+    from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+
+    return LowerScopedLLVMIRPass
+
+
+def _cdna_pipeline() -> type[ModulePass]:
+    from fencewright.passes.pipelines import CDNAPipeline
+
+    return CDNAPipeline
+
+
+def _ptx_pipeline() -> type[ModulePass]:
+    from fencewright.passes.pipelines import PTXPipeline
+
+    return PTXPipeline
+
+
+def _llvm_ir_pipeline() -> type[ModulePass]:
+    from fencewright.passes.pipelines import LLVMIRPipeline
+
+    return LLVMIRPipeline
+
+
+def _asm() -> type[Target]:
+    from fencewright.passes.print_assembly import AssemblyTarget
+
+    return AssemblyTarget
+
+
+def _ptx_text() -> type[Target]:
+    from fencewright.passes.print_ptx import PTXTarget
+
+    return PTXTarget
+
+
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "scoped": _scoped,
+    "cdna": _cdna,
+    "ptx": _ptx,
+    "llvm_ir": _llvm_ir,
+}
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "convert-scoped-to-cdna": _convert_scoped_to_cdna,
+    "insert-waits": _insert_waits,
+    "allocate-registers": _allocate_registers,
+    "convert-scoped-to-ptx": _convert_scoped_to_ptx,
+    "lower-scoped-llvm-ir": _lower_scoped_llvm_ir,
+    "cdna-pipeline": _cdna_pipeline,
+    "ptx-pipeline": _ptx_pipeline,
+    "llvm-ir-pipeline": _llvm_ir_pipeline,
+}
+
+TARGETS: dict[str, Callable[[], type[Target]]] = {"asm": _asm, "ptx": _ptx_text}
+
+UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)

@@ -1,0 +1,245 @@
+"""Which memory operations of a wave may still be outstanding, and how long to wait for one.
+
+A wave counts its outstanding operations in vmcnt and lgkmcnt; ``s_waitcnt vmcnt(N)`` holds
+it until at most N are left. Operations of an *ordered* kind retire in the order of their
+issue, so if the operation that is waited for had not retired, neither had the younger ones
+of its kind: once no more are outstanding than there are younger ones, it is done.
+That is the greatest safe N, and it rests on never counting too many younger ones:
+
+* where paths join, the fewest on any path count;
+* an instruction that *may* count (``buffer_inv``: nothing older than LLVM 23 says so) is
+  not among the younger ones, for were it not counted, N would be one too great. It may be
+  outstanding all the same, so only 0 waits for it, and it never makes a wait redundant;
+* next to an unordered kind (flat may be LDS or memory; scalar loads overtake each other),
+  or where two ordered kinds share a counter, only 0 is safe and nothing retires before 0;
+* N stays below the counter's maximum, which stands for "do not wait" in the encoding.
+
+Overwriting a register that a store reads needs no wait: from gfx7 on a vector-memory
+instruction has read its registers when the next one issues (LLVM GCNSubtarget,
+``vmemWriteNeedsExpWaitcnt`` is false). ``s_endpgm`` needs none either: memory operations
+that were issued complete without the wave (MI300 ISA 4.1).
+Sources: MI300 ISA 4.4 (wait counters), 10.2.2 (flat); LLVM SIInsertWaitcnts.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from fencewright.lowering.cdna.instructions import Counter, InstructionRow, Kind
+from fencewright.lowering.vocabulary import AddressSpace
+
+LIMITS: dict[Counter, int] = {Counter.VMCNT: 63, Counter.LGKMCNT: 15}
+"""The maximum of each counter on gfx9, which as an operand means "do not wait" (MI300 ISA 4.4)."""
+
+
+class EventKind(IntEnum):
+    """What an event on a counter is, one bit each; see ``ORDERED``."""
+
+    VECTOR = 1
+    LDS = 2
+    SCALAR = 4
+    FLAT = 8
+    INVALIDATE = 16
+
+
+ORDERED: dict[EventKind, bool] = {
+    EventKind.VECTOR: True,
+    EventKind.LDS: True,
+    EventKind.SCALAR: False,
+    EventKind.FLAT: False,
+    EventKind.INVALIDATE: False,
+}
+"""Whether events of a kind retire in order of issue (MI300 ISA 4.4; flat: 10.2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an instruction adds to one counter.
+
+    ``certain``: it surely counts. ``owed``: a wait for everything has to see its end;
+    an invalidate is not, because nothing later in the wave passes it.
+    """
+
+    counter: Counter
+    kind: EventKind
+    certain: bool = True
+    owed: bool = True
+
+
+_VECTOR = Event(Counter.VMCNT, EventKind.VECTOR)
+_LDS = Event(Counter.LGKMCNT, EventKind.LDS)
+_SCALAR = Event(Counter.LGKMCNT, EventKind.SCALAR)
+_FLAT = (Event(Counter.VMCNT, EventKind.FLAT), Event(Counter.LGKMCNT, EventKind.FLAT))
+_INVALIDATE = Event(Counter.VMCNT, EventKind.INVALIDATE, certain=False, owed=False)
+
+CACHE_EVENTS: dict[str, tuple[Event, ...]] = {
+    "buffer_wbl2": (_VECTOR,),
+    "buffer_inv": (_INVALIDATE,),
+    "buffer_invl2": (_INVALIDATE,),
+    "buffer_wbinvl1_vol": (_INVALIDATE,),
+}
+"""Cache maintenance: a write-back counts (llvm-project#178316), an invalidate may (#220694)."""
+
+SPACE_EVENTS: dict[AddressSpace, tuple[Event, ...]] = {
+    AddressSpace.GENERIC: _FLAT,
+    AddressSpace.GLOBAL: (_VECTOR,),
+    AddressSpace.PRIVATE: (_VECTOR,),
+    AddressSpace.LOCAL: (_LDS,),
+    AddressSpace.CONSTANT: (_SCALAR,),
+}
+"""Loads, stores and atomics by where they go (MI300 ISA 4.4)."""
+
+
+def events_of(row: InstructionRow) -> tuple[Event, ...]:
+    """The events of one instruction; ``KeyError`` for cache maintenance without a row here."""
+    if row.kind is Kind.CACHE:
+        return CACHE_EVENTS[row.mnemonic]
+    if not row.kind.is_memory or row.space is None:
+        return ()
+    return SPACE_EVENTS[row.space]
+
+
+Token = Hashable
+"""Stands for the result of an operation, whatever the caller has: an SSA value, a register."""
+
+
+class CounterState:
+    """What may be outstanding on one counter at one place of the program.
+
+    ``stamps``: result -> the clock after its issue, oldest first; ``clock`` minus that is
+    the number of certain younger events. ``owed`` and ``extra`` bound from above how many
+    outstanding events a wait for everything has to cover, and how many it need not.
+    ``kinds`` are those that may be outstanding.
+    """
+
+    __slots__ = ("clock", "extra", "kinds", "limit", "owed", "stamps")
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.clock = 0
+        self.stamps: dict[Token, int] = {}
+        self.owed = 0
+        self.extra = 0
+        self.kinds = 0
+
+    def copy(self) -> "CounterState":
+        """The same state with the clock at zero and ages no greater than a wait can use."""
+        made = CounterState(self.limit)
+        shift, oldest = self.clock, 1 - self.limit
+        made.stamps = {t: max(stamp - shift, oldest) for t, stamp in self.stamps.items()}
+        made.owed, made.extra, made.kinds = self.owed, self.extra, self.kinds
+        return made
+
+    @property
+    def in_order(self) -> bool:
+        """Whether all that is outstanding retires in order of issue."""
+        return _IN_ORDER[self.kinds]
+
+    def issue(self, event: Event, results: Iterable[Token] = ()) -> None:
+        """One more event, which delivers ``results``; they need a certain event."""
+        if not event.certain:
+            self.extra = min(self.extra + 1, self.limit)
+            self.kinds |= event.kind
+            return
+        self.clock += 1
+        if self.owed < self.limit:
+            self.owed += 1
+        self.kinds |= event.kind
+        for result in results:
+            self.stamps.pop(result, None)
+            self.stamps[result] = self.clock
+
+    def need(self, *tokens: Token) -> int | None:
+        """The greatest count that surely delivers all ``tokens``; None: they are here already."""
+        newest: int | None = None
+        for token in tokens:
+            stamp = self.stamps.get(token)
+            if stamp is not None and (newest is None or stamp > newest):
+                newest = stamp
+        if newest is None:
+            return None
+        if not self.in_order:
+            return 0
+        return min(self.clock - newest, self.limit - 1)
+
+    def satisfied(self, count: int) -> bool:
+        """Whether everything that a wait for ``count`` has to cover is surely done."""
+        return self.owed == 0 or self.owed + self.extra <= count or count >= self.limit
+
+    def wait(self, count: int) -> list[Token]:
+        """At most ``count`` are outstanding from here on; which results that delivers."""
+        if count == 0:
+            delivered = list(self.stamps)
+            self.stamps.clear()
+            self.owed = self.extra = self.kinds = 0
+            return delivered
+        if count >= self.limit:
+            return []
+        self.owed = min(self.owed, count)
+        self.extra = min(self.extra, count)
+        if not self.in_order:
+            return []
+        delivered: list[Token] = []
+        newest = self.clock - count
+        for token, stamp in self.stamps.items():
+            if stamp > newest:
+                break
+            delivered.append(token)
+        for token in delivered:
+            del self.stamps[token]
+        return delivered
+
+    def join(self, other: "CounterState") -> bool:
+        """Become what holds on either path, both with the clock at zero; whether that is news."""
+        mine = self.stamps
+        newer = {t: s for t, s in other.stamps.items() if t not in mine or mine[t] < s}
+        bounds = (self.owed, self.extra, self.kinds)
+        self.owed = max(self.owed, other.owed)
+        self.extra = max(self.extra, other.extra)
+        self.kinds |= other.kinds
+        if newer:
+            merged = {**mine, **newer}
+            self.stamps = dict(sorted(merged.items(), key=_stamp))
+        return bool(newer) or bounds != (self.owed, self.extra, self.kinds)
+
+
+def _stamp(item: tuple[Token, int]) -> int:
+    return item[1]
+
+
+def _all_in_order(kinds: int) -> bool:
+    outstanding = [kind for kind in EventKind if kind & kinds and kind is not EventKind.INVALIDATE]
+    return len(outstanding) <= 1 and all(ORDERED[kind] for kind in outstanding)
+
+
+# By the union of the kinds. Invalidates are left out: they are never among the younger
+# ones, and whenever they retire, they only add to what the counter shows.
+_IN_ORDER = tuple(_all_in_order(kinds) for kinds in range(2 * max(EventKind)))
+
+
+class Scoreboard:
+    """The state of every counter; nothing is outstanding where a kernel begins."""
+
+    __slots__ = ("lgkmcnt", "vmcnt")
+
+    def __init__(self) -> None:
+        self.vmcnt = CounterState(LIMITS[Counter.VMCNT])
+        self.lgkmcnt = CounterState(LIMITS[Counter.LGKMCNT])
+
+    def copy(self) -> "Scoreboard":
+        """The same state, with its clocks at zero."""
+        made = Scoreboard.__new__(Scoreboard)
+        made.vmcnt = self.vmcnt.copy()
+        made.lgkmcnt = self.lgkmcnt.copy()
+        return made
+
+    def join(self, other: "Scoreboard") -> bool:
+        """Become what holds on either path, both fresh from ``copy``; whether that is news."""
+        vmcnt = self.vmcnt.join(other.vmcnt)
+        return self.lgkmcnt.join(other.lgkmcnt) or vmcnt
+
+    def issue(self, events: Iterable[Event], results: Iterable[Token] = ()) -> None:
+        """Issue one instruction."""
+        for event in events:
+            counter = self.vmcnt if event.counter is Counter.VMCNT else self.lgkmcnt
+            counter.issue(event, results)

@@ -1,0 +1,232 @@
+"""fence-opt as a program: one line per error, whole output files or none, quick to start."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.universe import XDSL_UNIVERSE
+
+from fencewright.tools import fence_opt
+from fencewright.tools.diagnostics import TRACEBACK_VARIABLE
+from fencewright.universe import UNIVERSE
+
+GOOD = "func.func @f() {\n  func.return\n}\n"
+BAD = "func.func @f() {\n  a.b\n}\n"
+PROGRAM = [sys.executable, "-m", "fencewright.tools.fence_opt"]
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.mlir"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.mlir"
+    path.write_text(BAD)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "message"),
+    [
+        (b"", "", "the input is empty"),
+        (b" \n", "", "the input is empty"),
+        (b"// fine\nfunc.func \xff", ":2:11", "not UTF-8 text: byte 0xff"),
+        (b"func.func @f() {", ":1:17", ""),
+        (b"a.b", ":1:1", "operation 'a.b' is not registered"),
+        (b"\n  %0 = arith.constant 1 : i99999999999", ":2:27", "type expected"),
+        (b'"func.return"() : () -> ()\x00', ":1:27", ""),
+        (b"func.func @f() {\n  func.return %x : i32\n}", ":3:2", "values used but not defined"),
+    ],
+)
+def test_bad_content_is_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: bytes,
+    place: str,
+    message: str,
+) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_bytes(content)
+    assert fence_opt.main([str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"{path}{place}: error: {message}")
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+
+
+def test_deep_nesting_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep.mlir"
+    path.write_text("builtin.module {\n" * 5000 + "}\n" * 5000)
+    assert fence_opt.main([str(path)]) == 1
+    assert capsys.readouterr().err == f"{path}: error: nested too deeply\n"
+
+
+def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_opt.main(["/proc/self/mem"]) == 1
+    assert capsys.readouterr().err == "/proc/self/mem: error: Input/output error\n"
+
+
+def test_usage_errors_have_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_opt.main(["--no-such-option"]) == 2
+    assert "fence-opt: error: unrecognized arguments" in capsys.readouterr().err
+
+
+def test_failure_leaves_the_output_as_it_was(tmp_path: Path, bad: Path) -> None:
+    output = tmp_path / "out.mlir"
+    assert fence_opt.main([str(bad), "-o", str(output)]) == 1
+    assert not output.exists()
+    output.write_text("before")
+    assert fence_opt.main([str(bad), "-o", str(output)]) == 1
+    assert output.read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.mlir", "out.mlir"}
+
+
+def test_output_keeps_mode_and_link(tmp_path: Path, good: Path) -> None:
+    real, link = tmp_path / "real.mlir", tmp_path / "link.mlir"
+    real.write_text("before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    assert fence_opt.main([str(good), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert "func.func @f" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert fence_opt.main([str(good), "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_output_may_be_the_input(good: Path) -> None:
+    assert fence_opt.main([str(good), "-o", str(good)]) == 0
+    assert "builtin.module" in good.read_text()
+
+
+def test_interrupt(
+    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: object, text: str, line_offset: int) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fence_opt.FenceOptMain, "_process", interrupted)
+    output = good.with_name("out.mlir")
+    assert fence_opt.main([str(good), "-o", str(output)]) == 1
+    assert capsys.readouterr().err == "fence-opt: error: interrupted\n"
+    assert list(good.parent.iterdir()) == [good]
+
+
+def test_our_own_bug_is_one_line_and_can_be_traced(
+    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: object, text: str, line_offset: int) -> str:
+        raise TypeError("broken on purpose")
+
+    monkeypatch.setattr(fence_opt.FenceOptMain, "_process", broken)
+    assert fence_opt.main([str(good)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("fence-opt: error: internal error, please report it")
+    assert error.endswith("TypeError: broken on purpose\n")
+    assert error.count("\n") == 1
+    monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
+    assert fence_opt.main([str(good)]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        ("| true", "fence-opt: error: Broken pipe"),
+        ("> /dev/full", "fence-opt: error: No space left on device"),
+        (">&-", "<stdout>: error: is closed"),
+    ],
+)
+def test_stdout_that_cannot_be_written(tmp_path: Path, redirection: str, message: str) -> None:
+    big = tmp_path / "big.mlir"
+    functions = (f"func.func @f{n}() {{\n  func.return\n}}\n" for n in range(2000))
+    big.write_text("".join(functions))
+    script = f"({' '.join(PROGRAM)} {big}; echo status $? >&2) {redirection}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == f"{message}\nstatus 1\n"
+
+
+def test_process_wide_switches_are_put_back(good: Path) -> None:
+    before = Attribute.__post_init__
+    assert fence_opt.main([str(good), "--disable-verify"]) == 0
+    assert Attribute.__post_init__ is before
+
+
+@pytest.mark.parametrize(("flags", "times"), [([], 2), (["--verify-each"], 3)])
+def test_verification(
+    good: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], times: int
+) -> None:
+    count = 0
+    verify = ModuleOp.verify
+
+    def counted(self: ModuleOp, verify_nested_ops: bool = True) -> None:
+        nonlocal count
+        count += 1
+        verify(self, verify_nested_ops)
+
+    monkeypatch.setattr(ModuleOp, "verify", counted)
+    assert fence_opt.main([str(good), "-p", "cse,canonicalize", *flags]) == 0
+    assert count == times
+
+
+def test_invalid_ir_from_a_pass_is_caught(
+    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+    def drop_terminators(self: object, ctx: object, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if inner.name == "func.return":
+                inner.detach()
+                inner.erase()
+
+    monkeypatch.setattr(CommonSubexpressionElimination, "apply", drop_terminators)
+    assert fence_opt.main([str(good), "-p", "cse"]) == 1
+    assert "contains empty block" in capsys.readouterr().err
+
+
+def test_start_up_loads_only_what_it_uses(good: Path) -> None:
+    script = (
+        "import sys; from fencewright.tools.fence_opt import main; "
+        f"status = main([{str(good)!r}]); "
+        "heavy = {'llvmlite', 'numpy', 'rich', 'fencewright.mlir_dialects.scoped'}; "
+        "print(heavy & sys.modules.keys(), file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "set()\n")
+
+
+def test_universe_names_are_what_they_name() -> None:
+    assert {name: make().name for name, make in UNIVERSE.all_dialects.items()} == {
+        name: name for name in UNIVERSE.all_dialects
+    }
+    for factories in (UNIVERSE.all_passes, UNIVERSE.all_targets):
+        assert {name: make().name for name, make in factories.items()} == {
+            name: name for name in factories
+        }
+
+
+def test_universe_takes_no_name_of_xdsl() -> None:
+    ours, theirs = UNIVERSE, XDSL_UNIVERSE
+    assert not ours.all_dialects.keys() & theirs.all_dialects.keys()
+    assert not ours.all_passes.keys() & theirs.all_passes.keys()
+    assert not ours.all_targets.keys() & theirs.all_targets.keys()
+
+
+def test_xdsl_opt_sees_the_plugin(tmp_path: Path) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text("scoped.fence release agent\n")
+    xdsl_opt = Path(sys.executable).with_name("xdsl-opt")
+    done = subprocess.run([xdsl_opt, path], capture_output=True, text=True, check=False)
+    assert "scoped.fence release agent" in done.stdout, done.stderr

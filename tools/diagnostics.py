@@ -1,0 +1,188 @@
+"""What every tool shares: one line per error, and output files that appear whole or not at all."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import IO
+
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+
+from fencewright.lowering.sequence import UnsupportedError
+
+TRACEBACK_VARIABLE = "FENCEWRIGHT_TRACEBACK"
+"""Set this environment variable to see the Python traceback of every error."""
+
+
+class Severity(StrEnum):
+    """How bad a diagnostic is; MLIR's names."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    REMARK = "remark"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message about one place: ``file:line:col: severity: message``.
+
+    ``line`` and ``column`` count from 1; 0 says that the place is not known.
+    """
+
+    message: str
+    file: str
+    line: int = 0
+    column: int = 0
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.severity}: {' '.join(self.message.split())}"
+
+
+@dataclass
+class ToolError(Exception):
+    """An error that is the user's to mend; ``diagnostics`` are printed one line each."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    status: int = field(default=1, kw_only=True)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.diagnostics))
+
+
+def error(message: str, file: str) -> ToolError:
+    """A :class:`ToolError` of one message about ``file`` (or about the tool of that name)."""
+    return ToolError((Diagnostic(message, file),))
+
+
+def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagnostic | None:
+    """The one line to tell the user for an exception, None if it is none of the expected ones.
+
+    ``file`` is what was being read; ``line_offset`` is how many lines of it came before
+    the text that was parsed. An operation that raised through ``emit_error`` gives the
+    place when it has a location.
+    """
+    match exception:
+        case ParseError():
+            place = exception.span.get_location()
+            line = place.line + (0 if exception.span.line_offset else line_offset)
+            return Diagnostic(exception.msg, file, line, place.col)
+        case ArgSpecParseError():
+            first, *_, caret = [line for line in str(exception).splitlines() if line.strip()]
+            return Diagnostic(f"{caret.strip()} ({first.rstrip(':').lower()})", file)
+        case DiagnosticException() | UnsupportedError():
+            return _located(exception, file)
+        case UnicodeDecodeError():
+            before = exception.object[: exception.start]
+            line = before.count(b"\n") + 1 + line_offset
+            column = exception.start - (before.rfind(b"\n") + 1) + 1
+            byte = exception.object[exception.start]
+            return Diagnostic(f"not UTF-8 text: byte 0x{byte:02x}", file, line, column)
+        case OSError():
+            return Diagnostic(exception.strerror or str(exception), exception.filename or file)
+        case RecursionError():
+            return Diagnostic("nested too deeply", file)
+        case _:
+            return None
+
+
+def _located(exception: Exception, file: str) -> Diagnostic:
+    """The diagnostic of an exception, placed at the operation that raised or failed to verify."""
+    from xdsl.dialects.builtin import FileLineColLoc
+    from xdsl.ir import Operation
+
+    message = str(exception) or type(exception).__name__
+    # xDSL keeps only a printed copy of the module: the innermost frame has the operation.
+    raised_by = (Operation.emit_error.__code__, Operation.verify.__code__)
+    frames = (frame for frame, _ in traceback.walk_tb(exception.__traceback__))
+    operations = [f.f_locals["self"] for f in frames if f.f_code in raised_by]
+    operation: Operation | None = operations[-1] if operations else None
+    while operation is not None:
+        place = operation.location
+        if isinstance(place, FileLineColLoc):
+            return Diagnostic(message, place.filename.data, place.line.data, place.column.data)
+        operation = operation.parent_op()
+    return Diagnostic(message, file)
+
+
+def run_tool(name: str, body: Callable[[], int]) -> int:
+    """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
+
+    Usage errors of argparse keep their status 2. Nothing ever ends in a traceback unless
+    the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
+    """
+    try:
+        status = body()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except SystemExit as exit_request:
+        return exit_request.code if isinstance(exit_request.code, int) else 1
+    except BaseException as failure:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            traceback.print_exception(failure)
+        if isinstance(failure, OSError) and failure.filename is None:
+            _forget_stdout()
+        if sys.stderr is not None:
+            print(*_lines(failure, name), sep="\n", file=sys.stderr)
+        return failure.status if isinstance(failure, ToolError) else 1
+
+
+def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
+    """What to tell the user of the tool ``name`` about ``failure``."""
+    match failure:
+        case ToolError():
+            return failure.diagnostics
+        case KeyboardInterrupt():
+            return (Diagnostic("interrupted", name),)
+        case _:
+            bug = (
+                f"internal error, please report it (set {TRACEBACK_VARIABLE}=1 for where): "
+                f"{type(failure).__name__}: {failure}"
+            )
+            return (diagnose(failure, name) or Diagnostic(bug, name),)
+
+
+def _forget_stdout() -> None:
+    """Keep the interpreter from failing a second time when it flushes stdout at its end."""
+    if sys.stdout is not None and sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def output_file(path: str | None) -> Generator[IO[str]]:
+    """Open ``path`` (None or ``-``: stdout) for text that takes its name only when complete.
+
+    A regular file is written beside its place and renamed on success, so that an error or
+    an interrupt leaves what was there. Raises ``OSError`` with the path that was asked for.
+    """
+    if path is None or path == "-":
+        if sys.stdout is None:
+            raise OSError(None, "is closed", "<stdout>")
+        yield sys.stdout
+        return
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(path, "w", encoding="utf-8") as stream:
+            yield stream
+        return
+    folder, base = os.path.split(target)
+    partial = os.path.join(folder, f".{base}.{os.getpid()}.tmp")
+    try:
+        try:
+            stream = open(partial, "w", encoding="utf-8")
+        except OSError as failure:
+            raise type(failure)(failure.errno, failure.strerror, path) from None
+        with stream:
+            yield stream
+        if os.path.exists(target):
+            os.chmod(partial, os.stat(target).st_mode & 0o7777)
+        os.replace(partial, target)
+    finally:
+        if os.path.exists(partial):
+            os.unlink(partial)

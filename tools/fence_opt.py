@@ -1,0 +1,333 @@
+"""fence-opt: the pass driver, with the conventions of ``xdsl-opt`` and ``mlir-opt``."""
+
+import gc
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from io import BytesIO
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any, ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
+from xdsl.utils.diagnostic import Diagnostic as IRDiagnostic
+from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
+from xdsl.utils.target import Target
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.targets import load_target
+from fencewright.passes.pipelines import Pipeline, pipeline_for
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
+    diagnose,
+    error,
+    output_file,
+    run_tool,
+)
+from fencewright.tools.expectations import Expectations
+from fencewright.tools.located_parser import LocatedParser
+from fencewright.universe import UNIVERSE
+
+NAME = "fence-opt"
+STDIN = "<stdin>"
+CHUNK_SEPARATOR = "// -----"
+FEATURES = ("tgsplit",)
+"""What ``--mattr`` switches."""
+
+OTHER_NAMES = {"mcpu": "target"}
+"""What a pass may call the option that a flag sets, if not as the flag."""
+
+
+@dataclass(frozen=True)
+class LLVMTarget(Target):
+    """``-t llvm``: LLVM IR text. xDSL's own target of that name drops orderings."""
+
+    name = "llvm"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from fencewright.lowering.llvm_ir import export_llvm_ir
+
+        output.write(export_llvm_ir(module))
+
+
+class FenceOptMain(xDSLOptMain):
+    """xDSL's driver with Fencewright's dialects, passes, targets and one-line errors."""
+
+    version_format: ClassVar[str] = f"{NAME}, built on xDSL {{xdsl_version}}"
+
+    def register_all_dialects(self) -> None:
+        super().register_all_dialects()
+        for name, factory in UNIVERSE.all_dialects.items():
+            if name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        super().register_all_passes()
+        self.available_passes.update(UNIVERSE.all_passes)
+
+    def register_all_targets(self) -> None:
+        super().register_all_targets()
+        self.available_targets.update(UNIVERSE.all_targets)
+        self.available_targets[LLVMTarget.name] = lambda: LLVMTarget
+
+    def register_all_frontends(self) -> None:
+        super().register_all_frontends()
+        self.available_frontends["ll"] = self._read_llvm_ir
+
+    def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.prog = NAME
+        lowering = arg_parser.add_argument_group("lowering")
+        lowering.add_argument(
+            "--mcpu",
+            metavar="CHIP",
+            help="chip to lower for, as gfx942; without -p its pipeline runs",
+        )
+        lowering.add_argument(
+            "--mattr",
+            metavar="FEATURES",
+            default="",
+            help="target features, comma separated: +tgsplit (or tgsplit) on, "
+            "-tgsplit off (write --mattr=-tgsplit)",
+        )
+        lowering.add_argument(
+            "--l2-per-agent",
+            choices=("one", "many"),
+            help="L2 caches of one agent: one (partition mode CPX) or many (the default)",
+        )
+        lowering.add_argument(
+            "--compat", choices=("llvm",), help="reproduce LLVM's choices where they differ"
+        )
+        lowering.add_argument(
+            "--ptx-version",
+            metavar="VERSION",
+            help="PTX version to write, as 8.6 (default: the lowest with all that the chip has)",
+        )
+        lowering.add_argument(
+            "--import-llvm",
+            dest="frontend",
+            action="store_const",
+            const="ll",
+            help="the input is LLVM IR (taken for granted for files named .ll)",
+        )
+        arg_parser.add_argument(
+            "--verify-each",
+            action="store_true",
+            help="verify between the passes too, not only after parsing and at the end",
+        )
+        arg_parser.add_argument(
+            "--print-ir-after-all",
+            "--mlir-print-ir-after-all",
+            action="store_true",
+            help="print the IR to stderr after each pass",
+        )
+
+    # Pipeline
+
+    def setup_pipeline(self) -> None:
+        options = self._target_options()
+        specs = tuple(parse_pipeline(self.args.passes))
+        if not specs and "mcpu" in options:
+            architecture = load_target(options["mcpu"]).architecture
+            specs = (ArgSpec(pipeline_for(architecture, llvm_ir=self._is_llvm_ir()), {}),)
+        taken = set[str]()
+        passes = [self._make_pass(spec, options, taken) for spec in specs]
+        for name in options.keys() - taken:
+            flag = "mattr" if name in FEATURES else name.replace("_", "-")
+            needs = "no pass given with -p takes it" if specs else "it needs --mcpu or -p"
+            raise error(f"--{flag} has no effect: {needs}", NAME)
+        steps = [step for p in passes for step in (p.passes() if isinstance(p, Pipeline) else (p,))]
+        self.pipeline = PassPipeline(tuple(steps), self._between_passes)
+        self._pass_start = time.perf_counter()
+
+    def _target_options(self) -> dict[str, Any]:
+        """The flags that choose a target, by the name of the pass option that they set."""
+        options: dict[str, Any] = {}
+        if self.args.mcpu is not None:
+            options["mcpu"] = load_target(self.args.mcpu).name
+        for feature in filter(None, self.args.mattr.split(",")):
+            name = feature.removeprefix("+").removeprefix("-")
+            if name not in FEATURES:
+                known = ", ".join(FEATURES)
+                raise error(f"unknown feature '{feature}' in --mattr; known: {known}", NAME)
+            options[name] = not feature.startswith("-")
+        for name in ("l2_per_agent", "compat", "ptx_version"):
+            if (value := getattr(self.args, name)) is not None:
+                options[name] = value
+        return options
+
+    def _make_pass(self, spec: ArgSpec, options: dict[str, Any], taken: set[str]) -> ModulePass:
+        """The pass of ``spec``, options that it leaves open set from the command line."""
+        if spec.name not in self.available_passes:
+            from difflib import get_close_matches
+
+            near = get_close_matches(spec.name, self.available_passes, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; {NAME} --help lists them"
+            raise error(f"unknown pass '{spec.name}'{hint}", NAME)
+        pass_type = self.available_passes[spec.name]()
+        given = spec.normalize_parameter_names().parameters
+        known = {field.name for field in fields(pass_type)}
+        filled: dict[str, tuple[Any, ...]] = {}
+        for name, value in options.items():
+            for option in known.intersection((name, OTHER_NAMES.get(name, name))):
+                filled[option] = (value,)
+                taken.add(name)
+        try:
+            return pass_type.from_spec(ArgSpec(spec.name, {**filled, **given}))
+        except ValueError as problem:
+            raise error(f"pass '{spec.name}': {problem}", NAME) from problem
+
+    def _between_passes(
+        self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
+    ) -> None:
+        if previous and self.args.time_passes:
+            print(f"Pass {previous.name} took {time.perf_counter() - self._pass_start} seconds")
+        if not self.args.disable_verify and (
+            previous is None or following is None or self.args.verify_each
+        ):
+            module.verify()
+        if previous and following and self.args.print_between_passes:
+            print(f"IR after {previous.name}:\n{module}\n\n\n")
+        if previous and self.args.print_ir_after_all:
+            header = (
+                f"// -----// IR Dump After {type(previous).__name__} ({previous.name}) //----- //"
+            )
+            print(f"{header}\n{module}\n", file=sys.stderr)
+        self._pass_start = time.perf_counter()
+
+    # Input and output
+
+    def get_input_name(self) -> str:
+        return STDIN if self.args.input_file in (None, "-") else self.args.input_file
+
+    def _is_llvm_ir(self) -> bool:
+        return self.args.frontend == "ll" or self.get_input_name().endswith(".ll")
+
+    def _read_input(self) -> str:
+        name = self.get_input_name()
+        try:
+            content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+            text = content.decode()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
+        if not text.strip():
+            raise error("the input is empty", name)
+        return text
+
+    def _chunks(self, text: str) -> list[tuple[str, int]]:
+        """The pieces of the input that are processed on their own, with their line offsets."""
+        if not self.args.split_input_file:
+            return [(text, 0)]
+        chunks = text.split(CHUNK_SEPARATOR)
+        offsets = accumulate((chunk.count("\n") for chunk in chunks[:-1]), initial=0)
+        return list(zip(chunks, offsets, strict=True))
+
+    def _parse(self, text: str, line_offset: int) -> ModuleOp:
+        name = self.get_input_name()
+        if self._is_llvm_ir():
+            return self._read_llvm_ir(BytesIO(text.encode()))
+        parser = LocatedParser(self.ctx, text, name, line_offset)
+        return parser.parse_module(not self.args.no_implicit_module)
+
+    def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
+        from fencewright.lowering.llvm_ir import import_llvm_ir
+
+        return import_llvm_ir(stream.read().decode(), self.get_input_name())
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        spec = parse_spec(self.args.target)
+        try:
+            return super().output_resulting_program(prog)
+        except ValueError as problem:
+            if isinstance(problem, UnsupportedError):
+                raise
+            raise error(f"target '{spec.name}': {problem}", NAME) from problem
+
+    def _process(self, text: str, line_offset: int) -> str:
+        """One chunk from text to text."""
+        module = self._parse(text, line_offset)
+        self.apply_passes(module)
+        return self.output_resulting_program(module)
+
+    def run(self) -> None:
+        """Process the input chunk by chunk.
+
+        Raises :class:`ToolError` with every chunk's error, after the last chunk.
+        """
+        text = self._read_input()
+        expectations = Expectations.parse(text, self.get_input_name())
+        matching = self.args.verify_diagnostics and bool(expectations)
+        found: list[Diagnostic] = []
+        with output_file(self.args.output_file) as output:
+            for index, (chunk, line_offset) in enumerate(self._chunks(text)):
+                if index:
+                    output.write(CHUNK_SEPARATOR + "\n")
+                try:
+                    output.write(self._process(chunk, line_offset))
+                except ShrinkException:
+                    if not self.args.shrink:
+                        raise
+                    print("Success, can shrink")
+                    return
+                except (
+                    ParseError,
+                    DiagnosticException,
+                    UnsupportedError,
+                    RecursionError,
+                ) as problem:
+                    if not matching and self._prints(problem):
+                        print(*(problem, *getattr(problem, "__notes__", ())), sep="\n")
+                        continue
+                    found.append(
+                        cast(Diagnostic, diagnose(problem, self.get_input_name(), line_offset))
+                    )
+            if matching:
+                found = expectations.mismatches(found)
+            if found:
+                raise ToolError(tuple(found))
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            sys.exit(1)
+
+    def _prints(self, problem: Exception) -> bool:
+        """Whether a flag asks for this problem to be printed and passed over, as xdsl-opt does."""
+        if isinstance(problem, ParseError):
+            return self.args.parsing_diagnostics
+        return self.args.verify_diagnostics
+
+
+@contextmanager
+def _xdsl_globals_restored() -> Generator[None]:
+    """Undo what ``--disable-verify`` and ``--syntax-highlight`` change for the whole process."""
+    saved = Attribute.__post_init__, IRDiagnostic.colored
+    try:
+        yield
+    finally:
+        Attribute.__post_init__, IRDiagnostic.colored = saved
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run fence-opt on ``argv`` (None: the command line) and return the exit status."""
+
+    def body() -> int:
+        with _xdsl_globals_restored():
+            FenceOptMain(NAME, argv).run()
+        return 0
+
+    if argv is None:
+        # One run and out: the IR lives to the end, and collecting costs 1.5x on rewrites.
+        gc.disable()
+    return run_tool(NAME, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

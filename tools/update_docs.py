@@ -1,0 +1,177 @@
+"""Writes the documentation tables from the rows: ``python -m fencewright.tools.update_docs``.
+
+With ``--check`` nothing is written, and the exit status is 1 if a page is out of date.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+from fencewright.lowering.cdna.chip import CacheOp, Chip
+from fencewright.lowering.cdna.differences import DIFFERENCES
+from fencewright.lowering.cdna.gfx90a import CHIP as GFX90A
+from fencewright.lowering.cdna.gfx908 import CHIP as GFX908
+from fencewright.lowering.cdna.gfx942 import CHIP as GFX942
+from fencewright.lowering.lower import lower
+from fencewright.lowering.skeleton import SKELETON
+from fencewright.lowering.table import Illegal, Table
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    Scope,
+)
+
+_NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
+
+_PAGES_FOR = (
+    (GFX942, "gfx942 and gfx950"),
+    (GFX90A, "gfx90a"),
+    (GFX908, "gfx908"),
+)
+_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.GENERIC)
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    match value:
+        case Illegal(reason=reason):
+            return f"refused: {reason}"
+        case CacheOp(mnemonic=mnemonic, modifiers=modifiers):
+            return f"`{' '.join((mnemonic, *modifiers))}`"
+        case tuple():
+            return ", ".join(map(_value, cast("tuple[object, ...]", value))) or "nothing"
+        case _:
+            return f"`{value}`" if value else "nothing"
+
+
+def _rules(title: str, table: Table[object]) -> str:
+    def cell(column: str, given: Sequence[object]) -> str:
+        everything = set(given) == set(table.columns[column])
+        return "" if everything else ", ".join(map(_word, given))
+
+    rows = [
+        (
+            *(cell(name, row.where.get(name, domain)) for name, domain in table.columns.items()),
+            _value(row.value),
+            row.source,
+        )
+        for row in table.rows
+    ]
+    return f"### {title}\n\n" + _markdown((*table.columns, "instructions", "source"), rows)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def _sequences(chip: Chip, space: AddressSpace) -> str:
+    rows: list[tuple[str, ...]] = []
+    for op, ordering in SKELETON:
+        if op in (Operation.BARRIER, Operation.FENCE) and space is not AddressSpace.GLOBAL:
+            continue
+        if op is Operation.CMPXCHG or ordering is Ordering.WEAK:
+            continue
+        where = None if op in (Operation.BARRIER, Operation.FENCE) else space
+        cells = [(scope, _sequence(chip, op, ordering, scope, where)) for scope in Scope]
+        for text, group in groupby(cells, key=lambda cell: cell[1]):
+            rows.append((str(op), str(ordering), ", ".join(scope for scope, _ in group), text))
+    return f"### Sequences on {space} memory\n\n" + _markdown(
+        ("operation", "ordering", "scope", "sequence"), rows
+    )
+
+
+def _sequence(
+    chip: Chip, op: Operation, ordering: Ordering, scope: Scope, space: AddressSpace | None
+) -> str:
+    if op is Operation.BARRIER and scope not in (
+        Scope.SINGLETHREAD,
+        Scope.WAVEFRONT,
+        Scope.WORKGROUP,
+    ):
+        return "refused"
+    sequence = lower(op=op, ordering=ordering, scope=scope, space=space, target=chip.name)
+    return "<br>".join(f"`{each.text}`" for each in sequence.instructions) or "nothing"
+
+
+def _cdna_page() -> str:
+    parts = [
+        _NOTE,
+        "# CDNA lowering\n",
+        "A blank cell covers every value of its column. Sequences are for 32 bits, many L2s per "
+        "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
+    ]
+    for chip, title in _PAGES_FOR:
+        parts.append(f"## {title}\n")
+        tables = (
+            ("Write-back (release)", chip.write_back),
+            ("Invalidate (acquire)", chip.invalidate),
+            ("Wait", chip.wait),
+            ("Cache policy of an access", chip.policy),
+            ("Returned value of an atomic", chip.returning),
+            ("Barrier", chip.barrier),
+            ("Accesses that exist", chip.legal),
+        )
+        parts += [_rules(name, table) for name, table in tables]
+        parts += [_sequences(chip, space) for space in _SPACES]
+    return "\n".join(parts)
+
+
+def _differences_page() -> str:
+    rows = [
+        (
+            row.name,
+            "; ".join(f"{c}: {', '.join(map(_word, v))}" for c, v in row.where.items()),
+            ", ".join(f"`{each}`" for each in sorted(row.added)),
+            ", ".join(f"`{each}`" for each in sorted(row.removed)),
+            ("we refuse it. " if row.refused else "") + row.reason,
+        )
+        for row in DIFFERENCES
+    ]
+    return "\n".join(
+        [
+            _NOTE,
+            "# Where our CDNA sequences differ from LLVM 22\n",
+            "Everything else is the same, instruction by instruction: the test compares every "
+            "operation, ordering, scope, address space and hint on four chips, threadgroup split "
+            "mode on and off, with what LLVM emits at -O0.\n",
+            _markdown(("difference", "where", "we add", "we leave out", "why"), rows),
+        ]
+    )
+
+
+PAGES = {"lowering-cdna.md": _cdna_page, "differences-from-llvm.md": _differences_page}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write, or with ``--check`` compare, every generated page below ``docs``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say which pages are stale")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of the pages")
+    arguments = parser.parse_args(argv)
+    stale = 0
+    for name, page in PAGES.items():
+        path, text = arguments.docs / name, page()
+        if path.exists() and path.read_text() == text:
+            continue
+        stale += 1
+        if arguments.check:
+            print(f"{path}: error: out of date, run `make docs`", file=sys.stderr)
+        else:
+            path.write_text(text)
+            print(f"wrote {path}")
+    return 1 if arguments.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
