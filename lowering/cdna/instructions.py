@@ -55,7 +55,8 @@ class InstructionRow:
     ``operands`` has named places; ``counters`` are those that it increments; ``space`` is
     where a memory instruction goes. A pseudo instruction has ``expansion``, the complete
     lines that it stands for; ``early_clobber`` says that a result is written before every
-    operand has been read, so that they must not share registers.
+    operand has been read, so that they must not share registers. ``chips`` have it; for
+    private memory, of which every chip has both forms, they are those whose kernels find it so.
     """
 
     mnemonic: str
@@ -318,7 +319,14 @@ def _other(
 
 
 SCALAR_LOAD_ROWS = tuple(
-    _other(f"s_load_{suffix}", "{dst}, {addr}, {offset}", Kind.SCALAR_LOAD, _SMEM, counters=_LGKM)
+    _other(
+        f"s_load_{suffix}",
+        "{dst}, {addr}, {offset}",
+        Kind.SCALAR_LOAD,
+        f"{_SMEM}; with XNACK it may be replayed, so it must not overwrite its address",
+        counters=_LGKM,
+        early_clobber=True,
+    )
     for suffix in ("dword", "dwordx2", "dwordx4", "dwordx8", "dwordx16")
 )
 
@@ -339,6 +347,7 @@ CONTROL_ROWS = (
     _other("s_endpgm", "", Kind.END, _SOPP),
     _other("s_branch", "{target}", Kind.BRANCH, _SOPP),
     _other("s_cbranch_vccnz", "{target}", Kind.BRANCH, _SOPP),
+    _other("s_cbranch_vccz", "{target}", Kind.BRANCH, _SOPP),
 )  # fmt: skip
 
 _TWO = "{dst}, {a}, {b}"
@@ -388,6 +397,11 @@ VALU_ROWS = (
     _valu("v_lshrrev_b64", _SHIFT),
     _valu("v_ashrrev_i64", _SHIFT),
     _valu("v_cndmask_b32_e64", "{dst}, {c}, {b}, {a}"),
+    *(
+        _valu(f"v_{name}_f32_e32", _TWO) for name in ("add", "sub", "min", "max")
+    ),
+    *(_valu(f"v_{name}_f64", _TWO) for name in ("add", "min", "max")),
+    _pseudo("v_sub_f64", "v_add_f64 {dst}, {a}, -{b}"),
     _valu("v_bfe_u32", "{dst}, {a}, {imm0}, {imm1}"),
     _valu("v_bfe_i32", "{dst}, {a}, {imm0}, {imm1}"),
     _valu("v_lshl_add_u64", "{dst}, {a}, 0, {b}", _GFX942_ON),
@@ -449,15 +463,25 @@ SALU_ROWS = (
     _other("s_and_b64", _TWO, Kind.SALU, _SOP),
     _other("s_or_b64", _TWO, Kind.SALU, _SOP),
     _other("s_xor_b64", _TWO, Kind.SALU, _SOP),
-    _other("s_add_u32", _TWO, Kind.SALU, _SOP),
-    _other("s_addc_u32", _TWO, Kind.SALU, _SOP),
+    _other("s_andn2_b64", _TWO, Kind.SALU, _SOP),
+    _other("s_xnor_b64", _TWO, Kind.SALU, _SOP),
 )
 
-_ACCESSES: tuple[_Entry, ...] = (
+PSEUDO_SALU_ROWS = (
+    _other(
+        "s_add_scratch_offset", "", Kind.SALU,
+        "LLVM SIFrameLowering: the scratch resource moves to the wave's own part, in place",
+        _BEFORE_GFX942,
+        expansion=("s_add_u32 {dst.lo}, {a.lo}, {b}", "s_addc_u32 {dst.hi}, {a.hi}, 0"),
+    ),
+)  # fmt: skip
+
+MEMORY_ROWS: tuple[tuple[Access, InstructionRow], ...] = (
     *_vector_accesses(),
     *_lds_accesses(),
     *_private_accesses(),
 )
+"""Every memory access with its instruction, which ``chips`` of the row have."""
 
 
 def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], InstructionRow]:
@@ -470,11 +494,12 @@ def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], Instructio
 
 INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
     (
-        *(row for _, row in _ACCESSES),
+        *(row for _, row in MEMORY_ROWS),
         *SCALAR_LOAD_ROWS,
         *CONTROL_ROWS,
         *VALU_ROWS,
         *SALU_ROWS,
+        *PSEUDO_SALU_ROWS,
     )
 )
 """Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
@@ -482,7 +507,7 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
 
 def _by_access() -> dict[tuple[str, Access], InstructionRow]:
     index: dict[tuple[str, Access], InstructionRow] = {}
-    for access, row in _ACCESSES:
+    for access, row in MEMORY_ROWS:
         for chip in row.chips:
             if (chip, access) in index:
                 raise AssertionError(f"{chip}: two rows for {access}")

@@ -1,0 +1,204 @@
+"""Assembly text of CDNA: the wait states that the programmer, not the hardware, has to insert.
+
+Works on lines of text, so that it sees a pseudo instruction as the instructions it stands for.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.lowering.cdna.instructions import CHIPS
+from fencewright.lowering.vocabulary import Word
+
+
+class Hazard(Word):
+    """A pair of instructions that must not follow each other too closely."""
+
+    SCALAR_READ = "vector instruction reads a scalar register that a vector instruction wrote"
+    STORE_DATA = "vector instruction overwrites the data of a store of more than 64 bits"
+    CLAUSE = "memory instruction overwrites a register that the one right before it reads"
+
+
+@dataclass(frozen=True, slots=True)
+class HazardRow:
+    """How many wait states a chip needs between the two instructions of a hazard."""
+
+    hazard: Hazard
+    wait_states: int
+    chips: frozenset[str]
+    source: str
+
+
+_LLVM = "LLVM GCNHazardRecognizer"
+
+HAZARD_ROWS = (
+    HazardRow(
+        Hazard.SCALAR_READ,
+        2,
+        frozenset({"gfx942", "gfx950"}),
+        f"MI300 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead",
+    ),
+    HazardRow(
+        Hazard.STORE_DATA,
+        1,
+        frozenset({"gfx908", "gfx90a"}),
+        f"MI200 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
+    ),
+    HazardRow(
+        Hazard.STORE_DATA,
+        2,
+        frozenset({"gfx942", "gfx950"}),
+        f"MI300 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
+    ),
+    HazardRow(
+        Hazard.CLAUSE,
+        1,
+        CHIPS,
+        f"{_LLVM}, checkSoftClauseHazards: with XNACK, instructions in a row may be replayed; a "
+        "store does not follow a load in one clause either",
+    ),
+)
+
+
+def hazards_of(chip: str) -> dict[Hazard, int]:
+    """The wait states that ``chip`` needs for each hazard that it has."""
+    return {row.hazard: row.wait_states for row in HAZARD_ROWS if chip in row.chips}
+
+
+Pending = dict[str, int]
+"""Register -> how many wait states must still pass before a vector instruction may touch it.
+
+``s3`` stands for reading a scalar register, ``v3`` for writing a vector register."""
+
+_REGISTER = re.compile(r"\b([sv])(?:(\d+)\b|\[(\d+):(\d+)\])|\bvcc\b")
+_WIDE_STORE = re.compile(r"(?:global|flat|scratch|buffer)_(?:store_dwordx[34]|atomic_cmpswap_x2)\b")
+_CLAUSE_MEMBER = re.compile(r"s_load_|(?:global|flat|scratch|buffer)_(?:load|store|atomic)_")
+_CARRY_OUT = re.compile(r"v_\w+_co_")
+
+
+def _registers(operand: str) -> Iterator[str]:
+    for match in _REGISTER.finditer(operand):
+        file, single, first, last = match.groups()
+        if file is None:
+            yield "vcc"
+        elif single is not None:
+            yield f"{file}{single}"
+        else:
+            yield from (f"{file}{index}" for index in range(int(first), int(last) + 1))
+
+
+def _is_scalar(register: str) -> bool:
+    return register[0] == "s" or register == "vcc"
+
+
+def _clause_kind(mnemonic: str) -> str:
+    if _CLAUSE_MEMBER.match(mnemonic) is None:
+        return ""
+    return "scalar" if mnemonic.startswith("s_") else "vector"
+
+
+@dataclass(slots=True)
+class _Clause:
+    """Memory instructions of one kind that follow each other directly."""
+
+    kind: str = ""
+    written: set[str] = field(default_factory=set[str])
+    read: set[str] = field(default_factory=set[str])
+
+    def wait_states_before(self, mnemonic: str, rest: str) -> int:
+        """How many wait states must come before the instruction, which joins the clause."""
+        kind = _clause_kind(mnemonic)
+        if kind != self.kind:
+            self._start(kind)
+        if not kind:
+            return 0
+        operands = [operand for operand in rest.split(", ") if operand.partition(" ")[0] != "off"]
+        has_result = "_load_" in mnemonic or ("_atomic_" in mnemonic and len(operands) == 3)
+        written = {r for o in operands[:has_result] for r in _registers(o)}
+        read = {r for o in operands[has_result:] for r in _registers(o)}
+        stores = "_load_" not in mnemonic
+        breaks = bool(self.written) and (
+            stores or not (self.written | written).isdisjoint(self.read | read)
+        )
+        if breaks:
+            self._start(kind)
+        self.written |= written
+        self.read |= read
+        return int(breaks)
+
+    def _start(self, kind: str) -> None:
+        self.kind = kind
+        self.written, self.read = set(), set()
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One walk over the instructions of a block."""
+
+    hazards: dict[Hazard, int]
+    pending: Pending
+    clause: _Clause = field(default_factory=_Clause)
+
+    def wait_states_before(self, line: str) -> int:
+        """How many wait states the instruction has to wait for; counts it as issued."""
+        mnemonic, _, rest = line.partition(" ;")[0].partition(" ")
+        broken = self.clause.wait_states_before(mnemonic, rest)
+        self._pass(broken)
+        if mnemonic == "s_nop":
+            self._pass(int(rest) + 1)
+            return 0
+        if mnemonic.startswith("v_"):
+            return self._vector(mnemonic, rest.split(", "))
+        self._pass(1)
+        if Hazard.STORE_DATA in self.hazards and _WIDE_STORE.match(mnemonic):
+            for register in _registers(rest):
+                if not _is_scalar(register):
+                    self.pending[register] = self.hazards[Hazard.STORE_DATA]
+        return broken
+
+    def _vector(self, mnemonic: str, operands: list[str]) -> int:
+        results = 2 if _CARRY_OUT.match(mnemonic) else 1
+        wait = 0
+        if self.pending:
+            written = [r for o in operands[:results] for r in _registers(o) if not _is_scalar(r)]
+            read = [r for o in operands[results:] for r in _registers(o) if _is_scalar(r)]
+            wait = max((self.pending.get(register, 0) for register in written + read), default=0)
+        self._pass(wait + 1)
+        if Hazard.SCALAR_READ in self.hazards:
+            for operand in operands[:results]:
+                for register in _registers(operand):
+                    if _is_scalar(register):
+                        self.pending[register] = self.hazards[Hazard.SCALAR_READ]
+        return wait
+
+    def _pass(self, wait_states: int) -> None:
+        if self.pending:
+            self.pending = {r: n - wait_states for r, n in self.pending.items() if n > wait_states}
+
+
+def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[str]]:
+    """The blocks' instructions with ``s_nop`` where ``chip`` needs it.
+
+    What is pending at the end of any block is taken to be so at the start of every other.
+    """
+    hazards = hazards_of(chip)
+    entering: Pending = {}
+    for block in blocks:
+        scan = _Scan(hazards, {})
+        for line in block:
+            scan.wait_states_before(line)
+        for register, wait_states in scan.pending.items():
+            entering[register] = max(wait_states, entering.get(register, 0))
+    result: list[list[str]] = []
+    clause = _Clause()
+    for number, block in enumerate(blocks):
+        # A clause goes on where control falls through; a branch would have ended it.
+        scan = _Scan(hazards, dict(entering) if number else {}, clause)
+        lines: list[str] = []
+        for line in block:
+            wait_states = scan.wait_states_before(line)
+            if wait_states:
+                lines.append(f"s_nop {wait_states - 1}")
+            lines.append(line)
+        result.append(lines)
+    return result

@@ -1,0 +1,256 @@
+"""The kernel around the instructions: kernarg layout, kernel descriptor and metadata, as text.
+
+Source: LLVM AMDGPUUsage, "Code Object V5 Metadata", "Kernel Descriptor" and "AMDHSA Assembler
+Directives"; certified by llvm-mc in tests/unit/test_cdna_kernel.py.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.lowering.vocabulary import Word
+
+CODE_OBJECT_VERSION = 5
+"""The oldest version whose metadata the emitted kernels need; every ROCm since 5.3 loads it."""
+
+METADATA_VERSION = (1, 2)
+"""What code object version 5 calls the version of its metadata."""
+
+
+class ArgumentKind(Word):
+    """What a kernel argument is: plain data, a pointer to memory, or to LDS of the launch."""
+
+    VALUE = "value"
+    GLOBAL = "global"
+    LOCAL = "local"
+
+
+_VALUE_KIND = {
+    ArgumentKind.VALUE: "by_value",
+    ArgumentKind.GLOBAL: "global_buffer",
+    ArgumentKind.LOCAL: "dynamic_shared_pointer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument; ``size`` in bytes, which is also its alignment up to 8."""
+
+    name: str
+    size: int
+    kind: ArgumentKind
+
+
+def argument_offsets(sizes: Iterable[int]) -> tuple[tuple[int, ...], int]:
+    """The offset of each argument in the kernarg segment, and the size of the segment."""
+    offsets: list[int] = []
+    end = 0
+    for size in sizes:
+        offset = _align(end, _alignment(size))
+        offsets.append(offset)
+        end = offset + size
+    return tuple(offsets), _align(end, 4)
+
+
+def _alignment(size: int) -> int:
+    return min(16, 1 << (size - 1).bit_length())
+
+
+def _align(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchConvention:
+    """How a chip finds its private memory: through a resource in s[0:3], or by itself."""
+
+    resource_registers: int
+    enable: str
+    chips: frozenset[str]
+    source: str
+
+
+SCRATCH_CONVENTIONS = (
+    ScratchConvention(
+        4,
+        "system_sgpr_private_segment_wavefront_offset",
+        frozenset({"gfx908", "gfx90a"}),
+        "LLVM AMDGPUUsage, Initial Kernel Execution State: private segment buffer",
+    ),
+    ScratchConvention(
+        0,
+        "enable_private_segment",
+        frozenset({"gfx942", "gfx950"}),
+        "LLVM AMDGPUUsage: architected flat scratch",
+    ),
+)
+
+
+def scratch_convention(chip: str) -> ScratchConvention:
+    """How ``chip`` finds its private memory."""
+    return next(each for each in SCRATCH_CONVENTIONS if chip in each.chips)
+
+
+HAS_ACCUM_OFFSET = frozenset({"gfx90a", "gfx942", "gfx950"})
+"""Chips whose vector and accumulation registers share one file (AMDGPUUsage, accum_offset)."""
+
+PACKED_WORKITEM_IDS = HAS_ACCUM_OFFSET
+"""Chips that pass the work-item ids in ten bits each of v0 (AMDGPUUsage, packed work-item IDs)."""
+
+HAS_TG_SPLIT = HAS_ACCUM_OFFSET
+"""Chips that can be launched in threadgroup split mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRegisters:
+    """Where the hardware puts what a kernel starts with; None for what it did not ask for.
+
+    Numbers of the first scalar register of the scratch resource (4), the kernarg segment
+    pointer (2), each work-group id (1) and the wave's scratch offset (1); of the vector
+    registers of the work-item ids. Source: LLVM AMDGPUUsage, Initial Kernel Execution State.
+    """
+
+    resource: int | None
+    kernarg: int
+    workgroup_ids: tuple[int, ...]
+    scratch_offset: int | None
+    user_sgprs: int
+    packed_workitem_ids: bool
+
+
+def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryRegisters:
+    """The registers at the start of a kernel with so many work-group ids."""
+    resource_size = scratch_convention(chip).resource_registers if uses_scratch else 0
+    user = resource_size + 2
+    ids = tuple(user + dimension for dimension in range(workgroup_ids))
+    return EntryRegisters(
+        resource=0 if resource_size else None,
+        kernarg=resource_size,
+        workgroup_ids=ids,
+        scratch_offset=user + workgroup_ids if resource_size else None,
+        user_sgprs=user,
+        packed_workitem_ids=chip in PACKED_WORKITEM_IDS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Everything about a kernel but its instructions; sizes in bytes.
+
+    ``workgroup_ids`` and ``workitem_ids`` count dimensions from x on; ``vgprs`` and ``sgprs``
+    are the registers used; ``blocks`` the lines of each basic block, ``targets`` the numbers
+    of those that need a label.
+    """
+
+    name: str
+    chip: str
+    tgsplit: bool
+    arguments: tuple[Argument, ...]
+    group_segment_size: int
+    private_segment_size: int
+    uses_scratch: bool
+    workgroup_ids: int
+    workitem_ids: int
+    max_workgroup_size: int
+    vgprs: int
+    sgprs: int
+    blocks: Sequence[Sequence[str]] = field(repr=False)
+    targets: frozenset[int] = frozenset()
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """The function, its descriptor, without the file's head and metadata."""
+    return "".join((*_function(kernel), *_descriptor(kernel)))
+
+
+def block_label(kernel: str, number: int) -> str:
+    """The label of a basic block."""
+    return f".L{kernel}_bb{number}"
+
+
+def _function(kernel: Kernel) -> Iterable[str]:
+    name = kernel.name
+    yield f"\t.text\n\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:\n"
+    for number, block in enumerate(kernel.blocks):
+        if number in kernel.targets:
+            yield f"{block_label(name, number)}:\n"
+        for line in block:
+            yield f"\t{line}\n"
+    yield f".L{name}_end:\n\t.size\t{name}, .L{name}_end-{name}\n"
+
+
+def _descriptor(kernel: Kernel) -> Iterable[str]:
+    _, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
+    scratch = scratch_convention(kernel.chip)
+    entry = entry_registers(kernel.chip, kernel.workgroup_ids, kernel.uses_scratch)
+    yield '\t.section\t.rodata,"a",@progbits\n\t.p2align\t6\n'
+    yield f"\t.amdhsa_kernel {kernel.name}\n"
+    values: dict[str, int] = {
+        "group_segment_fixed_size": kernel.group_segment_size,
+        "private_segment_fixed_size": kernel.private_segment_size,
+        "kernarg_size": kernarg_size,
+        "user_sgpr_count": entry.user_sgprs,
+        "user_sgpr_kernarg_segment_ptr": 1,
+    }
+    if scratch.resource_registers:
+        values["user_sgpr_private_segment_buffer"] = int(kernel.uses_scratch)
+    values[scratch.enable] = int(kernel.uses_scratch)
+    for number, dimension in enumerate("xyz"):
+        values[f"system_sgpr_workgroup_id_{dimension}"] = int(number < kernel.workgroup_ids)
+    values["system_vgpr_workitem_id"] = max(kernel.workitem_ids - 1, 0)
+    values["next_free_vgpr"] = max(kernel.vgprs, 1)
+    values["next_free_sgpr"] = max(kernel.sgprs, 1)
+    if kernel.chip in HAS_ACCUM_OFFSET:
+        values["accum_offset"] = _align(max(kernel.vgprs, 1), 4)
+    if kernel.chip in HAS_TG_SPLIT:
+        values["tg_split"] = int(kernel.tgsplit)
+    yield from (f"\t\t.amdhsa_{name} {value}\n" for name, value in values.items())
+    yield "\t.end_amdhsa_kernel\n"
+
+
+def module_text(chip: str, kernels: Sequence[Kernel]) -> str:
+    """A complete assembly file for ``llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=<chip>``."""
+    target = f"amdgcn-amd-amdhsa--{chip}"
+    head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {CODE_OBJECT_VERSION}\n'
+    return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
+
+
+def _metadata(target: str, kernels: Sequence[Kernel]) -> str:
+    lines = ["amdhsa.kernels:"]
+    for kernel in kernels:
+        lines += _kernel_metadata(kernel)
+    lines += [f"amdhsa.target: {target}", "amdhsa.version:"]
+    lines += [f"  - {number}" for number in METADATA_VERSION]
+    body = "\n".join(lines)
+    return f"\t.amdgpu_metadata\n---\n{body}\n...\n\t.end_amdgpu_metadata\n"
+
+
+def _kernel_metadata(kernel: Kernel) -> list[str]:
+    offsets, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
+    lines = ["  - .args:" + ("" if kernel.arguments else " []")]
+    for argument, offset in zip(kernel.arguments, offsets, strict=True):
+        lines += [
+            f"      - .name: {argument.name}",
+            f"        .offset: {offset}",
+            f"        .size: {argument.size}",
+            f"        .value_kind: {_VALUE_KIND[argument.kind]}",
+        ]
+        if argument.kind is not ArgumentKind.VALUE:
+            lines.append(f"        .address_space: {argument.kind}")
+        if argument.kind is ArgumentKind.LOCAL:
+            lines.append("        .pointee_align: 16")
+    values: dict[str, int | str] = {
+        "group_segment_fixed_size": kernel.group_segment_size,
+        "kernarg_segment_align": max((8, *(_alignment(each.size) for each in kernel.arguments))),
+        "kernarg_segment_size": kernarg_size,
+        "max_flat_workgroup_size": kernel.max_workgroup_size,
+        "name": kernel.name,
+        "private_segment_fixed_size": kernel.private_segment_size,
+        "sgpr_count": kernel.sgprs,
+        "sgpr_spill_count": 0,
+        "symbol": f"{kernel.name}.kd",
+        "uses_dynamic_stack": "false",
+        "vgpr_count": kernel.vgprs,
+        "vgpr_spill_count": 0,
+        "wavefront_size": 64,
+    }
+    return lines + [f"    .{name}: {value}" for name, value in values.items()]

@@ -1,0 +1,787 @@
+"""The ``cdna`` dialect: CDNA machine instructions on virtual or allocated registers.
+
+One operation class per instruction format; which instruction it is stands in ``opcode`` and
+is looked up in the rows of ``fencewright.lowering.cdna.instructions`` (``op.row``).
+
+    cdna.kernel @store attributes {chip = "gfx942", ...} {
+    ^bb0(%kernarg : !cdna.sgpr<2, 0>):
+      %p  = cdna.load s_load_dwordx2 %kernarg {offset = 0 : i64} : (!cdna.sgpr<2, 0>) -> !cdna.sgpr<2>
+      %a  = cdna.mov %p : !cdna.sgpr<2> -> !cdna.vgpr<2>
+      %v  = cdna.const 1 : !cdna.vgpr
+      cdna.cache buffer_wbl2 {modifiers = ["sc1"], phase = #cdna<phase release>}
+      cdna.s_waitcnt vmcnt(0) {phase = #cdna<phase release>}
+      cdna.store global_store_dword %a, %v {modifiers = ["sc1"]} : (!cdna.vgpr<2>, !cdna.vgpr) -> ()
+      cdna.end s_endpgm
+    }
+
+``!cdna.vgpr<2>`` is a pair of consecutive vector registers, ``!cdna.vgpr<2, 4>`` is v[4:5].
+Block arguments stay block arguments until registers are assigned; branches carry their
+operands, and the register allocation turns them into copies.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    I64,
+    ArrayAttr,
+    IntAttr,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import (
+    Attribute,
+    Dialect,
+    ParametrizedAttribute,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    AnyOf,
+    AttrSizedOperandSegments,
+    BaseAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    region_def,
+    result_def,
+    successor_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from fencewright.lowering.cdna.instructions import (
+    CHIPS,
+    InstructionRow,
+    Kind,
+    instruction,
+    operand_places,
+)
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.attributes import WordAttribute
+
+# ---------------------------------------------------------------------------------------
+# Attributes
+# ---------------------------------------------------------------------------------------
+
+
+@irdl_attr_definition
+class PhaseAttr(WordAttribute[Phase]):
+    """The part of a scoped operation that an instruction carries out: ``#cdna<phase release>``."""
+
+    name = "cdna.phase"
+    word_type = Phase
+    noun = "phase"
+
+
+PHASES: Mapping[str, PhaseAttr] = MappingProxyType({w: PhaseAttr(w) for w in Phase})
+
+
+@irdl_attr_definition
+class KernelArgumentAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
+    """One argument of a kernel: ``#cdna<argument "p", 8, global>`` (name, bytes, kind).
+
+    ``kind`` is ``value``, ``global`` for a global or generic pointer, or ``local`` for a
+    pointer to LDS that the launch allocates.
+    """
+
+    name = "cdna.argument"
+    argument: StringAttr
+    size: IntAttr
+    kind: StringAttr
+
+    KINDS: ClassVar[tuple[str, ...]] = ("value", "global", "local")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        argument = parser.parse_str_literal("an argument's name")
+        parser.parse_punctuation(",")
+        size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        parser.parse_punctuation(",")
+        kind = parser.parse_identifier()
+        return StringAttr(argument), IntAttr(size), StringAttr(kind)
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string_literal(self.argument.data)
+        printer.print_string(f", {self.size.data}, {self.kind.data}")
+
+    def verify(self) -> None:
+        if self.kind.data not in self.KINDS:
+            accepted = ", ".join(self.KINDS)
+            raise VerifyException(f"unknown argument kind '{self.kind.data}'; accepted: {accepted}")
+
+
+# ---------------------------------------------------------------------------------------
+# Registers
+# ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False)
+class RegisterType(ParametrizedAttribute, TypeAttribute, ABC):
+    """``size`` consecutive 32-bit registers of one file, the first at ``index`` once allocated."""
+
+    size: IntAttr
+    index: IntAttr | NoneAttr
+
+    PREFIX: ClassVar[str]
+    COUNT: ClassVar[int]
+
+    @classmethod
+    def of(cls, size: int = 1, index: int | None = None) -> Self:
+        """The type, one instance for each size and index."""
+        return cls._of(size, index)
+
+    @classmethod
+    @cache
+    def _of(cls, size: int, index: int | None) -> Self:
+        # Positional arguments only: a cache tells apart what a default filled in.
+        return cls(IntAttr(size), NoneAttr() if index is None else IntAttr(index))
+
+    @property
+    def first(self) -> int | None:
+        """The index of the first register; None until registers are allocated."""
+        return self.index.data if isinstance(self.index, IntAttr) else None
+
+    @property
+    def registers(self) -> range:
+        """The indices of the registers; empty until they are allocated."""
+        first = self.first
+        return range(0) if first is None else range(first, first + self.size.data)
+
+    def at(self, index: int | None) -> Self:
+        """The same registers at another index."""
+        return type(self).of(self.size.data, index)
+
+    def part(self, offset: int, size: int = 1) -> Self:
+        """``size`` of the registers, from ``offset`` on."""
+        first = self.first
+        return type(self).of(size, None if first is None else first + offset)
+
+    @property
+    def assembly(self) -> str:
+        """As the assembler writes it: ``v3``, ``v[4:5]``, ``s[0:1]``."""
+        return _register_text(self.PREFIX, self.size.data, self.first)
+
+    def __format__(self, spec: str) -> str:
+        return self.assembly
+
+    @property
+    def lo(self) -> Self:
+        """The low register of a pair."""
+        return self.part(0)
+
+    @property
+    def hi(self) -> Self:
+        """The high register of a pair."""
+        return self.part(1)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        if parser.parse_optional_punctuation("<") is None:
+            return IntAttr(1), NoneAttr()
+        size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        index: IntAttr | NoneAttr = NoneAttr()
+        if parser.parse_optional_punctuation(",") is not None:
+            index = IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))
+        parser.parse_punctuation(">")
+        return IntAttr(size), index
+
+    def print_parameters(self, printer: Printer) -> None:
+        first = self.first
+        if first is not None:
+            printer.print_string(f"<{self.size.data}, {first}>")
+        elif self.size.data != 1:
+            printer.print_string(f"<{self.size.data}>")
+
+    def verify(self) -> None:
+        if self.size.data not in _SIZES:
+            raise VerifyException(
+                f"{self.name} has no tuple of {self.size.data}; accepted sizes: "
+                f"{', '.join(map(str, sorted(_SIZES)))}"
+            )
+        if self.registers and self.registers.stop > self.COUNT:
+            raise VerifyException(
+                f"{self.PREFIX}{self.registers.stop - 1} does not exist; "
+                f"the last register is {self.PREFIX}{self.COUNT - 1}"
+            )
+
+
+_SIZES = frozenset({1, 2, 3, 4, 8, 16})
+
+
+@cache
+def _register_text(prefix: str, size: int, first: int | None) -> str:
+    if first is None:
+        raise ValueError("registers are not allocated; run allocate-registers first")
+    return f"{prefix}{first}" if size == 1 else f"{prefix}[{first}:{first + size - 1}]"
+
+
+@irdl_attr_definition
+class VGPRType(RegisterType):
+    """Vector registers, one value per lane: ``!cdna.vgpr``, ``!cdna.vgpr<2>``."""
+
+    name = "cdna.vgpr"
+    PREFIX: ClassVar[str] = "v"
+    COUNT: ClassVar[int] = 256
+
+
+@irdl_attr_definition
+class SGPRType(RegisterType):
+    """Scalar registers, one value per wave; a pair also holds one bit per lane."""
+
+    name = "cdna.sgpr"
+    PREFIX: ClassVar[str] = "s"
+    COUNT: ClassVar[int] = 102
+
+
+VGPR = VGPRType.of()
+VGPR_PAIR = VGPRType.of(2)
+SGPR = SGPRType.of()
+SGPR_PAIR = SGPRType.of(2)
+
+Register = AnyOf((BaseAttr(VGPRType), BaseAttr(SGPRType)))
+
+
+def register_of(value: SSAValue) -> VGPRType | SGPRType:
+    """The register type of a value of this dialect."""
+    type = value.type
+    assert isinstance(type, VGPRType | SGPRType)
+    return type
+
+
+# ---------------------------------------------------------------------------------------
+# Operations
+# ---------------------------------------------------------------------------------------
+
+
+class InstructionOp(IRDLOperation, ABC):
+    """An operation that is one instruction, or a pseudo instruction that prints as a few."""
+
+    EARLY_CLOBBER: ClassVar[bool] = False
+    """Whether a result may be written before all operands are read, whatever the row says."""
+
+    def __post_init__(self) -> None:
+        """Nothing to fill in: no property has a default."""
+
+    @property
+    @abstractmethod
+    def row(self) -> InstructionRow:
+        """What the instruction is: its counters, kind and operand places."""
+
+    @property
+    def clobbers_early(self) -> bool:
+        """Whether no result may share registers with an operand."""
+        return self.EARLY_CLOBBER or self.row.early_clobber
+
+
+class OpcodeOp(InstructionOp, ABC):
+    """An instruction named by ``opcode``: ``cdna.alu v_add_u32_e32 %a, %b : (..) -> ..``."""
+
+    KINDS: ClassVar[frozenset[Kind]]
+
+    opcode = prop_def(StringAttr)
+
+    @property
+    def row(self) -> InstructionRow:
+        row = instruction(self.opcode.data, self._returns)
+        assert row is not None, "verified"
+        return row
+
+    @property
+    def _returns(self) -> bool:
+        return False
+
+    def verify_(self) -> None:
+        mnemonic = self.opcode.data
+        row = instruction(mnemonic, self._returns)
+        if row is None and instruction(mnemonic, not self._returns) is not None:
+            wanted = "needs a result" if not self._returns else "has no result"
+            raise VerifyException(f"{mnemonic} {wanted}")
+        if row is None:
+            raise VerifyException(f"unknown instruction '{mnemonic}'")
+        if row.kind not in self.KINDS:
+            raise VerifyException(f"{mnemonic} is of kind {row.kind}, not a {self.name}")
+        places = operand_places(row)
+        if len(places) != len(self.operands):
+            raise VerifyException(
+                f"{mnemonic} has {len(places)} operands ({', '.join(places)}), "
+                f"not {len(self.operands)}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        mnemonic = parser.parse_identifier("an instruction")
+        row = instruction(mnemonic) or instruction(mnemonic, returns=True)
+        if row is None:
+            parser.raise_error(f"unknown instruction '{mnemonic}'", start)
+        operands = (
+            parser.parse_comma_separated_list(
+                parser.Delimiter.NONE, parser.parse_unresolved_operand
+            )
+            if operand_places(row)
+            else ()
+        )
+        attributes = dict(parser.parse_optional_attr_dict())
+        type = parser.parse_function_type() if parser.parse_optional_punctuation(":") else None
+        inputs, results = ((), ()) if type is None else (type.inputs.data, type.outputs.data)
+        resolved = parser.resolve_operands(operands, inputs, parser.pos)
+        names = cls.get_irdl_definition().properties
+        properties = {name: attributes.pop(name) for name in names if name in attributes}
+        properties["opcode"] = StringAttr(mnemonic)
+        return cls.create(
+            operands=resolved, result_types=results, properties=properties, attributes=attributes
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.opcode.data}")
+        if self.operands:
+            printer.print_string(" ")
+            printer.print_list(self.operands, printer.print_operand)
+        dictionary = {k: v for k, v in self.properties.items() if k != "opcode"}
+        printer.print_op_attributes({**dictionary, **self.attributes}, print_keyword=False)
+        if not self.operands and not self.results:
+            return
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
+
+_Modifiers = ArrayAttr[StringAttr]
+_Number = IntegerAttr[I64]
+
+
+class SynchronisingOp(OpcodeOp, ABC):
+    """An instruction that may carry out a phase of a scoped operation.
+
+    ``modifiers`` are its cache policy bits; ``phase`` and ``source`` say for which step of
+    a scoped operation it stands and where the rule is written (absent: not synchronisation).
+    """
+
+    modifiers = opt_prop_def(_Modifiers)
+    phase = opt_prop_def(PhaseAttr)
+    source = opt_prop_def(StringAttr)
+
+
+class MemoryOp(SynchronisingOp, ABC):
+    """A memory access; ``offset`` in bytes is added to the address."""
+
+    offset = opt_prop_def(_Number)
+
+
+@irdl_op_definition
+class LoadOp(MemoryOp):
+    """A load: ``%v = cdna.load global_load_dword %p : (!cdna.vgpr<2>) -> !cdna.vgpr``."""
+
+    name = "cdna.load"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.LOAD, Kind.SCALAR_LOAD})
+
+    addr = operand_def(Register)
+    resource = opt_operand_def(SGPRType)
+    dst = result_def(Register)
+
+
+@irdl_op_definition
+class StoreOp(MemoryOp):
+    """A store of ``data``."""
+
+    name = "cdna.store"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.STORE})
+
+    addr = operand_def(VGPRType)
+    data = operand_def(VGPRType)
+    resource = opt_operand_def(SGPRType)
+
+
+@irdl_op_definition
+class AtomicOp(MemoryOp):
+    """A read-modify-write or compare-exchange; with a result it returns the old value.
+
+    A compare-exchange in vector memory has one operand of new:compare, in LDS two operands,
+    compare and new.
+    """
+
+    name = "cdna.atomic"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ATOMIC, Kind.ATOMIC_RETURN})
+
+    addr = operand_def(VGPRType)
+    data = var_operand_def(VGPRType)
+    dst = opt_result_def(VGPRType)
+
+    @property
+    def _returns(self) -> bool:
+        return bool(self.results)
+
+
+@irdl_op_definition
+class CacheOp(SynchronisingOp):
+    """Cache maintenance: ``cdna.cache buffer_wbl2 {modifiers = ["sc1"]}``."""
+
+    name = "cdna.cache"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.CACHE})
+
+
+@irdl_op_definition
+class BarrierOp(SynchronisingOp):
+    """The execution barrier of a work-group: ``cdna.barrier s_barrier``."""
+
+    name = "cdna.barrier"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.BARRIER})
+
+
+@irdl_op_definition
+class EndOp(OpcodeOp):
+    """The end of the wave: ``cdna.end s_endpgm``."""
+
+    name = "cdna.end"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.END})
+    traits = traits_def(IsTerminator())
+
+
+@irdl_op_definition
+class AluOp(OpcodeOp):
+    """Vector or scalar arithmetic: ``%c = cdna.alu v_add_u32_e32 %a, %b : (..) -> ..``.
+
+    ``immediates`` are the constants of the row's places ``{imm0}``, ``{imm1}``.
+    """
+
+    name = "cdna.alu"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.VALU, Kind.SALU})
+
+    arguments = var_operand_def(Register)
+    immediates = opt_prop_def(ArrayAttr[IntegerAttr[I64]])
+    dst = result_def(Register)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class WaitOp(InstructionOp):
+    """Wait until at most so many operations are outstanding: ``cdna.s_waitcnt vmcnt(0)``.
+
+    With a ``phase`` it orders memory for a scoped operation; without, it waits for data.
+    """
+
+    name = "cdna.s_waitcnt"
+
+    vmcnt = opt_prop_def(_Number)
+    lgkmcnt = opt_prop_def(_Number)
+    phase = opt_prop_def(PhaseAttr)
+    source = opt_prop_def(StringAttr)
+
+    COUNTERS: ClassVar[Mapping[str, int]] = MappingProxyType({"vmcnt": 63, "lgkmcnt": 15})
+    """The counters and the greatest count that the field holds (MI300 ISA 4.4)."""
+
+    @property
+    def row(self) -> InstructionRow:
+        return _WAIT
+
+    @classmethod
+    def make(
+        cls,
+        vmcnt: int | None = None,
+        lgkmcnt: int | None = None,
+        phase: PhaseAttr | None = None,
+        source: StringAttr | None = None,
+    ) -> Self:
+        """The wait for these counts."""
+        properties: dict[str, Attribute] = {}
+        if vmcnt is not None:
+            properties["vmcnt"] = count_attr(vmcnt)
+        if lgkmcnt is not None:
+            properties["lgkmcnt"] = count_attr(lgkmcnt)
+        if phase is not None:
+            properties["phase"] = phase
+        if source is not None:
+            properties["source"] = source
+        return cls.create(properties=properties)
+
+    @property
+    def counts(self) -> WaitCounts:
+        """The counts as the lowering writes them."""
+        vmcnt, lgkmcnt = self.vmcnt, self.lgkmcnt
+        return WaitCounts(
+            None if vmcnt is None else vmcnt.value.data,
+            None if lgkmcnt is None else lgkmcnt.value.data,
+        )
+
+    def verify_(self) -> None:
+        if not self.counts:
+            raise VerifyException("a wait needs a count: vmcnt(N) or lgkmcnt(N)")
+        for name, greatest in self.COUNTERS.items():
+            count = self.properties.get(name)
+            if isinstance(count, IntegerAttr) and not 0 <= count.value.data <= greatest:
+                raise VerifyException(f"{name} holds 0 to {greatest}, not {count.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties: dict[str, Attribute] = {}
+        for name in cls.COUNTERS:
+            if parser.parse_optional_keyword(name) is None:
+                continue
+            parser.parse_punctuation("(")
+            properties[name] = count_attr(parser.parse_integer(allow_boolean=False))
+            parser.parse_punctuation(")")
+        attributes = dict(parser.parse_optional_attr_dict())
+        for name in ("phase", "source"):
+            if name in attributes:
+                properties[name] = attributes.pop(name)
+        return cls.create(properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.counts}")
+        names = ("phase", "source")
+        dictionary = {name: self.properties[name] for name in names if name in self.properties}
+        printer.print_op_attributes({**dictionary, **self.attributes})
+
+
+@irdl_op_definition
+class ConstOp(InstructionOp):
+    """A constant in every lane (VGPRs) or for the wave (SGPRs): ``cdna.const 5 : !cdna.vgpr``."""
+
+    name = "cdna.const"
+
+    value = prop_def(_Number)
+    dst = result_def(Register)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$value attr-dict `:` type($dst)"
+
+    @property
+    def row(self) -> InstructionRow:
+        return _move_row(self.dst)
+
+
+@irdl_op_definition
+class MovOp(InstructionOp):
+    """A copy between registers of one size; from SGPRs to VGPRs it goes to every lane."""
+
+    name = "cdna.mov"
+
+    src = operand_def(Register)
+    dst = result_def(Register)
+
+    traits = traits_def(Pure())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($dst)"
+
+    @property
+    def row(self) -> InstructionRow:
+        return _move_row(self.dst)
+
+    def verify_(self) -> None:
+        src, dst = register_of(self.src), register_of(self.dst)
+        if src.size != dst.size:
+            raise VerifyException(f"cannot copy {src.size.data} registers to {dst.size.data}")
+        if isinstance(src, VGPRType) and isinstance(dst, SGPRType):
+            raise VerifyException("a vector register holds a value per lane, a scalar one does not")
+
+
+@irdl_op_definition
+class PackOp(InstructionOp):
+    """Copies of registers, one after the other, in one tuple: low part first."""
+
+    name = "cdna.pack"
+    EARLY_CLOBBER: ClassVar[bool] = True
+
+    parts = var_operand_def(VGPRType)
+    dst = result_def(VGPRType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$parts attr-dict `:` functional-type($parts, $dst)"
+
+    @property
+    def row(self) -> InstructionRow:
+        return _MOVE_VECTOR
+
+    def verify_(self) -> None:
+        total = sum(register_of(part).size.data for part in self.parts)
+        if total != register_of(self.dst).size.data:
+            raise VerifyException(
+                f"the parts are {total} registers, the tuple {register_of(self.dst).size.data}"
+            )
+
+
+@irdl_op_definition
+class ExtractOp(InstructionOp):
+    """A copy of some registers of a tuple, from register number ``offset`` on."""
+
+    name = "cdna.extract"
+    EARLY_CLOBBER: ClassVar[bool] = True
+
+    src = operand_def(VGPRType)
+    offset = prop_def(_Number)
+    dst = result_def(VGPRType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$src attr-dict `:` type($src) `->` type($dst)"
+
+    @property
+    def row(self) -> InstructionRow:
+        return _MOVE_VECTOR
+
+    def verify_(self) -> None:
+        offset = self.offset.value.data
+        last = offset + register_of(self.dst).size.data
+        if offset < 0 or last > register_of(self.src).size.data:
+            raise VerifyException(
+                f"registers {offset} to {last - 1} are not in a tuple of "
+                f"{register_of(self.src).size.data}"
+            )
+
+
+@irdl_op_definition
+class BranchOp(InstructionOp):
+    """An unconditional branch; the operands become the block's arguments."""
+
+    name = "cdna.s_branch"
+
+    arguments = var_operand_def(Register)
+    target = successor_def()
+
+    traits = traits_def(IsTerminator())
+    assembly_format = "$target (`(` $arguments^ `:` type($arguments) `)`)? attr-dict"
+
+    @property
+    def row(self) -> InstructionRow:
+        return _BRANCH
+
+
+@irdl_op_definition
+class CondBranchOp(InstructionOp):
+    """A branch of the whole wave: taken if the lane mask ``mask`` has a bit of an active lane.
+
+    Sound for a wave-uniform condition only.
+    """
+
+    name = "cdna.s_cbranch"
+
+    mask = operand_def(SGPRType)
+    true_arguments = var_operand_def(Register)
+    false_arguments = var_operand_def(Register)
+    true_target = successor_def()
+    false_target = successor_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(IsTerminator())
+    assembly_format = """
+    $mask `:` type($mask) `,`
+    $true_target (`(` $true_arguments^ `:` type($true_arguments) `)`)? `,`
+    $false_target (`(` $false_arguments^ `:` type($false_arguments) `)`)?
+    attr-dict
+    """
+
+    @property
+    def row(self) -> InstructionRow:
+        return _CONDITIONAL_BRANCH
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """A kernel: its machine code and what its descriptor and metadata say.
+
+    The entry block's arguments are the registers that hold a value at the start, already
+    allocated: kernarg segment pointer, work-group and work-item ids, scratch.
+    Sizes in bytes. ``workgroup_ids`` and ``workitem_ids`` say how many dimensions (x, y, z)
+    the hardware provides; ``max_workgroup_size`` in lanes.
+    """
+
+    name = "cdna.kernel"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    chip = prop_def(StringAttr)
+    tgsplit = opt_prop_def(UnitAttr)
+    arguments = prop_def(ArrayAttr[KernelArgumentAttr])
+    group_segment_size = prop_def(_Number)
+    private_segment_size = prop_def(_Number)
+    workgroup_ids = prop_def(_Number)
+    workitem_ids = prop_def(_Number)
+    max_workgroup_size = prop_def(_Number)
+    uses_scratch = opt_prop_def(UnitAttr)
+    body = region_def()
+
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$sym_name attr-dict-with-keyword $body"
+
+    def verify_(self) -> None:
+        chip = self.chip.data
+        if chip not in CHIPS:
+            raise VerifyException(f"unknown chip '{chip}'; accepted: {', '.join(sorted(CHIPS))}")
+        for block in self.body.blocks:
+            for op in block.ops:
+                if not isinstance(op, InstructionOp):
+                    raise VerifyException(f"'{op.name}' is not a CDNA instruction")
+                if chip not in op.row.chips:
+                    raise VerifyException(f"{chip} has no {op.row.mnemonic}")
+
+
+@cache
+def count_attr(value: int) -> IntegerAttr[I64]:
+    """The number as an attribute, one instance for each."""
+    return IntegerAttr(value, i64)
+
+
+def _row(mnemonic: str) -> InstructionRow:
+    row = instruction(mnemonic)
+    assert row is not None, mnemonic
+    return row
+
+
+_WAIT = _row("s_waitcnt")
+_BRANCH = _row("s_branch")
+_CONDITIONAL_BRANCH = _row("s_cbranch_vccnz")
+_MOVE_VECTOR = _row("v_mov_b32_e32")
+_MOVE_SCALAR = _row("s_mov_b32")
+
+
+def _move_row(destination: SSAValue) -> InstructionRow:
+    return _MOVE_VECTOR if isinstance(destination.type, VGPRType) else _MOVE_SCALAR
+
+
+CDNA = Dialect(
+    "cdna",
+    [
+        LoadOp,
+        StoreOp,
+        AtomicOp,
+        CacheOp,
+        WaitOp,
+        BarrierOp,
+        AluOp,
+        ConstOp,
+        MovOp,
+        PackOp,
+        ExtractOp,
+        BranchOp,
+        CondBranchOp,
+        EndOp,
+        KernelOp,
+    ],
+    [PhaseAttr, KernelArgumentAttr, VGPRType, SGPRType],
+)

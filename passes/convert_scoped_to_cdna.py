@@ -1,0 +1,792 @@
+"""The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, NamedTuple, cast
+
+from xdsl.context import Context
+from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.lowering.cdna.chip import TGSPLIT
+from fencewright.lowering.cdna.instructions import CHIPS, Kind, instruction, operand_places
+from fencewright.lowering.cdna.kernel import (
+    HAS_TG_SPLIT,
+    ArgumentKind,
+    EntryRegisters,
+    argument_offsets,
+    entry_registers,
+    scratch_convention,
+)
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.lowering.vocabulary import Operation as ScopedOperation
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import (
+    ORDERINGS,
+    AddressSpaceAttr,
+    AvailabilityAttr,
+    OrderingAttr,
+    RmwKindAttr,
+    ScopeAttr,
+)
+from fencewright.mlir_dialects.cdna import (
+    PHASES,
+    VGPR,
+    VGPR_PAIR,
+    AtomicOp,
+    BarrierOp,
+    BranchOp,
+    CacheOp,
+    CondBranchOp,
+    EndOp,
+    KernelArgumentAttr,
+    KernelOp,
+    LoadOp,
+    OpcodeOp,
+    RegisterType,
+    SGPRType,
+    StoreOp,
+    VGPRType,
+    WaitOp,
+    count_attr,
+)
+from fencewright.passes.cdna_arithmetic import ARITHMETIC, combine
+from fencewright.passes.cdna_builder import (
+    Builder,
+    bits_of,
+    opcode_attr,
+    pointer_width,
+    register_type,
+    unsupported,
+)
+from fencewright.passes.cdna_dataflow import reachable_blocks
+from fencewright.passes.uniformity import divergent_values
+
+_UNIT = UnitAttr()
+_DIMENSIONS: Mapping[str, int] = MappingProxyType({"x": 0, "y": 1, "z": 2})
+_MAX_WORKGROUP_SIZE = 1024
+"""The most lanes of a work-group. Source: LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
+
+
+@dataclass(frozen=True)
+class ConvertScopedToCDNAPass(ModulePass):
+    """Convert every kernel of a module to ``cdna.kernel``.
+
+    ``mcpu``: gfx908, gfx90a, gfx942 or gfx950. ``tgsplit``: threadgroup split mode.
+    ``l2_per_agent`` and ``compat`` as in ``fencewright.lowering.lower``. A ``func.func`` is a
+    kernel if it carries ``gpu.kernel``, or is public and returns nothing; a ``gpu.func`` if
+    it is marked ``kernel``. Raises ``DiagnosticException`` at what it cannot convert.
+    """
+
+    name = "convert-scoped-to-cdna"
+
+    mcpu: str
+    tgsplit: bool = False
+    l2_per_agent: Literal["one", "many"] = "many"
+    compat: Literal["llvm"] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self._check_target()
+        lds = _LDS()
+        functions: list[func.FuncOp | gpu.FuncOp] = []
+        for each in _top_level(op):
+            if isinstance(each, llvm.GlobalOp):
+                lds.allocate(each)
+            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+                functions.append(each)
+        target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat)
+        for function in functions:
+            kernel = _Conversion(target, lds, function).run()
+            block = function.parent
+            assert block is not None
+            block.insert_op_before(kernel, function)
+            _erase(function)
+        for each in lds.globals:
+            _erase(each)
+
+    def _check_target(self) -> None:
+        if self.mcpu not in CHIPS:
+            raise UnsupportedError(f"target {self.mcpu}", "not a CDNA chip", tuple(sorted(CHIPS)))
+        if self.tgsplit and self.mcpu not in HAS_TG_SPLIT:
+            raise UnsupportedError(
+                f"target {self.mcpu}",
+                "it has no threadgroup split mode",
+                tuple(sorted(HAS_TG_SPLIT)),
+            )
+
+
+def _top_level(module: ModuleOp) -> Iterator[Operation]:
+    for op in module.ops:
+        if isinstance(op, gpu.ModuleOp):
+            yield from op.body.ops
+        else:
+            yield op
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase(safe_erase=False)
+
+
+class _Target(NamedTuple):
+    chip: str
+    tgsplit: bool
+    l2_per_agent: str
+    compat: str | None
+
+
+@dataclass(slots=True)
+class _LDS:
+    """The module's variables in LDS, each at a fixed offset from the start of the group segment."""
+
+    offsets: dict[str, int] = field(default_factory=dict[str, int])
+    globals: list[llvm.GlobalOp] = field(default_factory=list[llvm.GlobalOp])
+    size: int = 0
+
+    def allocate(self, op: llvm.GlobalOp) -> None:
+        if op.addr_space.value.data != AddressSpace.LOCAL.number:
+            unsupported(op, "a global variable outside LDS (addr_space 3) is not supported")
+        size = byte_size(op, op.global_type)
+        alignment = 16 if op.alignment is None else max(op.alignment.value.data, 1)
+        offset = -(-self.size // alignment) * alignment
+        self.offsets[op.sym_name.data] = offset
+        self.size = offset + size
+        self.globals.append(op)
+
+
+def byte_size(op: Operation, type: Attribute) -> int:
+    """How many bytes a value of ``type`` takes in memory; an error at ``op`` if it has no size."""
+    if isinstance(type, llvm.LLVMArrayType):
+        return type.size.data * byte_size(op, type.type)
+    bits = bits_of(type)
+    if bits is None:
+        unsupported(op, f"the size of {type} is not known on the CDNA path")
+    return -(-bits // 8)
+
+
+_SCOPED_ACCESSES = frozenset({scoped.LoadOp, scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
+
+
+class _Needs(NamedTuple):
+    """What a kernel needs of the hardware: so many dimensions of ids, and private memory."""
+
+    workgroup_ids: int
+    workitem_ids: int
+    uses_scratch: bool
+
+
+_Handler = Callable[["_Conversion", Operation], None]
+
+
+class _Conversion:
+    """One function on its way to a kernel.
+
+    ``values`` maps each value of the function to the registers that hold it, ``blocks`` each
+    block to its new one. Handlers append to ``build.block``.
+    """
+
+    def __init__(self, target: _Target, lds: _LDS, function: func.FuncOp | gpu.FuncOp):
+        self.target = target
+        self.lds = lds
+        self.function = function
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.blocks: dict[Block, Block] = {}
+        self.entry = Block()
+        self.build = Builder(target.chip, self.entry)
+        self.plans: dict[object, _Plan] = {}
+        self.private_size = 0
+        self.resource: SSAValue | None = None
+        self.workgroup_ids: list[SSAValue] = []
+        self.workitem_ids: list[SSAValue] = []
+        self.divergent: dict[SSAValue, Operation] | None = None
+
+    # The kernel
+
+    def run(self) -> KernelOp:
+        """The kernel that replaces the function."""
+        arguments = self._kernel_arguments()
+        source_blocks = reachable_blocks(self.function.body)
+        needs = _needs_of(source_blocks)
+        for block in source_blocks[1:]:
+            types = [self._register_type(block.parent_op(), arg.type) for arg in block.args]
+            self.blocks[block] = Block(arg_types=types)
+            self.values.update(zip(block.args, self.blocks[block].args, strict=True))
+        self._prologue(needs, arguments)
+        for block in source_blocks:
+            self.build.block = self.blocks.get(block, self.entry)
+            for op in block.ops:
+                self.convert(op)
+        new_blocks = [
+            self.entry,
+            *(self.blocks[b] for b in self.function.body.blocks if b in self.blocks),
+        ]
+        return self._kernel(needs, arguments, Region(new_blocks))
+
+    def _kernel(
+        self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...], body: Region
+    ) -> KernelOp:
+        size = self._known_block_size()
+        lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(self.function.sym_name.data),
+            "chip": StringAttr(self.target.chip),
+            "arguments": ArrayAttr(arguments),
+            "group_segment_size": count_attr(self.lds.size),
+            "private_segment_size": count_attr(self.private_size),
+            "workgroup_ids": count_attr(needs.workgroup_ids),
+            "workitem_ids": count_attr(needs.workitem_ids),
+            "max_workgroup_size": count_attr(lanes),
+        }
+        if self.target.tgsplit:
+            properties["tgsplit"] = _UNIT
+        if needs.uses_scratch:
+            properties["uses_scratch"] = _UNIT
+        return KernelOp.create(properties=properties, regions=[body])
+
+    def _kernel_arguments(self) -> tuple[KernelArgumentAttr, ...]:
+        function = self.function
+        if not function.body.blocks:
+            unsupported(function, "a function without a body cannot be called or lowered")
+        if not _is_kernel(function):
+            unsupported(
+                function,
+                f"'{function.sym_name.data}' is not a kernel (public without results, or marked "
+                "gpu.kernel), and the CDNA path has no calls",
+            )
+        return tuple(
+            self._kernel_argument(f"arg{n}" if arg.name_hint is None else arg.name_hint, arg.type)
+            for n, arg in enumerate(function.body.blocks[0].args)
+        )
+
+    def _kernel_argument(self, name: str, type: Attribute) -> KernelArgumentAttr:
+        registers = self._register_type(self.function, type)
+        bits = bits_of(type)
+        assert bits is not None
+        if registers.size.data == 3:
+            unsupported(self.function, f"a kernel argument of {type} is not supported")
+        kind = ArgumentKind.VALUE
+        if isinstance(type, llvm.LLVMPointerType):
+            kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
+        size = max(-(-bits // 8), 1)
+        return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind.value))
+
+    def _known_block_size(self) -> tuple[int, ...] | None:
+        known = self.function.attributes.get("gpu.known_block_size")
+        if not isinstance(known, DenseArrayBase):
+            return None
+        sizes = tuple(int(n) for n in known.get_values())
+        return (*sizes, 1, 1)[:3]
+
+    # What a kernel starts with
+
+    def _prologue(self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+        entry = entry_registers(self.target.chip, needs.workgroup_ids, needs.uses_scratch)
+        if entry.resource is not None:
+            self._scratch_resource(entry)
+        kernarg = self._live_in(SGPRType.of(2, entry.kernarg))
+        self.workgroup_ids = [self._live_in(SGPRType.of(1, index)) for index in entry.workgroup_ids]
+        count = 1 if entry.packed_workitem_ids else needs.workitem_ids
+        if needs.workitem_ids:
+            self.workitem_ids = [self._live_in(VGPRType.of(1, index)) for index in range(count)]
+        self._load_arguments(kernarg, arguments)
+
+    def _live_in(self, type: RegisterType) -> SSAValue:
+        return self.entry.insert_arg(type, len(self.entry.args))
+
+    def _scratch_resource(self, entry: EntryRegisters) -> None:
+        assert entry.resource is not None
+        assert entry.scratch_offset is not None
+        type = SGPRType.of(scratch_convention(self.target.chip).resource_registers, entry.resource)
+        resource = self._live_in(type)
+        offset = self._live_in(SGPRType.of(1, entry.scratch_offset))
+        self.resource = self.build.alu("s_add_scratch_offset", resource, offset, type=type)
+
+    def _load_arguments(self, kernarg: SSAValue, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+        """All loads first, then the copies, so that one wait covers them."""
+        offsets, _ = argument_offsets(each.size.data for each in arguments)
+        loaded: list[tuple[SSAValue, SSAValue, int]] = []
+        for arg, offset in zip(self.function.body.blocks[0].args, offsets, strict=True):
+            if arg.first_use is not None:
+                loaded.append((arg, self._load_argument(kernarg, arg.type, offset), offset % 4))
+        for arg, registers, byte in loaded:
+            self.values[arg] = self._argument_value(arg.type, registers, byte)
+
+    def _load_argument(self, kernarg: SSAValue, type: Attribute, offset: int) -> SSAValue:
+        bits = bits_of(type)
+        assert bits is not None
+        size = -(-bits // 32)
+        op = LoadOp.create(
+            operands=(kernarg,),
+            result_types=(SGPRType.of(size),),
+            properties={
+                "opcode": opcode_attr(_SCALAR_LOAD[size]),
+                "offset": count_attr(offset - offset % 4),
+            },
+        )
+        self.build.block.add_op(op)
+        return op.results[0]
+
+    def _argument_value(self, type: Attribute, registers: SSAValue, byte: int) -> SSAValue:
+        value = self.build.move(registers)
+        bits = bits_of(type)
+        assert bits is not None
+        if byte:
+            value = self.build.alu("v_lshrrev_b32_e32", value, self.build.const(8 * byte))
+        return self.build.truncate(value, bits) if bits == 1 else value
+
+    # Operations
+
+    def convert(self, op: Operation) -> None:
+        """Append what ``op`` becomes."""
+        handler = _HANDLERS.get(type(op))
+        if handler is None:
+            unsupported(op, f"'{op.name}' is not supported on the CDNA path")
+        handler(self, op)
+
+    def operands(self, op: Operation) -> tuple[SSAValue, ...]:
+        """The registers of the operands."""
+        values = self.values
+        return tuple([values[operand] for operand in op.operands])
+
+    def _register_type(self, op: Operation | None, type: Attribute) -> RegisterType:
+        registers = register_type(type)
+        if registers is None:
+            unsupported(op or self.function, f"a value of {type} is not supported on the CDNA path")
+        return registers
+
+    def arithmetic(self, op: Operation) -> None:
+        self.values[op.results[0]] = ARITHMETIC[type(op)](self.build, op, self.operands(op))
+
+    # Ids
+
+    def thread_id(self, op: Operation) -> None:
+        dimension = _dimension(op)
+        entry = self.workitem_ids
+        if len(entry) == 1:
+            lane = self.build.alu("v_bfe_u32", entry[0], immediates=(10 * dimension, 10))
+        else:
+            lane = entry[dimension]
+        self._set_index(op, lane)
+
+    def block_id(self, op: Operation) -> None:
+        self._set_index(op, self.build.move(self.workgroup_ids[_dimension(op)]))
+
+    def block_dim(self, op: Operation) -> None:
+        size = self._known_block_size()
+        if size is None:
+            unsupported(
+                op, "the work-group size is not known; give the kernel gpu.known_block_size"
+            )
+        self.values[op.results[0]] = self.build.const(size[_dimension(op)], VGPR_PAIR)
+
+    def _set_index(self, op: Operation, value: SSAValue) -> None:
+        self.values[op.results[0]] = self.build.zero_extend(value, 32, 64)
+
+    # Pointers
+
+    def getelementptr(self, op: Operation) -> None:
+        gep = cast(llvm.GEPOp, op)
+        indices = tuple(gep.rawConstantIndices.get_values())
+        if len(indices) != 1:
+            unsupported(op, "a getelementptr of more than one index is not supported")
+        size = byte_size(op, gep.elem_type)
+        base = self.values[gep.ptr]
+        width = pointer_width(cast(llvm.LLVMPointerType, gep.ptr.type))
+        type = VGPR if width == 32 else VGPR_PAIR
+        if gep.ssa_indices:
+            index = self._resize_signed(gep.ssa_indices[0], width)
+            offset = self._scale(index, size, type, width)
+        else:
+            offset = self.build.const(int(indices[0]) * size, type)
+        self.values[gep.result] = self.build.add(base, offset)
+
+    def _resize_signed(self, value: SSAValue, width: int) -> SSAValue:
+        bits = bits_of(value.type)
+        assert bits is not None
+        registers = self.values[value]
+        if bits >= width:
+            return self.build.truncate(registers, width)
+        return self.build.sign_extend(registers, bits, width)
+
+    def _scale(self, index: SSAValue, size: int, type: RegisterType, width: int) -> SSAValue:
+        if size == 1:
+            return index
+        if size & (size - 1) == 0:
+            shift = self.build.const(size.bit_length() - 1)
+            mnemonic = "v_lshlrev_b32_e32" if width == 32 else "v_lshlrev_b64"
+            return self.build.alu(mnemonic, index, shift, type=type)
+        factor = self.build.const(size, type)
+        mnemonic = "v_mul_lo_u32" if width == 32 else "v_mul_u64"
+        return self.build.alu(mnemonic, index, factor, type=type)
+
+    def pointer_cast(self, op: Operation) -> None:
+        """ptrtoint and inttoptr: zeros above, or the low part."""
+        bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+        if bits is None or to is None or max(bits, to) > 64:
+            unsupported(op, f"'{op.name}' of these types is not supported")
+        (value,) = self.operands(op)
+        build = self.build
+        self.values[op.results[0]] = (
+            build.truncate(value, to) if to <= bits else build.zero_extend(value, bits, to)
+        )
+
+    def addressof(self, op: Operation) -> None:
+        name = cast(llvm.AddressOfOp, op).global_name.root_reference.data
+        offset = self.lds.offsets.get(name)
+        if offset is None:
+            unsupported(op, f"'{name}' is not a variable in LDS")
+        self.values[op.results[0]] = self.build.const(offset)
+
+    def alloca(self, op: Operation) -> None:
+        alloca = cast(llvm.AllocaOp, op)
+        count = alloca.size.owner
+        value = count.properties.get("value") if isinstance(count, Operation) else None
+        if bits_of(alloca.res.type) != 32 or not isinstance(value, IntegerAttr):
+            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        offset = -(-self.private_size // alignment) * alignment
+        self.private_size = offset + value.value.data * byte_size(op, alloca.elem_type)
+        self.values[alloca.res] = self.build.const(offset)
+
+    # Control flow
+
+    def branch(self, op: Operation) -> None:
+        target = cast(cf.BranchOp, op).successor
+        self.build.block.add_op(
+            BranchOp.create(operands=self.operands(op), successors=(self.blocks[target],))
+        )
+
+    def cond_branch(self, op: Operation) -> None:
+        branch = cast(cf.ConditionalBranchOp, op)
+        self._check_uniform(branch)
+        values = self.values
+        self.build.block.add_op(
+            CondBranchOp.build(
+                operands=[
+                    values[branch.cond],
+                    [values[each] for each in branch.then_arguments],
+                    [values[each] for each in branch.else_arguments],
+                ],
+                successors=[self.blocks[branch.then_block], self.blocks[branch.else_block]],
+            )
+        )
+
+    def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
+        if self._known_block_size() == (1, 1, 1):
+            return
+        if self.divergent is None:
+            self.divergent = divergent_values(self.function.body.blocks)
+        source = self.divergent.get(op.cond)
+        if source is None:
+            return
+        unsupported(
+            op,
+            f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
+            "the CDNA path branches as a whole wave only (with one lane in the work-group, say "
+            "so: gpu.known_block_size = array<i32: 1, 1, 1>)",
+        )
+
+    def end(self, op: Operation) -> None:
+        if op.operands:
+            unsupported(op, "a kernel returns nothing")
+        self.build.block.add_op(EndOp.create(properties={"opcode": opcode_attr("s_endpgm")}))
+
+    # Scoped operations
+
+    def plan(self, op: Operation) -> "_Plan":
+        """How to build the instructions of ``op``, worked out once for all operations like it."""
+        operation = cast(scoped.ScopedOperation, op)
+        returns = _returns(op)
+        key = (
+            type(op),
+            tuple(op.properties.items()),
+            tuple([each.type for each in op.operands]),
+            returns,
+            op.results[0].type if op.results else None,
+        )
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = _make_plan(self.target, operation, returns)
+        return plan
+
+    def emit(self, steps: tuple["_Step", ...], places: Mapping[str, SSAValue]) -> SSAValue | None:
+        """Append the instructions; ``places`` names their operands. What the access returned."""
+        result: SSAValue | None = None
+        add = self.build.block.add_op
+        for make, properties, names, results in steps:
+            op = make(
+                operands=[places[name] for name in names],
+                result_types=results,
+                properties=properties.copy(),
+            )
+            add(op)
+            if results:
+                result = op.results[0]
+        return result
+
+    def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:
+        if self.resource is not None:
+            places["resource"] = self.resource
+        return places
+
+    def synchronise(self, op: Operation) -> None:
+        """fence and barrier"""
+        self.emit(self.plan(op).steps, {})
+
+    def load(self, op: Operation) -> None:
+        load = cast(scoped.LoadOp, op)
+        plan = self.plan(op)
+        loaded = self.emit(plan.steps, self.places(addr=self.values[load.pointer]))
+        assert loaded is not None
+        self.values[load.value] = loaded
+
+    def store(self, op: Operation) -> None:
+        store = cast(scoped.StoreOp, op)
+        values = self.values
+        places = self.places(addr=values[store.pointer], data=values[store.value])
+        self.emit(self.plan(op).steps, places)
+
+    def atomic_rmw(self, op: Operation) -> None:
+        rmw = cast(scoped.AtomicRmwOp, op)
+        plan = self.plan(op)
+        addr, data = self.values[rmw.pointer], self.values[rmw.value]
+        if plan.private_store:
+            old = self.emit(plan.steps, self.places(addr=addr))
+            assert old is not None
+            new = combine(self.build, rmw.kind.data, old, data, plan.width)
+            self.emit(plan.private_store, self.places(addr=addr, new=new))
+        else:
+            old = self.emit(plan.steps, {"addr": addr, "data": data})
+        if old is not None:
+            self.values[rmw.old] = old
+
+    def cmpxchg(self, op: Operation) -> None:
+        cmpxchg = cast(scoped.CmpxchgOp, op)
+        plan = self.plan(op)
+        build = self.build
+        addr, compare, new = self.operands(op)
+        if plan.private_store:
+            old = self.emit(plan.steps, self.places(addr=addr))
+            assert old is not None
+            success = build.compare("eq", "u", plan.width, old, compare)
+            stored = build.select(success, new, old)
+            self.emit(plan.private_store, self.places(addr=addr, new=stored))
+        else:
+            data = new if plan.separate_compare else build.pack(new, compare)
+            old = self.emit(plan.steps, {"addr": addr, "data": data, "compare": compare})
+            if old is None:
+                return
+            used = cmpxchg.success.first_use is not None
+            success = build.compare("eq", "u", plan.width, old, compare) if used else old
+        self.values[cmpxchg.old] = old
+        self.values[cmpxchg.success] = success
+
+
+_ARGUMENT_KIND: Mapping[AddressSpace, ArgumentKind] = MappingProxyType(
+    {
+        AddressSpace.GENERIC: ArgumentKind.GLOBAL,
+        AddressSpace.GLOBAL: ArgumentKind.GLOBAL,
+        AddressSpace.CONSTANT: ArgumentKind.GLOBAL,
+        AddressSpace.LOCAL: ArgumentKind.LOCAL,
+    }
+)
+_SCALAR_LOAD: Mapping[int, str] = MappingProxyType(
+    {1: "s_load_dword", 2: "s_load_dwordx2", 4: "s_load_dwordx4"}
+)
+
+
+def _is_kernel(function: func.FuncOp | gpu.FuncOp) -> bool:
+    if isinstance(function, gpu.FuncOp):
+        return function.kernel is not None
+    if "gpu.kernel" in function.attributes:
+        return True
+    is_public = function.sym_visibility is None or function.sym_visibility.data == "public"
+    return is_public and not function.function_type.outputs.data
+
+
+def _needs_of(blocks: list[Block]) -> _Needs:
+    workgroup_ids = workitem_ids = 0
+    uses_scratch = False
+    for block in blocks:
+        for op in block.ops:
+            kind = type(op)
+            if kind in _SCOPED_ACCESSES:
+                space = cast(scoped.AccessOperation, op).space
+                uses_scratch = uses_scratch or space is AddressSpace.PRIVATE
+            elif kind is gpu.ThreadIdOp:
+                workitem_ids = max(workitem_ids, _dimension(op) + 1)
+            elif kind is gpu.BlockIdOp:
+                workgroup_ids = max(workgroup_ids, _dimension(op) + 1)
+            elif kind is llvm.AllocaOp:
+                uses_scratch = True
+    return _Needs(workgroup_ids, workitem_ids, uses_scratch)
+
+
+def _dimension(op: Operation) -> int:
+    return _DIMENSIONS[str(cast(gpu.ThreadIdOp, op).dimension.data)]
+
+
+def _returns(op: Operation) -> bool:
+    return any(result.first_use is not None for result in op.results)
+
+
+class _Step(NamedTuple):
+    """One instruction to build: its class, properties, operand places and result types."""
+
+    make: Callable[..., Operation]
+    properties: dict[str, Attribute]
+    operands: tuple[str, ...]
+    results: tuple[Attribute, ...]
+
+
+class _Plan(NamedTuple):
+    """The instructions of a scoped operation.
+
+    An access to private memory that combines is split: ``steps`` up to the load,
+    ``private_store`` what follows once the new value has been computed.
+    """
+
+    steps: tuple[_Step, ...]
+    width: int
+    private_store: tuple[_Step, ...] = ()
+    separate_compare: bool = False
+
+
+_OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
+    {
+        Kind.LOAD: LoadOp,
+        Kind.STORE: StoreOp,
+        Kind.ATOMIC: AtomicOp,
+        Kind.ATOMIC_RETURN: AtomicOp,
+        Kind.CACHE: CacheOp,
+        Kind.BARRIER: BarrierOp,
+    }
+)
+
+
+def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
+    sequence = _lower(target, op, returns)
+    ordered = op.properties["ordering"] != _WEAK
+    is_access = isinstance(op, scoped.AccessOperation)
+    result = register_type(op.value_type) if is_access else None
+    width = (bits_of(op.value_type) or 0) if is_access else 0
+    space = op.space if is_access else None
+    combines = isinstance(op, scoped.AtomicRmwOp | scoped.CmpxchgOp)
+    if combines and space is AddressSpace.PRIVATE:
+        return _private_plan(op, sequence, ordered, result, width)
+    steps = tuple(_step(each, ordered, result) for each in sequence.instructions)
+    return _Plan(steps, width, separate_compare=space is AddressSpace.LOCAL)
+
+
+def _private_plan(
+    op: Operation,
+    sequence: Sequence,
+    ordered: bool,
+    result: RegisterType | None,
+    width: int,
+) -> _Plan:
+    """Without the wait for the loaded value, which is a wait for data like any other."""
+    if width not in (32, 64):
+        unsupported(op, f"'{op.name}' on private memory is supported for 32 and 64 bits only")
+    instructions = [
+        each
+        for each in sequence.instructions
+        if each.wait is None or each.phase is not Phase.ACCESS
+    ]
+    (store,) = (n for n, each in enumerate(instructions) if "{new}" in each.operands)
+    steps = tuple(_step(each, ordered, result) for each in instructions)
+    return _Plan(steps[:store], width, steps[store:])
+
+
+def _lower(target: _Target, op: scoped.ScopedOperation, returns: bool) -> Sequence:
+    """The sequence of a scoped operation; an error at ``op`` if the chip cannot do it."""
+    request = dict[str, object](
+        op=op.OPERATION,
+        target=target.chip,
+        returns=returns or op.OPERATION is ScopedOperation.LOAD,
+        features=(TGSPLIT,) if target.tgsplit else (),
+        l2_per_agent=target.l2_per_agent,
+        compat=target.compat,
+    )
+    for name, attribute in op.properties.items():
+        match attribute:
+            case OrderingAttr() | ScopeAttr() | RmwKindAttr() | AvailabilityAttr():
+                request[name] = attribute.data
+            case UnitAttr() if name in ("volatile", "nontemporal", "one_as"):
+                request[name] = True
+            case ArrayAttr() if name == "spaces":
+                spaces = cast(ArrayAttr[AddressSpaceAttr], attribute)
+                request[name] = tuple(each.data for each in spaces)
+            case _:
+                continue
+    if isinstance(op, scoped.AccessOperation):
+        request["space"] = op.space
+        request["width"] = bits_of(op.value_type)
+    try:
+        return cast(Callable[..., Sequence], lower)(**request)
+    except UnsupportedError as error:
+        op.emit_error(str(error), DiagnosticException(str(error)))
+
+
+def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> _Step:
+    source = StringAttr(each.source)
+    phase = PHASES[each.phase]
+    if each.wait is not None:
+        wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
+        return _Step(WaitOp.create, wait.properties, (), ())
+    has_result = "{dst}" in each.operands
+    row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
+    assert row is not None, each.mnemonic
+    properties: dict[str, Attribute] = {"opcode": opcode_attr(each.mnemonic)}
+    if each.modifiers:
+        properties["modifiers"] = ArrayAttr([StringAttr(bit) for bit in each.modifiers])
+    if ordered:
+        properties["phase"] = phase
+        properties["source"] = source
+    names = operand_places(row)
+    if "{new}" in each.operands:
+        names = tuple("new" if name == "data" else name for name in names)
+    assert result is not None or not has_result
+    results = (result,) if has_result and result is not None else ()
+    return _Step(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
+
+
+_WEAK = ORDERINGS[Ordering.WEAK]
+
+_HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
+    {
+        **dict.fromkeys(ARITHMETIC, _Conversion.arithmetic),
+        scoped.LoadOp: _Conversion.load,
+        scoped.StoreOp: _Conversion.store,
+        scoped.AtomicRmwOp: _Conversion.atomic_rmw,
+        scoped.CmpxchgOp: _Conversion.cmpxchg,
+        scoped.FenceOp: _Conversion.synchronise,
+        scoped.BarrierOp: _Conversion.synchronise,
+        gpu.ThreadIdOp: _Conversion.thread_id,
+        gpu.BlockIdOp: _Conversion.block_id,
+        gpu.BlockDimOp: _Conversion.block_dim,
+        llvm.GEPOp: _Conversion.getelementptr,
+        llvm.PtrToIntOp: _Conversion.pointer_cast,
+        llvm.IntToPtrOp: _Conversion.pointer_cast,
+        llvm.AddressOfOp: _Conversion.addressof,
+        llvm.AllocaOp: _Conversion.alloca,
+        cf.BranchOp: _Conversion.branch,
+        cf.ConditionalBranchOp: _Conversion.cond_branch,
+        func.ReturnOp: _Conversion.end,
+        gpu.ReturnOp: _Conversion.end,
+    }
+)

@@ -1,0 +1,59 @@
+"""Which values may differ between the lanes of a wave.
+
+A forward analysis after LLVM's AMDGPU divergence analysis: thread ids, private and generic
+loads and the results of read-modify-writes differ; what is computed from them, or loaded
+from an address that differs, differs too. It presumes that no branch diverges, which the
+conversion enforces. Source: LLVM GCNTTIImpl::isSourceOfDivergence, UniformityAnalysis.
+"""
+
+from collections.abc import Iterable
+
+from xdsl.dialects import cf, gpu
+from xdsl.ir import Block, Operation, SSAValue
+
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.mlir_dialects import scoped
+
+_ALWAYS = (gpu.ThreadIdOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
+_PER_LANE = frozenset({AddressSpace.GENERIC, AddressSpace.PRIVATE})
+
+
+def divergent_values(blocks: Iterable[Block]) -> dict[SSAValue, Operation]:
+    """The values that may differ between lanes, each with the operation that makes it so."""
+    result: dict[SSAValue, Operation] = {}
+    work: list[tuple[SSAValue, Operation]] = [
+        (value, op)
+        for block in blocks
+        for op in block.ops
+        if _is_source(op)
+        for value in op.results
+    ]
+    while work:
+        value, source = work.pop()
+        if value in result:
+            continue
+        result[value] = source
+        for use in value.uses:
+            work += ((each, source) for each in _depending(use.operation, use.index))
+    return result
+
+
+def _is_source(op: Operation) -> bool:
+    if isinstance(op, scoped.LoadOp):
+        return op.space in _PER_LANE
+    return isinstance(op, _ALWAYS)
+
+
+def _depending(user: Operation, operand: int) -> Iterable[SSAValue]:
+    """The values that the operand ``operand`` of ``user`` flows into."""
+    if isinstance(user, cf.BranchOp):
+        return (user.successor.args[operand],)
+    if isinstance(user, cf.ConditionalBranchOp):
+        if operand == 0:
+            return ()
+        index = operand - 1
+        split = len(user.then_arguments)
+        if index < split:
+            return (user.then_block.args[index],)
+        return (user.else_block.args[index - split],)
+    return user.results

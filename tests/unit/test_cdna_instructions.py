@@ -1,0 +1,211 @@
+"""Every instruction row exists on its chips and on no others, as the assembler says."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from fencewright.lowering.cdna.instructions import (
+    CHIPS,
+    INSTRUCTIONS,
+    MEMORY_ROWS,
+    Access,
+    Counter,
+    InstructionRow,
+    Kind,
+    instruction,
+    memory_instruction,
+    operand_places,
+)
+from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
+from fencewright.mlir_dialects.cdna import SGPRType, VGPRType
+
+LLVM_MC = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
+needs_llvm_mc = pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc is not installed")
+
+
+def assemble(chip: str, text: str) -> list[int]:
+    """The lines of ``text`` (from 1) that the assembler refuses for ``chip``."""
+    assert LLVM_MC is not None
+    command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-filetype=null"]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    return sorted({int(n) for n in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr)})
+
+
+def vector(size: int, number: int) -> VGPRType:
+    return VGPRType.of(size, 8 * number)
+
+
+def memory_places(access: Access) -> Mapping[str, object]:
+    operation, space, width, _, _ = access
+    size = max(width // 32, 1)
+    wide = space in (AddressSpace.GLOBAL, AddressSpace.GENERIC)
+    pair = operation is Operation.CMPXCHG and wide
+    return {
+        "dst": vector(size, 1),
+        "addr": vector(2 if wide else 1, 2),
+        "data": vector(2 * size if pair else size, 3),
+        "compare": vector(size, 4),
+        "resource": SGPRType.of(4, 0),
+    }
+
+
+ARITHMETIC_SIZES: Mapping[str, Mapping[str, int]] = {
+    "v_lshlrev_b64": {"b": 1},
+    "v_lshrrev_b64": {"b": 1},
+    "v_ashrrev_i64": {"b": 1},
+    "v_zext_b32_b64": {"a": 1},
+    "v_sext_b32_b64": {"a": 1},
+}
+
+
+def arithmetic_places(row: InstructionRow) -> Mapping[str, object]:
+    mnemonic = row.mnemonic
+    wide = bool(re.search(r"[buif]64", mnemonic))
+    sizes = {name: 2 if wide else 1 for name in ("dst", "a", "b", "c")}
+    sizes |= ARITHMETIC_SIZES.get(mnemonic, {})
+    places: dict[str, object] = {
+        name: vector(size, number) for number, (name, size) in enumerate(sizes.items())
+    }
+    if mnemonic.startswith("v_cmp"):
+        places["dst"] = SGPRType.of(2, 20)
+    if "mask" in mnemonic:
+        places["a"] = SGPRType.of(2, 22)
+    if mnemonic == "s_add_scratch_offset":
+        return {"dst": SGPRType.of(4, 0), "a": SGPRType.of(4, 0), "b": SGPRType.of(1, 9)}
+    if row.kind is Kind.SALU:
+        size = 1 if mnemonic.endswith("b32") else 2
+        places |= {n: SGPRType.of(size, 4 + 4 * i) for i, n in enumerate(("dst", "a", "b"))}
+    return places | {"imm0": 10, "imm1": 10}
+
+
+def scalar_places(row: InstructionRow) -> Mapping[str, object]:
+    size = int(row.mnemonic.partition("dwordx")[2] or 1)
+    return {"dst": SGPRType.of(size, 16), "addr": SGPRType.of(2, 2), "offset": "0x8"}
+
+
+RETURN_BIT = {"gfx908": " glc", "gfx90a": " glc", "gfx942": " sc0", "gfx950": " sc0"}
+"""The cache policy bit that asks an atomic for the old value; not part of the rows."""
+
+
+def suffix(chip: str, row: InstructionRow) -> str:
+    if row.kind is Kind.WAIT:
+        return " vmcnt(0)"
+    if row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL:
+        return RETURN_BIT[chip]
+    return ""
+
+
+def texts(chip: str, row: InstructionRow, access: Access | None) -> Iterator[str]:
+    if access is not None:
+        places = memory_places(access)
+    elif row.kind is Kind.SCALAR_LOAD:
+        places = scalar_places(row)
+    else:
+        places = {**arithmetic_places(row), "target": "0"}
+    for line in row.lines:
+        yield line.format_map(places) + suffix(chip, row)
+
+
+ROWS = [
+    *((row, access) for access, row in MEMORY_ROWS),
+    *((row, None) for row in INSTRUCTIONS.values() if row not in {r for _, r in MEMORY_ROWS}),
+]
+
+
+@needs_llvm_mc
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+def test_chip_has_every_row_that_names_it(chip: str):
+    lines = [text for row, access in ROWS if chip in row.chips for text in texts(chip, row, access)]
+    assert len(lines) > 250
+    refused = assemble(chip, "\n".join(lines))
+    assert [lines[n - 1] for n in refused] == []
+
+
+@needs_llvm_mc
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+def test_chip_lacks_every_row_that_does_not_name_it(chip: str):
+    # Private memory is accessed as the chip's scratch convention has it; every chip has both forms.
+    lacking = [
+        (row, access)
+        for row, access in ROWS
+        if chip not in row.chips and not row.expansion and row.space is not AddressSpace.PRIVATE
+    ]
+    lines = [text for row, access in lacking for text in texts(chip, row, access)]
+    assert lines
+    refused = assemble(chip, "\n".join(lines))
+    assert [line for n, line in enumerate(lines, 1) if n not in refused] == []
+
+
+@needs_llvm_mc
+def test_the_assembler_refuses_a_wrong_line():
+    """The two tests above can fail."""
+    assert assemble("gfx942", "s_endpgm\nbuffer_wbinvl1_vol\ns_endpgm") == [2]
+    assert assemble("gfx908", "buffer_inv sc1") == [1]
+
+
+def test_counters_follow_the_address_space():
+    expected = {
+        AddressSpace.GLOBAL: {Counter.VMCNT},
+        AddressSpace.PRIVATE: {Counter.VMCNT},
+        AddressSpace.LOCAL: {Counter.LGKMCNT},
+        AddressSpace.GENERIC: {Counter.VMCNT, Counter.LGKMCNT},
+    }
+    for (_, space, *_), row in MEMORY_ROWS:
+        assert set(row.counters) == expected[space], row
+
+
+def test_cache_operations_that_count():
+    """buffer_wbl2 counts, or a release would not wait for the write-back."""
+    for mnemonic in ("buffer_wbl2", "buffer_inv"):
+        row = instruction(mnemonic)
+        assert row is not None
+        assert row.counters == (Counter.VMCNT,)
+
+
+def test_every_row_has_a_source_and_a_chip():
+    for row in INSTRUCTIONS.values():
+        assert row.source
+        assert row.chips
+        assert row.chips <= CHIPS
+
+
+INTEGER_KINDS = [
+    kind
+    for kind in RmwKind
+    if kind not in (RmwKind.NAND, RmwKind.FADD, RmwKind.FSUB, RmwKind.FMIN, RmwKind.FMAX)
+]
+
+
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("returns", [False, True])
+@pytest.mark.parametrize("space", [AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.LOCAL])
+def test_integer_atomics_exist_everywhere(
+    chip: str, width: int, returns: bool, space: AddressSpace
+):
+    for kind in INTEGER_KINDS:
+        row = memory_instruction(chip, Operation.ATOMIC_RMW, space, width, kind, returns)
+        assert row is not None, kind
+    row = memory_instruction(chip, Operation.CMPXCHG, space, width, None, returns)
+    assert row is not None
+    assert ("compare" in operand_places(row)) == (space is AddressSpace.LOCAL)
+
+
+def test_what_no_chip_has_is_none():
+    for kind in (RmwKind.NAND, RmwKind.FSUB):
+        row = memory_instruction(
+            "gfx942", Operation.ATOMIC_RMW, AddressSpace.GLOBAL, 32, kind, True
+        )
+        assert row is None
+    assert memory_instruction("gfx942", Operation.STORE, AddressSpace.CONSTANT, 32) is None
+    assert memory_instruction("gfx942", Operation.LOAD, AddressSpace.GLOBAL, 256) is None
+
+
+def test_float_add_on_gfx908_returns_nothing():
+    asked = (Operation.ATOMIC_RMW, AddressSpace.GLOBAL, 32, RmwKind.FADD)
+    assert memory_instruction("gfx908", *asked, returns=False) is not None
+    assert memory_instruction("gfx908", *asked, returns=True) is None
+    assert memory_instruction("gfx90a", *asked, returns=True) is not None
