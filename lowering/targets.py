@@ -10,7 +10,7 @@ from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target: its name, its architecture (``cdna``), and the function that lowers for it."""
+    """A target: its name, its architecture (``cdna`` or ``ptx``), and the function that lowers for it."""
 
     name: str
     architecture: str
@@ -25,7 +25,7 @@ _NOT_YET = ("gfx10", "gfx11", "gfx12")
 
 def known_targets() -> tuple[str, ...]:
     """The names that ``load_target`` accepts."""
-    return _CDNA
+    return (*_CDNA, *_ptx_names())
 
 
 @cache
@@ -33,6 +33,8 @@ def load_target(name: str) -> Target:
     """The target called ``name``. Raises ``UnsupportedError`` that names the known ones."""
     if name in _CDNA:
         return _load_cdna(name)
+    if name.startswith("sm_"):
+        return _load_ptx(name)
     generation = next((g for g in _NOT_YET if name.startswith(g)), None)
     if generation is not None:
         raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", _CDNA)
@@ -44,3 +46,16 @@ def _load_cdna(name: str) -> Target:
 
     chip = import_module(f"fencewright.lowering.cdna.{name}").CHIP
     return Target(name, "cdna", lambda request: select.lower(chip, request))
+
+
+def _load_ptx(name: str) -> Target:
+    from fencewright.lowering.ptx import select
+
+    chip = select.chip_named(name)
+    return Target(name, "ptx", lambda request: select.lower(chip, request))
+
+
+def _ptx_names() -> tuple[str, ...]:
+    from fencewright.lowering.ptx.chip import CHIPS
+
+    return tuple(chip.name for chip in CHIPS)

@@ -1,0 +1,181 @@
+"""Read-modify-writes of PTX: which are one ``atom``, which take a loop, and what a loop computes.
+
+Values are in registers of their width, 8-bit ones in a 16-bit register whose upper half is
+ignored on input and zero on output; addresses are 64-bit. Source: PTX ISA, atom, red;
+LLVM LangRef, atomicrmw, for what each kind computes.
+"""
+
+from dataclasses import dataclass
+
+from fencewright.lowering.ptx.chip import Form
+from fencewright.lowering.table import Illegal, Table, row
+from fencewright.lowering.vocabulary import RmwKind
+
+WORD = 32
+"""The bits of the word that is exchanged around a narrower value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """One ``atom``: its operation and type; ``red`` too where ``reduces``.
+
+    ``negate`` is the type in which the operand is negated first.
+    """
+
+    operation: str
+    reduces: bool = True
+    negate: str = ""
+    form: Form | None = None
+    system_form: Form | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop around a compare-and-swap."""
+
+
+_ATOM = "PTX ISA, atom, red: operations and types"
+_NO_ATOM = f"{_ATOM}: none of this kind and width"
+_NEGATED = f"{_ATOM}: subtraction is addition of the negated operand"
+_LOOP = Loop()
+_NO_128 = Illegal("PTX exchanges and compares 128 bits, but computes nothing on them", ("xchg",))
+_AMBIGUOUS = Illegal(
+    "16 bits may be f16 or bf16, and the request does not say which", ("i32", "i64")
+)
+_NO_FLOAT = Illegal("there are no floating-point numbers of this width", ("i32", "i64"))
+
+_K = RmwKind
+_FLOAT = (_K.FADD, _K.FSUB, _K.FMAX, _K.FMIN)
+_INTEGER = tuple(kind for kind in _K if kind not in (*_FLOAT, _K.XCHG))
+_NATIVE = (_K.ADD, _K.SUB, _K.AND, _K.OR, _K.XOR, _K.MAX, _K.MIN, _K.UMAX, _K.UMIN)
+_WRAPPING = (_K.UINC_WRAP, _K.UDEC_WRAP)
+
+RMW: Table[Native | Loop | Illegal] = Table(
+    "PTX read-modify-write",
+    {"kind": RmwKind, "width": (8, 16, 32, 64, 128)},
+    (
+        row(Native("exch.b32", reduces=False), _ATOM, kind=_K.XCHG, width=32),
+        row(Native("exch.b64", reduces=False), _ATOM, kind=_K.XCHG, width=64),
+        row(Native("exch.b128", False, "", Form.ATOMIC_128, Form.ATOMIC_128_SYSTEM), _ATOM,
+            kind=_K.XCHG, width=128),
+        row(Native("add.u32"), _ATOM, kind=_K.ADD, width=32),
+        row(Native("add.u64"), _ATOM, kind=_K.ADD, width=64),
+        row(Native("add.u32", negate="s32"), _NEGATED, kind=_K.SUB, width=32),
+        row(Native("add.u64", negate="s64"), _NEGATED, kind=_K.SUB, width=64),
+        row(Native("and.b32"), _ATOM, kind=_K.AND, width=32),
+        row(Native("and.b64"), _ATOM, kind=_K.AND, width=64),
+        row(Native("or.b32"), _ATOM, kind=_K.OR, width=32),
+        row(Native("or.b64"), _ATOM, kind=_K.OR, width=64),
+        row(Native("xor.b32"), _ATOM, kind=_K.XOR, width=32),
+        row(Native("xor.b64"), _ATOM, kind=_K.XOR, width=64),
+        row(Native("max.s32"), _ATOM, kind=_K.MAX, width=32),
+        row(Native("max.s64"), _ATOM, kind=_K.MAX, width=64),
+        row(Native("min.s32"), _ATOM, kind=_K.MIN, width=32),
+        row(Native("min.s64"), _ATOM, kind=_K.MIN, width=64),
+        row(Native("max.u32"), _ATOM, kind=_K.UMAX, width=32),
+        row(Native("max.u64"), _ATOM, kind=_K.UMAX, width=64),
+        row(Native("min.u32"), _ATOM, kind=_K.UMIN, width=32),
+        row(Native("min.u64"), _ATOM, kind=_K.UMIN, width=64),
+        row(Native("inc.u32"), _ATOM, kind=_K.UINC_WRAP, width=32),
+        row(Native("dec.u32"), _ATOM, kind=_K.UDEC_WRAP, width=32),
+        row(Native("add.f32"), f"{_ATOM}; flushes subnormals in global memory",
+            kind=_K.FADD, width=32),
+        row(Native("add.f64"), _ATOM, kind=_K.FADD, width=64),
+        row(Native("add.f32", negate="f32"), f"{_NEGATED}; flushes subnormals in global memory",
+            kind=_K.FSUB, width=32),
+        row(Native("add.f64", negate="f64"), _NEGATED, kind=_K.FSUB, width=64),
+        # No such atom: a loop.
+        row(_LOOP, _NO_ATOM, kind=(*_INTEGER, _K.XCHG), width=(8, 16)),
+        row(_LOOP, _NO_ATOM, kind=_K.NAND, width=(32, 64)),
+        row(_LOOP, _NO_ATOM, kind=_WRAPPING, width=64),
+        row(_LOOP, _NO_ATOM, kind=(_K.FMAX, _K.FMIN), width=(32, 64)),
+        # No meaning.
+        row(_NO_128, _NO_ATOM, kind=(*_INTEGER, *_FLOAT), width=128),
+        row(_AMBIGUOUS, "IEEE 754 binary16 and bfloat16", kind=_FLOAT, width=16),
+        row(_NO_FLOAT, "IEEE 754", kind=_FLOAT, width=8),
+    ),
+)  # fmt: skip
+"""(kind, width) -> one instruction, a loop, or why not."""
+
+CMPXCHG: Table[Native | Loop] = Table(
+    "PTX compare-exchange",
+    {"width": (8, 16, 32, 64, 128), "cas_16": (False, True)},
+    (
+        row(_LOOP, f"{_ATOM}: no .cas.b8", width=8),
+        row(_LOOP, f"{_ATOM}: .cas.b16 since 6.3", width=16, cas_16=False),
+        row(Native("cas.b16", reduces=False), _ATOM, width=16, cas_16=True),
+        row(Native("cas.b32", reduces=False), _ATOM, width=32),
+        row(Native("cas.b64", reduces=False), _ATOM, width=64),
+        row(Native("cas.b128", False, "", Form.ATOMIC_128, Form.ATOMIC_128_SYSTEM), _ATOM,
+            width=128),
+    ),
+)  # fmt: skip
+"""(width, cas_16) -> one instruction or a loop."""
+
+LOOP_WIDTH: Table[int] = Table(
+    "PTX loop width",
+    {"width": (8, 16, 32, 64), "cas_16": (False, True)},
+    (
+        row(WORD, f"{_ATOM}: no .cas.b8", width=8),
+        row(WORD, f"{_ATOM}: .cas.b16 since 6.3", width=16, cas_16=False),
+        row(16, _ATOM, width=16, cas_16=True),
+        row(32, _ATOM, width=32),
+        row(64, _ATOM, width=64),
+    ),
+)
+"""(width, cas_16) -> the bits that a loop swaps; more than ``width``: the word around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """What a kind computes: ``{new}`` from ``{old}`` and ``{operand}``.
+
+    ``steps`` are pairs of a mnemonic that lacks its width and its operands; ``signed``
+    says how a narrow value is extended; ``{wraps}`` is a predicate where ``wraps``.
+    """
+
+    steps: tuple[tuple[str, str], ...]
+    source: str
+    signed: bool = False
+    wraps: bool = False
+
+
+_BOTH = "{new}, {old}, {operand}"
+_LANGREF = "LLVM LangRef, atomicrmw"
+
+COMPUTE: dict[RmwKind, Compute] = {
+    _K.XCHG: Compute((("mov.b", "{new}, {operand}"),), _LANGREF),
+    _K.ADD: Compute((("add.u", _BOTH),), _LANGREF),
+    _K.SUB: Compute((("sub.u", _BOTH),), _LANGREF),
+    _K.AND: Compute((("and.b", _BOTH),), _LANGREF),
+    _K.NAND: Compute((("and.b", _BOTH), ("not.b", "{new}, {new}")), _LANGREF),
+    _K.OR: Compute((("or.b", _BOTH),), _LANGREF),
+    _K.XOR: Compute((("xor.b", _BOTH),), _LANGREF),
+    _K.MAX: Compute((("max.s", _BOTH),), _LANGREF, signed=True),
+    _K.MIN: Compute((("min.s", _BOTH),), _LANGREF, signed=True),
+    _K.UMAX: Compute((("max.u", _BOTH),), _LANGREF),
+    _K.UMIN: Compute((("min.u", _BOTH),), _LANGREF),
+    _K.FADD: Compute((("add.rn.f", _BOTH),), _LANGREF),
+    _K.FSUB: Compute((("sub.rn.f", _BOTH),), _LANGREF),
+    _K.FMAX: Compute((("max.f", _BOTH),), f"{_LANGREF}: fmax returns the number beside a NaN"),
+    _K.FMIN: Compute((("min.f", _BOTH),), f"{_LANGREF}: fmin returns the number beside a NaN"),
+    _K.UINC_WRAP: Compute(
+        (
+            ("add.u", "{new}, {old}, 1"),
+            ("setp.ge.u", "{wraps}, {old}, {operand}"),
+            ("selp.b", "{new}, 0, {new}, {wraps}"),
+        ),
+        f"{_LANGREF}: old >= operand ? 0 : old + 1",
+        wraps=True,
+    ),
+    # 0 - 1 is the greatest value, so that one comparison finds both 0 and old > operand.
+    _K.UDEC_WRAP: Compute(
+        (
+            ("sub.u", "{new}, {old}, 1"),
+            ("setp.ge.u", "{wraps}, {new}, {operand}"),
+            ("selp.b", "{new}, {operand}, {new}, {wraps}"),
+        ),
+        f"{_LANGREF}: old == 0 || old > operand ? operand : old - 1",
+        wraps=True,
+    ),
+}

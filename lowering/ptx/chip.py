@@ -1,0 +1,129 @@
+"""What an NVIDIA chip and a PTX version are to the lowering: a name, and the forms they have.
+
+PTX is one language for all chips: the rules are the same everywhere (rows.py, atomics.py),
+and what a pair of chip and PTX version lacks is told by ``FORMS``. A new chip is a row.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from fencewright.lowering.vocabulary import Word
+
+Version = tuple[int, int]
+"""A PTX ISA version, (major, minor)."""
+
+VERSIONS: tuple[Version, ...] = (
+    *((6, minor) for minor in range(6)),
+    *((7, minor) for minor in range(9)),
+    *((8, minor) for minor in range(9)),
+    *((9, minor) for minor in range(6)),
+)
+"""The PTX versions that have the memory consistency model, up to CUDA 13.5's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One chip: its name, its number, and the first and last PTX version that can name it.
+
+    ``last`` is None where assemblers of today still know the chip.
+    """
+
+    name: str
+    number: int
+    first: Version
+    last: Version | None
+    source: str
+
+
+_TARGETS = "PTX ISA, Release Notes and .target; certified by ptxas"
+_DROPPED = f"{_TARGETS} 12.9; CUDA 13 (PTX 9.0) no longer assembles for Volta"
+
+CHIPS: tuple[Chip, ...] = (
+    Chip("sm_70", 70, (6, 0), (8, 8), _DROPPED),
+    Chip("sm_75", 75, (6, 3), None, _TARGETS),
+    Chip("sm_80", 80, (7, 0), None, _TARGETS),
+    Chip("sm_86", 86, (7, 1), None, _TARGETS),
+    Chip("sm_89", 89, (7, 8), None, _TARGETS),
+    Chip("sm_90", 90, (7, 8), None, _TARGETS),
+    Chip("sm_90a", 90, (8, 0), None, _TARGETS),
+    Chip("sm_100", 100, (8, 6), None, _TARGETS),
+    Chip("sm_100a", 100, (8, 6), None, _TARGETS),
+    Chip("sm_103a", 103, (8, 8), None, _TARGETS),
+    Chip("sm_120", 120, (8, 7), None, _TARGETS),
+    Chip("sm_120a", 120, (8, 7), None, _TARGETS),
+)
+
+
+class Form(Word):
+    """What not every chip and PTX version has; its value is how a message calls it."""
+
+    CLUSTER = "cluster scope and shared::cluster"
+    CLUSTER_BARRIER_ORDERING = "barrier.cluster with an ordering"
+    ONE_SIDED_FENCE = "fence.acquire and fence.release"
+    CAS_16 = "16-bit compare-and-swap"
+    ACCESS_128 = "128-bit access"
+    ACCESS_128_SYSTEM = "128-bit access at system scope"
+    ATOMIC_128 = "128-bit atomic"
+    ATOMIC_128_SYSTEM = "128-bit atomic at system scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The lowest chip number and PTX version that have a form, and where that is written."""
+
+    number: int
+    version: Version
+    source: str
+
+
+FORMS: dict[Form, Since] = {
+    Form.CLUSTER: Since(90, (7, 8), "PTX ISA, ld, st, atom, fence: .cluster since 7.8, sm_90"),
+    Form.CLUSTER_BARRIER_ORDERING: Since(
+        90, (8, 0), "PTX ISA, barrier.cluster: .release, .relaxed, .acquire since 8.0"
+    ),
+    # ptxas 12.9 and 13.0 accept these from sm_70 on, and write an illegal encoding.
+    Form.ONE_SIDED_FENCE: Since(
+        90, (8, 6), "PTX ISA, fence: .acquire, .release since 8.6, sm_90; enforced by ptxas 13.4"
+    ),
+    Form.CAS_16: Since(70, (6, 3), "PTX ISA, atom: .cas.b16 since 6.3, sm_70"),
+    Form.ACCESS_128: Since(70, (8, 3), "PTX ISA, ld, st: .b128 since 8.3, sm_70"),
+    Form.ACCESS_128_SYSTEM: Since(70, (8, 4), "PTX ISA, ld, st: .sys with .b128 since 8.4"),
+    Form.ATOMIC_128: Since(90, (8, 3), "PTX ISA, atom: .exch.b128, .cas.b128 since 8.3, sm_90"),
+    Form.ATOMIC_128_SYSTEM: Since(90, (8, 4), "PTX ISA, atom: .sys with .b128 since 8.4"),
+}
+
+
+@cache
+def forms_of(chip: Chip, version: Version) -> frozenset[Form]:
+    """The forms that a chip has when assembled as a PTX version."""
+    return frozenset(
+        form
+        for form, since in FORMS.items()
+        if chip.number >= since.number and version >= since.version
+    )
+
+
+@cache
+def default_version(chip: Chip) -> Version:
+    """The lowest PTX version in which a chip has every form that it has in any.
+
+    It lowers as the newest version does, and older assemblers still read it.
+    """
+    needed = (since.version for since in FORMS.values() if chip.number >= since.number)
+    return max(chip.first, *needed)
+
+
+def lowest_with(form: Form, chip: Chip) -> str:
+    """The least that has ``form``: this chip with a newer PTX version, or else a newer chip."""
+    since = FORMS[form]
+    able = chip if chip.number >= since.number else _first_chip(since.number)
+    return with_version(able, max(able.first, since.version))
+
+
+def with_version(chip: Chip, version: Version) -> str:
+    """A chip and a PTX version as messages write them."""
+    return f"{chip.name} with PTX {version[0]}.{version[1]}"
+
+
+def _first_chip(number: int) -> Chip:
+    return next(chip for chip in CHIPS if chip.number >= number)

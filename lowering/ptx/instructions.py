@@ -1,0 +1,165 @@
+"""PTX instructions as rows: what registers an instruction takes and gives.
+
+An instruction is known by the first word of its name; its types are the last words, as in
+``cvt.s64.s32``. Which forms an assembler accepts is certified by ``ptxas`` in
+tests/unit/test_ptx_assembly.py.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from fencewright.lowering.vocabulary import Word
+
+
+class Register(Word):
+    """A kind of virtual register. Source: PTX ISA, Register State Space; fundamental types."""
+
+    PRED = "pred"
+    B16 = "b16"
+    B32 = "b32"
+    B64 = "b64"
+    B128 = "b128"
+
+    @property
+    def prefix(self) -> str:
+        """What the names of such registers begin with; LLVM's choice."""
+        return _PREFIX[self]
+
+    @property
+    def bits(self) -> int:
+        """The width of the register."""
+        return _BITS[self]
+
+
+_PREFIX = {
+    Register.PRED: "%p",
+    Register.B16: "%rs",
+    Register.B32: "%r",
+    Register.B64: "%rd",
+    Register.B128: "%rq",
+}
+_BITS = {
+    Register.PRED: 1,
+    Register.B16: 16,
+    Register.B32: 32,
+    Register.B64: 64,
+    Register.B128: 128,
+}
+_INTEGER_REGISTERS = (Register.B16, Register.B32, Register.B64, Register.B128)
+
+
+@cache
+def register_for(bits: int) -> Register | None:
+    """The register that holds so many bits: a predicate for one; None if there is none so wide."""
+    if bits == 1:
+        return Register.PRED
+    return next((each for each in _INTEGER_REGISTERS if bits <= each.bits), None)
+
+
+class Kind(Word):
+    """What an instruction does, which is also how its operands are written."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    REDUCTION = "reduction"
+    FENCE = "fence"
+    BARRIER = "barrier"
+    ALU = "alu"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One family of instructions: ``operands`` and ``result`` are words of the name or registers.
+
+    ``last`` is the register of the last type in the name, ``first`` that of the one before it.
+    """
+
+    kind: Kind
+    operands: tuple[str, ...]
+    result: str
+    source: str
+
+
+_LAST, _FIRST = "last", "first"
+_PRED, _B32, _B64 = Register.PRED, Register.B32, Register.B64
+_MEMORY = "PTX ISA, Data Movement and Conversion Instructions"
+_SYNC = "PTX ISA, Parallel Synchronization and Communication Instructions"
+_INTEGER = "PTX ISA, Integer Arithmetic Instructions"
+_LOGIC = "PTX ISA, Logic and Shift Instructions"
+_COMPARE = "PTX ISA, Comparison and Selection Instructions"
+
+
+def _binary(source: str) -> Row:
+    return Row(Kind.ALU, (_LAST, _LAST), _LAST, source)
+
+
+ROWS: dict[str, Row] = {
+    "ld": Row(Kind.LOAD, (_B64,), _LAST, _MEMORY),
+    "st": Row(Kind.STORE, (_B64, _LAST), "", _MEMORY),
+    "atom": Row(Kind.ATOMIC, (_B64, _LAST), _LAST, _SYNC),
+    "red": Row(Kind.REDUCTION, (_B64, _LAST), "", _SYNC),
+    "fence": Row(Kind.FENCE, (), "", _SYNC),
+    "bar": Row(Kind.BARRIER, (), "", _SYNC),
+    "barrier": Row(Kind.BARRIER, (), "", _SYNC),
+    "add": _binary(_INTEGER),
+    "sub": _binary(_INTEGER),
+    "mul": _binary(_INTEGER),
+    "min": _binary(_INTEGER),
+    "max": _binary(_INTEGER),
+    "and": _binary(_LOGIC),
+    "or": _binary(_LOGIC),
+    "xor": _binary(_LOGIC),
+    "not": Row(Kind.ALU, (_LAST,), _LAST, _LOGIC),
+    "shl": Row(Kind.ALU, (_LAST, _B32), _LAST, _LOGIC),
+    "shr": Row(Kind.ALU, (_LAST, _B32), _LAST, _LOGIC),
+    "bfe": Row(Kind.ALU, (_LAST, _B32, _B32), _LAST, _INTEGER),
+    "setp": Row(Kind.ALU, (_LAST, _LAST), _PRED, _COMPARE),
+    "selp": Row(Kind.ALU, (_LAST, _LAST, _PRED), _LAST, _COMPARE),
+    "cvt": Row(Kind.ALU, (_LAST,), _FIRST, f"{_MEMORY}: cvt"),
+}
+"""The instructions by the first word of their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The registers of one instruction: what it takes, and what it gives if anything."""
+
+    kind: Kind
+    operands: tuple[Register, ...]
+    result: Register | None
+
+
+_TYPE = re.compile(r"(?:[busf](\d+)|pred)")
+
+
+@cache
+def signature(mnemonic: str) -> Signature | None:
+    """The registers of an instruction such as ``add.s32``; None if it is not known."""
+    name, *words = mnemonic.partition(" ")[0].split(".")
+    row = ROWS.get(name)
+    if row is None:
+        return None
+    types = [_register_of(word) for word in words if _TYPE.fullmatch(word)]
+    meant = dict(zip((_LAST, _FIRST), reversed(types), strict=False))
+    operands = row.operands
+    if "cas" in words:
+        operands = (*operands, _LAST)
+    try:
+        found = tuple(meant[each] if each in _NAMED else Register(each) for each in operands)
+        result = row.result and (meant[row.result] if row.result in _NAMED else row.result)
+    except KeyError:
+        return None
+    return Signature(row.kind, found, Register(result) if result else None)
+
+
+_NAMED = (_LAST, _FIRST)
+
+
+def _register_of(type_: str) -> Register:
+    # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
+    bits = 1 if type_ == "pred" else max(int(type_[1:]), 16)
+    found = register_for(bits)
+    assert found is not None, type_
+    return found

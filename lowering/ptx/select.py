@@ -1,0 +1,347 @@
+"""A request, a chip and a PTX version to a sequence: normalise, look up, emit.
+
+Operand places are ``{dst}``, ``{addr}``, ``{data}`` and ``{compare}``; every other name in
+braces is a scratch register that a ``.reg`` line of the sequence declares, or a label, and
+stands for a fresh name in each use (text.py fills them in). ``{dst}`` may be written before
+the operands have been read. Source of the shape: NVIDIA PTX Writer's Guide, Atomics ABI.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fencewright.lowering.ptx import loops, rows
+from fencewright.lowering.ptx.atomics import (
+    CMPXCHG,
+    LOOP_WIDTH,
+    RMW,
+    WORD,
+    Loop,
+    Native,
+)
+from fencewright.lowering.ptx.chip import (
+    CHIPS,
+    VERSIONS,
+    Chip,
+    Form,
+    Version,
+    default_version,
+    forms_of,
+    lowest_with,
+    with_version,
+)
+from fencewright.lowering.ptx.loops import Access
+from fencewright.lowering.ptx.rows import Hint, Reach, ScopeRule, Space
+from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
+from fencewright.lowering.skeleton import SKELETON, Step, Steps, merged_ordering
+from fencewright.lowering.table import Illegal, Row
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    L2PerAgent,
+    Operation,
+    Ordering,
+    Phase,
+    Scope,
+)
+
+NO_ACQUIRE_FENCE_AFTER = "no-acquire-fence-after"
+"""The caller's word that no acquire fence follows a read-modify-write in program order.
+
+One whose result is unused may then be ``red``, whose read starts no acquire pattern (PTX
+ISA, Release and Acquire Patterns). Without it an unused result goes to ``_``: ptxas 13.5,
+which sees what follows, makes a reduction of that itself unless an acquire fence follows.
+"""
+
+FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER})
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """A normalised request with what the rows say of its chip, scope and space."""
+
+    chip: Chip
+    asked: Request
+    request: Request
+    forms: frozenset[Form]
+    scope: Row[ScopeRule]
+    fence_scope: Row[ScopeRule]
+    space: Row[Space]
+
+    def need(self, form: Form | None) -> None:
+        """Raise ``UnsupportedError`` that names the lowest chip and version with ``form``."""
+        if form is None or form in self.forms:
+            return
+        reason = f"{self.chip.name} has no {form} in this PTX version"
+        raise UnsupportedError(str(self.asked), reason, (lowest_with(form, self.chip),))
+
+
+def lower(chip: Chip, asked: Request) -> Sequence:
+    """The instructions for one request on one chip.
+
+    ``asked.ptx_version`` None stands for ``default_version(chip)``, which has every form that
+    the newest version has. Raises ``UnsupportedError``, naming the lowest that would do.
+    """
+    _check(chip, asked)
+    context = _normalise(chip, asked)
+    instructions: list[Instruction] = []
+    for step in _steps(context):
+        instructions += _EMIT[step](context) if step in _EMIT else _fence(context, step)
+    return Sequence(tuple(instructions), _remarks(context, instructions))
+
+
+def chip_named(name: str) -> Chip:
+    """The chip called ``name``. Raises ``UnsupportedError`` that names the known ones."""
+    for chip in CHIPS:
+        if chip.name == name:
+            return chip
+    reason = "unknown target; PTX has a memory consistency model from sm_70 on"
+    raise UnsupportedError(f"target {name}", reason, tuple(chip.name for chip in CHIPS))
+
+
+def _check(chip: Chip, request: Request) -> None:
+    unknown = request.features - FEATURES
+    if unknown:
+        reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
+        raise UnsupportedError(str(request), reason, tuple(sorted(FEATURES)))
+    if request.compat is not None:
+        reason = f"compat={request.compat} is for CDNA; LLVM drops orderings of PTX atomics"
+        raise UnsupportedError(str(request), reason, ("no compat",))
+    if request.l2_per_agent is not L2PerAgent.MANY:
+        raise UnsupportedError(str(request), "partition modes are CDNA's", ("many",))
+    if request.op.is_access and request.width not in rows.WIDTHS:
+        widths = tuple(f"i{width}" for width in rows.WIDTHS)
+        raise UnsupportedError(str(request), f"PTX has no {request.width}-bit access", widths)
+    if request.space is None:
+        return
+    atomic = request.ordering is not Ordering.WEAK
+    _raise_illegal(request, rows.LEGAL[request.op, atomic, request.volatile, request.space].value)
+
+
+def _raise_illegal(request: Request, value: object) -> None:
+    if isinstance(value, Illegal):
+        raise UnsupportedError(str(request), value.reason, value.accepted)
+
+
+def _version(chip: Chip, request: Request) -> Version:
+    version = request.ptx_version
+    if version is None:
+        return default_version(chip)
+    last = VERSIONS[-1] if chip.last is None else chip.last
+    if version in VERSIONS and chip.first <= version <= last:
+        return version
+    reason = f"PTX {version[0]}.{version[1]} does not assemble for {chip.name}"
+    accepted = (with_version(chip, chip.first), f"up to {last[0]}.{last[1]}")
+    raise UnsupportedError(str(request), reason, accepted)
+
+
+def _normalise(chip: Chip, asked: Request) -> _Context:
+    """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
+    forms = forms_of(chip, _version(chip, asked))
+    clusters = Form.CLUSTER in forms
+    # A fence has no address: it is as wide as it says.
+    space = rows.SPACE[asked.space or AddressSpace.GENERIC,]
+    scope = rows.SCOPE[asked.scope, space.value.reach, clusters]
+    fence_scope = rows.SCOPE[asked.scope, Reach.ALL, clusters]
+    ordering = asked.ordering
+    if asked.failure_ordering is not None:
+        ordering = merged_ordering(ordering, asked.failure_ordering)
+    if space.value.reach is Reach.OWN:
+        ordering = Ordering.WEAK
+    elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
+        ordering = Ordering.RELAXED
+    request = replace(asked, ordering=ordering)
+    context = _Context(chip, asked, request, forms, scope, fence_scope, space)
+    context.need(space.value.form)
+    for each in asked.spaces or ():
+        context.need(rows.SPACE[each,].value.form)
+    return context
+
+
+def _steps(context: _Context) -> Steps:
+    request = context.request
+    if context.space.value.reach is Reach.OWN:
+        return (Step.ACCESS,)
+    if request.op is Operation.FENCE and not _orders_anything(context):
+        return ()
+    return SKELETON[request.op, request.ordering]
+
+
+def _orders_anything(context: _Context) -> bool:
+    """Whether a fence has another thread to order anything for."""
+    if not context.fence_scope.value.synchronises:
+        return False
+    spaces = context.request.spaces
+    if spaces is None or context.request.ordering is Ordering.SEQ_CST:
+        return True
+    return bool(spaces & rows.SHAREABLE)
+
+
+def _hint(request: Request) -> Hint:
+    if request.volatile:
+        return Hint.VOLATILE
+    return Hint.NONTEMPORAL if request.nontemporal else Hint.NONE
+
+
+def _fence(context: _Context, step: Step) -> list[Instruction]:
+    request = context.request
+    one_sided = Form.ONE_SIDED_FENCE in context.forms
+    found = rows.FENCE[step, (request.op, request.ordering), request.volatile, one_sided]
+    if not found.value:
+        return []
+    scope = context.fence_scope
+    mnemonic = f"fence.{found.value}.{scope.value.qualifier}"
+    return [Instruction(mnemonic, "", (), step.phase, f"{found.source}; {scope.source}")]
+
+
+def _access(context: _Context) -> list[Instruction]:
+    return _ACCESS[context.request.op](context)
+
+
+def _load_or_store(context: _Context) -> list[Instruction]:
+    request = context.request
+    found = rows.SEMANTICS[
+        (request.op, request.ordering), _hint(request), context.space.value.reach
+    ]
+    semantics, width = found.value, rows.WIDTHS[request.width]
+    context.need(width.form)
+    scoped = f".{context.scope.value.qualifier}" if semantics.scoped else ""
+    if scoped == ".sys":
+        context.need(width.system_form)
+    source = "; ".join((found.source, context.space.source, context.scope.source))
+    # ptxas has no .volatile for .local before PTX 9.1; a generic address reaches it always.
+    if request.space is AddressSpace.PRIVATE and request.volatile:
+        return loops.generic_private(request.op, width.type, source)
+    suffix = f"{semantics.qualifier}{scoped}{context.space.value.suffix}{semantics.cache}"
+    return [loops.access(request.op, suffix, width.type, source)]
+
+
+def _rmw(context: _Context) -> list[Instruction]:
+    request = context.request
+    found = RMW[request.kind, request.width]
+    _raise_illegal(context.asked, found.value)
+    if context.space.value.reach is Reach.OWN:
+        _reject_128(context)
+        return loops.private_rmw(request.kind, request.width, request.returns, found.source)
+    access = _strong_access(context, found.source)
+    if isinstance(found.value, Native):
+        return _native_rmw(context, found.value, access)
+    swapped = LOOP_WIDTH[request.width, Form.CAS_16 in context.forms].value
+    return loops.rmw(access, request.kind, request.width, swapped, request.returns)
+
+
+def _native_rmw(context: _Context, native: Native, access: Access) -> list[Instruction]:
+    _need_native(context, native)
+    request = context.request
+    operand = "{negated}" if native.negate else "{data}"
+    negation = loops.negation(native.negate, access.source)
+    if not request.returns and native.reduces and _may_reduce(context):
+        suffix = access.suffix(native.operation)
+        return [
+            *negation,
+            loops.instruction(f"red{suffix}", f"[{{addr}}], {operand}", access.source),
+        ]
+    return [*negation, access.atom(native.operation, operand, returns=request.returns)]
+
+
+def _may_reduce(context: _Context) -> bool:
+    """Whether a ``red`` can stand for the whole read-modify-write.
+
+    It cannot acquire, and its read starts no acquire pattern with a later fence.
+    """
+    if context.request.ordering.acquires:
+        return False
+    alone = context.request.scope is Scope.SINGLETHREAD
+    return alone or NO_ACQUIRE_FENCE_AFTER in context.request.features
+
+
+def _cmpxchg(context: _Context) -> list[Instruction]:
+    request = context.request
+    found = CMPXCHG[request.width, Form.CAS_16 in context.forms]
+    if context.space.value.reach is Reach.OWN:
+        _reject_128(context)
+        return loops.private_cmpxchg(request.width, found.source)
+    access = _strong_access(context, found.source)
+    if isinstance(found.value, Loop):
+        return loops.cmpxchg(access, request.width)
+    _need_native(context, found.value)
+    return [access.atom(found.value.operation, "{compare}, {data}", returns=True)]
+
+
+def _reject_128(context: _Context) -> None:
+    if context.request.width <= 64:
+        return
+    reason = "private memory has no atom, and PTX computes and compares nothing on 128 bits"
+    raise UnsupportedError(str(context.asked), reason, ("i64", "a load and a store"))
+
+
+def _need_native(context: _Context, native: Native) -> None:
+    context.need(native.form)
+    if context.scope.value.qualifier == "sys":
+        context.need(native.system_form)
+
+
+def _strong_access(context: _Context, source: str) -> Access:
+    request = context.request
+    found = rows.SEMANTICS[
+        (request.op, request.ordering), _hint(request), context.space.value.reach
+    ]
+    failure = request.failure_ordering
+    acquires = failure is not None and failure.acquires and context.scope.value.synchronises
+    return Access(
+        semantics=found.value.qualifier,
+        first_read=".acquire" if acquires else ".relaxed",
+        place=f".{context.scope.value.qualifier}{context.space.value.suffix}",
+        source="; ".join((source, found.source, context.space.source, context.scope.source)),
+    )
+
+
+def _barrier(context: _Context) -> list[Instruction]:
+    found = _barrier_row(context)
+    _raise_illegal(context.asked, found.value)
+    assert isinstance(found.value, rows.Barrier)
+    return [
+        Instruction(mnemonic, operands, (), Phase.ACCESS, found.source)
+        for mnemonic, _, operands in (each.partition(" ") for each in found.value.instructions)
+    ]
+
+
+def _barrier_row(context: _Context) -> Row[rows.Barrier | Illegal]:
+    request = context.request
+    clusters = Form.CLUSTER in context.forms
+    ordered = Form.CLUSTER_BARRIER_ORDERING in context.forms
+    return rows.BARRIER[request.scope, request.ordering, clusters, ordered]
+
+
+def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, ...]:
+    """Where the sequence does more than was asked."""
+    request, asked = context.request, context.asked
+    remarks: list[str | None] = []
+    if request.op is Operation.BARRIER:
+        barrier = _barrier_row(context).value
+        remarks.append(barrier.remark if isinstance(barrier, rows.Barrier) else None)
+    elif instructions and request.ordering is not Ordering.WEAK:
+        remarks.append(context.scope.value.remark)
+    if request.volatile and request.op in (Operation.LOAD, Operation.STORE):
+        remarks.append(rows.VOLATILE_REMARK)
+    if _orders(request) and instructions and (asked.one_as or asked.spaces is not None):
+        remarks.append(rows.ALL_SPACES_REMARK)
+    if _orders(request) and instructions and asked.availability is Availability.NONE:
+        remarks.append(rows.AVAILABILITY_REMARK)
+    if any(f"cas.b{WORD}" in each.mnemonic for each in instructions) and request.width < WORD:
+        remarks.append(rows.SUBWORD_REMARK)
+    return tuple(remark for remark in remarks if remark is not None)
+
+
+def _orders(request: Request) -> bool:
+    return request.ordering not in (Ordering.WEAK, Ordering.RELAXED)
+
+
+_ACCESS: dict[Operation, Callable[[_Context], list[Instruction]]] = {
+    Operation.LOAD: _load_or_store,
+    Operation.STORE: _load_or_store,
+    Operation.ATOMIC_RMW: _rmw,
+    Operation.CMPXCHG: _cmpxchg,
+    Operation.BARRIER: _barrier,
+}
+
+_EMIT: dict[Step, Callable[[_Context], list[Instruction]]] = {Step.ACCESS: _access}

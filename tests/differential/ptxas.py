@@ -1,0 +1,177 @@
+"""NVIDIA's assembler as an oracle: where it is, what it accepts, and what to ask it."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.chip import CHIPS, Chip, Version
+from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
+from fencewright.lowering.ptx.text import ptx_text
+from fencewright.lowering.sequence import Sequence as Lowered
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.skeleton import SKELETON
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    RmwKind,
+    Scope,
+)
+
+_WHEELS = ("nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas")
+
+
+def find_assemblers() -> tuple[str, ...]:
+    """Every ``ptxas`` at hand: those in FENCEWRIGHT_PTXAS, on the PATH, and in NVIDIA's wheels."""
+    named = os.environ.get("FENCEWRIGHT_PTXAS", "").split(os.pathsep)
+    packages = Path(sysconfig.get_path("purelib"))
+    found = [*named, shutil.which("ptxas"), *(str(packages / wheel) for wheel in _WHEELS)]
+    return tuple(dict.fromkeys(path for path in found if path and Path(path).is_file()))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a module was accepted, and the first lines of what was said."""
+
+    accepted: bool
+    message: str
+
+
+def assemble(ptxas: str, chip: str, version: Version, body: str) -> Verdict:
+    """Assemble a module that consists of ``body``."""
+    header = f".version {version[0]}.{version[1]}\n.target {chip}\n.address_size 64\n"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "module.ptx"
+        source.write_text(header + body)
+        command = [ptxas, f"-arch={chip}", "-O0", str(source), "-o", str(Path(folder) / "out")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return Verdict(done.returncode == 0, (done.stdout + done.stderr)[:2000])
+
+
+@cache
+def knows(ptxas: str, chip: str, version: Version) -> bool:
+    """Whether this assembler is of an age to know the chip and the version at all."""
+    return assemble(ptxas, chip, version, ".visible .entry k() { ret; }\n").accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One request; the names are those of ``lower``."""
+
+    op: Operation
+    ordering: Ordering
+    scope: Scope = Scope.SYSTEM
+    space: AddressSpace | None = None
+    failure_ordering: Ordering | None = None
+    returns: bool = True
+    kind: RmwKind = RmwKind.ADD
+    width: int = 32
+    volatile: bool = False
+    nontemporal: bool = False
+    features: tuple[str, ...] = ()
+
+
+WIDTHS = (8, 16, 32, 64, 128)
+_FAILURES = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.SEQ_CST)
+
+
+def every_point() -> Iterator[Point]:
+    """The whole product of what can be asked of a target."""
+    for op, ordering in SKELETON:
+        for scope in Scope:
+            point = Point(op, ordering, scope)
+            yield from _accesses(point) if op.is_access else (point,)
+
+
+def _accesses(point: Point) -> Iterator[Point]:
+    for space in AddressSpace:
+        for width in WIDTHS:
+            sized = replace(point, space=space, width=width)
+            if point.op is Operation.ATOMIC_RMW:
+                yield from _read_modify_writes(sized)
+            elif point.op is Operation.CMPXCHG:
+                yield from (replace(sized, failure_ordering=each) for each in _FAILURES)
+            else:
+                yield sized
+                yield replace(sized, volatile=True)
+                yield replace(sized, nontemporal=True)
+
+
+def _read_modify_writes(point: Point) -> Iterator[Point]:
+    for kind in RmwKind:
+        yield replace(point, kind=kind)
+        yield replace(point, kind=kind, returns=False)
+        yield replace(point, kind=kind, returns=False, features=(NO_ACQUIRE_FENCE_AFTER,))
+
+
+def lowered(point: Point, chip: Chip, version: Version) -> Lowered | None:
+    """Our sequence, or None where we refuse."""
+    try:
+        return lower(
+            op=point.op,
+            ordering=point.ordering,
+            scope=point.scope,
+            space=point.space,
+            failure_ordering=point.failure_ordering,
+            returns=point.returns,
+            kind=point.kind,
+            width=point.width,
+            volatile=point.volatile,
+            nontemporal=point.nontemporal,
+            features=point.features,
+            target=chip.name,
+            ptx_version=f"{version[0]}.{version[1]}",
+        )
+    except UnsupportedError:
+        return None
+
+
+def covering(points: Iterable[Point], chip: Chip, version: Version) -> list[tuple[Point, Lowered]]:
+    """Sequences in which every instruction that is ever emitted occurs, at every width."""
+    seen: set[tuple[str, int]] = set()
+    chosen: list[tuple[Point, Lowered]] = []
+    for point in points:
+        sequence = lowered(point, chip, version)
+        if sequence is None:
+            continue
+        instructions = {(each.text, point.width) for each in sequence.instructions}
+        if instructions <= seen:
+            continue
+        seen |= instructions
+        chosen.append((point, sequence))
+    return chosen
+
+
+def module(sequences: Sequence[tuple[Point, Lowered]]) -> str:
+    """A kernel for each sequence, with registers of the right widths for its operands."""
+    return "\n".join(kernel(f"k{n}", *each) for n, each in enumerate(sequences))
+
+
+def kernel(name: str, point: Point, sequence: Lowered) -> str:
+    """One kernel that consists of one sequence."""
+    bits = max(16, point.width)
+    places = {"dst": "%dst", "addr": "%addr", "data": "%data", "compare": "%compare"}
+    if not point.returns:
+        del places["dst"]
+    return (
+        f".visible .entry {name}(.param .u64 p) {{\n"
+        f".reg .b64 %addr; .reg .b{bits} %dst, %data, %compare;\n"
+        f"ld.param.u64 %addr, [p];\n{ptx_text(sequence, places, 's')}\nret;\n}}\n"
+    )
+
+
+def versions_of(chip: Chip, versions: Iterable[Version]) -> list[Version]:
+    """Those of ``versions`` that a chip can be assembled with."""
+    return [v for v in versions if chip.first <= v <= (chip.last or v)]
+
+
+def chip_named(name: str) -> Chip:
+    """One of the table's chips."""
+    return next(chip for chip in CHIPS if chip.name == name)
