@@ -106,6 +106,11 @@ def _lower(
     return load_target(target).lower(request)
 
 
+def forget_sequences() -> None:
+    """Empty the cache of sequences, so that the next request is worked out anew."""
+    _lower.cache_clear()
+
+
 def check(request: Request) -> None:
     """Raise ``UnsupportedError`` for a request that means nothing on any target."""
     illegal = ILLEGAL.get((request.op, request.ordering))

@@ -16,7 +16,9 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 
-AGENT_RELEASE: dict[str, Any] = dict(op="store", ordering="release", scope="agent", space="global", target="gfx942")
+AGENT_RELEASE: dict[str, Any] = dict(
+    op="store", ordering="release", scope="agent", space="global", target="gfx942"
+)
 
 
 def _text(**asked: Any) -> list[str]:
@@ -96,7 +98,9 @@ def test_barrier(target: str, expected: list[str]):
 
 
 def test_relaxed_barrier_orders_nothing():
-    asked: dict[str, Any] = dict(op="barrier", scope="workgroup", target="gfx942", ordering="relaxed")
+    asked: dict[str, Any] = dict(
+        op="barrier", scope="workgroup", target="gfx942", ordering="relaxed"
+    )
     assert _text(**asked) == ["s_barrier"]
 
 

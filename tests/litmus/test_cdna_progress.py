@@ -1,0 +1,161 @@
+"""Spin loops end without any help from the caches, or are reported with what they wait for."""
+
+import pytest
+from cdna_cases import (
+    AGENT0,
+    AGENT1,
+    CU0,
+    GFX90A,
+    GFX942_ONE,
+    INV,
+    RELEASE,
+    SPLIT0,
+    SPLIT1,
+    VM,
+    XCD0,
+    XCD1,
+    Case,
+    Code,
+    case,
+    load,
+    store,
+)
+
+from fencewright.simulator.cdna_instructions import Barrier, CompareSwap
+from fencewright.simulator.cdna_machine import CdnaMachine
+from fencewright.simulator.cdna_progress import stuck
+from fencewright.simulator.cdna_rows import CdnaConfiguration
+from fencewright.simulator.exploration import LimitReached
+from fencewright.simulator.program import Branch, Label
+
+ANY = "exists (true)"
+
+
+def spin(*bits: str) -> Code:
+    """Until the flag is not 0."""
+    return (Label("spin"), load("r0", "f", *bits), VM, Branch("spin", "r0", unless=True))
+
+
+def waiting(producer: Code, consumer: Code) -> Case:
+    """A producer and a spinning consumer on two XCDs."""
+    return case("waiting", ANY, (XCD0, producer), (XCD1, (*consumer, INV, load("r1", "x"))))
+
+
+GOOD: Code = (store("x", 1), *RELEASE, store("f", 1, "sc1"))
+
+
+def test_message_passing_ends():
+    assert stuck(waiting(GOOD, spin("sc1")).test.program) == ()
+
+
+def test_flag_store_without_scope_bits_is_stuck():
+    program = waiting((*GOOD[:-1], store("f", 1)), spin("sc1")).test.program
+    (found,) = stuck(program)
+    assert str(found) == (
+        "P1 repeats [global_load r0, f sc1; s_waitcnt vmcnt(0); branch spin unless r0]"
+        " and reads f=0\n"
+        "  f: memory 0, L2 of agent 0 XCD 0: 1 dirty"
+    )
+
+
+def test_flag_store_before_the_write_back_is_seen():
+    program = waiting((store("x", 1), store("f", 1), *RELEASE), spin("sc1")).test.program
+    assert stuck(program) == ()
+
+
+@pytest.mark.parametrize("bits", [(), ("sc0",)])
+def test_spin_load_that_hits_a_stale_line_is_stuck(bits: tuple[str, ...]):
+    (found,) = stuck(waiting(GOOD, spin(*bits)).test.program)
+    (wave,) = found.waves
+    assert wave.thread == 1
+    assert wave.reads == (("f", 0),)
+    assert "f: memory 1" in found.lines[0]
+    assert "L1 of agent 0 XCD 1 CU 0: 0" in found.lines[0]
+
+
+def test_spin_load_with_an_invalidate_in_the_loop_ends():
+    loop: Code = (*spin()[:3], INV, spin()[3])
+    assert stuck(waiting(GOOD, loop).test.program) == ()
+
+
+def test_spin_on_one_cu_needs_no_bits():
+    program = case("one-cu", ANY, (CU0, (store("f", 1),)), (CU0, spin())).test.program
+    assert stuck(program) == ()
+
+
+def test_spin_in_tgsplit_needs_sc0():
+    split = CdnaConfiguration(tgsplit=True)
+    places = (SPLIT0, SPLIT1)
+
+    def program(*bits: str):
+        threads = (places[0], (store("f", 1),)), (places[1], spin(*bits))
+        return case("split", ANY, *threads).test.program
+
+    assert stuck(program("sc0"), split) == ()
+    assert len(stuck(program(), split)) == 1
+
+
+def test_system_scope_flag_needs_system_scope_bits():
+    def program(*bits: str):
+        threads = (AGENT0, (store("f", 1, *bits),)), (AGENT1, spin("sc0", "sc1"))
+        return case("agents", ANY, *threads).test.program
+
+    assert stuck(program("sc0", "sc1"), GFX942_ONE) == ()
+    assert len(stuck(program("sc1"), GFX942_ONE)) == 1
+
+
+def test_relaxed_publish_is_seen_on_gfx90a():
+    threads = (CU0, (store("f", 1),)), (CU0, spin("glc"))
+    assert stuck(case("gfx90a", ANY, *threads).test.program, GFX90A) == ()
+
+
+def test_lock_is_released():
+    lock: Code = (
+        Label("spin"),
+        CompareSwap("f", 0, 1, "taken", ("sc0",)),
+        VM,
+        Branch("spin", "taken"),
+        *RELEASE,
+    )
+    unlock, kept = store("f", 0, "sc1"), store("f", 0)
+
+    def program(last: Code):
+        return case("lock", ANY, (XCD0, (*lock, *last)), (XCD1, (*lock, *last))).test.program
+
+    assert stuck(program((unlock,))) == ()
+    found = stuck(program(()))
+    assert {wave.thread for each in found for wave in each.waves} == {0, 1}
+    # An atomic goes past the L2 and writes a dirty line back first, but only in its own L2.
+    assert stuck(program((kept,)))
+
+
+def test_barrier_that_nobody_else_reaches_is_passed_when_they_end():
+    threads = (CU0, (Barrier(),)), (CU0, (store("x", 1),))
+    assert stuck(case("barrier", ANY, *threads).test.program) == ()
+
+
+def test_barrier_that_a_spinning_wave_never_reaches():
+    threads = (CU0, (Barrier(), store("f", 1))), (CU0, (*spin(), Barrier()))
+    (found,) = stuck(case("barrier", ANY, *threads).test.program)
+    assert str(found.waves[0]) == "P0 waits for ever"
+    assert found.waves[1].reads == (("f", 0),)
+
+
+def test_limit_is_an_error_that_says_where_it_stopped():
+    with pytest.raises(LimitReached, match=r"limit reached after \d+ states"):
+        stuck(waiting(GOOD, spin("sc1")).test.program, limit=5)
+
+
+def test_spontaneous_activity_would_hide_it():
+    """Exhaustive exploration finds an end for a loop that real caches need not let end."""
+    program = waiting((*GOOD[:-1], store("f", 1)), spin("sc1")).test.program
+    system = CdnaMachine(program)
+    seen, todo = {system.initial()}, [system.initial()]
+    ends = False
+    while todo:
+        state = todo.pop()
+        ends |= bool(system.final(state))
+        fresh = {after for after, _ in system.successors(state)} - seen
+        seen |= fresh
+        todo += fresh
+    assert ends

@@ -1,0 +1,257 @@
+"""The engine computes exactly the outcomes of the plain machine, with far fewer states."""
+
+import os
+
+import pytest
+from cdna_cases import BY_NAME
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
+from fencewright.simulator.cdna_engine import CdnaEngine, bits_of
+from fencewright.simulator.cdna_instructions import (
+    Atomic,
+    Barrier,
+    CacheInstruction,
+    CdnaInstruction,
+    CdnaProgram,
+    CdnaThread,
+    CompareSwap,
+    LdsAtomic,
+    LdsLoad,
+    LdsStore,
+    Load,
+    ScalarLoad,
+    Store,
+    Wait,
+)
+from fencewright.simulator.cdna_machine import CdnaMachine
+from fencewright.simulator.cdna_rows import CdnaConfiguration
+from fencewright.simulator.cdna_system import Event, State
+from fencewright.simulator.cdna_trace import find_execution
+from fencewright.simulator.cdna_wave import Code
+from fencewright.simulator.exploration import explore
+from fencewright.simulator.program import (
+    Branch,
+    Label,
+    Location,
+    MemoryKind,
+    Placement,
+    Program,
+    Thread,
+)
+
+THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
+EXAMPLES = 2_000 if THOROUGH else 300
+PLAIN_LIMIT = 30_000 if THOROUGH else 2_500
+
+CONFIGURATIONS = (
+    CdnaConfiguration("gfx942"),
+    CdnaConfiguration("gfx942", l2_per_agent=L2PerAgent.ONE),
+    CdnaConfiguration("gfx942", tgsplit=True),
+    CdnaConfiguration("gfx90a"),
+    CdnaConfiguration("gfx90a", tgsplit=True),
+    CdnaConfiguration("gfx908"),
+)
+SC_BITS: tuple[tuple[str, ...], ...] = ((), ("sc0",), ("sc1",), ("sc0", "sc1"))
+CACHE: dict[str, tuple[CacheInstruction, ...]] = {
+    "gfx942": tuple(
+        CacheInstruction(mnemonic, bits)
+        for mnemonic in ("buffer_inv", "buffer_wbl2")
+        for bits in SC_BITS[1:]
+    ),
+    "gfx90a": tuple(map(CacheInstruction, ("buffer_wbl2", "buffer_invl2", "buffer_wbinvl1_vol"))),
+    "gfx908": (CacheInstruction("buffer_wbinvl1_vol"),),
+}
+WAITS = (Wait(0), Wait(0, 0), Wait(1), Wait(lgkmcnt=0))
+KINDS = (MemoryKind.NONLOCAL, MemoryKind.NONLOCAL, MemoryKind.LOCAL, MemoryKind.UNCACHED)
+
+
+@st.composite
+def placements(draw: st.DrawFn, waves: int, configuration: CdnaConfiguration) -> list[Placement]:
+    """Waves of one or several work-groups, on CUs as the mode allows."""
+    result: list[Placement] = []
+    for wave in range(waves):
+        if result and draw(st.booleans()):
+            mate = result[-1]
+            cu = draw(st.integers(0, 1)) if configuration.tgsplit else mate.cu
+            result.append(Placement(mate.workgroup, cu, mate.xcd, mate.agent))
+            continue
+        one = configuration.l2_per_agent is L2PerAgent.ONE
+        xcd = 0 if one else draw(st.integers(0, 1))
+        agent = draw(st.sampled_from((0, 0, 1)))
+        result.append(Placement(wave, draw(st.integers(0, 1)), xcd, agent))
+    return result
+
+
+@st.composite
+def memory_instructions(
+    draw: st.DrawFn, chip: str, dst: str, value: int, lds: bool
+) -> CdnaInstruction:
+    """One instruction that the chip has."""
+    x = draw(st.sampled_from("xy"))
+    flat = draw(st.sampled_from((False, False, False, True)))
+    old = chip != "gfx942"
+    load_bits = draw(st.sampled_from(((), ("glc",)) if old else SC_BITS))
+    store_bits = () if old else draw(st.sampled_from(SC_BITS))
+    returns: tuple[str, ...] = ("glc",) if old else ("sc0",)
+    scope: tuple[str, ...] = () if old else draw(st.sampled_from(((), ("sc1",))))
+    vector: tuple[CdnaInstruction, ...] = (
+        Load(dst, x, load_bits, flat),
+        Store(x, value, store_bits, flat),
+    )
+    rare: tuple[CdnaInstruction, ...] = (
+        Atomic(RmwKind.ADD, x, value, None, scope, flat),
+        Atomic(RmwKind.XCHG, x, value, dst, (*returns, *scope)),
+        CompareSwap(x, 0, value, dst, (*returns, *scope)),
+        Barrier(),
+    )
+    local: tuple[CdnaInstruction, ...] = (
+        LdsLoad(dst, "s"),
+        LdsStore("s", value),
+        LdsAtomic(RmwKind.ADD, "s", value, dst),
+        Load(dst, "s", (), True),
+        Store("s", value, (), True),
+    )
+    choices: list[tuple[CdnaInstruction, ...]] = [rare, WAITS, CACHE[chip]]
+    choices += [vector] * 3
+    choices += [local] * (2 * lds)
+    choices.append((ScalarLoad(dst, x), CacheInstruction("s_dcache_inv")))
+    return draw(st.sampled_from(draw(st.sampled_from(choices))))
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
+    """Two or three short waves that load, store, wait and maintain caches at random."""
+    configuration = draw(st.sampled_from(CONFIGURATIONS))
+    waves = draw(st.sampled_from((2, 2, 3)))
+    places = draw(placements(waves, configuration))
+    locations = [Location(name, 0, draw(st.sampled_from(KINDS))) for name in "xy"]
+    lds = not configuration.tgsplit and draw(st.integers(0, 3)) == 0
+    if lds:
+        locations.append(Location("s", space=AddressSpace.LOCAL, workgroup=0))
+    threads: list[Thread[CdnaInstruction]] = []
+    for wave, place in enumerate(places):
+        code: list[CdnaInstruction] = []
+        for i in range(draw(st.integers(1, 5 if waves == 2 else 3))):
+            value = 10 * wave + i + 1
+            local = lds and place.workgroup == 0
+            code.append(draw(memory_instructions(configuration.chip, f"r{i}", value, local)))
+        loaded = [dst for each in code if (dst := getattr(each, "dst", None))]
+        if loaded:
+            code += draw(st.sampled_from(_uses(draw(st.sampled_from(loaded)))))
+        threads.append(Thread(place, tuple(code)))
+    return Program(tuple(locations), tuple(threads)), configuration
+
+
+def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
+    """Nothing, a use of a loaded register with and without its wait, and a branch on it."""
+    use = Store("x", register)
+    return (
+        (),
+        (),
+        (Wait(0, 0), use),
+        (use,),
+        (Wait(0, 0), Branch("end", register), Store("y", 9), Label("end")),
+    )
+
+
+@settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow,),
+)
+@given(programs())
+def test_engine_equals_the_plain_machine(example: tuple[CdnaProgram, CdnaConfiguration]):
+    program, configuration = example
+    plain = explore(CdnaMachine(program, configuration), PLAIN_LIMIT)
+    engine = explore(CdnaEngine(program, configuration))
+    assert engine.complete
+    assert plain.outcomes.states <= engine.outcomes.states
+    assert plain.errors <= engine.errors
+    if plain.complete:
+        assert plain.outcomes == engine.outcomes
+        assert plain.errors == engine.errors
+        assert engine.states <= plain.states
+
+
+@settings(
+    max_examples=EXAMPLES // 10,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow,),
+)
+@given(programs())
+def test_plain_machine_follows_the_engine(example: tuple[CdnaProgram, CdnaConfiguration]):
+    """The other half where the plain machine is too large to explore: no outcome is made up."""
+    program, configuration = example
+    for outcome in sorted(explore(CdnaEngine(program, configuration)).outcomes.states)[:4]:
+        assert find_execution(program, outcome.__eq__, configuration) is not None
+
+
+class ForgetsMates(CdnaEngine):
+    """Issues early whatever the other waves of the CU may still do."""
+
+    def is_early(self, state: State, wave: int, future: list[int]) -> bool:
+        return super().is_early(state, wave, [0] * len(future))
+
+
+class ForgetsQueue(CdnaEngine):
+    """Issues a load that may hit early even behind a load that holds it up."""
+
+    def is_early(self, state: State, wave: int, future: list[int]) -> bool:
+        op = self.position(state, wave).op
+        return super().is_early(state, wave, future) or (op.code is Code.LOAD and op.l1)
+
+
+class ForgetsFuture(CdnaEngine):
+    """Performs what is queued for a line though other waves will still access it."""
+
+    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+        return super().quiet_steps(state, [0] * len(future))
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (ForgetsMates, "corr-one-cu"),
+        (ForgetsQueue, "corr-narrow-passes-wide"),
+        (ForgetsFuture, "mp-agent-cheap-without-wait"),
+    ],
+)
+def test_reduction_that_goes_too_far_is_caught(broken: type[CdnaEngine], name: str):
+    case = BY_NAME[name]
+    plain = explore(CdnaMachine(case.test.program, case.configuration))
+    assert plain.outcomes == explore(CdnaEngine(case.test.program, case.configuration)).outcomes
+    assert plain.outcomes != explore(broken(case.test.program, case.configuration)).outcomes
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("mp-agent", 40),
+        ("sb-fences", 60),
+        ("lock", 90),
+        ("wrc-synchronised", 160),
+        ("isa2-synchronised", 140),
+        ("iriw", 180),
+        ("iriw-fences", 300),
+    ],
+)
+def test_states_stay_few(name: str, most: int):
+    case = BY_NAME[name]
+    assert explore(CdnaEngine(case.test.program, case.configuration)).states <= most
+
+
+def test_wave_that_loops_without_memory_never_ends():
+    forever: tuple[CdnaInstruction, ...] = (Label("top"), Branch("top"))
+    thread: CdnaThread = Thread(Placement(), forever)
+    found = explore(CdnaEngine(Program((Location("x"),), (thread,))))
+    assert found.complete
+    assert not found.outcomes.states
+
+
+def test_bits_of():
+    assert bits_of(0) == []
+    assert bits_of(0b10110) == [1, 2, 4]
