@@ -47,6 +47,7 @@ from fencewright.passes.cdna_dataflow import (
     solve,
     successors,
 )
+from fencewright.passes.kernel_frontend import top_level
 
 FileType: TypeAlias = type[VGPRType] | type[SGPRType]
 
@@ -116,7 +117,7 @@ class AllocateRegistersPass(ModulePass):
     name = "allocate-registers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.ops:
+        for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
                 allocate_registers(kernel)
 

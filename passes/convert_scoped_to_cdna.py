@@ -109,14 +109,15 @@ class ConvertScopedToCDNAPass(ModulePass):
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
         target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat)
+        plans: _Plans = {}
         for function in functions:
-            kernel = _Conversion(target, lds, function).run()
+            kernel = _Conversion(target, lds, function, plans).run()
             block = function.parent
             assert block is not None
             block.insert_op_before(kernel, function)
-            _erase(function)
+            function.detach()
         for each in lds.globals:
-            _erase(each)
+            each.detach()
 
     def _check_target(self) -> None:
         if self.mcpu not in CHIPS:
@@ -135,11 +136,6 @@ def _top_level(module: ModuleOp) -> Iterator[Operation]:
             yield from op.body.ops
         else:
             yield op
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase(safe_erase=False)
 
 
 class _Target(NamedTuple):
@@ -199,7 +195,9 @@ class _Conversion:
     block to its new one. Handlers append to ``build.block``.
     """
 
-    def __init__(self, target: _Target, lds: _LDS, function: func.FuncOp | gpu.FuncOp):
+    def __init__(
+        self, target: _Target, lds: _LDS, function: func.FuncOp | gpu.FuncOp, plans: "_Plans"
+    ):
         self.target = target
         self.lds = lds
         self.function = function
@@ -207,7 +205,7 @@ class _Conversion:
         self.blocks: dict[Block, Block] = {}
         self.entry = Block()
         self.build = Builder(target.chip, self.entry)
-        self.plans: dict[object, _Plan] = {}
+        self.plans = plans
         self.private_size = 0
         self.resource: SSAValue | None = None
         self.workgroup_ids: list[SSAValue] = []
@@ -676,6 +674,10 @@ _OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
         Kind.BARRIER: BarrierOp,
     }
 )
+
+
+_Plans = dict[object, _Plan]
+"""The plans of a module by what they depend on: the operation's type, properties and types."""
 
 
 def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:

@@ -13,6 +13,7 @@ from fencewright.lowering.cdna.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import KernelOp, WaitOp, count_attr, register_of
 from fencewright.passes.cdna_dataflow import Step, Steps, reachable_blocks, solve, steps_of
+from fencewright.passes.kernel_frontend import top_level
 
 HELD_REGISTERS = 32
 """How many registers results that nobody reads may occupy until a wait covers them.
@@ -51,7 +52,7 @@ class InsertWaitsPass(ModulePass):
     name = "insert-waits"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.ops:
+        for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
                 insert_waits(kernel)
 

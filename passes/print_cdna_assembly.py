@@ -44,6 +44,7 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     register_of,
 )
+from fencewright.passes.kernel_frontend import top_level
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class CDNAAssemblyTarget(Target):
     explain: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        ops = [op for op in module.walk() if isinstance(op, KernelOp)]
+        ops = [op for op in top_level(module) if isinstance(op, KernelOp)]
         if not ops:
             raise DiagnosticException("there is no cdna.kernel; run convert-scoped-to-cdna first")
         chips = {op.chip.data for op in ops}

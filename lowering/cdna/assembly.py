@@ -4,8 +4,9 @@ Works on lines of text, so that it sees a pseudo instruction as the instructions
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from fencewright.lowering.cdna.instructions import CHIPS
 from fencewright.lowering.vocabulary import Word
@@ -76,21 +77,30 @@ _CLAUSE_MEMBER = re.compile(r"s_load_|(?:global|flat|scratch|buffer)_(?:load|sto
 _CARRY_OUT = re.compile(r"v_\w+_co_")
 
 
-def _registers(operand: str) -> Iterator[str]:
+@lru_cache(maxsize=1 << 12)
+def _registers(operand: str) -> tuple[str, ...]:
+    found: list[str] = []
     for match in _REGISTER.finditer(operand):
         file, single, first, last = match.groups()
         if file is None:
-            yield "vcc"
+            found.append("vcc")
         elif single is not None:
-            yield f"{file}{single}"
+            found.append(f"{file}{single}")
         else:
-            yield from (f"{file}{index}" for index in range(int(first), int(last) + 1))
+            found += [f"{file}{index}" for index in range(int(first), int(last) + 1)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=1 << 10)
+def _is_wide_store(mnemonic: str) -> bool:
+    return _WIDE_STORE.match(mnemonic) is not None
 
 
 def _is_scalar(register: str) -> bool:
     return register[0] == "s" or register == "vcc"
 
 
+@lru_cache(maxsize=1 << 10)
 def _clause_kind(mnemonic: str) -> str:
     if _CLAUSE_MEMBER.match(mnemonic) is None:
         return ""
@@ -150,7 +160,7 @@ class _Scan:
         if mnemonic.startswith("v_"):
             return self._vector(mnemonic, rest.split(", "))
         self._pass(1)
-        if Hazard.STORE_DATA in self.hazards and _WIDE_STORE.match(mnemonic):
+        if _is_wide_store(mnemonic) and Hazard.STORE_DATA in self.hazards:
             for register in _registers(rest):
                 if not _is_scalar(register):
                     self.pending[register] = self.hazards[Hazard.STORE_DATA]
@@ -183,7 +193,8 @@ def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[
     """
     hazards = hazards_of(chip)
     entering: Pending = {}
-    for block in blocks:
+    # A kernel of one block is entered once, with nothing pending.
+    for block in blocks if len(blocks) > 1 else ():
         scan = _Scan(hazards, {})
         for line in block:
             scan.wait_states_before(line)

@@ -1,0 +1,263 @@
+"""What the kernel paths accept, whatever the target: functions, variables, scoped operations.
+
+A path is the way from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``llvm`` to one
+target's instructions. What it does not accept, LLVM IR does, and the errors say so.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NoReturn, cast
+
+from xdsl.dialects import func, gpu, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    ModuleOp,
+    UnitAttr,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import Sequence, UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, RmwKind
+from fencewright.lowering.vocabulary import Operation as ScopedOperation
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import (
+    AddressSpaceAttr,
+    AvailabilityAttr,
+    OrderingAttr,
+    RmwKindAttr,
+    ScopeAttr,
+)
+from fencewright.mlir_dialects.scoped import width_of
+
+LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
+"""Where to go with what a kernel path does not do."""
+
+Function = func.FuncOp | gpu.FuncOp
+Bits = Callable[[Attribute], int | None]
+"""The width in bits of a value; None for a type that registers do not hold."""
+
+
+def unsupported(op: Operation, what: str) -> NoReturn:
+    """Raise the error at ``op``: what is not supported, and what handles it."""
+    message = f"{what}; {LLVM_IR_PATH}"
+    op.emit_error(message, DiagnosticException(message))
+
+
+# ---------------------------------------------------------------------------------------
+# Modules and functions
+# ---------------------------------------------------------------------------------------
+
+
+def top_level(module: ModuleOp) -> Iterator[Operation]:
+    """The operations of a module and of the ``gpu.module`` in it."""
+    for op in module.ops:
+        if isinstance(op, gpu.ModuleOp):
+            yield from op.body.ops
+        else:
+            yield op
+
+
+def erase(op: Operation) -> None:
+    """Remove an operation whose results are not looked at any more."""
+    op.detach()
+    op.erase(safe_erase=False)
+
+
+def check_kernel(function: Function, path: str) -> None:
+    """Raise an error unless ``function`` is a kernel with a body."""
+    if not function.body.blocks:
+        unsupported(function, "a function without a body cannot be called or lowered")
+    if not _is_kernel(function):
+        unsupported(
+            function,
+            f"'{function.sym_name.data}' is not a kernel (public without results, or marked "
+            f"gpu.kernel), and the {path} path has no calls",
+        )
+
+
+def _is_kernel(function: Function) -> bool:
+    if isinstance(function, gpu.FuncOp):
+        return function.kernel is not None
+    if "gpu.kernel" in function.attributes:
+        return True
+    is_public = function.sym_visibility is None or function.sym_visibility.data == "public"
+    return is_public and not function.function_type.outputs.data
+
+
+def known_block_size(function: Function) -> tuple[int, ...] | None:
+    """The threads of a work-group in x, y and z; None if they are not known."""
+    known = function.attributes.get("gpu.known_block_size")
+    if not isinstance(known, DenseArrayBase):
+        return None
+    sizes = tuple(int(n) for n in known.get_values())
+    return (*sizes, 1, 1)[:3]
+
+
+def dimension_of(op: Operation) -> int:
+    """The number of the dimension that a ``gpu`` operation asks about."""
+    return _DIMENSIONS[str(cast(gpu.ThreadIdOp, op).dimension.data)]
+
+
+_DIMENSIONS: Mapping[str, int] = MappingProxyType({"x": 0, "y": 1, "z": 2})
+
+
+def reachable_blocks(body: Region) -> list[Block]:
+    """The blocks that control can reach, in reverse postorder: definitions come before uses."""
+    entry = body.blocks[0]
+    seen, postorder = {entry}, list[Block]()
+    stack = [(entry, iter(_successors(entry)))]
+    while stack:
+        block, rest = stack[-1]
+        for successor in rest:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(_successors(successor))))
+                break
+        else:
+            postorder.append(block)
+            stack.pop()
+    return postorder[::-1]
+
+
+def _successors(block: Block) -> list[Block]:
+    last = block.last_op
+    return [] if last is None else list(last.successors)
+
+
+# ---------------------------------------------------------------------------------------
+# Values and variables
+# ---------------------------------------------------------------------------------------
+
+
+def bits_of(type: Attribute, pointer_width: Callable[[LLVMPointerType], int]) -> int | None:
+    """The width in bits of a value; None for a type that registers do not hold."""
+    if isinstance(type, LLVMPointerType):
+        return pointer_width(type)
+    if isinstance(type, IndexType):
+        return 64
+    return width_of(type)
+
+
+def float_bits(value: FloatAttr) -> int:
+    """The bit pattern of a float constant."""
+    import struct
+
+    number, bits = value.value.data, width_of(value.type)
+    if bits == 16 and value.type.name == "bf16":
+        return int.from_bytes(struct.pack("<f", number)[2:], "little")
+    formats = {16: "<e", 32: "<f", 64: "<d"}
+    return int.from_bytes(struct.pack(formats[bits or 32], number), "little")
+
+
+def byte_size(op: Operation, type: Attribute, bits: Bits, path: str) -> int:
+    """How many bytes a value of ``type`` takes in memory; an error at ``op`` if it has no size."""
+    if isinstance(type, llvm.LLVMArrayType):
+        return type.size.data * byte_size(op, type.type, bits, path)
+    width = bits(type)
+    if width is None:
+        unsupported(op, f"the size of {type} is not known on the {path} path")
+    return -(-width // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVariable:
+    """A variable in LDS (shared memory); sizes in bytes."""
+
+    op: llvm.GlobalOp
+    size: int
+    alignment: int
+
+
+@dataclass(slots=True)
+class SharedVariables:
+    """The module's variables in LDS (shared memory), by name."""
+
+    bits: Bits
+    path: str
+    variables: dict[str, SharedVariable] = field(default_factory=dict[str, SharedVariable])
+
+    def add(self, op: llvm.GlobalOp) -> None:
+        """Take a variable; an error at ``op`` if it is not in LDS."""
+        if op.addr_space.value.data != AddressSpace.LOCAL.number:
+            unsupported(op, "a global variable outside LDS (addr_space 3) is not supported")
+        size = byte_size(op, op.global_type, self.bits, self.path)
+        alignment = 16 if op.alignment is None else max(op.alignment.value.data, 1)
+        self.variables[op.sym_name.data] = SharedVariable(op, size, alignment)
+
+    def name_at(self, op: Operation) -> str:
+        """The name of the variable whose address ``op`` takes; an error if it is not in LDS."""
+        name = cast(llvm.AddressOfOp, op).global_name.root_reference.data
+        if name not in self.variables:
+            unsupported(op, f"'{name}' is not a variable in LDS")
+        return name
+
+
+# ---------------------------------------------------------------------------------------
+# Scoped operations
+# ---------------------------------------------------------------------------------------
+
+
+def is_used(op: Operation) -> bool:
+    """Whether anyone looks at a result."""
+    return any(result.first_use is not None for result in op.results)
+
+
+def plan_key(op: Operation, used: bool) -> object:
+    """What the instructions of a scoped operation depend on."""
+    return (
+        type(op),
+        tuple(op.properties.items()),
+        tuple([each.type for each in op.operands]),
+        used,
+        op.results[0].type if op.results else None,
+    )
+
+
+def lower_operation(
+    op: scoped.ScopedOperation, bits: Bits, used: bool, path: str, **target: object
+) -> Sequence:
+    """The sequence of a scoped operation; an error at ``op`` if the target cannot do it.
+
+    ``used``: whether the old value of a read-modify-write is. ``target``: the arguments of
+    ``lower`` that say what to lower for.
+    """
+    request = dict[str, object](
+        op=op.OPERATION, returns=used or op.OPERATION is ScopedOperation.LOAD, **target
+    )
+    for name, attribute in op.properties.items():
+        match attribute:
+            case OrderingAttr() | ScopeAttr() | RmwKindAttr() | AvailabilityAttr():
+                request[name] = attribute.data
+            case UnitAttr() if name in ("volatile", "nontemporal", "one_as"):
+                request[name] = True
+            case ArrayAttr() if name == "spaces":
+                spaces = cast(ArrayAttr[AddressSpaceAttr], attribute)
+                request[name] = tuple(each.data for each in spaces)
+            case _:
+                continue
+    if isinstance(op, scoped.AccessOperation):
+        request["space"] = op.space
+        request["width"] = bits(op.value_type)
+    if isinstance(op, scoped.AtomicRmwOp):
+        _check_float(op, path)
+    try:
+        return cast(Callable[..., Sequence], lower)(**request)
+    except UnsupportedError as error:
+        op.emit_error(str(error), DiagnosticException(str(error)))
+
+
+def _check_float(op: scoped.AtomicRmwOp, path: str) -> None:
+    # The request says how wide a float is, not which: two halves would be taken for one float.
+    kind, type = op.kind.data, op.value_type
+    if kind in _FLOAT_KINDS and type.name not in ("f32", "f64"):
+        unsupported(op, f"'{op.name}' {kind} on {type} is not supported on the {path} path")
+
+
+_FLOAT_KINDS = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN})
