@@ -9,7 +9,7 @@ JOBS ?= 2
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench docs clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,13 +53,16 @@ check-checks: $(READY) ## fail if update-checks would change anything
 	$(BIN)/python -m fencewright.tools.update_checks --check tests/lit
 
 demo: $(READY) ## lower message passing between two work-groups to MI300's assembly
-	$(BIN)/fence-opt --mcpu gfx942 -t asm examples/message_passing.mlir
+	$(BIN)/fence-opt --mcpu gfx942 -t 'asm{explain=true}' examples/message_passing.mlir
 
 bench: $(READY) ## measure what the project promises
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY) ## write the documentation tables from the rows
 	$(BIN)/python -m fencewright.tools.update_docs
+
+oracles: $(READY) ## install the optional ptxas and Triton that tests compare with (330 MB)
+	$(BIN)/python -m pip install --quiet --group oracles
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

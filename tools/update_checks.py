@@ -38,6 +38,7 @@ _INPUT_FUNCTION = re.compile(
 
 _OUTPUT_FUNCTIONS = (
     (re.compile(r"^(?P<name>[A-Za-z_][\w.$]*):"), re.compile(r"^\.L\S*_end\d*:|^\s+\.|^\.\w+\s")),
+    (re.compile(r"^\.visible \.entry (?P<name>[\w$]+)\("), re.compile(r"^\}$")),
     (_INPUT_FUNCTION, re.compile(r"^\s*\}$")),
 )
 """How a function begins in assembly and in IR, and the line that ends it."""

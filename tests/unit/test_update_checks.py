@@ -38,7 +38,9 @@ def test_writes_checks_that_hold_and_only_once(
     text = path.read_text()
     assert "// AS-IS-NEXT:     %0 = arith.addi %a, %a : i32\n" in text
     assert "// SHORT-NEXT:     func.return %a : i32\n" in text
-    assert "// ALL-LABEL: func.func @g() attributes {a = {{\\[\\[}}1 : i64], [2 : i64]]} {\n" in text
+    assert (
+        "// ALL-LABEL: func.func @g() attributes {a = {{\\[\\[}}1 : i64], [2 : i64]]} {\n" in text
+    )
     assert text.count("@g") == 2
     assert run_file(path).outcome is Outcome.PASS
     assert update_checks.main([str(tmp_path)]) == 0

@@ -1,0 +1,555 @@
+"""The pass ``convert-scoped-to-ptx``: functions on ``scoped`` to kernels of PTX instructions."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from xdsl.context import Context
+from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.chip import CHIPS, default_version
+from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
+from fencewright.lowering.ptx.module import is_identifier
+from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.ptx import (
+    B32,
+    B64,
+    PHASES,
+    PRED,
+    REGISTER_TYPES,
+    AddressOfOp,
+    AtomicOp,
+    BarrierOp,
+    BranchOp,
+    CondBranchOp,
+    FenceOp,
+    KernelOp,
+    LoadOp,
+    LocalOp,
+    ParamOp,
+    RegisterType,
+    RetOp,
+    SequenceOp,
+    SpecialOp,
+    StoreOp,
+    VariableOp,
+    number_attr,
+    register_of,
+)
+from fencewright.passes.kernel_frontend import (
+    Function,
+    SharedVariables,
+    byte_size,
+    check_kernel,
+    dimension_of,
+    is_used,
+    known_block_size,
+    lower_operation,
+    plan_key,
+    reachable_blocks,
+    top_level,
+    unsupported,
+)
+from fencewright.passes.ptx_arithmetic import (
+    ARITHMETIC,
+    PATH,
+    POINTER_BITS,
+    Builder,
+    bits_of,
+    opcode_attr,
+    register_type,
+)
+
+
+@dataclass(frozen=True)
+class ConvertScopedToPTXPass(ModulePass):
+    """Convert every kernel of a module to ``ptx.kernel``, and its variables to ``ptx.variable``.
+
+    ``mcpu``: sm_70 to sm_120a, as ``fencewright.lowering.lower`` knows them. ``ptx_version``:
+    a PTX version such as 8.6; absent: the lowest in which the chip has all that it has.
+    A ``func.func`` is a kernel if it carries ``gpu.kernel``, or is public and returns nothing;
+    a ``gpu.func`` if it is marked ``kernel``. Branches may diverge. Raises
+    ``DiagnosticException`` at what it cannot convert, ``UnsupportedError`` for an unknown target.
+    """
+
+    name = "convert-scoped-to-ptx"
+
+    mcpu: str
+    ptx_version: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = self._target()
+        shared = SharedVariables(bits_of, PATH)
+        functions: list[Function] = []
+        for each in top_level(op):
+            if isinstance(each, llvm.GlobalOp):
+                shared.add(each)
+            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+                functions.append(each)
+        for name, variable in shared.variables.items():
+            _check_name(variable.op, name)
+            properties: dict[str, Attribute] = {
+                "sym_name": StringAttr(name),
+                "size": number_attr(variable.size),
+                "alignment": number_attr(variable.alignment),
+            }
+            _replace(variable.op, VariableOp.create(properties=properties))
+        plans: _Plans = {}
+        for function in functions:
+            _replace(function, _Conversion(target, shared, function, plans).run())
+
+    def _target(self) -> "_Target":
+        chip = next((chip for chip in CHIPS if chip.name == self.mcpu), None)
+        if chip is None:
+            raise UnsupportedError(
+                f"target {self.mcpu}", "not a PTX target", tuple(chip.name for chip in CHIPS)
+            )
+        if self.ptx_version is None:
+            major, minor = default_version(chip)
+            return _Target(self.mcpu, f"{major}.{minor}")
+        # Any request will do: the rows say which versions the chip has.
+        lower(op="fence", ordering="seq_cst", target=self.mcpu, ptx_version=self.ptx_version)
+        return _Target(self.mcpu, self.ptx_version)
+
+
+class _Target(NamedTuple):
+    chip: str
+    version: str
+
+
+def _replace(old: Operation, new: Operation) -> None:
+    block = old.parent
+    assert block is not None
+    block.insert_op_before(new, old)
+    old.detach()
+
+
+def _check_name(op: Operation, name: str) -> None:
+    if not is_identifier(name):
+        unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
+
+
+_Handler = Callable[["_Conversion", Operation], None]
+
+
+class _Conversion:
+    """One function on its way to a kernel.
+
+    ``values`` maps each value of the function to the register that holds it, ``blocks`` each
+    block to its new one. Handlers append to ``build.block``.
+    """
+
+    def __init__(
+        self, target: _Target, shared: SharedVariables, function: Function, plans: "_Plans"
+    ):
+        self.target = target
+        self.shared = shared
+        self.function = function
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.blocks: dict[Block, Block] = {}
+        self.entry = Block()
+        self.build = Builder(self.entry)
+        self.plans = plans
+
+    # The kernel
+
+    def run(self) -> KernelOp:
+        """The kernel that replaces the function."""
+        check_kernel(self.function, PATH)
+        _check_name(self.function, self.function.sym_name.data)
+        source_blocks = reachable_blocks(self.function.body)
+        for block in source_blocks[1:]:
+            types = [self._register_type(block.parent_op(), arg.type) for arg in block.args]
+            self.blocks[block] = Block(arg_types=types)
+            self.values.update(zip(block.args, self.blocks[block].args, strict=True))
+        parameters = self._parameters()
+        for block in source_blocks:
+            self.build.block = self.blocks.get(block, self.entry)
+            for op in block.ops:
+                self.convert(op)
+        new_blocks = [
+            self.entry,
+            *(self.blocks[b] for b in self.function.body.blocks if b in self.blocks),
+        ]
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(self.function.sym_name.data),
+            "target": StringAttr(self.target.chip),
+            "version": StringAttr(self.target.version),
+            "parameters": DenseArrayBase.from_list(i64, parameters),
+        }
+        block_size = known_block_size(self.function)
+        if block_size is not None:
+            properties["block_size"] = DenseArrayBase.from_list(i32, block_size)
+        return KernelOp.create(properties=properties, regions=[Region(new_blocks)])
+
+    def _parameters(self) -> list[int]:
+        """The widths of the parameters; those that are used are loaded."""
+        widths: list[int] = []
+        for number, argument in enumerate(self.function.body.blocks[0].args):
+            type = self._register_type(self.function, argument.type)
+            bits = bits_of(argument.type)
+            assert bits is not None
+            widths.append(max(8, 1 << (bits - 1).bit_length()))
+            if argument.first_use is not None:
+                self.values[argument] = self._parameter(number, type, bits)
+        return widths
+
+    def _parameter(self, number: int, type: RegisterType, bits: int) -> SSAValue:
+        register = REGISTER_TYPES[Register.B16] if bits == 1 else type
+        properties: dict[str, Attribute] = {"index": number_attr(number)}
+        value = self._add(ParamOp.create(result_types=(register,), properties=properties))
+        return self.build.truncate(value, 1) if bits == 1 else value
+
+    # Operations
+
+    def convert(self, op: Operation) -> None:
+        """Append what ``op`` becomes."""
+        handler = _HANDLERS.get(type(op))
+        if handler is None:
+            unsupported(op, f"'{op.name}' is not supported on the {PATH} path")
+        handler(self, op)
+
+    def operands(self, op: Operation) -> tuple[SSAValue, ...]:
+        """The registers of the operands."""
+        values = self.values
+        return tuple([values[operand] for operand in op.operands])
+
+    def _register_type(self, op: Operation | None, type: Attribute) -> RegisterType:
+        register = register_type(type)
+        if register is None:
+            unsupported(
+                op or self.function, f"a value of {type} is not supported on the {PATH} path"
+            )
+        return register
+
+    def _add(self, op: Operation) -> SSAValue:
+        self.build.block.add_op(op)
+        return op.results[0]
+
+    def arithmetic(self, op: Operation) -> None:
+        self.values[op.results[0]] = ARITHMETIC[type(op)](self.build, op, self.operands(op))
+
+    def special(self, op: Operation) -> None:
+        """Ids and sizes of work-items and work-groups."""
+        name = f"{_SPECIAL[type(op)]}.{'xyz'[dimension_of(op)]}"
+        properties: dict[str, Attribute] = {"register": opcode_attr(name)}
+        value = self._add(SpecialOp.create(result_types=(B32,), properties=properties))
+        self.values[op.results[0]] = self.build.extend(value, 32, Register.B64, "u")
+
+    # Pointers
+
+    def getelementptr(self, op: Operation) -> None:
+        gep = cast(llvm.GEPOp, op)
+        indices = tuple(gep.rawConstantIndices.get_values())
+        if len(indices) != 1:
+            unsupported(op, "a getelementptr of more than one index is not supported")
+        size = byte_size(op, gep.elem_type, bits_of, PATH)
+        base = self.values[gep.ptr]
+        if gep.ssa_indices:
+            offset = self._scale(self._index(gep.ssa_indices[0]), size)
+        else:
+            offset = self.build.const(int(indices[0]) * size, B64)
+        self.values[gep.result] = self.build.alu("add.s64", base, offset, type=B64)
+
+    def _index(self, value: SSAValue) -> SSAValue:
+        bits = bits_of(value.type)
+        assert bits is not None
+        return self.build.extend(self.values[value], bits, Register.B64, "s")
+
+    def _scale(self, index: SSAValue, size: int) -> SSAValue:
+        if size == 1:
+            return index
+        if size & (size - 1) == 0:
+            shift = self.build.const(size.bit_length() - 1, B32)
+            return self.build.alu("shl.b64", index, shift, type=B64)
+        return self.build.alu("mul.lo.s64", index, self.build.const(size, B64), type=B64)
+
+    def pointer_cast(self, op: Operation) -> None:
+        """ptrtoint and inttoptr: zeros above, or the low part."""
+        bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+        if bits is None or to is None or max(bits, to) > POINTER_BITS:
+            unsupported(op, f"'{op.name}' of these types is not supported")
+        (value,) = self.operands(op)
+        register = register_for(to)
+        assert register is not None
+        self.values[op.results[0]] = (
+            self.build.truncate(value, to)
+            if to <= bits
+            else self.build.extend(value, bits, register, "u")
+        )
+
+    def addressof(self, op: Operation) -> None:
+        properties: dict[str, Attribute] = {
+            "variable": SymbolRefAttr(self.shared.name_at(op)),
+        }
+        self.values[op.results[0]] = self._add(
+            AddressOfOp.create(result_types=(B64,), properties=properties)
+        )
+
+    def alloca(self, op: Operation) -> None:
+        alloca = cast(llvm.AllocaOp, op)
+        count = alloca.size.owner
+        value = count.properties.get("value") if isinstance(count, Operation) else None
+        pointer = cast(llvm.LLVMPointerType, alloca.res.type)
+        is_private = scoped.address_space_of(pointer) is AddressSpace.PRIVATE
+        if not is_private or not isinstance(value, IntegerAttr):
+            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        size = value.value.data * byte_size(op, alloca.elem_type, bits_of, PATH)
+        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        properties: dict[str, Attribute] = {
+            "size": number_attr(size),
+            "alignment": number_attr(alignment),
+        }
+        self.values[alloca.res] = self._add(
+            LocalOp.create(result_types=(B64,), properties=properties)
+        )
+
+    # Control flow
+
+    def branch(self, op: Operation) -> None:
+        target = cast(cf.BranchOp, op).successor
+        self.build.block.add_op(
+            BranchOp.create(operands=self.operands(op), successors=(self.blocks[target],))
+        )
+
+    def cond_branch(self, op: Operation) -> None:
+        branch = cast(cf.ConditionalBranchOp, op)
+        values = self.values
+        self.build.block.add_op(
+            CondBranchOp.build(
+                operands=[
+                    values[branch.cond],
+                    [values[each] for each in branch.then_arguments],
+                    [values[each] for each in branch.else_arguments],
+                ],
+                successors=[self.blocks[branch.then_block], self.blocks[branch.else_block]],
+            )
+        )
+
+    def end(self, op: Operation) -> None:
+        if op.operands:
+            unsupported(op, "a kernel returns nothing")
+        self.build.block.add_op(RetOp.create())
+
+    # Scoped operations
+
+    def scoped_operation(self, op: Operation) -> None:
+        """A load, store, read-modify-write, fence or barrier."""
+        places = dict(zip(_PLACES[type(op)], self.operands(op), strict=True))
+        result = self._emit(op, is_used(op), places)
+        if op.results and result is not None:
+            self.values[op.results[0]] = result
+
+    def cmpxchg(self, op: Operation) -> None:
+        cmpxchg = cast(scoped.CmpxchgOp, op)
+        places = dict(zip(_PLACES[scoped.CmpxchgOp], self.operands(op), strict=True))
+        old = self._emit(op, is_used(op), places)
+        if old is None:
+            return
+        self.values[cmpxchg.old] = old
+        if cmpxchg.success.first_use is not None:
+            bits = bits_of(cmpxchg.compare.type)
+            assert bits is not None
+            self.values[cmpxchg.success] = self._are_equal(old, places["compare"], bits)
+
+    def _are_equal(self, a: SSAValue, b: SSAValue, bits: int) -> SSAValue:
+        register = register_of(a)
+        if register is Register.B128:
+            return self._add(
+                SequenceOp.create(
+                    operands=(a, b), result_types=(PRED,), properties=dict(_EQUAL_128)
+                )
+            )
+        a, b = (self.build.extend(each, bits, register, "u") for each in (a, b))
+        return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=PRED)
+
+    def _emit(self, op: Operation, used: bool, places: Mapping[str, SSAValue]) -> SSAValue | None:
+        """Append the instructions of ``op``, planned once for all like it; what they return."""
+        key = plan_key(op, used)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = self._plan(cast(scoped.ScopedOperation, op), used)
+        result: SSAValue | None = None
+        add = self.build.block.add_op
+        for make, properties, names, results in plan:
+            step = make(
+                operands=[places[name] for name in names],
+                result_types=results,
+                properties=properties.copy(),
+            )
+            add(step)
+            if results:
+                result = step.results[0]
+        return result
+
+    def _plan(self, op: scoped.ScopedOperation, used: bool) -> tuple["_Step", ...]:
+        result: RegisterType | None = None
+        if isinstance(op, scoped.AccessOperation):
+            result = self._register_type(op, op.value_type)
+            _check_alignment(op)
+        target = {"target": self.target.chip, "ptx_version": self.target.version}
+        sequence = lower_operation(op, bits_of, used, PATH, **target)
+        ordered = op.properties["ordering"] != _WEAK
+        steps = [
+            _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)
+        ]
+        if sequence.remarks and steps:
+            remarks = ArrayAttr([StringAttr(each) for each in sequence.remarks])
+            steps[-1].properties["remarks"] = remarks
+        return tuple(steps)
+
+
+def _check_alignment(op: scoped.AccessOperation) -> None:
+    bits = bits_of(op.value_type)
+    assert bits is not None
+    if op.alignment is not None and 8 * op.alignment.value.data < bits:
+        unsupported(
+            op,
+            f"an access of {bits} bits that is aligned to {op.alignment.value.data} bytes only "
+            f"is not supported on the {PATH} path",
+        )
+
+
+class _Step(NamedTuple):
+    """One operation to build: its class, properties, operand places and result types."""
+
+    make: Callable[..., Operation]
+    properties: dict[str, Attribute]
+    operands: tuple[str, ...]
+    results: tuple[Attribute, ...]
+
+
+_Plans = dict[object, tuple[_Step, ...]]
+"""The plans of a module by what they depend on: the operation's type, properties and types."""
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_OPERANDS = ("addr", "data", "compare")
+_KNOWN_PLACES = frozenset({"dst", *_OPERANDS})
+
+
+def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, ...]]:
+    """One instruction each, but an access with registers or labels of its own stays together."""
+    access = tuple(each for each in instructions if each.phase is Phase.ACCESS)
+    if all(_KNOWN_PLACES.issuperset(_PLACE.findall(each.text)) for each in access):
+        return [(each,) for each in instructions]
+    first = instructions.index(access[0])
+    assert instructions[first : first + len(access)] == access
+    before, after = instructions[:first], instructions[first + len(access) :]
+    return [*((each,) for each in before), access, *((each,) for each in after)]
+
+
+def _step(
+    instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
+) -> _Step:
+    first = instructions[0]
+    places = list(
+        dict.fromkeys(place for each in instructions for place in _PLACE.findall(each.text))
+    )
+    results: tuple[Attribute, ...] = ()
+    if "dst" in places and "{dst}" not in _declared(instructions):
+        assert result is not None
+        results = (result,)
+    operands = tuple(place for place in places if place in _OPERANDS)
+    properties: dict[str, Attribute] = {}
+    if ordered:
+        properties = {"phase": PHASES[first.phase], "source": StringAttr(first.source)}
+    if len(instructions) > 1:
+        properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
+        properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
+        return _Step(SequenceOp.create, properties, operands, results)
+    found = signature(first.mnemonic)
+    assert found is not None, first.mnemonic
+    is_barrier = found.kind is Kind.BARRIER
+    properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
+    return _Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
+
+
+def _declared(instructions: tuple[Instruction, ...]) -> str:
+    """The registers that the instructions declare for themselves."""
+    return " ".join(each.operands for each in instructions if each.mnemonic == ".reg")
+
+
+_OPERATION_OF_KIND: Mapping[Kind, Callable[..., Operation]] = MappingProxyType(
+    {
+        Kind.LOAD: LoadOp.create,
+        Kind.STORE: StoreOp.create,
+        Kind.ATOMIC: AtomicOp.create,
+        Kind.REDUCTION: AtomicOp.create,
+        Kind.FENCE: FenceOp.create,
+        Kind.BARRIER: BarrierOp.create,
+    }
+)
+
+# PTX has no comparison of 128 bits.
+_EQUAL_128: Mapping[str, Attribute] = MappingProxyType(
+    {
+        "places": ArrayAttr([StringAttr("a"), StringAttr("b")]),
+        "lines": ArrayAttr(
+            [
+                StringAttr(line)
+                for line in (
+                    ".reg .b64 {a_low}, {a_high}, {b_low}, {b_high}",
+                    ".reg .pred {low}",
+                    "mov.b128 {{a_low}, {a_high}}, {a}",
+                    "mov.b128 {{b_low}, {b_high}}, {b}",
+                    "setp.eq.b64 {low}, {a_low}, {b_low}",
+                    "setp.eq.and.b64 {dst}, {a_high}, {b_high}, {low}",
+                )
+            ]
+        ),
+    }
+)
+
+_WEAK = ORDERINGS[Ordering.WEAK]
+
+_PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
+    {
+        scoped.LoadOp: ("addr",),
+        scoped.StoreOp: ("data", "addr"),
+        scoped.AtomicRmwOp: ("addr", "data"),
+        scoped.CmpxchgOp: ("addr", "compare", "data"),
+        scoped.FenceOp: (),
+        scoped.BarrierOp: (),
+    }
+)
+"""What the rows call the operands of each scoped operation."""
+
+_SPECIAL: Mapping[type[Operation], str] = MappingProxyType(
+    {gpu.ThreadIdOp: "tid", gpu.BlockIdOp: "ctaid", gpu.BlockDimOp: "ntid"}
+)
+
+_HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
+    {
+        **dict.fromkeys(ARITHMETIC, _Conversion.arithmetic),
+        **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
+        **dict.fromkeys(_SPECIAL, _Conversion.special),
+        scoped.CmpxchgOp: _Conversion.cmpxchg,
+        llvm.GEPOp: _Conversion.getelementptr,
+        llvm.PtrToIntOp: _Conversion.pointer_cast,
+        llvm.IntToPtrOp: _Conversion.pointer_cast,
+        llvm.AddressOfOp: _Conversion.addressof,
+        llvm.AllocaOp: _Conversion.alloca,
+        cf.BranchOp: _Conversion.branch,
+        cf.ConditionalBranchOp: _Conversion.cond_branch,
+        func.ReturnOp: _Conversion.end,
+        gpu.ReturnOp: _Conversion.end,
+    }
+)

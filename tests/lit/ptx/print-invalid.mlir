@@ -1,0 +1,29 @@
+// RUN: not fence-opt %s --split-input-file -t ptx 2>&1 | filecheck %s --check-prefix=PTX
+// RUN: not fence-opt %s --split-input-file -t asm 2>&1 | filecheck %s --check-prefix=ASM
+
+// PTX: there is no ptx.kernel; run convert-scoped-to-ptx first
+// ASM: there is no cdna.kernel and no ptx.kernel; run convert-scoped-to-cdna or convert-scoped-to-ptx first
+func.func @not_converted() {
+  func.return
+}
+
+// -----
+
+// PTX: one PTX file is for one target, not for sm_80 with PTX 8.0, sm_90 with PTX 8.0
+// ASM: one PTX file is for one target, not for sm_80 with PTX 8.0, sm_90 with PTX 8.0
+ptx.kernel @a attributes {target = "sm_90", version = "8.0", parameters = array<i64>} {
+  ptx.ret
+}
+ptx.kernel @b attributes {target = "sm_80", version = "8.0", parameters = array<i64>} {
+  ptx.ret
+}
+
+// -----
+
+// ASM: one assembly file is for one chip, not for CDNA and PTX
+ptx.kernel @a attributes {target = "sm_90", version = "8.0", parameters = array<i64>} {
+  ptx.ret
+}
+cdna.kernel @b attributes {chip = "gfx942", arguments = [], group_segment_size = 0 : i64, private_segment_size = 0 : i64, workgroup_ids = 0 : i64, workitem_ids = 0 : i64, max_workgroup_size = 64 : i64} {
+  cdna.end s_endpgm
+}
