@@ -43,11 +43,9 @@ from fencewright.passes.cdna_dataflow import (
     Step,
     Steps,
     events_at,
-    reachable_blocks,
     solve,
-    successors,
 )
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.kernel_frontend import reachable_blocks, successors, top_level
 
 FileType: TypeAlias = type[VGPRType] | type[SGPRType]
 

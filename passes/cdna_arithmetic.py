@@ -16,8 +16,8 @@ from fencewright.passes.cdna_builder import (
     Builder,
     bits_of,
     register_type,
-    unsupported,
 )
+from fencewright.passes.kernel_frontend import float_bits, unsupported
 
 Convert = Callable[[Builder, Operation, tuple[SSAValue, ...]], SSAValue]
 """Builds what replaces an operation's result, from what replaced its operands."""
@@ -136,17 +136,6 @@ def _constant(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> 
     if type == SGPR_PAIR:
         number = -1 if number else 0
     return build.const(number, type)
-
-
-def float_bits(value: FloatAttr) -> int:
-    """The bit pattern of a float constant."""
-    import struct
-
-    number, bits = value.value.data, bits_of(value.type)
-    if bits == 16 and value.type.name == "bf16":
-        return int.from_bytes(struct.pack("<f", number)[2:], "little")
-    formats = {16: "<e", 32: "<f", 64: "<d"}
-    return int.from_bytes(struct.pack(formats[bits or 32], number), "little")
 
 
 def _zero_extend(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import NoReturn
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.ir import Attribute, Block, SSAValue
 
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.vocabulary import AddressSpace
@@ -26,18 +24,10 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
     register_of,
 )
-from fencewright.mlir_dialects.scoped import address_space_of, width_of
-
-LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
-"""Where to go with what the CDNA path does not do."""
+from fencewright.mlir_dialects.scoped import address_space_of
+from fencewright.passes import kernel_frontend
 
 _NARROW_POINTERS = frozenset({AddressSpace.LOCAL, AddressSpace.PRIVATE})
-
-
-def unsupported(op: Operation, what: str) -> NoReturn:
-    """Raise the error at ``op``: what is not supported, and what handles it."""
-    message = f"{what}; {LLVM_IR_PATH}"
-    op.emit_error(message, DiagnosticException(message))
 
 
 def pointer_width(pointer: LLVMPointerType) -> int:
@@ -48,11 +38,7 @@ def pointer_width(pointer: LLVMPointerType) -> int:
 @cache
 def bits_of(type: Attribute) -> int | None:
     """The width in bits of a value; None for a type that registers do not hold."""
-    if isinstance(type, LLVMPointerType):
-        return pointer_width(type)
-    if isinstance(type, IndexType):
-        return 64
-    return width_of(type)
+    return kernel_frontend.bits_of(type, pointer_width)
 
 
 @cache

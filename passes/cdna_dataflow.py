@@ -6,12 +6,13 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
 from fencewright.lowering.cdna.scoreboard import Event, Scoreboard, events_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import AtomicOp, CacheOp, LoadOp, StoreOp, WaitOp
+from fencewright.passes.kernel_frontend import successors
 
 COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, CacheOp})
 """The operations that increment a counter."""
@@ -37,30 +38,6 @@ class Step(NamedTuple):
 
 Steps: TypeAlias = list[Step]
 Transfer: TypeAlias = Callable[[Steps, Scoreboard], object]
-
-
-def reachable_blocks(body: Region) -> list[Block]:
-    """The blocks that control can reach, in reverse postorder: definitions come before uses."""
-    entry = body.blocks[0]
-    seen, postorder = {entry}, list[Block]()
-    stack = [(entry, iter(successors(entry)))]
-    while stack:
-        block, rest = stack[-1]
-        for successor in rest:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(successors(successor))))
-                break
-        else:
-            postorder.append(block)
-            stack.pop()
-    return postorder[::-1]
-
-
-def successors(block: Block) -> Sequence[Block]:
-    """Where control goes from the end of ``block``."""
-    last = block.last_op
-    return () if last is None else last.successors
 
 
 def steps_of(block: Block) -> Steps:

@@ -1,6 +1,6 @@
 """The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects import cf, func, gpu, llvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     IntAttr,
     IntegerAttr,
     ModuleOp,
@@ -18,7 +17,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.cdna.instructions import CHIPS, Kind, instruction, operand_places
@@ -30,18 +28,11 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
     scratch_convention,
 )
-from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
-from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
     ORDERINGS,
-    AddressSpaceAttr,
-    AvailabilityAttr,
-    OrderingAttr,
-    RmwKindAttr,
-    ScopeAttr,
 )
 from fencewright.mlir_dialects.cdna import (
     PHASES,
@@ -71,13 +62,24 @@ from fencewright.passes.cdna_builder import (
     opcode_attr,
     pointer_width,
     register_type,
+)
+from fencewright.passes.kernel_frontend import (
+    SharedVariables,
+    byte_size,
+    check_kernel,
+    dimension_of,
+    is_used,
+    known_block_size,
+    lower_operation,
+    plan_key,
+    reachable_blocks,
+    top_level,
     unsupported,
 )
-from fencewright.passes.cdna_dataflow import reachable_blocks
 from fencewright.passes.uniformity import divergent_values
 
+_PATH = "CDNA"
 _UNIT = UnitAttr()
-_DIMENSIONS: Mapping[str, int] = MappingProxyType({"x": 0, "y": 1, "z": 2})
 _MAX_WORKGROUP_SIZE = 1024
 """The most lanes of a work-group. Source: LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
 
@@ -103,7 +105,7 @@ class ConvertScopedToCDNAPass(ModulePass):
         self._check_target()
         lds = _LDS()
         functions: list[func.FuncOp | gpu.FuncOp] = []
-        for each in _top_level(op):
+        for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 lds.allocate(each)
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
@@ -116,8 +118,8 @@ class ConvertScopedToCDNAPass(ModulePass):
             assert block is not None
             block.insert_op_before(kernel, function)
             function.detach()
-        for each in lds.globals:
-            each.detach()
+        for variable in lds.variables.variables.values():
+            variable.op.detach()
 
     def _check_target(self) -> None:
         if self.mcpu not in CHIPS:
@@ -128,14 +130,6 @@ class ConvertScopedToCDNAPass(ModulePass):
                 "it has no threadgroup split mode",
                 tuple(sorted(HAS_TG_SPLIT)),
             )
-
-
-def _top_level(module: ModuleOp) -> Iterator[Operation]:
-    for op in module.ops:
-        if isinstance(op, gpu.ModuleOp):
-            yield from op.body.ops
-        else:
-            yield op
 
 
 class _Target(NamedTuple):
@@ -149,29 +143,17 @@ class _Target(NamedTuple):
 class _LDS:
     """The module's variables in LDS, each at a fixed offset from the start of the group segment."""
 
+    variables: SharedVariables = field(default_factory=lambda: SharedVariables(bits_of, _PATH))
     offsets: dict[str, int] = field(default_factory=dict[str, int])
-    globals: list[llvm.GlobalOp] = field(default_factory=list[llvm.GlobalOp])
     size: int = 0
 
     def allocate(self, op: llvm.GlobalOp) -> None:
-        if op.addr_space.value.data != AddressSpace.LOCAL.number:
-            unsupported(op, "a global variable outside LDS (addr_space 3) is not supported")
-        size = byte_size(op, op.global_type)
-        alignment = 16 if op.alignment is None else max(op.alignment.value.data, 1)
-        offset = -(-self.size // alignment) * alignment
-        self.offsets[op.sym_name.data] = offset
-        self.size = offset + size
-        self.globals.append(op)
-
-
-def byte_size(op: Operation, type: Attribute) -> int:
-    """How many bytes a value of ``type`` takes in memory; an error at ``op`` if it has no size."""
-    if isinstance(type, llvm.LLVMArrayType):
-        return type.size.data * byte_size(op, type.type)
-    bits = bits_of(type)
-    if bits is None:
-        unsupported(op, f"the size of {type} is not known on the CDNA path")
-    return -(-bits // 8)
+        self.variables.add(op)
+        name = op.sym_name.data
+        variable = self.variables.variables[name]
+        offset = -(-self.size // variable.alignment) * variable.alignment
+        self.offsets[name] = offset
+        self.size = offset + variable.size
 
 
 _SCOPED_ACCESSES = frozenset({scoped.LoadOp, scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
@@ -237,7 +219,7 @@ class _Conversion:
     def _kernel(
         self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...], body: Region
     ) -> KernelOp:
-        size = self._known_block_size()
+        size = known_block_size(self.function)
         lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
@@ -257,14 +239,7 @@ class _Conversion:
 
     def _kernel_arguments(self) -> tuple[KernelArgumentAttr, ...]:
         function = self.function
-        if not function.body.blocks:
-            unsupported(function, "a function without a body cannot be called or lowered")
-        if not _is_kernel(function):
-            unsupported(
-                function,
-                f"'{function.sym_name.data}' is not a kernel (public without results, or marked "
-                "gpu.kernel), and the CDNA path has no calls",
-            )
+        check_kernel(function, _PATH)
         return tuple(
             self._kernel_argument(f"arg{n}" if arg.name_hint is None else arg.name_hint, arg.type)
             for n, arg in enumerate(function.body.blocks[0].args)
@@ -281,13 +256,6 @@ class _Conversion:
             kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
         size = max(-(-bits // 8), 1)
         return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind.value))
-
-    def _known_block_size(self) -> tuple[int, ...] | None:
-        known = self.function.attributes.get("gpu.known_block_size")
-        if not isinstance(known, DenseArrayBase):
-            return None
-        sizes = tuple(int(n) for n in known.get_values())
-        return (*sizes, 1, 1)[:3]
 
     # What a kernel starts with
 
@@ -352,7 +320,7 @@ class _Conversion:
         """Append what ``op`` becomes."""
         handler = _HANDLERS.get(type(op))
         if handler is None:
-            unsupported(op, f"'{op.name}' is not supported on the CDNA path")
+            unsupported(op, f"'{op.name}' is not supported on the {_PATH} path")
         handler(self, op)
 
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:
@@ -363,7 +331,9 @@ class _Conversion:
     def _register_type(self, op: Operation | None, type: Attribute) -> RegisterType:
         registers = register_type(type)
         if registers is None:
-            unsupported(op or self.function, f"a value of {type} is not supported on the CDNA path")
+            unsupported(
+                op or self.function, f"a value of {type} is not supported on the {_PATH} path"
+            )
         return registers
 
     def arithmetic(self, op: Operation) -> None:
@@ -372,7 +342,7 @@ class _Conversion:
     # Ids
 
     def thread_id(self, op: Operation) -> None:
-        dimension = _dimension(op)
+        dimension = dimension_of(op)
         entry = self.workitem_ids
         if len(entry) == 1:
             lane = self.build.alu("v_bfe_u32", entry[0], immediates=(10 * dimension, 10))
@@ -381,15 +351,15 @@ class _Conversion:
         self._set_index(op, lane)
 
     def block_id(self, op: Operation) -> None:
-        self._set_index(op, self.build.move(self.workgroup_ids[_dimension(op)]))
+        self._set_index(op, self.build.move(self.workgroup_ids[dimension_of(op)]))
 
     def block_dim(self, op: Operation) -> None:
-        size = self._known_block_size()
+        size = known_block_size(self.function)
         if size is None:
             unsupported(
                 op, "the work-group size is not known; give the kernel gpu.known_block_size"
             )
-        self.values[op.results[0]] = self.build.const(size[_dimension(op)], VGPR_PAIR)
+        self.values[op.results[0]] = self.build.const(size[dimension_of(op)], VGPR_PAIR)
 
     def _set_index(self, op: Operation, value: SSAValue) -> None:
         self.values[op.results[0]] = self.build.zero_extend(value, 32, 64)
@@ -401,7 +371,7 @@ class _Conversion:
         indices = tuple(gep.rawConstantIndices.get_values())
         if len(indices) != 1:
             unsupported(op, "a getelementptr of more than one index is not supported")
-        size = byte_size(op, gep.elem_type)
+        size = byte_size(op, gep.elem_type, bits_of, _PATH)
         base = self.values[gep.ptr]
         width = pointer_width(cast(llvm.LLVMPointerType, gep.ptr.type))
         type = VGPR if width == 32 else VGPR_PAIR
@@ -443,11 +413,8 @@ class _Conversion:
         )
 
     def addressof(self, op: Operation) -> None:
-        name = cast(llvm.AddressOfOp, op).global_name.root_reference.data
-        offset = self.lds.offsets.get(name)
-        if offset is None:
-            unsupported(op, f"'{name}' is not a variable in LDS")
-        self.values[op.results[0]] = self.build.const(offset)
+        name = self.lds.variables.name_at(op)
+        self.values[op.results[0]] = self.build.const(self.lds.offsets[name])
 
     def alloca(self, op: Operation) -> None:
         alloca = cast(llvm.AllocaOp, op)
@@ -457,7 +424,9 @@ class _Conversion:
             unsupported(op, "an alloca needs a constant size and a pointer to private memory")
         alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
         offset = -(-self.private_size // alignment) * alignment
-        self.private_size = offset + value.value.data * byte_size(op, alloca.elem_type)
+        self.private_size = offset + value.value.data * byte_size(
+            op, alloca.elem_type, bits_of, _PATH
+        )
         self.values[alloca.res] = self.build.const(offset)
 
     # Control flow
@@ -484,7 +453,7 @@ class _Conversion:
         )
 
     def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
-        if self._known_block_size() == (1, 1, 1):
+        if known_block_size(self.function) == (1, 1, 1):
             return
         if self.divergent is None:
             self.divergent = divergent_values(self.function.body.blocks)
@@ -494,7 +463,7 @@ class _Conversion:
         unsupported(
             op,
             f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
-            "the CDNA path branches as a whole wave only (with one lane in the work-group, say "
+            f"the {_PATH} path branches as a whole wave only (with one lane in the work-group, say "
             "so: gpu.known_block_size = array<i32: 1, 1, 1>)",
         )
 
@@ -508,14 +477,8 @@ class _Conversion:
     def plan(self, op: Operation) -> "_Plan":
         """How to build the instructions of ``op``, worked out once for all operations like it."""
         operation = cast(scoped.ScopedOperation, op)
-        returns = _returns(op)
-        key = (
-            type(op),
-            tuple(op.properties.items()),
-            tuple([each.type for each in op.operands]),
-            returns,
-            op.results[0].type if op.results else None,
-        )
+        returns = is_used(op)
+        key = plan_key(op, returns)
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = _make_plan(self.target, operation, returns)
@@ -607,15 +570,6 @@ _SCALAR_LOAD: Mapping[int, str] = MappingProxyType(
 )
 
 
-def _is_kernel(function: func.FuncOp | gpu.FuncOp) -> bool:
-    if isinstance(function, gpu.FuncOp):
-        return function.kernel is not None
-    if "gpu.kernel" in function.attributes:
-        return True
-    is_public = function.sym_visibility is None or function.sym_visibility.data == "public"
-    return is_public and not function.function_type.outputs.data
-
-
 def _needs_of(blocks: list[Block]) -> _Needs:
     workgroup_ids = workitem_ids = 0
     uses_scratch = False
@@ -626,20 +580,12 @@ def _needs_of(blocks: list[Block]) -> _Needs:
                 space = cast(scoped.AccessOperation, op).space
                 uses_scratch = uses_scratch or space is AddressSpace.PRIVATE
             elif kind is gpu.ThreadIdOp:
-                workitem_ids = max(workitem_ids, _dimension(op) + 1)
+                workitem_ids = max(workitem_ids, dimension_of(op) + 1)
             elif kind is gpu.BlockIdOp:
-                workgroup_ids = max(workgroup_ids, _dimension(op) + 1)
+                workgroup_ids = max(workgroup_ids, dimension_of(op) + 1)
             elif kind is llvm.AllocaOp:
                 uses_scratch = True
     return _Needs(workgroup_ids, workitem_ids, uses_scratch)
-
-
-def _dimension(op: Operation) -> int:
-    return _DIMENSIONS[str(cast(gpu.ThreadIdOp, op).dimension.data)]
-
-
-def _returns(op: Operation) -> bool:
-    return any(result.first_use is not None for result in op.results)
 
 
 class _Step(NamedTuple):
@@ -681,7 +627,16 @@ _Plans = dict[object, _Plan]
 
 
 def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
-    sequence = _lower(target, op, returns)
+    sequence = lower_operation(
+        op,
+        bits_of,
+        returns,
+        _PATH,
+        target=target.chip,
+        features=(TGSPLIT,) if target.tgsplit else (),
+        l2_per_agent=target.l2_per_agent,
+        compat=target.compat,
+    )
     ordered = op.properties["ordering"] != _WEAK
     is_access = isinstance(op, scoped.AccessOperation)
     result = register_type(op.value_type) if is_access else None
@@ -712,36 +667,6 @@ def _private_plan(
     (store,) = (n for n, each in enumerate(instructions) if "{new}" in each.operands)
     steps = tuple(_step(each, ordered, result) for each in instructions)
     return _Plan(steps[:store], width, steps[store:])
-
-
-def _lower(target: _Target, op: scoped.ScopedOperation, returns: bool) -> Sequence:
-    """The sequence of a scoped operation; an error at ``op`` if the chip cannot do it."""
-    request = dict[str, object](
-        op=op.OPERATION,
-        target=target.chip,
-        returns=returns or op.OPERATION is ScopedOperation.LOAD,
-        features=(TGSPLIT,) if target.tgsplit else (),
-        l2_per_agent=target.l2_per_agent,
-        compat=target.compat,
-    )
-    for name, attribute in op.properties.items():
-        match attribute:
-            case OrderingAttr() | ScopeAttr() | RmwKindAttr() | AvailabilityAttr():
-                request[name] = attribute.data
-            case UnitAttr() if name in ("volatile", "nontemporal", "one_as"):
-                request[name] = True
-            case ArrayAttr() if name == "spaces":
-                spaces = cast(ArrayAttr[AddressSpaceAttr], attribute)
-                request[name] = tuple(each.data for each in spaces)
-            case _:
-                continue
-    if isinstance(op, scoped.AccessOperation):
-        request["space"] = op.space
-        request["width"] = bits_of(op.value_type)
-    try:
-        return cast(Callable[..., Sequence], lower)(**request)
-    except UnsupportedError as error:
-        op.emit_error(str(error), DiagnosticException(str(error)))
 
 
 def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> _Step:

@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import KernelOp, WaitOp, count_attr, register_of
-from fencewright.passes.cdna_dataflow import Step, Steps, reachable_blocks, solve, steps_of
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.cdna_dataflow import Step, Steps, solve, steps_of
+from fencewright.passes.kernel_frontend import reachable_blocks, top_level
 
 HELD_REGISTERS = 32
 """How many registers results that nobody reads may occupy until a wait covers them.

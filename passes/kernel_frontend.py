@@ -64,12 +64,6 @@ def top_level(module: ModuleOp) -> Iterator[Operation]:
             yield op
 
 
-def erase(op: Operation) -> None:
-    """Remove an operation whose results are not looked at any more."""
-    op.detach()
-    op.erase(safe_erase=False)
-
-
 def check_kernel(function: Function, path: str) -> None:
     """Raise an error unless ``function`` is a kernel with a body."""
     if not function.body.blocks:
@@ -112,13 +106,13 @@ def reachable_blocks(body: Region) -> list[Block]:
     """The blocks that control can reach, in reverse postorder: definitions come before uses."""
     entry = body.blocks[0]
     seen, postorder = {entry}, list[Block]()
-    stack = [(entry, iter(_successors(entry)))]
+    stack = [(entry, iter(successors(entry)))]
     while stack:
         block, rest = stack[-1]
         for successor in rest:
             if successor not in seen:
                 seen.add(successor)
-                stack.append((successor, iter(_successors(successor))))
+                stack.append((successor, iter(successors(successor))))
                 break
         else:
             postorder.append(block)
@@ -126,7 +120,8 @@ def reachable_blocks(body: Region) -> list[Block]:
     return postorder[::-1]
 
 
-def _successors(block: Block) -> list[Block]:
+def successors(block: Block) -> list[Block]:
+    """Where control goes from the end of ``block``."""
     last = block.last_op
     return [] if last is None else list(last.successors)
 
@@ -187,6 +182,9 @@ class SharedVariables:
         """Take a variable; an error at ``op`` if it is not in LDS."""
         if op.addr_space.value.data != AddressSpace.LOCAL.number:
             unsupported(op, "a global variable outside LDS (addr_space 3) is not supported")
+        if op.value is not None:
+            message = "a variable in LDS starts undefined: leave out its initial value, store it"
+            op.emit_error(message, DiagnosticException(message))
         size = byte_size(op, op.global_type, self.bits, self.path)
         alignment = 16 if op.alignment is None else max(op.alignment.value.data, 1)
         self.variables[op.sym_name.data] = SharedVariable(op, size, alignment)
