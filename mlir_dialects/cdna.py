@@ -188,7 +188,8 @@ class RegisterType(ParametrizedAttribute, TypeAttribute, ABC):
         return _register_text(self.PREFIX, self.size.data, self.first)
 
     def __format__(self, spec: str) -> str:
-        return self.assembly
+        # xDSL formats types in its messages too, before there is a register to name.
+        return str(self) if self.first is None else self.assembly
 
     @property
     def lo(self) -> Self:

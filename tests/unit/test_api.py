@@ -1,0 +1,95 @@
+"""What users import from ``fencewright``, and what the README shows of it."""
+
+import doctest
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.universe import Universe
+from xdsl.utils.exceptions import VerifyException
+
+import fencewright
+from fencewright.passes.print_assembly import AssemblyTarget
+from fencewright.universe import UNIVERSE
+
+ROOT = Path(__file__).parents[2]
+KERNEL = """func.func @k(%p: !llvm.ptr<1>, %v: i32) attributes {{gpu.kernel}} {{
+  {}
+  func.return
+}}"""
+RELEASE = KERNEL.format("scoped.store release agent %v, %p : i32, !llvm.ptr<1>")
+
+
+def _context() -> Context:
+    context = Context()
+    for dialects in (Universe.get_multiverse().all_dialects, UNIVERSE.all_dialects):
+        for name, factory in dialects.items():
+            if name not in context.registered_dialect_names:
+                context.register_dialect(name, factory)
+    return context
+
+
+def _parse(text: str) -> ModuleOp:
+    return Parser(_context(), text).parse_module()
+
+
+def _assembly(module: ModuleOp) -> str:
+    text = StringIO()
+    AssemblyTarget().emit(Context(), module, text)
+    return text.getvalue()
+
+
+def test_readme_does_what_it_says():
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted > 2
+    assert result.failed == 0
+
+
+def test_only_what_is_public():
+    with pytest.raises(AttributeError, match="no attribute 'lowr'"):
+        _ = fencewright.lowr  # pyright: ignore[reportAttributeAccessIssue]  (that is the point)
+
+
+def test_lower_module_in_place():
+    module = _parse(RELEASE)
+    fencewright.lower_module(module, "gfx942")
+    assert "buffer_wbl2 sc1" in _assembly(module)
+
+
+def test_lower_module_takes_the_options_of_lower():
+    module = _parse(RELEASE)
+    fencewright.lower_module(module, "gfx942", features=["tgsplit"], l2_per_agent="one")
+    text = _assembly(module)
+    assert "buffer_wbl2" not in text
+    assert ".amdhsa_tg_split 1" in text
+
+
+def test_lower_module_for_ptx():
+    module = _parse(RELEASE)
+    fencewright.lower_module(module, "sm_90", ptx_version="8.6")
+    assert "st.release.gpu.global.b32" in _assembly(module)
+
+
+def test_lower_module_refuses_what_a_target_has_no_use_for():
+    with pytest.raises(fencewright.UnsupportedError, match="sm_90 has no option l2_per_agent"):
+        fencewright.lower_module(_parse(RELEASE), "sm_90", l2_per_agent="one")
+
+
+def test_lower_module_verifies_first():
+    module = _parse(KERNEL.format("scoped.fence relaxed agent"))
+    with pytest.raises(VerifyException, match="a fence weaker than acquire orders nothing"):
+        fencewright.lower_module(module, "gfx942")
+
+
+def test_lower_llvm_ir():
+    text = """target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  store atomic i32 1, ptr addrspace(1) %p syncscope("agent") release, align 4
+  ret void
+}"""
+    lowered = fencewright.lower_llvm_ir(text, target="gfx942")
+    assert "buffer_wbl2 sc1" in lowered
+    assert 'syncscope("agent") monotonic' in lowered
