@@ -31,13 +31,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Availability,
-    Ordering,
-    RmwKind,
-    Scope,
+from fencewright.lowering.llvm_architecture import (
+    UNKNOWN,
+    Architecture,
+    architecture_of,
+    triples_in,
 )
+from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
     ADDRESS_SPACES,
@@ -87,16 +87,6 @@ _ORDERING_OF = {
     "seq_cst": Ordering.SEQ_CST,
 }
 _ORDERING_TEXT = {word: text for text, word in _ORDERING_OF.items()}
-
-_SYNCSCOPE_OF = {None: (Scope.SYSTEM, False), "one-as": (Scope.SYSTEM, True)}
-for _scope in Scope:
-    if _scope is not Scope.SYSTEM:
-        _SYNCSCOPE_OF[_scope.value] = (_scope, False)
-        _SYNCSCOPE_OF[f"{_scope.value}-one-as"] = (_scope, True)
-_SYNCSCOPE_TEXT = {scope: text for text, scope in _SYNCSCOPE_OF.items()}
-
-_SPACES = frozenset(s.number for s in AddressSpace if s is not AddressSpace.SHARED_CLUSTER)
-"""AMDGPU's address spaces that the vocabulary has; its 7 is a buffer, not shared memory."""
 
 _SYNCHRONIZE_AS = "amdgpu-synchronize-as"
 _SYNCHRONIZE_AS_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL)
@@ -285,14 +275,16 @@ _OP_OF: dict[str, type[Operation]] = {
 }
 
 
-def _plan(template: str, nodes: Callable[[], Mapping[str, str]]) -> _Plan:
+def _plan(
+    template: str, nodes: Callable[[], Mapping[str, str]], architecture: Architecture
+) -> _Plan:
     """The plan for ``template``. Raises ``_UnreadError`` if the ``scoped`` dialect lacks words."""
     access = _read_access(template)
     types = tuple(type_from_text(type) for type, _ in access.operands)
     for type in types:
         if isinstance(type, LLVMPointerType) and isinstance(type.addr_space, IntAttr):
-            _require_space(type.addr_space.data)
-    properties = _properties(access)
+            _require_space(type.addr_space.data, architecture)
+    properties = _properties(access, architecture)
     metadata = _take_metadata(access, properties, nodes)
     result_types: tuple[Attribute, ...] = ()
     if access.loaded is not None:
@@ -312,9 +304,9 @@ def _plan(template: str, nodes: Callable[[], Mapping[str, str]]) -> _Plan:
     return plan
 
 
-def _require_space(number: int) -> None:
-    if number not in _SPACES:
-        known = ", ".join(map(str, sorted(_SPACES)))
+def _require_space(number: int, architecture: Architecture) -> None:
+    if number not in architecture.spaces:
+        known = ", ".join(map(str, sorted(architecture.spaces)))
         raise _UnreadError(f"address space {number} is not supported; known are {known}")
 
 
@@ -337,14 +329,14 @@ def _verify_plan(plan: _Plan, types: Sequence[Attribute]) -> None:
         raise _UnreadError(str(problem)) from problem
 
 
-def _properties(access: _Access) -> dict[str, Attribute]:
+def _properties(access: _Access, architecture: Architecture) -> dict[str, Attribute]:
     ordering = _ORDERING_OF[access.ordering]
     properties: dict[str, Attribute] = {"ordering": ORDERINGS[ordering]}
     if ordering is not Ordering.WEAK:
-        if access.syncscope not in _SYNCSCOPE_OF:
-            known = ", ".join(f'"{name}"' for name in _SYNCSCOPE_OF if name)
+        if access.syncscope not in architecture.syncscopes:
+            known = ", ".join(f'"{name}"' for name in architecture.syncscopes if name)
             raise _UnreadError(f'unknown syncscope "{access.syncscope}"; known: {known}')
-        scope, one_as = _SYNCSCOPE_OF[access.syncscope]
+        scope, one_as = architecture.syncscopes[access.syncscope]
         properties["scope"] = SCOPES[scope]
         if one_as:
             properties["one_as"] = _UNIT
@@ -559,6 +551,7 @@ class _ModuleReader:
         self.source = source
         self.module = module
         self.printed = str(module)
+        self.architecture = architecture_of([module.triple])
         self.types = frozenset(_TYPE_DEFINITION.findall(self.printed))
         self.result_types: dict[str, tuple[Attribute, ...]] = {}
         self.strings: dict[str, StringAttr] = {}
@@ -592,7 +585,7 @@ class _ModuleReader:
         plan = self.plans.get(template)
         if plan is None:
             try:
-                plan = _plan(template, lambda: self.nodes)
+                plan = _plan(template, lambda: self.nodes, self.architecture)
             except _UnreadError as reason:
                 plan = str(reason)
             self.plans[template] = plan
@@ -875,10 +868,13 @@ class _ModuleWriter:
     def __init__(self) -> None:
         self.nodes: dict[str, int] = {}
         self.first_node = 0
+        self.architecture = UNKNOWN
 
     def write(self, module: ModuleOp) -> str:
         """The text of the module."""
         lines: list[str] = []
+        top_level = [op.text.data for op in module.body.ops if isinstance(op, TopLevelOp)]
+        self.architecture = architecture_of(triples_in(top_level))
         for op in module.body.ops:
             if isinstance(op, TopLevelOp):
                 if node := _NODE.match(op.text.data):
@@ -1031,7 +1027,12 @@ class _FunctionWriter:
         """Everything behind the operands: syncscope, orderings, alignment, metadata."""
         parts: list[str] = []
         if (scope := op.scope) is not None:
-            syncscope = _SYNCSCOPE_TEXT[scope.data, op.one_as is not None]
+            names = self.writer.architecture.syncscope_of
+            one_as = op.one_as is not None
+            if (scope.data, one_as) not in names:
+                what = f"one-as {scope.data}" if one_as else scope.data
+                _refuse(op, f"this architecture's LLVM IR has no syncscope for {what}")
+            syncscope = names[scope.data, one_as]
             if syncscope is not None:
                 parts.append(f' syncscope("{syncscope}")')
             parts.append(f" {_ORDERING_TEXT[op.ordering.data]}")

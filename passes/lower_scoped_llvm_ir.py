@@ -1,34 +1,46 @@
-"""lower-scoped-llvm-ir: ordered accesses in LLVM IR to relaxed ones and explicit synchronisation.
+"""lower-scoped-llvm-ir: ordered accesses in LLVM IR to explicit synchronisation.
 
-Each ordered ``scoped`` operation becomes the instructions of its release as inline
+On CDNA each ordered ``scoped`` operation becomes the instructions of its release as inline
 assembly, the access as relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of
 the scope, and nothing else), and the instructions of its wait and acquire as inline
 assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away.
-
 What LLVM itself may move is said by a fence of scope ``singlethread``, which no instruction
 implements: a memory clobber alone does not stop it from moving accesses through ``noalias``
 pointers that do not escape, or from reading through them with scalar loads.
+
+In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``, so
+the access is inline assembly too, with all that is around it. LLVM has no fence there that
+no instruction implements: an operation that orders others takes the function's ``noalias``
+pointers as operands instead, through which it may then change memory.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, NoReturn, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, Step, merged_ordering
-from fencewright.lowering.targets import known_targets, load_target
+from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, InstOp, TopLevelOp
+from fencewright.mlir_dialects.llvm_ir import (
+    METADATA,
+    FuncOp,
+    InstOp,
+    TopLevelOp,
+    parse_template,
+)
 from fencewright.mlir_dialects.scoped import (
     AccessOperation,
     BarrierOp,
@@ -36,23 +48,24 @@ from fencewright.mlir_dialects.scoped import (
     FenceOp,
     ScopedOperation,
 )
-
-_ARCHITECTURE = "cdna"
-"""Whose instructions LLVM IR can carry as inline assembly: PTX has them as instructions of LLVM."""
+from fencewright.passes.llvm_ir_accesses import (
+    InlineAssembly,
+    block_of,
+    debug_location,
+    pointer_widths,
+)
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
 _ORDERING_PROPERTIES = ("spaces", "availability")
 """What says how an operation orders others, which a relaxed one does not."""
 
-_KNOWN_FEATURES = frozenset({"tgsplit"})
-
-_TRIPLE = re.compile(r'target triple = "([^"]*)"')
-_DEBUG_LOCATION = re.compile(r"!dbg ![0-9]+")
 _GROUP = re.compile(r"attributes (#[0-9]+) = ")
 _GROUP_REFERENCE = re.compile(r"#[0-9]+")
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')
 _FEATURES = re.compile(r'"target-features"="([^"]*)"')
+_UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\b")
+"""An atomic that the ``scoped`` dialect has no words for and that is carried as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +85,7 @@ class _Synchronisation:
 @lru_cache(maxsize=1 << 12)
 def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synchronisation:
     sequence = lower(op=operation.OPERATION, **request).instructions
-    ordering, failure = request["ordering"], request["failure_ordering"]
-    merged = ordering if failure is None else merged_ordering(ordering, failure)
+    merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
     if not operation.OPERATION.is_access:
         # All waves of a work-group have to meet at one and the same barrier.
@@ -89,6 +101,12 @@ def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synch
     )
 
 
+def _merged(request: Mapping[str, Any]) -> Ordering:
+    """The ordering of a request, for a compare-exchange that of both outcomes."""
+    ordering, failure = request["ordering"], request["failure_ordering"]
+    return ordering if failure is None else merged_ordering(ordering, failure)
+
+
 def _assembly(instructions: tuple[Instruction, ...], attributes: str = "") -> StringAttr | None:
     if not instructions:
         return None
@@ -100,9 +118,11 @@ def _assembly(instructions: tuple[Instruction, ...], attributes: str = "") -> St
 class LowerScopedLLVMIRPass(ModulePass):
     """Make the synchronisation of ordered ``scoped`` operations in ``llvm_ir.func`` explicit.
 
-    ``target``: a chip as ``gfx942``. ``tgsplit`` is added to the ``target-features`` of each
-    function. Private memory is left to LLVM, no other thread sees it; weak accesses too,
-    also volatile ones. Raises ``UnsupportedError`` at the operation that the target lacks,
+    ``target``: a chip as ``gfx942`` or ``sm_90``. ``tgsplit`` is added to the
+    ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
+    is that of the function's ``target-features``, or the lowest with all that the chip has.
+    Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
+    no other thread sees. Raises ``UnsupportedError`` at the operation that the target lacks,
     ``VerifyException`` where the module is for another target.
     """
 
@@ -112,50 +132,119 @@ class LowerScopedLLVMIRPass(ModulePass):
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
+    ptx_version: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if load_target(self.target).architecture != _ARCHITECTURE:
-            accepted = tuple(name for name in known_targets() if name.startswith("gfx"))
-            reason = "LLVM lowers its atomics by itself, there is nothing to make explicit"
-            raise UnsupportedError(f"LLVM IR for {self.target}", reason, accepted)
+        architecture = ARCHITECTURES[load_target(self.target).architecture]
+        self._check_options(architecture)
         lines = [line.text.data for line in op.ops if isinstance(line, TopLevelOp)]
-        for line in filter(None, map(_TRIPLE.fullmatch, lines)):
-            if not _is_triple_of(line[1], self.target):
-                _refuse(op, f"the module is for '{line[1]}', but {self.target} was asked for")
-        groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
+        for triple in triples_in(lines):
+            if not architecture.is_triple_of(triple, self.target):
+                _refuse(op, f"the module is for '{triple}', but {self.target} was asked for")
+        lowering = _Lowering(self, architecture, lines)
         for function in op.ops:
             if isinstance(function, FuncOp):
-                self._lower_function(function, groups)
+                lowering.lower_function(function)
 
-    def _lower_function(self, function: FuncOp, groups: dict[str, str]) -> None:
+    def _check_options(self, architecture: Architecture) -> None:
+        asked = f"LLVM IR for {self.target}"
+        if self.tgsplit and "tgsplit" not in architecture.features:
+            reason = "unknown feature 'tgsplit'"
+            raise UnsupportedError(asked, reason, tuple(architecture.features))
+        if self.ptx_version is not None and architecture.version is None:
+            raise UnsupportedError(asked, f"there is no PTX {self.ptx_version} of it")
+
+
+class _Lowering:
+    """Lowers the functions of one module."""
+
+    def __init__(self, asked: LowerScopedLLVMIRPass, architecture: Architecture, lines: list[str]):
+        self.asked = asked
+        self.architecture = architecture
+        self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
+        self.assembly = InlineAssembly(architecture.registers, pointer_widths(lines))
+
+    def lower_function(self, function: FuncOp) -> None:
         header = function.text.data
         attributes = " ".join(
-            [header, *(groups.get(name, "") for name in _GROUP_REFERENCE.findall(header))]
+            [header, *(self.groups.get(name, "") for name in _GROUP_REFERENCE.findall(header))]
         )
         for cpu in _CPU.findall(attributes):
-            if cpu != self.target:
+            if cpu != self.asked.target:
                 name = function.sym_name.data
-                _refuse(function, f"@{name} is for '{cpu}', but {self.target} was asked for")
-        features = self._features(attributes)
+                reason = f"@{name} is for '{cpu}', but {self.asked.target} was asked for"
+                _refuse(function, reason)
+        options = self._options(attributes)
+        lower_operation = self._replace if self.architecture.registers else self._surround
+        visible = _noalias_arguments(function)
         for block in function.body.blocks:
             for op in tuple(block.ops):
-                if isinstance(op, ScopedOperation) and op.scope is not None:
-                    self._lower_operation(op, features)
+                if isinstance(op, ScopedOperation):
+                    if op.scope is not None:
+                        lower_operation(op, self._request(op, options), visible)
+                elif self.architecture.registers and isinstance(op, InstOp):
+                    _require_no_atomic(op)
 
-    def _features(self, attributes: str) -> tuple[str, ...]:
-        """The features of the chip that change its lowering and that the function has."""
-        tgsplit = self.tgsplit or '"amdgpu-tg-split"' in attributes
-        for features in _FEATURES.findall(attributes):
-            for feature in features.split(","):
-                if feature[1:] == "tgsplit":
-                    tgsplit = self.tgsplit or feature[0] == "+"
-        return ("tgsplit",) if tgsplit else ()
+    def _options(self, attributes: str) -> dict[str, Any]:
+        """What ``lower`` is asked for in a function with these ``attributes``."""
+        asked, architecture = self.asked, self.architecture
+        switches = [
+            each for found in _FEATURES.findall(attributes) for each in found.split(",") if each
+        ]
+        on = {
+            feature
+            for feature, attribute in architecture.features.items()
+            if f'"{attribute}"' in attributes
+        }
+        for each in switches:
+            if each[1:] in architecture.features:
+                (on.add if each[0] == "+" else on.discard)(each[1:])
+        if asked.tgsplit:
+            on.add("tgsplit")
+        version = asked.ptx_version
+        if version is None and architecture.version is not None:
+            named = filter(None, map(architecture.version.fullmatch, switches))
+            version = next((f"{each[1]}.{each[2]}" for each in named), None)
+        return {
+            "target": asked.target,
+            "features": tuple(sorted(on)),
+            "l2_per_agent": asked.l2_per_agent,
+            "compat": asked.compat,
+            "ptx_version": version,
+        }
 
-    def _lower_operation(self, op: ScopedOperation, features: tuple[str, ...]) -> None:
+    def _request(self, op: ScopedOperation, options: dict[str, Any]) -> dict[str, Any]:
+        """What to ask of ``lower`` about how ``op`` orders others."""
+        assert op.scope is not None
+        return {
+            "ordering": op.ordering.data,
+            "scope": op.scope.data,
+            "space": op.space if isinstance(op, AccessOperation) else None,
+            "failure_ordering": op.failure_ordering.data if isinstance(op, CmpxchgOp) else None,
+            "one_as": op.one_as is not None,
+            "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
+            "availability": op.availability.data if op.availability else Availability.FULL,
+            **options,
+        }
+
+    def _replace(
+        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+    ) -> None:
+        """Put inline assembly in the place of ``op``."""
+        orders = _merged(request) is not Ordering.RELAXED
+        try:
+            self.assembly.replace(op, request, visible if orders else ())
+        except UnsupportedError as problem:
+            op.emit_error(str(problem), problem)
+
+    def _surround(
+        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+    ) -> None:
+        """Put inline assembly around ``op``, and LLVM's fences for what is ``visible``."""
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
         try:
-            around = _synchronisation(type(op), **self._request(op, features))
+            around = _synchronisation(type(op), **request)
         except UnsupportedError as problem:
             op.emit_error(str(problem), problem)
         if around.releases:
@@ -167,7 +256,7 @@ class LowerScopedLLVMIRPass(ModulePass):
         if around.after is not None:
             _insert_after(op, _instruction(op, around.after))
         if not op.OPERATION.is_access:
-            _block_of(op).erase_op(op)
+            block_of(op).erase_op(op)
             return
         op.properties["ordering"] = _RELAXED
         if isinstance(op, CmpxchgOp):
@@ -175,22 +264,25 @@ class LowerScopedLLVMIRPass(ModulePass):
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
 
-    def _request(self, op: ScopedOperation, features: tuple[str, ...]) -> dict[str, Any]:
-        """What to ask of ``lower``: what is accessed matters to LLVM only, its space excepted."""
-        assert op.scope is not None
-        return {
-            "ordering": op.ordering.data,
-            "scope": op.scope.data,
-            "space": op.space if isinstance(op, AccessOperation) else None,
-            "target": self.target,
-            "failure_ordering": op.failure_ordering.data if isinstance(op, CmpxchgOp) else None,
-            "one_as": op.one_as is not None,
-            "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
-            "availability": op.availability.data if op.availability else Availability.FULL,
-            "features": features,
-            "l2_per_agent": self.l2_per_agent,
-            "compat": self.compat,
-        }
+
+def _noalias_arguments(function: FuncOp) -> tuple[SSAValue, ...]:
+    """The pointers that LLVM takes no call to reach that does not have them as operands."""
+    pieces = parse_template(function.text.data).pieces
+    arguments = function.body.blocks[0].args
+    return tuple(
+        arguments[place]
+        for before, place in pairwise(pieces)
+        if isinstance(before, str) and isinstance(place, int) and "noalias" in before.split()
+    )
+
+
+def _require_no_atomic(op: InstOp) -> None:
+    """Raise ``UnsupportedError`` at an atomic that LLVM would lower by itself."""
+    if _UNREAD_ATOMIC.match(op.text.data) is None:
+        return
+    reason = "the scoped dialect has no words for it, and LLVM would drop its ordering or scope"
+    problem = UnsupportedError(op.text.data, reason)
+    op.emit_error(str(problem), problem)
 
 
 def _is_private(op: ScopedOperation) -> bool:
@@ -200,41 +292,22 @@ def _is_private(op: ScopedOperation) -> bool:
 def _compiler_fence(op: ScopedOperation, ordering: Ordering) -> FenceOp:
     """A fence for LLVM's optimiser alone, at the debug location of ``op``."""
     properties = {"ordering": ORDERINGS[ordering], "scope": _SINGLETHREAD}
-    line = _debug_location(op)
+    line = debug_location(op)
     attributes = {METADATA: StringAttr(line)} if line else {}
     return FenceOp.create(properties=properties, attributes=attributes)
 
 
 def _instruction(op: ScopedOperation, text: StringAttr) -> InstOp:
-    line = _debug_location(op)
+    line = debug_location(op)
     return InstOp.create(properties={"text": StringAttr(f"{text.data}, {line}") if line else text})
 
 
-def _debug_location(op: Operation) -> str | None:
-    """The ``!dbg`` of the instruction that ``op`` was."""
-    metadata = op.attributes.get(METADATA)
-    place = _DEBUG_LOCATION.search(metadata.data) if isinstance(metadata, StringAttr) else None
-    return place[0] if place else None
-
-
-def _block_of(op: Operation) -> Block:
-    assert op.parent is not None
-    return op.parent
-
-
 def _insert_before(op: Operation, new: Operation) -> None:
-    _block_of(op).insert_op_before(new, op)
+    block_of(op).insert_op_before(new, op)
 
 
 def _insert_after(op: Operation, new: Operation) -> None:
-    _block_of(op).insert_op_after(new, op)
-
-
-def _is_triple_of(triple: str, target: str) -> bool:
-    """Whether LLVM's ``triple`` is for the chip: ``amdgcn`` for any, ``amdgpu9.42`` for gfx942."""
-    architecture = triple.partition("-")[0]
-    chip = f"gfx{architecture.removeprefix('amdgpu').replace('.', '')}"
-    return architecture in ("amdgcn", "amdgpu") or chip == target
+    block_of(op).insert_op_after(new, op)
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:
@@ -247,13 +320,16 @@ def lower_llvm_ir(
     features: Iterable[str] = (),
     l2_per_agent: str = "many",
     compat: str | None = None,
+    ptx_version: str | None = None,
     *,
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
 
     ``text`` and the result are LLVM IR; ``features`` as ``("tgsplit",)``, added to the
-    ``target-features`` of each function. ``file`` is named in messages. Raises
+    ``target-features`` of each function; ``ptx_version`` as ``8.6``, for PTX only: without it
+    that of each function's ``target-features``, or the lowest with all that the chip has. The
+    result wants to be compiled for no lower one. ``file`` is named in messages. Raises
     ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
     for what the target lacks, ``VerifyException`` for a module for another target.
     """
@@ -261,16 +337,16 @@ def lower_llvm_ir(
     from fencewright.lowering.llvm_ir import export_llvm_ir, import_llvm_ir
 
     features = frozenset(features)
-    for unknown in sorted(features - _KNOWN_FEATURES):
-        raise UnsupportedError(
-            f"LLVM IR for {target}", f"unknown feature '{unknown}'", tuple(_KNOWN_FEATURES)
-        )
-    load_target(target)
+    known = ARCHITECTURES[load_target(target).architecture].features
+    for unknown in sorted(features - known.keys()):
+        reason = f"unknown feature '{unknown}'"
+        raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
     module = import_llvm_ir(text, file)
     LowerScopedLLVMIRPass(
         target=target,
         tgsplit="tgsplit" in features,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
         compat=cast(Literal["llvm"] | None, compat),
+        ptx_version=ptx_version,
     ).apply(Context(), module)
     return export_llvm_ir(module)

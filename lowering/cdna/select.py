@@ -58,6 +58,8 @@ def _check(chip: Chip, request: Request) -> None:
     if unknown:
         reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
         raise UnsupportedError(str(request), reason, tuple(sorted(chip.features)) or ("none",))
+    if request.ptx_version is not None:
+        raise UnsupportedError(str(request), f"{chip.name} has no PTX version")
     for named in request.spaces or ():
         _check_space(chip, request, named)
     if (space := request.space) is None:

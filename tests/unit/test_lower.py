@@ -145,6 +145,7 @@ def test_every_operation_and_ordering_is_lowered_or_refused_with_its_reason():
         ({"width": 24}, "no such instruction; accepted: i8, i16, i32, i64, i96, i128"),
         ({"features": ("xnack",)}, "gfx942 has no feature xnack; accepted: tgsplit"),
         ({"failure_ordering": "relaxed"}, "a store has no failure ordering"),
+        ({"ptx_version": "8.6"}, "gfx942 has no PTX version"),
         ({"l2_per_agent": "three"}, "unknown number of L2s; accepted: one, many"),
         ({"features": ("tgsplit",), "space": "local"}, "has no LDS; accepted: global, generic"),
     ],

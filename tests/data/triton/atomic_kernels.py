@@ -2,7 +2,8 @@
 # Triton is not among the project's dependencies, and its language is not Python's.
 """Two Triton kernels that synchronise through memory; their LLVM IR is beside this file.
 
-Run it with Triton 3.9 installed (no GPU needed) to write the ``.ll`` files anew.
+That for gfx942 is in this folder, that for sm_90 in its own. Run it with Triton 3.9
+installed (no GPU needed) to write the ``.ll`` files anew.
 """
 
 import re
@@ -13,7 +14,8 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-TARGET = GPUTarget("hip", "gfx942", 64)
+TARGETS = {"gfx942": GPUTarget("hip", "gfx942", 64), "sm_90": GPUTarget("cuda", 90, 32)}
+FOLDERS = {"gfx942": ".", "sm_90": "sm_90"}
 
 
 @triton.jit
@@ -58,12 +60,14 @@ SOURCES = {
 }
 
 
-def llvm_ir(name: str) -> str:
+def llvm_ir(name: str, chip: str = "gfx942") -> str:
     """The LLVM IR that Triton makes of the kernel ``name``, without the place of this folder."""
-    text = triton.compile(SOURCES[name], target=TARGET).asm["llir"]
+    text = triton.compile(SOURCES[name], target=TARGETS[chip]).asm["llir"]
     return re.sub(r'directory: "[^"]*"', 'directory: "."', text)
 
 
 if __name__ == "__main__":
-    for name in SOURCES:
-        Path(__file__).with_name(f"{name}.ll").write_text(llvm_ir(name))
+    for chip, folder in FOLDERS.items():
+        for name in SOURCES:
+            path = Path(__file__).parent / folder / f"{name}.ll"
+            path.write_text(llvm_ir(name, chip))

@@ -3,7 +3,7 @@
 ; RUN: fence-opt %s -p "lower-scoped-llvm-ir{target=gfx942 l2-per-agent=one}" -t llvm | filecheck %s --check-prefix=CHECK
 ; RUN: not fence-opt %s -p "lower-scoped-llvm-ir{target=sm_90}" 2>&1 | filecheck %s --check-prefix=PTX
 
-; PTX: error: LLVM IR for sm_90: LLVM lowers its atomics by itself
+; PTX: error: the module is for 'amdgcn-amd-amdhsa', but sm_90 was asked for
 
 target triple = "amdgcn-amd-amdhsa"
 

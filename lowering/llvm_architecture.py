@@ -1,0 +1,130 @@
+"""What LLVM IR calls things on each architecture, and how it carries that one's instructions.
+
+One row an architecture; a third one is a new row. Where a module does not say which it is
+for, every architecture's words are understood: no two mean different things by one word.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fencewright.lowering.ptx.llvm_asm import REGISTERS, Register
+from fencewright.lowering.vocabulary import AddressSpace, Scope
+
+_TRIPLE = re.compile(r'target triple = "([^"]*)"')
+
+Syncscopes = Mapping[str | None, tuple[Scope, bool]]
+"""LLVM's name of a scope (None: written without a name) -> the scope, and whether one-as."""
+
+
+@dataclass(frozen=True, eq=False)
+class Architecture:
+    """LLVM's words for one architecture.
+
+    ``name`` as in ``lowering.targets``. ``triples``: the first parts of its triples;
+    ``chip_triples``: a pattern of those that name a chip, and that chip's name.
+    ``spaces``: the numbers of the address spaces that it shares with the vocabulary.
+    ``features``: what ``target-features`` may switch that changes the lowering, each with the
+    function attribute that means the same; ``version``: the feature that is a PTX version.
+    ``registers``: by the bits of a value, in which register an access that is inline assembly
+    takes it; none: an access stays LLVM's, relaxed, between what orders it.
+    """
+
+    name: str
+    triples: tuple[str, ...]
+    syncscopes: Syncscopes
+    spaces: frozenset[int]
+    source: str
+    chip_triples: tuple[str, str] = (r"(?!)", "")
+    features: Mapping[str, str] = field(default_factory=dict[str, str])
+    version: re.Pattern[str] | None = None
+    registers: Mapping[int, Register] = field(default_factory=dict[int, Register])
+
+    @cached_property
+    def syncscope_of(self) -> Mapping[tuple[Scope, bool], str | None]:
+        """A scope, and whether it is one-as -> LLVM's name of it."""
+        return {scope: name for name, scope in self.syncscopes.items()}
+
+    def is_triple_of(self, triple: str, target: str) -> bool:
+        """Whether ``triple`` can be that of the chip ``target``."""
+        machine = triple.partition("-")[0]
+        return machine in self.triples or self._chip_in(machine) == target
+
+    def has_machine(self, machine: str) -> bool:
+        """Whether the first part of a triple is one of this architecture."""
+        return machine in self.triples or self._chip_in(machine) is not None
+
+    def _chip_in(self, machine: str) -> str | None:
+        pattern, chip = self.chip_triples
+        named = re.fullmatch(pattern, machine)
+        return named.expand(chip) if named else None
+
+
+def _amdgpu_syncscopes() -> Syncscopes:
+    names: dict[str | None, tuple[Scope, bool]] = {
+        None: (Scope.SYSTEM, False),
+        "one-as": (Scope.SYSTEM, True),
+    }
+    for scope in Scope:
+        if scope is not Scope.SYSTEM:
+            names[scope.value] = (scope, False)
+            names[f"{scope.value}-one-as"] = (scope, True)
+    return names
+
+
+_SHARED_NUMBERS = frozenset(each.number for each in AddressSpace)
+
+CDNA = Architecture(
+    name="cdna",
+    triples=("amdgcn", "amdgpu"),
+    chip_triples=(r"amdgpu([0-9]+)\.([0-9a-z]+)", r"gfx\1\2"),
+    syncscopes=_amdgpu_syncscopes(),
+    # Its 7 is a buffer, not shared memory.
+    spaces=_SHARED_NUMBERS - {AddressSpace.SHARED_CLUSTER.number},
+    features={"tgsplit": "amdgpu-tg-split"},
+    source="LLVM AMDGPUUsage: Target Triples, Memory Scopes, Address Spaces, Target Features",
+)
+
+PTX = Architecture(
+    name="ptx",
+    triples=("nvptx64",),
+    syncscopes={
+        None: (Scope.SYSTEM, False),
+        "device": (Scope.AGENT, False),
+        "cluster": (Scope.CLUSTER, False),
+        "block": (Scope.WORKGROUP, False),
+        "singlethread": (Scope.SINGLETHREAD, False),
+    },
+    spaces=_SHARED_NUMBERS,
+    version=re.compile(r"\+ptx([0-9]+)([0-9])"),
+    registers=REGISTERS,
+    source="LLVM NVPTXUsage: Triples, Address Spaces; LLVM NVPTX.h, Scope, and NVPTX.td, +ptxNN",
+)
+
+ARCHITECTURES = {each.name: each for each in (CDNA, PTX)}
+"""The architectures by the names of ``lowering.targets``."""
+
+UNKNOWN = Architecture(
+    name="unknown",
+    triples=(),
+    # The last one's names come first on the way out.
+    syncscopes={**PTX.syncscopes, **CDNA.syncscopes},
+    spaces=CDNA.spaces & PTX.spaces,
+    source="; ".join(each.source for each in (CDNA, PTX)),
+)
+"""Where the module does not say: the words of all."""
+
+
+def triples_in(lines: Iterable[str]) -> list[str]:
+    """The triples that the lines of a module name; at most one, if LLVM has verified it."""
+    return [found[1] for found in map(_TRIPLE.fullmatch, lines) if found]
+
+
+def architecture_of(triples: Iterable[str]) -> Architecture:
+    """The architecture of a module with these triples; ``UNKNOWN`` if it is none of ours."""
+    for triple in triples:
+        for each in ARCHITECTURES.values():
+            if each.has_machine(triple.partition("-")[0]):
+                return each
+    return UNKNOWN

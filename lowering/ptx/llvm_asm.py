@@ -1,0 +1,59 @@
+"""PTX sequences as inline assembly of LLVM IR.
+
+Source: LLVM LangRef, Inline Assembler Expressions; constraints: LLVM
+NVPTXISelLowering.cpp, getRegForInlineAsmConstraint; PTX ISA, Scoping of names.
+"""
+
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+
+from fencewright.lowering.ptx.text import ptx_text
+from fencewright.lowering.sequence import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register of inline assembly: LLVM's constraint letter, and its width in bits."""
+
+    constraint: str
+    bits: int
+
+
+REGISTERS: dict[int, Register] = {
+    8: Register("h", 16),
+    16: Register("h", 16),
+    32: Register("r", 32),
+    64: Register("l", 64),
+    128: Register("q", 128),
+}
+"""The bits of a value -> the register that carries it; floating-point numbers go as integers."""
+
+ADDRESS = REGISTERS[64]
+
+_UNIQUE = "$fence${:uid}"
+"""The prefix of scratch names: LLVM writes another number wherever it copies the assembly to."""
+
+
+def inline_asm(
+    sequence: Sequence, result: Register | None, operands: Many[tuple[str, Register]]
+) -> str:
+    """A sequence as ``call ... asm``, with a place for each operand as ``llvm_ir`` has them.
+
+    ``operands`` are the names of their places and their registers; a name that the sequence
+    lacks is passed all the same, so that LLVM takes the memory it points to for changed.
+    """
+    outputs = [("dst", result)] if result else []
+    places = {name: f"${number}" for number, (name, _) in enumerate([*outputs, *operands])}
+    # The result may be written before the operands have been read.
+    constraints = [f"=&{register.constraint}" for _, register in outputs]
+    constraints += [register.constraint for _, register in operands]
+    text = _in_scope(ptx_text(sequence, places, _UNIQUE)).replace("\n", "\\0A")
+    type_ = f"i{result.bits}" if result else "void"
+    given = ", ".join(f"i{each.bits} {{{n}}}" for n, (_, each) in enumerate(operands))
+    listed = ",".join([*constraints, "~{memory}"])
+    return f'call {type_} asm sideeffect "{text}", "{listed}"({given})'
+
+
+def _in_scope(text: str) -> str:
+    """``text`` in braces where it declares names, which are then its own."""
+    return f"{{\n{text}\n}}" if ".reg " in text else text
