@@ -1,0 +1,228 @@
+"""Runs litmus tests on the GPU at hand, and compares what is seen with the PTX model.
+
+``python benchmarks/gpu/litmus_campaign.py --output DIR [FILE ...]`` writes DIR/litmus.md and
+DIR/litmus.json; the default are all tests of tests/litmus/gpu. Tests in one CTA or
+cluster run twice, with their locations in global and in shared memory. Exit status: 1 if an outcome that the
+model forbids was seen, or if a planted bug was not noticed; 2 if nothing could be run.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from fencewright.gpu import Device, GpuError, driver_version
+from fencewright.simulator.condition import Condition, LitmusError, Quantifier
+from fencewright.simulator.gpu_kernels import GpuLitmusError, arrange
+from fencewright.simulator.gpu_litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
+from fencewright.simulator.ptx_events import AsyncCopy
+from fencewright.simulator.ptx_litmus import LitmusTest, read_litmus
+from fencewright.simulator.ptx_model import outcomes
+
+_TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
+
+PLANTED = (("MP", "MP+rel+acq"), ("SB", "SB+fence.sc"), ("MP+rel+acq.cta", "MP+rel+acq"))
+"""Weakened tests, each judged by the outcomes of the right one: the stress has to notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One test as it was run; ``marked`` is how often the formula of its condition held.
+
+    ``planted``: it is wrong on purpose, so that forbidden outcomes are expected.
+    """
+
+    name: str
+    condition: Condition
+    result: GpuResult
+    seconds: float
+    planted: bool = False
+
+    @property
+    def marked(self) -> int:
+        """How often the formula of the condition held."""
+        return self.result.times(self.condition.formula)
+
+    @property
+    def forbidden(self) -> int:
+        """How many instances ended in a state that the model forbids."""
+        return sum(self.result.forbidden.values())
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing forbidden was seen, or the planted bug was."""
+        return bool(self.forbidden) is self.planted
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the Markdown table."""
+        allowed = "no" if self.planted or _forbids(self.condition) else "yes"
+        formula = str(self.condition.formula).replace("\\/", "or").replace("/\\", "and")
+        verdict = "ok" if self.is_right else "FAILED"
+        counts = (self.result.instances, self.marked, self.forbidden)
+        return (self.name, f"`{formula}`", allowed, *(f"{n:,}" for n in counts), verdict)
+
+    def record(self) -> dict[str, object]:
+        """The row as JSON."""
+        result = self.result
+        return {
+            "name": self.name,
+            "condition": str(self.condition),
+            "planted": self.planted,
+            "instances": result.instances,
+            "marked": self.marked,
+            "seconds": round(self.seconds, 3),
+            "outcomes": _by_text(result, result.histogram),
+            "forbidden": _by_text(result, result.forbidden),
+        }
+
+
+def _by_text(result: GpuResult, counts: Mapping[tuple[int | None, ...], int]) -> dict[str, int]:
+    return dict(sorted((result.state_text(state), count) for state, count in counts.items()))
+
+
+def _forbids(condition: Condition) -> bool:
+    return condition.quantifier is Quantifier.NOT_EXISTS
+
+
+def run_campaign(
+    tests: Iterable[LitmusTest], device: GpuDevice, stress: Stress, target: str
+) -> Iterator[Row]:
+    """Run every test, those in one CTA or cluster also in shared memory, then the planted bugs among them."""
+    listed = {test.name: test for test in tests}
+    for test in listed.values():
+        yield _row(test, device, stress, target)
+        if len(arrange(test.program).clusters) == 1 and not _has_copies(test):
+            shared = replace(test, name=f"{test.name} (shared)")
+            yield _row(shared, device, stress, target, shared=True)
+    for weakened, right in PLANTED:
+        if weakened in listed and right in listed:
+            yield _planted(listed[weakened], listed[right], device, stress, target)
+
+
+def _has_copies(test: LitmusTest) -> bool:
+    """Whether the test itself says what is in shared memory."""
+    return any(isinstance(each, AsyncCopy) for t in test.program.threads for each in t.code)
+
+
+def _row(
+    test: LitmusTest, device: GpuDevice, stress: Stress, target: str, shared: bool = False
+) -> Row:
+    start = time.perf_counter()
+    try:
+        result = run_litmus_on_gpu(test, device, target=target, stress=stress, shared=shared)
+    except GpuLitmusError as error:
+        raise GpuLitmusError(f"{test.name}: {error}") from error
+    return Row(test.name, test.condition, result, time.perf_counter() - start)
+
+
+def _planted(
+    weakened: LitmusTest, right: LitmusTest, device: GpuDevice, stress: Stress, target: str
+) -> Row:
+    start = time.perf_counter()
+    allowed = outcomes(right.program)
+    result = run_litmus_on_gpu(weakened, device, target=target, stress=stress, allowed=allowed)
+    name = f"planted: {weakened.name} as {right.name}"
+    return Row(name, right.condition, result, time.perf_counter() - start, planted=True)
+
+
+_COLUMNS = ("test", "marked outcome", "allowed", "instances", "seen", "forbidden seen", "verdict")
+
+
+def markdown(rows: Sequence[Row], machine: str) -> str:
+    """The table, with the machine that it belongs to and what its columns mean."""
+    head = [
+        "# Litmus tests on a GPU",
+        "",
+        machine,
+        "",
+        "*Seen* counts the marked outcome, *forbidden seen* every outcome that the PTX model does "
+        "not allow. A planted bug is a weakened test judged by the outcomes of the right one.",
+        "",
+        _line(_COLUMNS),
+        _line(["---"] * len(_COLUMNS)),
+    ]
+    return "\n".join([*head, *(_line(row.cells()) for row in rows), ""])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def report(rows: Sequence[Row], machine: str, output: Path) -> int:
+    """Write litmus.md and litmus.json to ``output``; the exit status, 1 if a row is not right."""
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "litmus.md").write_text(markdown(rows, machine))
+    data = {"machine": machine, "rows": [row.record() for row in rows]}
+    (output / "litmus.json").write_text(json.dumps(data, indent=1) + "\n")
+    wrong = [row for row in rows if not row.is_right]
+    for row in wrong:
+        if row.planted:
+            print(f"FAILED: {row.name}: not noticed; the stress is too weak", file=sys.stderr)
+        for text, count in _by_text(row.result, row.result.forbidden).items():
+            print(f"FAILED: {row.name}: forbidden outcome {text}: {count}", file=sys.stderr)
+    print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'litmus.md'}")
+    return 1 if wrong else 0
+
+
+def _machine(device: Device, stress: Stress, seconds: float) -> str:
+    cuda = "{}.{}".format(*device.cuda_version)
+    driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
+    blocks = ", ".join(str(size) for size in stress.block_sizes)
+    return (
+        f"Measured {date.today().isoformat()} on {device.name}, {driver}: {stress.launches} "
+        f"launches of {stress.instances:,} instances, in blocks of {blocks} threads; "
+        f"{seconds:.0f} s in all."
+    )
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    defaults = Stress()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="litmus tests (*.litmus)")
+    parser.add_argument("--output", type=Path, default=Path("gpu-litmus"), metavar="DIR")
+    parser.add_argument("--launches", type=int, default=defaults.launches)
+    parser.add_argument("--instances", type=int, default=defaults.instances, help="in a launch")
+    parser.add_argument(
+        "--spacing",
+        type=int,
+        nargs="+",
+        default=list(defaults.spacings),
+        help="bytes between the same location of two instances (128: a cache line each)",
+    )
+    parser.add_argument("--target", default="sm_90")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The campaign as a command; gives the exit status."""
+    wanted = _arguments(arguments)
+    files: list[Path] = wanted.files or sorted(_TESTS.glob("*.litmus"))
+    try:
+        stress = Stress(
+            instances=wanted.instances, launches=wanted.launches, spacings=tuple(wanted.spacing)
+        )
+        tests = [read_litmus(file) for file in files]
+        device = Device()
+    except (GpuError, GpuLitmusError, LitmusError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    start = time.perf_counter()
+    rows: list[Row] = []
+    broken: GpuError | GpuLitmusError | None = None
+    try:
+        for row in run_campaign(tests, device, stress, wanted.target):
+            print(_line(row.cells()), flush=True)
+            rows.append(row)
+    except (GpuError, GpuLitmusError) as error:
+        broken = error
+        print(error, file=sys.stderr)
+    status = report(rows, _machine(device, stress, time.perf_counter() - start), wanted.output)
+    return 2 if broken else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,419 @@
+"""Runs PTX on an NVIDIA GPU: load (the driver's JIT), buffers, launches with clusters, timing.
+
+Everything goes through the CUDA driver API by way of NVIDIA's ``cuda-bindings``, installed by
+``pip install 'fencewright[gpu]'``. Nothing of it is imported before a device is opened.
+``python -m fencewright.gpu --self-test`` checks the launcher on the GPU at hand.
+Source: CUDA Driver API, "Module Management", "Execution Control", "Event Management".
+"""
+
+import argparse
+import ctypes
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Any, Protocol
+
+Extent = int | tuple[int, int, int]
+"""The size of a grid, a block or a cluster; a number alone is its x."""
+
+_LOG_BYTES = 8192
+_DEFAULT_SHARED = 48 * 1024
+_REMEDY = "needs an NVIDIA GPU with its driver, and the package cuda-bindings (fencewright[gpu])"
+
+
+class GpuError(Exception):
+    """The driver refused something: ``error`` is its name for that, ``log`` what the JIT said."""
+
+    def __init__(self, what: str, error: str, log: str = ""):
+        self.error = error
+        self.log = log
+        super().__init__(f"{what}: {error}" + (f": {log}" if log else ""))
+
+
+class NoGpuError(GpuError):
+    """There is no GPU to run on; the message says what is missing."""
+
+
+class Addressed(Protocol):
+    """Anything in the GPU's memory."""
+
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        ...
+
+
+Argument = Addressed | int | float | bytes
+"""A kernel's argument: memory, a 32-bit integer, a 32-bit float, or a value byte for byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    """The driver API: its module, and calls that raise ``GpuError`` when they fail."""
+
+    api: Any
+
+    def call(self, name: str, *arguments: object) -> Any:
+        """What ``name`` gives besides its status: nothing, one value, or a tuple."""
+        status, *values = getattr(self.api, name)(*arguments)
+        if status != self.api.CUresult.CUDA_SUCCESS:
+            raise GpuError(name, self.error_name(status))
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def error_name(self, status: Any) -> str:
+        """The driver's own name for a status, such as CUDA_ERROR_INVALID_PTX."""
+        known, name = self.api.cuGetErrorName(status)
+        return name.decode() if known == self.api.CUresult.CUDA_SUCCESS else str(status)
+
+
+def _driver() -> _Driver:
+    try:
+        driver = _Driver(import_module("cuda.bindings.driver"))
+    except ImportError as error:
+        raise NoGpuError("no GPU", _REMEDY) from error
+    try:
+        driver.call("cuInit", 0)
+        count = driver.call("cuDeviceGetCount")
+    except (GpuError, RuntimeError) as error:
+        # The bindings raise a RuntimeError of their own when there is no libcuda.
+        reason = error.error if isinstance(error, GpuError) else "no CUDA driver is installed"
+        raise NoGpuError("no GPU", f"{reason}; {_REMEDY}") from error
+    if not count:
+        raise NoGpuError("no GPU", f"the driver sees no device; {_REMEDY}")
+    return driver
+
+
+def why_unavailable() -> str | None:
+    """One line on why nothing can run here; None when it can."""
+    try:
+        _driver()
+    except NoGpuError as error:
+        return str(error)
+    return None
+
+
+def available() -> bool:
+    """Whether there is a GPU, a driver and the bindings."""
+    return why_unavailable() is None
+
+
+def driver_version() -> str:
+    """The version of NVIDIA's kernel driver, such as 580.159.04; empty when it does not say."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return ""
+    found = re.search(r"\b\d{3}\.[\d.]+\b", text)
+    return found[0] if found else ""
+
+
+def _extent(extent: Extent) -> tuple[int, int, int]:
+    return (extent, 1, 1) if isinstance(extent, int) else extent
+
+
+class Buffer:
+    """Bytes in the GPU's memory, freed with ``free`` or with the object."""
+
+    def __init__(self, driver: _Driver, size: int):
+        self._driver = driver
+        self.size = size
+        self.address: int = 0
+        self.address = int(driver.call("cuMemAlloc", max(size, 1)))
+
+    def write(self, data: Any, offset: int = 0) -> None:
+        """Copy ``data`` (bytes, array, anything with a contiguous buffer) to ``offset``."""
+        raw = bytes(memoryview(data).cast("B"))
+        self._check(offset, len(raw))
+        self._driver.call("cuMemcpyHtoD", self._at(offset), raw, len(raw))
+
+    def read(self, size: int | None = None, offset: int = 0) -> bytes:
+        """The bytes from ``offset`` on, all where ``size`` is None; waits for earlier launches."""
+        wanted = self.size - offset if size is None else size
+        self._check(offset, wanted)
+        data = bytearray(wanted)
+        if wanted:
+            target = (ctypes.c_char * wanted).from_buffer(data)
+            self._driver.call("cuMemcpyDtoH", ctypes.addressof(target), self._at(offset), wanted)
+        return bytes(data)
+
+    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
+        """Set ``words`` 32-bit words from byte ``offset`` on, in order with launches."""
+        count = (self.size - offset) // 4 if words is None else words
+        self._check(offset, 4 * count)
+        self._driver.call("cuMemsetD32Async", self._at(offset), word & 0xFFFFFFFF, count, 0)
+
+    def free(self) -> None:
+        """Give the memory back; the buffer cannot be used again."""
+        address, self.address, self.size = self.address, 0, 0
+        if address:
+            self._driver.call("cuMemFree", self._driver.api.CUdeviceptr(address))
+
+    def __del__(self) -> None:
+        if self.address and not sys.is_finalizing():
+            self._driver.api.cuMemFree(self._driver.api.CUdeviceptr(self.address))
+
+    def _at(self, offset: int) -> Any:
+        return self._driver.api.CUdeviceptr(self.address + offset)
+
+    def _check(self, offset: int, size: int) -> None:
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ValueError(f"bytes {offset} to {offset + size} of a buffer of {self.size}")
+
+
+def pack_arguments(arguments: Sequence[Argument]) -> list[bytes]:
+    """The bytes of each argument, as the kernel's parameters hold them.
+
+    An integer may be signed or unsigned; raises ``ValueError`` if it has more than 32 bits.
+    """
+    return [_pack(each) for each in arguments]
+
+
+def _pack(argument: Argument) -> bytes:
+    if isinstance(argument, bytes):
+        return argument
+    if isinstance(argument, float):
+        return struct.pack("<f", argument)
+    if not isinstance(argument, int):
+        return struct.pack("<Q", argument.address)
+    if not -(1 << 31) <= argument < 1 << 32:
+        raise ValueError(f"{argument} does not fit 32 bits; pass it as bytes (struct.pack)")
+    return struct.pack("<I", argument & 0xFFFFFFFF)
+
+
+class Kernel:
+    """A ``.visible .entry`` of a loaded module."""
+
+    def __init__(self, driver: _Driver, function: Any, name: str):
+        self._driver = driver
+        self._function = function
+        self._shared_limit = _DEFAULT_SHARED
+        self.name = name
+
+    def launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        arguments: Sequence[Argument] = (),
+        *,
+        cluster: Extent = 1,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Start it; ``cluster`` is in blocks and must divide the grid, the default is none.
+
+        Launches run one after another. Raises ``GpuError``; what goes wrong while the kernel
+        runs is raised by the next call that waits for it.
+        """
+        if shared_bytes > self._shared_limit:
+            attribute = self._driver.api.CUfunction_attribute
+            self._driver.call(
+                "cuFuncSetAttribute",
+                self._function,
+                attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                shared_bytes,
+            )
+            self._shared_limit = shared_bytes
+        # The parameters are copied during the call, so that they need to live no longer.
+        values = [
+            ctypes.create_string_buffer(each, len(each)) for each in pack_arguments(arguments)
+        ]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
+        config = self._config(_extent(grid), _extent(block), _extent(cluster), shared_bytes)
+        self._driver.call("cuLaunchKernelEx", config, self._function, ctypes.addressof(pointers), 0)
+
+    def _config(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        shared_bytes: int,
+    ) -> Any:
+        config = self._driver.api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes = shared_bytes
+        config.numAttrs = 0
+        if cluster != (1, 1, 1):
+            attribute = self._driver.api.CUlaunchAttribute()
+            names = self._driver.api.CUlaunchAttributeID
+            attribute.id = names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            size = attribute.value.clusterDim
+            size.x, size.y, size.z = cluster
+            config.attrs = [attribute]
+            config.numAttrs = 1
+        return config
+
+
+class Module:
+    """Loaded PTX."""
+
+    def __init__(self, driver: _Driver, module: Any):
+        self._driver = driver
+        self._module = module
+
+    def kernel(self, name: str) -> Kernel:
+        """The entry called ``name``; raises ``GpuError`` if there is none."""
+        try:
+            function = self._driver.call("cuModuleGetFunction", self._module, name.encode())
+        except GpuError as error:
+            raise GpuError(f"kernel {name}", error.error) from error
+        return Kernel(self._driver, function, name)
+
+
+class Device:
+    """One GPU, with its primary context made current in this thread."""
+
+    def __init__(self, index: int = 0):
+        """Raises ``NoGpuError`` when there is nothing to run on."""
+        self._driver = _driver()
+        call = self._driver.call
+        count = call("cuDeviceGetCount")
+        if not 0 <= index < count:
+            raise NoGpuError(f"no GPU {index}", f"the driver sees {count}, from 0")
+        device = call("cuDeviceGet", index)
+        call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", device))
+        self.name: str = call("cuDeviceGetName", 256, device).partition(b"\0")[0].decode()
+        version: int = call("cuDriverGetVersion")
+        self.cuda_version = (version // 1000, version % 1000 // 10)
+        attribute = self._driver.api.CUdevice_attribute
+        self.compute_capability: tuple[int, int] = (
+            call(
+                "cuDeviceGetAttribute",
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                device,
+            ),
+            call(
+                "cuDeviceGetAttribute",
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                device,
+            ),
+        )
+
+    def allocate(self, size: int) -> Buffer:
+        """So many bytes, not initialised."""
+        return Buffer(self._driver, size)
+
+    def upload(self, data: Any) -> Buffer:
+        """A buffer with a copy of ``data`` (bytes, array, anything with a contiguous buffer)."""
+        buffer = self.allocate(memoryview(data).nbytes)
+        buffer.write(data)
+        return buffer
+
+    def load(self, ptx: str) -> Module:
+        """Compile and load a PTX module; raises ``GpuError`` with the first lines of the JIT's log."""
+        api = self._driver.api
+        log = bytearray(_LOG_BYTES)
+        option = api.CUjit_option
+        names = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        image = ptx.encode() + b"\0"
+        status, module = api.cuModuleLoadDataEx(image, len(names), names, [log, _LOG_BYTES])
+        if status != api.CUresult.CUDA_SUCCESS:
+            said = log.partition(b"\0")[0].decode(errors="replace").strip()
+            raise GpuError("PTX not loaded", self._driver.error_name(status), said)
+        return Module(self._driver, module)
+
+    def synchronize(self) -> None:
+        """Wait for every launch; raises ``GpuError`` if one failed."""
+        self._driver.call("cuCtxSynchronize")
+
+    def time(self, work: Callable[[], None], repeats: int = 7, warm_up: int = 1) -> float:
+        """Median seconds that the launches of ``work`` take, by events, after ``warm_up`` runs."""
+        for _ in range(warm_up):
+            work()
+        return median(self._seconds(work) for _ in range(repeats))
+
+    def _seconds(self, work: Callable[[], None]) -> float:
+        call = self._driver.call
+        start, end = call("cuEventCreate", 0), call("cuEventCreate", 0)
+        try:
+            call("cuEventRecord", start, 0)
+            work()
+            call("cuEventRecord", end, 0)
+            call("cuEventSynchronize", end)
+            return call("cuEventElapsedTime", start, end) / 1000
+        finally:
+            call("cuEventDestroy", start)
+            call("cuEventDestroy", end)
+
+
+# The self-test
+
+SELF_TEST_PTX = """\
+.version 7.8
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 scratch[];
+
+.visible .entry ranks(.param .u64 ranks_param_0, .param .u32 ranks_param_1)
+{
+    .reg .b32 %rank, %block, %add, %base, %size;
+    .reg .b64 %out, %offset;
+    ld.param.u64 %out, [ranks_param_0];
+    ld.param.u32 %add, [ranks_param_1];
+    mov.u32 %rank, %cluster_ctarank;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %size, %dynamic_smem_size;
+    mov.u32 %base, scratch;
+    add.u32 %base, %base, %size;
+    add.u32 %rank, %rank, %add;
+    st.shared.u32 [%base+-4], %rank;
+    ld.shared.u32 %rank, [%base+-4];
+    mul.wide.u32 %offset, %block, 4;
+    add.u64 %out, %out, %offset;
+    st.global.u32 [%out], %rank;
+    ret;
+}
+"""
+
+_SELF_TEST_BLOCKS = 8
+_SELF_TEST_SHARED = 100 * 1024
+
+
+def self_test(device: Device) -> Iterator[tuple[str, bool]]:
+    """What was checked on ``device``, and whether it held; a GPU of sm_90 or later."""
+    blocks = _SELF_TEST_BLOCKS
+    out = device.allocate(4 * blocks)
+    out.fill(0xFFFFFFFF)
+    yield "memset and read back", out.read() == b"\xff" * out.size
+    yield "copy both ways", device.upload(bytes(range(8))).read(4, 2) == bytes((2, 3, 4, 5))
+    kernel = device.load(SELF_TEST_PTX).kernel("ranks")
+    for cluster in (1, 2, 4):
+        kernel.launch(blocks, 32, [out, 7], cluster=cluster, shared_bytes=_SELF_TEST_SHARED)
+        expected = struct.pack(f"<{blocks}I", *(7 + n % cluster for n in range(blocks)))
+        yield f"cluster of {cluster}, 100 KiB of shared memory", out.read() == expected
+    seconds = device.time(lambda: kernel.launch(blocks, 32, [out, 7], shared_bytes=4))
+    yield f"timed with events: {1e6 * seconds:.1f} us", 0 < seconds < 1
+    try:
+        device.load(SELF_TEST_PTX.replace("mov.u32 %rank,", "mov.u32 %nowhere,"))
+    except GpuError as error:
+        yield f"bad PTX is refused: {error}", "nowhere" in error.log
+    else:
+        yield "bad PTX is refused", False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Say which GPU there is; with ``--self-test`` check the launcher. 1 when that fails."""
+    parser = argparse.ArgumentParser(prog="python -m fencewright.gpu", description=main.__doc__)
+    parser.add_argument("--self-test", action="store_true")
+    wanted = parser.parse_args(arguments)
+    try:
+        device = Device()
+    except NoGpuError as error:
+        print(error, file=sys.stderr)
+        return 1
+    major, minor = device.cuda_version
+    capability = "{}.{}".format(*device.compute_capability)
+    driver = f"driver {driver_version() or 'of unknown version'} for CUDA {major}.{minor}"
+    print(f"{device.name}, compute capability {capability}, {driver}")
+    results = list(self_test(device)) if wanted.self_test else []
+    for what, held in results:
+        print(f"{'ok' if held else 'FAILED'}: {what}")
+    return 0 if all(held for _, held in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
