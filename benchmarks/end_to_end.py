@@ -38,7 +38,7 @@ def _row(folder: Path, operations: int, per_function: int) -> tuple[str, ...]:
         peers = [
             f"{process_seconds(_llc(llvm, level), runs):.2f} s"
             if not (skip and level == "-O2")
-            else "over 100 s"
+            else "not run: it grows with the square"
             for level in ("-O2", "-O0")
         ]
     shape = "one function" if one_function else f"{operations // per_function:,} functions"

@@ -1,0 +1,563 @@
+"""Runs kernels written in ``scoped`` beside their twins in CUDA C++ with libcu++, on one GPU.
+
+``python benchmarks/gpu/kernels.py --out DIR`` lowers examples/kernels/*.mlir, compiles the
+twins of benchmarks/gpu/kernels/*.cu with nvcc, runs both, checks what they compute, and writes
+DIR/gpu-kernels.md and DIR/gpu-kernels.json. One ptxas, nvcc's, assembles both. Where the GPU's
+machine lacks nvcc or xDSL, ``--build DIR`` makes the binaries elsewhere, and ``--built DIR``
+takes them from there. Exit status: 1 if a result is wrong or a kernel is slower than its twin
+by more than ``TOLERANCE``; 2 if nothing could be built or run.
+"""
+
+import argparse
+import json
+import operator
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, driver_version
+
+_ROOT = Path(__file__).parents[2]
+KERNELS = _ROOT / "examples" / "kernels"
+TWINS = Path(__file__).parent / "kernels"
+ARCHITECTURE = "sm_90a"
+TOLERANCE = 0.01
+"""How much slower than its twin a kernel may seem: what equal machine code was seen to differ by."""
+
+RUNS, SAMPLES = 2, 7
+_POISON = 0xDEADBEEF
+
+
+# ---------------------------------------------------------------------------------------
+# Building
+# ---------------------------------------------------------------------------------------
+
+
+class BuildError(Exception):
+    """A tool is missing, or said no."""
+
+
+def lower_kernel(source: Path) -> str:
+    """The PTX of a kernel written in ``scoped``.
+
+    A reader of a stage owes the next bulk copy into it a proxy fence only by the letter of the
+    memory model (``fence_reads``); the twin, like every TMA pipeline in use, has none.
+    """
+    passes = f"insert-proxy-fences{{fence_reads=false}},convert-scoped-to-ptx{{mcpu={ARCHITECTURE}}}"
+    command = [sys.executable, "-m", "fencewright.tools.fence_opt", str(source)]
+    return _output([*command, "-p", passes, "-t", "ptx"])
+
+
+def assemble(ptx: Path, cubin: Path) -> None:
+    """Assemble PTX with the ptxas that nvcc uses, at its default level (-O3)."""
+    _output([_tool("ptxas"), f"-arch={ARCHITECTURE}", str(ptx), "-o", str(cubin)])
+
+
+def compile_twin(source: Path, cubin: Path) -> None:
+    """Compile a twin as a release build does."""
+    flags = [f"-arch={ARCHITECTURE}", "-O3", "-std=c++17", "-cubin"]
+    _output([_tool("nvcc"), *flags, str(source), "-o", str(cubin)])
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise BuildError(f"{name} is not on the PATH; it comes with NVIDIA's CUDA toolkit")
+    return found
+
+
+def _output(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{' '.join(command)}\n{done.stderr or done.stdout}")
+    return done.stdout
+
+
+def _release(tool: str) -> str:
+    found = re.search(r"V([\d.]+)", _output([_tool(tool), "--version"]))
+    return found[1] if found else "unknown"
+
+
+def build(cases: Iterable["Case"], directory: Path) -> None:
+    """Write the binaries of both sides, the PTX that was lowered, and the versions of the tools."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for kernel in sorted({case.kernel for case in cases}):
+        ptx = directory / f"{kernel}.ptx"
+        ptx.write_text(lower_kernel(KERNELS / f"{kernel}.mlir"))
+        assemble(ptx, directory / f"{kernel}.cubin")
+    for twin in sorted({case.twin for case in cases}):
+        compile_twin(TWINS / f"{twin}.cu", directory / f"{twin}.twin.cubin")
+    versions = {tool: _release(tool) for tool in ("nvcc", "ptxas")}
+    (directory / "versions.json").write_text(json.dumps(versions))
+
+
+# ---------------------------------------------------------------------------------------
+# Workloads
+# ---------------------------------------------------------------------------------------
+
+
+class Memory(Addressed, Protocol):
+    """What workloads need of a buffer on the GPU."""
+
+    def read(self, size: int | None = None, offset: int = 0) -> bytes: ...
+    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None: ...
+
+
+class Allocator(Protocol):
+    """What workloads need of the GPU."""
+
+    def allocate(self, size: int) -> Memory: ...
+    def upload(self, data: bytes) -> Memory: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a kernel is run on.
+
+    ``arguments(n)`` are those of the launch number n of a sample, ``reset`` prepares the memory
+    for all of them, ``problem`` says what is wrong with the results of the last sample, if
+    anything, and ``bytes_moved`` how much one launch reads and writes if that is what takes time.
+    """
+
+    arguments: Callable[[int], Sequence[Argument]]
+    reset: Callable[[], None]
+    problem: Callable[[], str | None]
+    bytes_moved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row: a kernel and its twin, how they are launched, and what is counted.
+
+    ``launches`` is how many a sample has, one after the other, ``units`` how many of ``unit``
+    happen in each.
+    """
+
+    title: str
+    kernel: str
+    twin: str
+    grid: tuple[int, int, int]
+    block: int
+    workload: Callable[[Allocator], Workload]
+    unit: str
+    units: int = 1
+    launches: int = 1
+
+
+def difference(wanted: "array[int] | array[float]", found: bytes) -> str | None:
+    """Where ``found`` first differs; None if it does not."""
+    if wanted.tobytes() == found:
+        return None
+    values = array(wanted.typecode, found)
+    for index, (want, got) in enumerate(zip(wanted, values, strict=True)):
+        if want != got:
+            return f"word {index} is {got}, not {want}"
+    return "the words are equal, but not bit by bit"
+
+
+def _words(values: Iterable[int]) -> "array[int]":
+    return array("I", values)
+
+
+_LINE = 128
+"""Bytes between words that different work-groups wait for."""
+
+LOCK_THREADS = 128
+
+
+def lock_workload(groups: int, rounds: int, words: int) -> Callable[[Allocator], Workload]:
+    """A lock of ``words`` words: ``groups`` work-groups add 1 to 128 words under it, in rounds."""
+
+    def make(device: Allocator) -> Workload:
+        lock, data = device.allocate(_LINE * words), device.allocate(4 * LOCK_THREADS)
+        places = [struct.pack("<Q", lock.address + _LINE * n) for n in range(words)]
+
+        def reset() -> None:
+            lock.fill(0)
+            data.fill(0)
+
+        def problem() -> str | None:
+            return difference(_words([groups * rounds] * LOCK_THREADS), data.read())
+
+        return Workload(lambda _: [*places, data, rounds], reset, problem)
+
+    return make
+
+
+BARRIER_THREADS = 256
+
+
+def barrier_workload(groups: int, rounds: int) -> Callable[[Allocator], Workload]:
+    """Every thread adds up the rounds' numbers as the next work-group wrote them."""
+
+    def make(device: Allocator) -> Workload:
+        count, slots = device.allocate(_LINE), device.allocate(8 * groups)
+        out = device.allocate(4 * groups * BARRIER_THREADS)
+
+        def reset() -> None:
+            count.fill(0)
+            slots.fill(_POISON)
+            out.fill(_POISON)
+
+        def problem() -> str | None:
+            total = rounds * (rounds - 1) // 2 % (1 << 32)
+            return difference(_words([total] * (groups * BARRIER_THREADS)), out.read())
+
+        return Workload(lambda _: [count, slots, out, rounds], reset, problem)
+
+    return make
+
+
+SCAN_TILE = 4096
+
+
+def scan_workload(tiles: int, launches: int) -> Callable[[Allocator], Workload]:
+    """Inclusive sums of ``tiles`` x 4096 words; each launch has tile states of its own."""
+
+    def make(device: Allocator) -> Workload:
+        count = tiles * SCAN_TILE
+        numbers = random.Random(1).randbytes(count).translate(bytes(n & 31 for n in range(256)))
+        wanted = _words(accumulate(numbers))
+        source = device.upload(_words(numbers).tobytes())
+        out = device.allocate(4 * count)
+        stride = _LINE + 8 * tiles
+        states = device.allocate(stride * launches)
+
+        def arguments(launch: int) -> Sequence[Argument]:
+            drawn = states.address + stride * launch
+            return [struct.pack("<Q", drawn), struct.pack("<Q", drawn + _LINE), source, out]
+
+        def reset() -> None:
+            states.fill(0)
+            out.fill(_POISON)
+
+        return Workload(
+            arguments, reset, lambda: difference(wanted, out.read()), bytes_moved=8 * count
+        )
+
+    return make
+
+
+SPLITS, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_SLABS = 4, 8, 256, 16
+
+
+def split_k_workload(tiles: int, rounds: int) -> Callable[[Allocator], Workload]:
+    """A vector times a matrix of small whole numbers, ``rounds`` / 16 times: exact in floats."""
+
+    def make(device: Allocator) -> Workload:
+        generator = random.Random(2)
+        rows, columns = SPLITS * SPLIT_ROWS * SPLIT_SLABS, tiles * SPLIT_COLUMNS
+        small = bytes(n & 3 for n in range(256))
+        x = generator.randbytes(rows).translate(small)
+        a = generator.randbytes(rows * columns).translate(small)
+        dot = [0] * columns
+        for row, factor in enumerate(x):
+            if factor:
+                line = a[row * columns : (row + 1) * columns]
+                dot = [s + factor * n for s, n in zip(dot, line, strict=True)]
+        wanted = array("f", (rounds // SPLIT_SLABS * each for each in dot))
+        semaphores, y = device.allocate(4 * tiles), device.allocate(4 * columns)
+        device_x = device.upload(array("f", x).tobytes())
+        device_a = device.upload(array("f", a).tobytes())
+
+        def reset() -> None:
+            semaphores.fill(0)
+            y.fill(0)
+
+        return Workload(
+            lambda _: [semaphores, device_x, device_a, y, tiles, rounds],
+            reset,
+            lambda: difference(wanted, y.read()),
+        )
+
+    return make
+
+
+READERS, TILE_WORDS, SLAB_TILES = 128, 2048, 16
+
+
+def pipeline_workload(groups: int, tiles: int) -> Callable[[Allocator], Workload]:
+    """Every work-group's readers add up its 16 tiles, again and again, ``tiles`` in all."""
+
+    def make(device: Allocator) -> Workload:
+        slab = SLAB_TILES * TILE_WORDS
+        words = array("I", random.Random(3).randbytes(4 * groups * slab))
+        wanted = array("I")
+        for start in range(0, len(words), slab):
+            # Reader t reads the vectors of four words at t, t + 128 and so on.
+            columns = [
+                words[first + word : first + 4 * READERS : 4]
+                for first in range(start, start + slab, 4 * READERS)
+                for word in range(4)
+            ]
+            sums = reduce(lambda a, b: list(map(operator.add, a, b)), columns, [0] * READERS)
+            wanted.extend(tiles // SLAB_TILES * each % (1 << 32) for each in sums)
+        source, out = device.upload(words.tobytes()), device.allocate(4 * groups * READERS)
+        return Workload(
+            lambda _: [source, out, tiles],
+            lambda: out.fill(_POISON),
+            lambda: difference(wanted, out.read()),
+            bytes_moved=4 * groups * TILE_WORDS * tiles,
+        )
+
+    return make
+
+
+def _lock_cases(title: str, kernel: str, words: int) -> list[Case]:
+    total = 6400
+    return [
+        Case(
+            f"{title}, {groups} work-group{'s' if groups > 1 else ''}",
+            kernel,
+            kernel,
+            (groups, 1, 1),
+            LOCK_THREADS,
+            lock_workload(groups, total // groups, words),
+            "acquisition",
+            total,
+        )
+        for groups in (1, 8, 64)
+    ]
+
+
+_SCAN_TILES, _SCAN_LAUNCHES = 8192, 64
+_PIPELINE_GROUPS, _PIPELINE_TILES = 264, 4096
+
+CASES = (
+    *_lock_cases("spin lock", "spin_lock", 1),
+    *_lock_cases("ticket lock", "ticket_lock", 2),
+    Case(
+        "grid barrier, 132 x 256 threads",
+        "grid_barrier",
+        "grid_barrier",
+        (132, 1, 1),
+        BARRIER_THREADS,
+        barrier_workload(132, 4000),
+        "barrier",
+        4000,
+    ),
+    Case(
+        "decoupled look-back scan, 2^25 words",
+        "look_back_scan",
+        "look_back_scan",
+        (_SCAN_TILES, 1, 1),
+        256,
+        scan_workload(_SCAN_TILES, _SCAN_LAUNCHES),
+        "scan",
+        launches=_SCAN_LAUNCHES,
+    ),
+    Case(
+        "split-K semaphore, 4 x 32 work-groups",
+        "split_k_semaphore",
+        "split_k_semaphore",
+        (32, SPLITS, 1),
+        SPLIT_COLUMNS,
+        split_k_workload(32, 1600),
+        "hand-on",
+        1600 * SPLITS,
+    ),
+    *(
+        Case(
+            f"mbarrier pipeline, twin with {name}",
+            "mbarrier_pipeline",
+            twin,
+            (_PIPELINE_GROUPS, 1, 1),
+            READERS + 32,
+            pipeline_workload(_PIPELINE_GROUPS, _PIPELINE_TILES),
+            "tile",
+            _PIPELINE_TILES,
+            launches=4,
+        )
+        for name, twin in (("cuda::ptx", "mbarrier_pipeline"), ("cuda::barrier", "barrier_pipeline"))
+    ),
+)
+"""What is measured."""
+
+
+# ---------------------------------------------------------------------------------------
+# Measuring
+# ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case as measured: seconds per unit of each run, and what was wrong with the results."""
+
+    case: Case
+    ours: tuple[float, ...]
+    twins: tuple[float, ...]
+    problems: tuple[str, ...]
+    bytes_moved: int
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours over the twin's, each run."""
+        return [a / b for a, b in zip(self.ours, self.twins, strict=True)]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether both compute what they should, and ours is not slower in every run."""
+        return not self.problems and min(self.ratios) <= 1 + TOLERANCE
+
+    def record(self) -> dict[str, object]:
+        """The row as JSON; seconds."""
+        return {
+            "title": self.case.title,
+            "kernel": self.case.kernel,
+            "twin": self.case.twin,
+            "grid": self.case.grid,
+            "block": self.case.block,
+            "unit": self.case.unit,
+            "scoped": self.ours,
+            "libcu++": self.twins,
+            "ratio": self.ratios,
+            "problems": self.problems,
+        }
+
+    def cells(self) -> list[str]:
+        """The row of the Markdown table."""
+        rate = self.bytes_moved and self.bytes_moved / self.case.units / median(self.ours) / 1e12
+        results = "; ".join(self.problems) or "right"
+        return [
+            self.case.title,
+            self.case.unit,
+            *(", ".join(f"{1e6 * each:.4g}" for each in run) for run in (self.ours, self.twins)),
+            ", ".join(f"{each:.3f}" for each in self.ratios),
+            f"{rate:.2f}" if rate else "",
+            results,
+        ]
+
+
+def measure(case: Case, device: Device, directory: Path) -> Row:
+    """Check both sides, time their samples in turn, and check again."""
+    workload = case.workload(device)
+    kernels = [
+        device.load((directory / name).read_bytes()).kernel(case.kernel)
+        for name in (f"{case.kernel}.cubin", f"{case.twin}.twin.cubin")
+    ]
+    problems: list[str] = []
+
+    def sample(side: str, kernel: Kernel, check: bool) -> float:
+        workload.reset()
+        seconds = device.time(lambda: _launch(case, kernel, workload), repeats=1, warm_up=0)
+        problem = workload.problem() if check else None
+        if problem is not None:
+            problems.append(f"{side}: {problem}")
+        return seconds / case.launches / case.units
+
+    sides = tuple(zip(("scoped", "libcu++"), kernels, strict=True))
+    for side, kernel in sides:
+        sample(side, kernel, check=True)
+    medians: list[list[float]] = []
+    for _ in range(RUNS):
+        samples = [[sample(side, kernel, check=False) for side, kernel in sides] for _ in range(SAMPLES)]
+        medians.append([median(each) for each in zip(*samples, strict=True)])
+    for side, kernel in sides:
+        sample(side, kernel, check=True)
+    ours, twins = zip(*medians, strict=True)
+    return Row(case, ours, twins, tuple(problems), workload.bytes_moved)
+
+
+def _launch(case: Case, kernel: Kernel, workload: Workload) -> None:
+    for launch in range(case.launches):
+        kernel.launch(case.grid, case.block, workload.arguments(launch))
+
+
+# ---------------------------------------------------------------------------------------
+# Reporting
+# ---------------------------------------------------------------------------------------
+
+_COLUMNS = ("kernel", "per", "scoped (us)", "libcu++ (us)", "ratio", "TB/s", "results")
+
+
+def markdown(rows: Sequence[Row], machine: str) -> str:
+    """The table, with the machine that it belongs to and what its columns mean."""
+    head = [
+        "# Kernels on a GPU, beside their libcu++ twins",
+        "",
+        machine,
+        "",
+        "Each kernel of examples/kernels is written in `scoped` and lowered here; its twin in "
+        "benchmarks/gpu/kernels is CUDA C++ with libcu++, the same algorithm, launched alike. "
+        f"A figure is the median of {SAMPLES} samples, taken of both sides in turn, one figure "
+        f"for each of {RUNS} runs; a ratio below 1 means that the lowered kernel is faster. "
+        "Results are checked against the host's before and after.",
+        "",
+        _line(_COLUMNS),
+        _line(["---"] * len(_COLUMNS)),
+    ]
+    return "\n".join([*head, *(_line(row.cells()) for row in rows), ""])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def machine_text(device: Device, versions: dict[str, str]) -> str:
+    """Where and with what was measured."""
+    cuda = "{}.{}".format(*device.cuda_version)
+    driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
+    tools = ", ".join(f"{tool} {release}" for tool, release in versions.items())
+    return (
+        f"Measured {date.today().isoformat()} on {device.name}, {driver}; both sides built for "
+        f"{ARCHITECTURE} with {tools}."
+    )
+
+
+def report(rows: Sequence[Row], machine: str, directory: Path) -> int:
+    """Write gpu-kernels.md and gpu-kernels.json; the exit status, 1 if a row is not right."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "gpu-kernels.md").write_text(markdown(rows, machine))
+    data = {"machine": machine, "rows": [row.record() for row in rows]}
+    (directory / "gpu-kernels.json").write_text(json.dumps(data, indent=1) + "\n")
+    wrong = [row for row in rows if not row.is_right]
+    for row in wrong:
+        reason = "; ".join(row.problems) or f"slower than its twin: {row.cells()[4]}"
+        print(f"FAILED: {row.case.title}: {reason}", file=sys.stderr)
+    print(f"{len(rows)} kernels, {len(wrong)} failed; see {directory / 'gpu-kernels.md'}")
+    return 1 if wrong else 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/gpu-kernels"), metavar="DIR")
+    parser.add_argument("--build", type=Path, metavar="DIR", help="only build, into DIR")
+    parser.add_argument("--built", type=Path, metavar="DIR", help="take binaries from DIR")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The benchmark as a command; gives the exit status."""
+    wanted = _arguments(arguments)
+    directory: Path = wanted.build or wanted.built or wanted.out
+    try:
+        if wanted.built is None:
+            build(CASES, directory)
+        if wanted.build is not None:
+            return 0
+        device = Device()
+        rows: list[Row] = []
+        for case in CASES:
+            rows.append(measure(case, device, directory))
+            print(_line(rows[-1].cells()), flush=True)
+        versions = json.loads((directory / "versions.json").read_text())
+    except (BuildError, GpuError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return report(rows, machine_text(device, versions), wanted.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

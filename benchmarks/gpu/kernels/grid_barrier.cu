@@ -1,0 +1,24 @@
+// The twin of examples/kernels/grid_barrier.mlir. The poll acquires: a relaxed poll with
+// atomic_thread_fence(memory_order_acquire) behind it is slower, as libcu++ emits fence.acq_rel.
+#include <cuda/atomic>
+
+extern "C" __global__ void __launch_bounds__(256)
+    grid_barrier(unsigned *count, unsigned *slots, unsigned *out, unsigned rounds) {
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device> counter(*count);
+  unsigned neighbour = blockIdx.x + 1 == gridDim.x ? 0 : blockIdx.x + 1;
+  unsigned sum = 0, goal = gridDim.x;
+  for (unsigned round = 0; round < rounds; ++round, goal += gridDim.x) {
+    unsigned *slot = slots + (round & 1) * gridDim.x;
+    if (threadIdx.x == 255)
+      slot[blockIdx.x] = round;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      counter.fetch_add(1, cuda::std::memory_order_release);
+      while (counter.load(cuda::std::memory_order_acquire) < goal) {
+      }
+    }
+    __syncthreads();
+    sum += slot[neighbour];
+  }
+  out[blockIdx.x * 256 + threadIdx.x] = sum;
+}

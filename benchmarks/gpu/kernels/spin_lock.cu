@@ -1,0 +1,17 @@
+// The twin of examples/kernels/spin_lock.mlir.
+#include <cuda/atomic>
+
+extern "C" __global__ void __launch_bounds__(128)
+    spin_lock(unsigned *lock, unsigned *data, unsigned rounds) {
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device> flag(*lock);
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (threadIdx.x == 0)
+      while (flag.exchange(1, cuda::std::memory_order_acquire) != 0) {
+      }
+    __syncthreads();
+    data[threadIdx.x] += 1;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      flag.store(0, cuda::std::memory_order_release);
+  }
+}

@@ -1,0 +1,21 @@
+// The twin of examples/kernels/ticket_lock.mlir.
+#include <cuda/atomic>
+
+extern "C" __global__ void __launch_bounds__(128)
+    ticket_lock(unsigned *next, unsigned *serving, unsigned *data, unsigned rounds) {
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device> tickets(*next);
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device> served(*serving);
+  for (unsigned round = 0; round < rounds; ++round) {
+    unsigned ticket = 0;
+    if (threadIdx.x == 0) {
+      ticket = tickets.fetch_add(1, cuda::std::memory_order_relaxed);
+      while (served.load(cuda::std::memory_order_acquire) != ticket) {
+      }
+    }
+    __syncthreads();
+    data[threadIdx.x] += 1;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      served.store(ticket + 1, cuda::std::memory_order_release);
+  }
+}

@@ -1,0 +1,807 @@
+"""Programs of the ``scoped`` language as data, and what each of their threads can do.
+
+The instructions mirror the ``scoped`` dialect field by field; register arithmetic and branches
+are those of ``program``. A program becomes *candidate executions* in two steps. Every thread
+is run on its own, each read returning any value that some write could have put there: a
+``Path`` is one such run. A choice of one path for each thread in which every value read was
+also written is a ``Combination``; ``source_model`` decides which write each read takes.
+
+``program.Placement`` says where a thread runs: one thread is one wave, so that the scopes
+singlethread and wavefront are the thread itself; work-groups are numbered across the whole
+program, clusters within their agent. A location in LDS is accessed by its work-group alone.
+Hints (nontemporal, alignment) mean nothing here and are absent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
+from fencewright.lowering.table import Illegal
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    Operation,
+    Ordering,
+    RmwKind,
+    Scope,
+)
+from fencewright.simulator.program import (
+    ARITHMETIC,
+    RMW,
+    Arithmetic,
+    Branch,
+    Common,
+    Label,
+    Move,
+    Operand,
+    Placement,
+    Program,
+    ProgramError,
+    Thread,
+)
+from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic
+
+Spaces = frozenset[AddressSpace]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Synchronisation:
+    """What every scoped operation may say of its ordering, besides ordering and scope.
+
+    ``spaces`` are the address spaces that it orders, None for all; ``one_as`` orders each on
+    its own; ``availability`` none orders without making available or visible.
+    """
+
+    spaces: Spaces | None = None
+    one_as: bool = False
+    availability: Availability = Availability.FULL
+
+    def _text(self, *words: object) -> str:
+        """The operation as the dialect writes it."""
+        parts = [str(word) for word in words if word not in (None, "")]
+        if self.spaces is not None:
+            parts.append(f"spaces [{', '.join(sorted(self.spaces))}]")
+        if self.availability is not Availability.FULL:
+            parts.append(f"av({self.availability})")
+        if self.one_as:
+            parts.append("{one_as}")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Load(_Synchronisation):
+    """``dst = location``; weak exactly when there is no scope."""
+
+    dst: str
+    location: str
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    volatile: bool = False
+
+    def __str__(self) -> str:
+        return self._text(f"{self.dst} = load", self.ordering, self.scope, self.location)
+
+
+@dataclass(frozen=True, slots=True)
+class Store(_Synchronisation):
+    """``location = value``; weak exactly when there is no scope."""
+
+    location: str
+    value: Operand
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    volatile: bool = False
+
+    def __str__(self) -> str:
+        return self._text("store", self.ordering, self.scope, f"{self.value}, {self.location}")
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicRmw(_Synchronisation):
+    """A read-modify-write of an integer; ``dst`` takes the old value if there is one."""
+
+    kind: RmwKind
+    location: str
+    value: Operand
+    ordering: Ordering
+    scope: Scope
+    dst: str | None = None
+
+    def __str__(self) -> str:
+        name = "atomic_rmw" if self.dst is None else f"{self.dst} = atomic_rmw"
+        access = f"{self.location}, {self.value}"
+        return self._text(name, self.kind, self.ordering, self.scope, access)
+
+
+@dataclass(frozen=True, slots=True)
+class Cmpxchg(_Synchronisation):
+    """Writes ``new`` if ``location`` holds ``compare``; ``dst`` takes the old value.
+
+    ``success`` takes 1 if it wrote and 0 if not. ``weak``: it may fail though they are equal.
+    """
+
+    location: str
+    compare: Operand
+    new: Operand
+    ordering: Ordering
+    failure_ordering: Ordering
+    scope: Scope
+    dst: str | None = None
+    success: str | None = None
+    weak: bool = False
+
+    def __str__(self) -> str:
+        results = ", ".join(name for name in (self.dst, self.success) if name)
+        access = f"{self.location}, {self.compare}, {self.new}"
+        name = f"{results} = cmpxchg" if results else "cmpxchg"
+        return self._text(name, self.ordering, self.failure_ordering, self.scope, access)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(_Synchronisation):
+    """Orders the accesses before against those after, without an access of its own."""
+
+    ordering: Ordering
+    scope: Scope
+
+    def __str__(self) -> str:
+        return self._text("fence", self.ordering, self.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier(_Synchronisation):
+    """Waits until every thread of the scope is here the same time; threads that ended count not.
+
+    acq_rel orders memory among all of them; relaxed leaves that to fences around it.
+    """
+
+    scope: Scope
+    ordering: Ordering = Ordering.ACQ_REL
+
+    def __str__(self) -> str:
+        relaxed = self.ordering if self.ordering is Ordering.RELAXED else ""
+        return self._text("barrier", relaxed, self.scope)
+
+
+ScopedOperation = Load | Store | AtomicRmw | Cmpxchg | Fence | Barrier
+ScopedInstruction = ScopedOperation | Common
+ScopedThread = Thread[ScopedInstruction]
+ScopedProgram = Program[ScopedInstruction]
+
+_OPERATION: Mapping[type[ScopedOperation], Operation] = {
+    Load: Operation.LOAD,
+    Store: Operation.STORE,
+    AtomicRmw: Operation.ATOMIC_RMW,
+    Cmpxchg: Operation.CMPXCHG,
+    Fence: Operation.FENCE,
+    Barrier: Operation.BARRIER,
+}
+
+# Scopes
+
+
+def scope_instance(placement: Placement, thread: int, scope: Scope) -> tuple[object, ...]:
+    """A name for the set of threads that ``scope`` means for ``thread``; equal sets, equal names.
+
+    Source: LLVM AMDGPU Memory Model, "Scopes".
+    """
+    if scope in (Scope.SINGLETHREAD, Scope.WAVEFRONT):
+        return (Scope.WAVEFRONT, thread)
+    if scope is Scope.WORKGROUP:
+        return (scope, placement.workgroup)
+    if scope is Scope.CLUSTER:
+        return (scope, placement.agent, placement.cluster)
+    return (scope, placement.agent) if scope is Scope.AGENT else (scope,)
+
+
+# Events
+
+
+class EventKind(Enum):
+    """What an event is. A barrier is two: its arrival and its wait."""
+
+    READ = "R"
+    WRITE = "W"
+    UPDATE = "U"
+    FENCE = "F"
+    ARRIVE = "A"
+    WAIT = "B"
+
+
+_READS = (EventKind.READ, EventKind.UPDATE)
+_WRITES = (EventKind.WRITE, EventKind.UPDATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One memory, fence or barrier operation of a run.
+
+    ``thread`` is -1 for initial writes, ``position`` the index of its instruction. An UPDATE
+    reads and writes as one step; a cmpxchg that fails is a READ of its failure ordering.
+    """
+
+    kind: EventKind
+    thread: int
+    position: int
+    ordering: Ordering
+    scope: Scope | None
+    location: str | None
+    operation: ScopedOperation | None
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads memory."""
+        return self.kind in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes memory."""
+        return self.kind in _WRITES
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is a plain access."""
+        return self.ordering is Ordering.WEAK
+
+    def __str__(self) -> str:
+        if self.thread < 0:
+            return f"init {self.location}"
+        return f"P{self.thread}:{self.position} '{self.operation}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One run of one thread.
+
+    Numbers count the path's own events. ``read`` and ``written`` have the values, None where
+    an event does not; ``dependences`` for each write the reads that its value, or its being
+    executed, depends on.
+    """
+
+    events: tuple[Event, ...]
+    read: tuple[int | None, ...]
+    written: tuple[int | None, ...]
+    dependences: tuple[Mask, ...]
+    registers: Mapping[str, int]
+
+
+Derivation = Mask
+"""The writes, as bits, that a value passed through on its way."""
+
+
+class _Domain:
+    """The values that each location can have, each with the least derivations it can come from."""
+
+    def __init__(self, initial: Mapping[str, int], seeds: Iterable[int]):
+        self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {
+            name: {each: (0,) for each in (value, *seeds)} for name, value in initial.items()
+        }
+        self.changed = True
+
+    def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
+        """Record that ``value`` can be written to ``location``."""
+        known = self.values[location]
+        kept = known.get(value, ())
+        for new in derivations:
+            if any(old & new == old for old in kept):
+                continue
+            kept = (*(old for old in kept if new & old != new), new)
+            self.changed = True
+        known[value] = kept
+
+
+@dataclass(slots=True)
+class _Run:
+    """A thread in the middle of a run; copied where it can go on in several ways."""
+
+    pc: int
+    registers: dict[str, int]
+    taints: dict[str, Mask]
+    control: Mask = 0
+    events: tuple[Event, ...] = ()
+    read: tuple[int | None, ...] = ()
+    written: tuple[int | None, ...] = ()
+    dependences: tuple[Mask, ...] = ()
+    executed: Mapping[int, int] = field(default_factory=dict[int, int])
+    visits: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def copy(self) -> "_Run":
+        return _Run(
+            self.pc,
+            dict(self.registers),
+            dict(self.taints),
+            self.control,
+            self.events,
+            self.read,
+            self.written,
+            self.dependences,
+            self.executed,
+            self.visits,
+        )
+
+    def value(self, operand: Operand) -> int:
+        return operand if isinstance(operand, int) else self.registers.get(operand, 0)
+
+    def taint(self, *operands: Operand) -> Mask:
+        result = 0
+        for operand in operands:
+            if isinstance(operand, str):
+                result |= self.taints.get(operand, 0)
+        return result
+
+    def assign(self, register: str | None, value: int, taint: Mask) -> None:
+        if register is not None:
+            self.registers[register] = value
+            self.taints[register] = taint
+
+    def append(
+        self, event: Event, read: int | None = None, written: int | None = None, needs: Mask = 0
+    ) -> None:
+        self.events = (*self.events, event)
+        self.read = (*self.read, read)
+        self.written = (*self.written, written)
+        self.dependences = (*self.dependences, needs)
+
+
+class _ThreadRunner:
+    """All runs of one thread, for the values that ``domain`` has for each location."""
+
+    def __init__(
+        self, program: ScopedProgram, thread: int, bound: int, write_bits: dict[object, int]
+    ):
+        self.thread = thread
+        self.code = program.threads[thread].instructions
+        self.bound = bound
+        self.labels = {each.name: i for i, each in enumerate(self.code) if isinstance(each, Label)}
+        self.write_bits = write_bits
+        self.event_of: dict[object, Event] = {}
+        self.domain = _Domain({}, ())
+        self.complete = True
+
+    def run(self, domain: _Domain) -> list[Path]:
+        """The paths; ``complete`` says whether none was cut at the loop bound."""
+        self.domain = domain
+        self.complete = True
+        paths: list[Path] = []
+        stack = [_Run(0, {}, {})]
+        while stack:
+            run = stack.pop()
+            forks = self._advance(run)
+            if forks is not None:
+                stack += reversed(forks)
+                continue
+            paths.append(
+                Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
+            )
+        return paths
+
+    def _advance(self, run: _Run) -> list[_Run] | None:
+        """Run until the thread ends (None) or forks."""
+        code = self.code
+        while run.pc < len(code):
+            instruction = code[run.pc]
+            run.pc += 1
+            forks = _STEP[type(instruction)](self, run, instruction)
+            if forks is not None:
+                return forks
+        return None
+
+    def _event(self, run: _Run, kind: EventKind, operation: ScopedOperation) -> Event:
+        key = (kind, run.pc)
+        event = self.event_of.get(key)
+        if event is None:
+            ordering = operation.ordering
+            if isinstance(operation, Cmpxchg) and kind is EventKind.READ:
+                ordering = operation.failure_ordering
+            location = None if isinstance(operation, Fence | Barrier) else operation.location
+            event = self.event_of[key] = Event(
+                kind, self.thread, run.pc - 1, ordering, operation.scope, location, operation
+            )
+        return event
+
+    def load(self, run: _Run, load: Load) -> list[_Run]:
+        event = self._event(run, EventKind.READ, load)
+        forks: list[_Run] = []
+        for value in self.domain.values[load.location]:
+            fork = run.copy()
+            fork.assign(load.dst, value, 1 << len(fork.events))
+            fork.append(event, read=value)
+            forks.append(fork)
+        return forks
+
+    def _derives(self, run: _Run, location: str, value: int, needs: Mask) -> bool:
+        """Note that ``value`` can be written; False if it would have to come out of thin air."""
+        count = run.executed.get(run.pc, 0)
+        run.executed = {**run.executed, run.pc: count + 1}
+        bit = 1 << self.write_bits.setdefault((self.thread, run.pc, count), len(self.write_bits))
+        derivations = [bit]
+        for number in bits(needs):
+            source = self.domain.values[run.events[number].location or ""]
+            known = source[run.read[number] or 0]
+            derivations = [a | b for a in derivations for b in known if not b & bit]
+        if derivations:
+            self.domain.add(location, value, derivations)
+        return bool(derivations)
+
+    def store(self, run: _Run, store: Store) -> list[_Run] | None:
+        value, needs = run.value(store.value), run.taint(store.value) | run.control
+        if not self._derives(run, store.location, value, needs):
+            return []
+        run.append(self._event(run, EventKind.WRITE, store), written=value, needs=needs)
+        return None
+
+    def atomic_rmw(self, run: _Run, rmw: AtomicRmw) -> list[_Run]:
+        combine = RMW[rmw.kind]
+        operand, needs = run.value(rmw.value), run.taint(rmw.value) | run.control
+        own = 0 if rmw.kind is RmwKind.XCHG else 1 << len(run.events)
+        event = self._event(run, EventKind.UPDATE, rmw)
+        forks = [
+            self._update(run, event, old, combine(old, operand), needs | own, rmw.dst)
+            for old in tuple(self.domain.values[rmw.location])
+        ]
+        return [fork for fork in forks if fork is not None]
+
+    def _update(
+        self, run: _Run, event: Event, old: int, new: int, needs: Mask, dst: str | None
+    ) -> _Run | None:
+        """The run behind an update that found ``old``; None if that comes out of thin air."""
+        fork = run.copy()
+        own = 1 << len(fork.events)
+        fork.assign(dst, old, own)
+        fork.append(event, old, new, needs)
+        return fork if self._derives(fork, event.location or "", new, needs) else None
+
+    def cmpxchg(self, run: _Run, cmpxchg: Cmpxchg) -> list[_Run]:
+        compare, new = run.value(cmpxchg.compare), run.value(cmpxchg.new)
+        own = 1 << len(run.events)
+        needs = run.taint(cmpxchg.compare, cmpxchg.new) | run.control | own
+        success = self._event(run, EventKind.UPDATE, cmpxchg)
+        failure = self._event(run, EventKind.READ, cmpxchg)
+        forks: list[_Run] = []
+        for old in tuple(self.domain.values[cmpxchg.location]):
+            if old == compare:
+                fork = self._update(run, success, old, new, needs, cmpxchg.dst)
+                if fork is not None:
+                    fork.assign(cmpxchg.success, 1, own | run.taint(cmpxchg.compare))
+                    forks.append(fork)
+            if old != compare or cmpxchg.weak:
+                fork = run.copy()
+                fork.assign(cmpxchg.dst, old, own)
+                fork.assign(cmpxchg.success, 0, own | run.taint(cmpxchg.compare))
+                fork.append(failure, read=old)
+                forks.append(fork)
+        return forks
+
+    def fence(self, run: _Run, fence: Fence) -> None:
+        run.append(self._event(run, EventKind.FENCE, fence))
+
+    def barrier(self, run: _Run, barrier: Barrier) -> None:
+        run.append(self._event(run, EventKind.ARRIVE, barrier))
+        run.append(self._event(run, EventKind.WAIT, barrier))
+
+    def move(self, run: _Run, move: Move) -> None:
+        run.assign(move.dst, run.value(move.value), run.taint(move.value))
+
+    def arithmetic(self, run: _Run, step: Arithmetic) -> None:
+        value = ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
+        run.assign(step.dst, value, run.taint(step.a, step.b))
+
+    def label(self, run: _Run, label: Label) -> None:
+        passes = run.visits.get(label.name, (0, 0))[0]
+        run.visits = {**run.visits, label.name: (passes + 1, len(run.events))}
+
+    def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
+        if branch.condition is not None:
+            run.control |= run.taint(branch.condition)
+            if bool(run.value(branch.condition)) is branch.unless:
+                return None
+        target = self.labels[branch.target]
+        passes, events = run.visits.get(branch.target, (0, 0))
+        if target < run.pc and passes >= self.bound:
+            if not self._is_idle(run, target, events):
+                self.complete = False
+            return []
+        run.pc = target
+        return None
+
+    def _is_idle(self, run: _Run, target: int, events: int) -> bool:
+        """Whether the round since ``events`` did nothing that another round would not undo.
+
+        A round of reads and fences alone, whose registers are all set again before the next
+        round can use them or leave, only constrains an execution further: the axioms forbid no
+        more when it is taken out, so that no outcome is lost by leaving such rounds out.
+        """
+        if any(
+            event.kind not in (EventKind.READ, EventKind.FENCE) for event in run.events[events:]
+        ):
+            return False
+        body = self.code[target : run.pc]
+        changed = {name for each in body for name in assigned(each)}
+        again: set[Operand] = set()
+        for instruction in body:
+            if isinstance(instruction, Branch):
+                break
+            if not changed & {*used(instruction)} <= again:
+                return False
+            again.update(assigned(instruction))
+        return changed <= again
+
+
+_Step = Callable[..., "list[_Run] | None"]
+_STEP: Mapping[type[ScopedInstruction], _Step] = {
+    Load: _ThreadRunner.load,
+    Store: _ThreadRunner.store,
+    AtomicRmw: _ThreadRunner.atomic_rmw,
+    Cmpxchg: _ThreadRunner.cmpxchg,
+    Fence: _ThreadRunner.fence,
+    Barrier: _ThreadRunner.barrier,
+    Move: _ThreadRunner.move,
+    Arithmetic: _ThreadRunner.arithmetic,
+    Label: _ThreadRunner.label,
+    Branch: _ThreadRunner.branch,
+}
+"""How each instruction runs: it returns None to go on, or the runs it forks into."""
+
+
+def assigned(instruction: ScopedInstruction) -> tuple[str, ...]:
+    """The registers that ``instruction`` sets."""
+    names: tuple[str | None, ...] = ()
+    if isinstance(instruction, Load | AtomicRmw | Move | Arithmetic):
+        names = (instruction.dst,)
+    elif isinstance(instruction, Cmpxchg):
+        names = (instruction.dst, instruction.success)
+    return tuple(name for name in names if name is not None)
+
+
+def used(instruction: ScopedInstruction) -> tuple[Operand, ...]:
+    """The operands that ``instruction`` computes with."""
+    if isinstance(instruction, Store | AtomicRmw | Move):
+        return (instruction.value,)
+    if isinstance(instruction, Cmpxchg):
+        return (instruction.compare, instruction.new)
+    if isinstance(instruction, Arithmetic):
+        return (instruction.a, instruction.b)
+    if isinstance(instruction, Branch):
+        return () if instruction.condition is None else (instruction.condition,)
+    return ()
+
+
+# What means nothing
+
+
+def check(program: ScopedProgram) -> None:
+    """Raise ``ProgramError``, saying where and what to do, for a program that means nothing."""
+    for location in program.locations:
+        if location.space not in (AddressSpace.GLOBAL, AddressSpace.LOCAL):
+            raise ProgramError(
+                f"location '{location.name}' is in {location.space} memory; "
+                "the source model has global and local"
+            )
+    homes: dict[int, Placement] = {}
+    for number, thread in enumerate(program.threads):
+        here = thread.placement
+        home = homes.setdefault(here.workgroup, here)
+        if (home.agent, home.cluster) != (here.agent, here.cluster):
+            raise ProgramError(
+                f"thread {number}: work-group {here.workgroup} is in another agent or cluster; "
+                "number work-groups across the whole program"
+            )
+        labels = {each.name for each in thread.instructions if isinstance(each, Label)}
+        for position, each in enumerate(thread.instructions):
+            problem = _problem(program, here, labels, each)
+            if problem:
+                raise ProgramError(f"thread {number}, instruction {position} '{each}': {problem}")
+
+
+def _problem(
+    program: ScopedProgram, here: Placement, labels: set[str], instruction: ScopedInstruction
+) -> str:
+    if isinstance(instruction, Branch):
+        known = ", ".join(sorted(labels)) or "none"
+        return "" if instruction.target in labels else f"no such label; there are: {known}"
+    if isinstance(instruction, Move | Arithmetic | Label):
+        return ""
+    illegal = ILLEGAL.get((_OPERATION[type(instruction)], instruction.ordering))
+    if isinstance(instruction, Cmpxchg):
+        illegal = illegal or ILLEGAL_FAILURE.get(instruction.failure_ordering)
+    if illegal is not None:
+        return _refusal(illegal)
+    weak = instruction.ordering is Ordering.WEAK
+    if weak is not (instruction.scope is None):
+        return "an operation has a scope exactly when it is not weak"
+    if isinstance(instruction, Fence | Barrier):
+        return ""
+    if isinstance(instruction, AtomicRmw) and instruction.kind not in RMW:
+        return "values are integers; use an integer kind"
+    location = program.location(instruction.location)
+    if location.space is AddressSpace.LOCAL and location.workgroup != here.workgroup:
+        return f"'{location.name}' is LDS of work-group {location.workgroup}, not of this thread's"
+    return ""
+
+
+def _refusal(illegal: Illegal) -> str:
+    return f"{illegal.reason}; accepted: {', '.join(illegal.accepted)}"
+
+
+# Combinations of paths
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What executions have in common whatever their reads return.
+
+    Events are numbered: first one initial write for each location that is accessed, then
+    thread by thread. ``po`` is transitive and starts with the initial writes. ``dependences``
+    has for each write the reads that it depends on (its own, for an update that uses it).
+    ``barriers`` has for each barrier that was passed its (arrivals, waits).
+    """
+
+    program: ScopedProgram
+    events: tuple[Event, ...]
+    po: Relation
+    dependences: tuple[Mask, ...]
+    barriers: tuple[tuple[Mask, Mask], ...]
+
+    @cached_property
+    def deadlocks(self) -> bool:
+        """Whether barriers wait for each other crosswise."""
+        order = list(self.po)
+        for arrivals, waits in self.barriers:
+            for arrival in bits(arrivals):
+                order[arrival] |= waits
+        return not is_acyclic(order)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A path for each thread, which together write every value that they read."""
+
+    skeleton: Skeleton
+    read: tuple[int | None, ...]
+    written: tuple[int | None, ...]
+    registers: tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A path, with its shape and its reads and writes as bits over (location, value)."""
+
+    path: Path
+    shape: int
+    needs: Mask
+    provides: Mask
+
+
+class Candidates:
+    """Every combination of paths of a program.
+
+    ``bound`` is how often the target of a backward branch may be passed; ``complete`` says
+    whether that loses nothing. With ``thin_air`` reads may also return values that depend on
+    themselves (1, and any constant of the program). Raises ``ProgramError`` as ``check`` does.
+    """
+
+    def __init__(self, program: ScopedProgram, bound: int = 1, thin_air: bool = False):
+        check(program)
+        self.program = program
+        names = {
+            each.location
+            for thread in program.threads
+            for each in thread.instructions
+            if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
+        }
+        self.initial = {e.name: e.initial for e in program.locations if e.name in names}
+        self.complete = True
+        self._skeletons: dict[tuple[int, ...], Skeleton] = {}
+        self._shapes: dict[object, int] = {}
+        self._value_bits: dict[tuple[str, int], Mask] = {}
+        paths = self._run_threads(bound, thin_air)
+        self._choices = [[self._choice(path) for path in each] for each in paths]
+
+    def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
+        """Run all threads until nothing writes a value that no earlier round has seen."""
+        write_bits: dict[object, int] = {}
+        runners = [
+            _ThreadRunner(self.program, i, bound, write_bits)
+            for i in range(len(self.program.threads))
+        ]
+        domain = _Domain(self.initial, _constants(self.program) if thin_air else ())
+        paths: list[list[Path]] = []
+        while domain.changed:
+            domain.changed = False
+            paths = [runner.run(domain) for runner in runners]
+        self.complete = all(runner.complete for runner in runners)
+        return paths
+
+    def __iter__(self) -> Iterator[Combination]:
+        available = 0
+        for each in self.initial.items():
+            available |= self._value_bit(each)
+        still: list[Mask] = [0]
+        for choices in reversed(self._choices):
+            still.append(still[-1])
+            for choice in choices:
+                still[-1] |= choice.provides
+        yield from self._extend((), 0, available, still[::-1])
+
+    def _extend(
+        self, chosen: tuple[_Choice, ...], needs: Mask, provides: Mask, still: list[Mask]
+    ) -> Iterator[Combination]:
+        """All ways to go on from paths for the first threads; ``still``: what others may write."""
+        thread = len(chosen)
+        if needs & ~(provides | still[thread]):
+            return
+        if thread == len(self._choices):
+            yield self._combination(chosen)
+            return
+        for choice in self._choices[thread]:
+            yield from self._extend(
+                (*chosen, choice), needs | choice.needs, provides | choice.provides, still
+            )
+
+    def _combination(self, chosen: tuple[_Choice, ...]) -> Combination:
+        key = tuple(choice.shape for choice in chosen)
+        skeleton = self._skeletons.get(key)
+        if skeleton is None:
+            skeleton = self._skeletons[key] = self._build([choice.path for choice in chosen])
+        read: list[int | None] = [None] * len(self.initial)
+        written: list[int | None] = list(self.initial.values())
+        for choice in chosen:
+            read += choice.path.read
+            written += choice.path.written
+        registers = tuple(choice.path.registers for choice in chosen)
+        return Combination(skeleton, tuple(read), tuple(written), registers)
+
+    def _value_bit(self, key: tuple[str, int]) -> Mask:
+        return self._value_bits.setdefault(key, 1 << len(self._value_bits))
+
+    def _choice(self, path: Path) -> _Choice:
+        needs = provides = 0
+        for event, read, written in zip(path.events, path.read, path.written, strict=True):
+            if read is not None:
+                needs |= self._value_bit((event.location or "", read))
+            if written is not None:
+                provides |= self._value_bit((event.location or "", written))
+        shape = (path.events, path.dependences)
+        return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
+
+    def _build(self, paths: list[Path]) -> Skeleton:
+        events = [
+            Event(EventKind.WRITE, -1, -1, Ordering.RELAXED, Scope.SYSTEM, name, None)
+            for name in self.initial
+        ]
+        dependences: list[Mask] = [0] * len(events)
+        po: Relation = []
+        total = len(events) + sum(len(path.events) for path in paths)
+        everything = (1 << total) - 1
+        po += [everything >> len(events) << len(events)] * len(events)
+        barriers: dict[object, list[Mask]] = {}
+        for thread, path in enumerate(paths):
+            start, end = len(events), len(events) + len(path.events)
+            po += [(1 << end) - (2 << number) for number in range(start, end)]
+            dependences += [mask << start for mask in path.dependences]
+            events += path.events
+            turns: dict[object, int] = {}
+            for number in range(start, end):
+                event = events[number]
+                if event.kind is not EventKind.ARRIVE or event.scope is None:
+                    continue
+                place = self.program.threads[thread].placement
+                instance = scope_instance(place, thread, event.scope)
+                turns[instance] = turns.get(instance, 0) + 1
+                meeting = barriers.setdefault((instance, turns[instance]), [0, 0])
+                meeting[0] |= 1 << number
+                meeting[1] |= 2 << number
+        met = tuple((arrivals, waits) for arrivals, waits in barriers.values())
+        return Skeleton(self.program, tuple(events), po, tuple(dependences), met)
+
+
+def _constants(program: ScopedProgram) -> set[int]:
+    found = {
+        operand
+        for thread in program.threads
+        for each in thread.instructions
+        for operand in used(each)
+    }
+    return {1, *(operand for operand in found if isinstance(operand, int))}

@@ -1,0 +1,1094 @@
+"""The memory model of the ``scoped`` language: outcomes, data races, witnesses.
+
+The LLVM/C++20 model with inclusive scopes. What each rule says and where it was read is in
+``Rule``. Where those sources differ or are silent:
+
+* seq_cst is ``psc`` of Lahav et al., "Repairing Sequential Consistency in C/C++11" (PLDI 2017),
+  which C++20 [atomics.order] transcribes (LWG 3941 has where it went wrong), kept to pairs whose
+  scopes include each other, as in Batty, Donaldson and Wickerson, "Overhauling SC Atomics in C11
+  and OpenCL" (POPL 2016).
+* An operation with ``spaces`` or ``one_as`` synchronises for some address spaces only, and
+  happens-before is one relation for each space, as in OpenCL. A fence with ``spaces`` orders
+  through a flag only if the flag is in them; a fence with ``one_as`` orders what is in the
+  flag's own space. Through a barrier, which is in no space, either orders all its spaces.
+* A relaxed barrier orders nothing alone, but carries a release fence before it to an acquire
+  fence after it, as an atomic flag would.
+* ``av(none)`` synchronises, but what it orders is not made available or visible: two weak
+  accesses race unless they are *location-ordered* (LLVM AMDGPU Memory Model, "Location Order").
+  Accesses that are atomic, volatile or in LDS make themselves available and visible. Without
+  av(none) location order and happens-before agree.
+* Load buffering is allowed; a value may not depend on itself.
+
+How outcomes are found: for each way to take reads from writes happens-before is fixed, and
+which coherence orders remain is one question for each location, except with seq_cst.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations, product
+
+from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
+from fencewright.simulator.condition import (
+    Formula,
+    Memory,
+    Observable,
+    Outcomes,
+    Register,
+    State,
+    observable_order,
+)
+from fencewright.simulator.program import Placement, ProgramError
+from fencewright.simulator.relation import (
+    Mask,
+    Relation,
+    bits,
+    find_cycle,
+    image,
+    inverse,
+    is_acyclic,
+    mask_of,
+    pairs,
+    shortest_path,
+    transitive_closure,
+    union,
+)
+from fencewright.simulator.source_events import (
+    Candidates,
+    Combination,
+    Event,
+    EventKind,
+    Load,
+    ScopedProgram,
+    Skeleton,
+    Store,
+    assigned,
+    scope_instance,
+)
+
+
+class Rule(Enum):
+    """The rules of the model. One is left out only to see that a test notices."""
+
+    COHERENCE = "coherence"
+    """Nothing happens before what it reads from or overwrites. C++20 [intro.races] 14-18."""
+    ATOMICITY = "atomicity"
+    """A read-modify-write reads the write just before its own. C++20 [atomics.order] 10."""
+    SEQ_CST = "seq_cst"
+    """seq_cst operations and fences whose scopes include each other have one order (psc)."""
+    NO_THIN_AIR = "no thin air"
+    """No value depends on itself: rf and dependences have no cycle. C++20 [atomics.order] 8."""
+    RELEASE_ACQUIRE = "release and acquire operations"
+    """A release write synchronises with an acquire read of it. C++20 [atomics.order] 2."""
+    RELEASE_SEQUENCES = "release sequences"
+    """Or of a chain of read-modify-writes behind it. C++20 [intro.races] 5."""
+    FENCES = "fences"
+    """A fence releases for the writes after it, acquires for the reads before it. C++20 [atomics.fences]."""
+    BARRIERS = "barriers"
+    """What is before a barrier in one thread synchronises with what is behind it in another."""
+    INCLUSIVE_SCOPES = "inclusive scopes"
+    """Only operations whose scopes include each other's threads synchronise. LLVM AMDGPUUsage."""
+    TRANSITIVITY = "transitivity across scopes"
+    """Happens-before chains synchronisations of different scopes (HRF-indirect). AMDGPUUsage."""
+    ADDRESS_SPACES = "address spaces"
+    """``spaces`` and ``one_as`` limit what is ordered. LLVM MMRA; AMDGPUUsage, sync scopes."""
+    AVAILABILITY = "availability"
+    """av(none) orders without making available or visible. LLVM AMDGPU Memory Model."""
+    DATA_RACES = "data races"
+    """Conflicting accesses, not ordered, one weak or with a scope too narrow: no meaning."""
+
+
+AXIOMS = (Rule.COHERENCE, Rule.ATOMICITY, Rule.SEQ_CST, Rule.NO_THIN_AIR)
+"""The rules that forbid executions; the others say what happens before what, and what it means."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceModel:
+    """The model, or less than it."""
+
+    rules: frozenset[Rule] = frozenset(Rule)
+
+    def without(self, *rules: Rule) -> "SourceModel":
+        """The same model less ``rules``."""
+        return SourceModel(self.rules - {*rules})
+
+
+FULL_MODEL = SourceModel()
+
+# Data races
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access as a place in the program; prints as thread, instruction number and text."""
+
+    thread: int
+    position: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"P{self.thread}:{self.position} '{self.text}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two conflicting accesses that nothing orders, and why that is not allowed of them."""
+
+    location: str
+    first: Access
+    second: Access
+    reason: str
+
+    def __str__(self) -> str:
+        return f"data race on {self.location}: {self.first} and {self.second}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What a program may do. ``outcomes`` is None when it has data races: then anything."""
+
+    outcomes: Outcomes | None
+    races: tuple[Race, ...]
+    complete: bool
+
+    def allows(self, target: Outcomes) -> bool:
+        """Whether every final state of ``target`` (over the same observables) is allowed."""
+        if self.outcomes is None:
+            return True
+        if self.outcomes.observables != target.observables:
+            raise ProgramError("outcomes of different observables; project one of them")
+        return target.states <= self.outcomes.states
+
+    def __str__(self) -> str:
+        if self.outcomes is None:
+            return "\n".join(["unspecified", *map(str, self.races)])
+        return str(self.outcomes)
+
+
+# What does not depend on the values read
+
+SyncEdge = tuple[int, int, Mask]
+"""(from, to, the address-space groups that it orders)."""
+
+
+class Frame:
+    """Everything about a skeleton that does not depend on what its reads return.
+
+    Address spaces are told apart, as bits of *groups*, only where an operation does.
+    """
+
+    def __init__(self, skeleton: Skeleton, model: SourceModel):
+        events = skeleton.events
+        self.skeleton = skeleton
+        self.events = events
+        self.rules = model.rules
+        self.size = len(events)
+        self.po = skeleton.po
+        self.initial = mask_of(n for n, e in enumerate(events) if e.thread < 0)
+        self.locations = tuple(e.location or "" for e in events if e.thread < 0)
+        self.here = {
+            name: mask_of(n for n, e in enumerate(events) if e.location == name)
+            for name in self.locations
+        }
+        self.reads = tuple(n for n, e in enumerate(events) if e.reads)
+        self.read_mask = mask_of(self.reads)
+        self.write_mask = mask_of(n for n, e in enumerate(events) if e.writes)
+        self.group_count = 1
+        self.group: dict[str, int] = dict.fromkeys(self.locations, 0)
+        self._group_locations()
+        self.orders = [self._orders(event) for event in events]
+        self.instances = [self._instance(event, event.scope) for event in events]
+        sees = inverse(self.instances)
+        self.inclusive = [a & b for a, b in zip(self.instances, sees, strict=True)]
+        self.release_fences = self._fences(lambda ordering: ordering.releases)
+        self.acquire_fences = self._fences(lambda ordering: ordering.acquires)
+        self.po_before = inverse(self.po)
+        self.po_elsewhere = [
+            row & ~self.here[event.location] if event.location else row
+            for event, row in zip(events, self.po, strict=True)
+        ]
+        self.barrier_edges = self._barrier_edges() if Rule.BARRIERS in self.rules else ()
+        self.conflicts = self._conflicts() if Rule.DATA_RACES in self.rules else ()
+        self.seq_cst = mask_of(
+            n for n, e in enumerate(events) if e.ordering is Ordering.SEQ_CST and e.thread >= 0
+        )
+        self.orders_seq_cst = (
+            Rule.SEQ_CST in self.rules and bool(self.seq_cst) and self.seq_cst.bit_count() > 1
+        )
+        self.without_availability = Rule.AVAILABILITY in self.rules and any(
+            e.operation is not None and e.operation.availability is Availability.NONE
+            for e in events
+        )
+        self.sources = [tuple(bits(self._sources(read))) for read in self.reads]
+        self._edges: dict[tuple[int, int], tuple[SyncEdge, ...]] = {}
+
+    def _group_locations(self) -> None:
+        operations = [event.operation for event in self.events if event.operation is not None]
+        limited = any(each.spaces is not None or each.one_as for each in operations)
+        if not limited or Rule.ADDRESS_SPACES not in self.rules:
+            self.spaces: tuple[AddressSpace, ...] = ()
+            return
+        program = self.skeleton.program
+        space_of = {name: program.location(name).space for name in self.locations}
+        self.spaces = tuple(sorted({*space_of.values()}))
+        self.group_count = max(1, len(self.spaces))
+        self.group = {name: self.spaces.index(space) for name, space in space_of.items()}
+
+    def _orders(self, event: Event) -> Mask:
+        """The groups of locations that a synchronising operation orders."""
+        everything = (1 << self.group_count) - 1
+        operation = event.operation
+        if operation is None or not self.spaces:
+            return everything
+        result = everything
+        if operation.spaces is not None and AddressSpace.GENERIC not in operation.spaces:
+            result = mask_of(i for i, space in enumerate(self.spaces) if space in operation.spaces)
+        if operation.one_as and event.location is not None:
+            result &= 1 << self.group[event.location]
+        return result
+
+    def _placement(self, event: Event) -> Placement:
+        return self.skeleton.program.threads[event.thread].placement
+
+    def _instance(self, event: Event, scope: Scope | None) -> Mask:
+        """The events of every thread in the scope; a weak access is in its own thread's alone."""
+        if event.thread < 0:
+            return (1 << self.size) - 1
+        chosen = scope or Scope.SINGLETHREAD
+        if scope is not None and Rule.INCLUSIVE_SCOPES not in self.rules:
+            chosen = Scope.SYSTEM
+        mine = scope_instance(self._placement(event), event.thread, chosen)
+        return mask_of(
+            n
+            for n, e in enumerate(self.events)
+            if e.thread >= 0 and scope_instance(self._placement(e), e.thread, chosen) == mine
+        )
+
+    def _fences(self, chosen: Callable[[Ordering], bool]) -> Mask:
+        if Rule.FENCES not in self.rules:
+            return 0
+        return mask_of(
+            n for n, e in enumerate(self.events) if e.kind is EventKind.FENCE and chosen(e.ordering)
+        )
+
+    def _barrier_edges(self) -> tuple[SyncEdge, ...]:
+        found: list[SyncEdge] = []
+        for arrivals, waits in self.skeleton.barriers:
+            for arrival, wait in product(bits(arrivals), bits(waits)):
+                if self.events[arrival].thread == self.events[wait].thread:
+                    continue
+                ordered = self.events[arrival].ordering.releases
+                heads = self.po_before[arrival] & self.release_fences | ordered << arrival
+                ordered = self.events[wait].ordering.acquires
+                tails = self.po[wait] & self.acquire_fences | ordered << wait
+                found += self._between(heads, tails, None)
+        return tuple(found)
+
+    def edges(self, write: int, read: int) -> tuple[SyncEdge, ...]:
+        """What synchronises when ``read`` returns ``write``, or an update in its release sequence."""
+        known = self._edges.get((write, read))
+        if known is None:
+            known = self._edges[write, read] = self._edges_of(write, read)
+        return known
+
+    def _edges_of(self, write: int, read: int) -> tuple[SyncEdge, ...]:
+        writer, reader = self.events[write], self.events[read]
+        if writer.thread < 0 or writer.is_weak or reader.is_weak:
+            return ()
+        operations = Rule.RELEASE_ACQUIRE in self.rules
+        ordered = operations and writer.ordering.releases
+        heads = self.po_before[write] & self.release_fences | ordered << write
+        ordered = operations and reader.ordering.acquires
+        tails = self.po[read] & self.acquire_fences | ordered << read
+        if not heads or not tails:
+            return ()
+        return tuple(self._between(heads, tails, self.group[writer.location or ""]))
+
+    def _between(self, heads: Mask, tails: Mask, flag: int | None) -> Iterator[SyncEdge]:
+        for head in bits(heads):
+            for tail in bits(tails & self.inclusive[head]):
+                groups = self._carried(head, flag) & self._carried(tail, flag)
+                if groups:
+                    yield head, tail, groups
+
+    def _carried(self, number: int, flag: int | None) -> Mask:
+        """The groups that an operation orders through a flag of group ``flag`` (None: a barrier)."""
+        event, orders = self.events[number], self.orders[number]
+        if flag is None or event.kind is not EventKind.FENCE or not self.spaces:
+            return orders
+        if not orders >> flag & 1:
+            return 0
+        one_as = event.operation is not None and event.operation.one_as
+        return 1 << flag if one_as else orders
+
+    def _conflicts(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of accesses that race unless they are ordered."""
+        found: list[tuple[int, int]] = []
+        for members in self.here.values():
+            for a in bits(members & ~self.initial):
+                writes = self.events[a].writes
+                others = members & ~self.inclusive[a] & -(2 << a)
+                for b in bits(others):
+                    if self.events[a].thread != self.events[b].thread and (
+                        writes or self.events[b].writes
+                    ):
+                        found.append((a, b))
+        return tuple(found)
+
+    def _sources(self, read: int) -> Mask:
+        """The writes that a read can take; in program order not those behind or hidden."""
+        writes = self.here[self.events[read].location or ""] & self.write_mask & ~(1 << read)
+        if Rule.COHERENCE not in self.rules:
+            return writes
+        before = self.po_before[read] & writes
+        hidden = mask_of(write for write in bits(before) if self.po[write] & before)
+        return writes & ~self.po[read] & ~hidden
+
+    # Availability
+
+    def own_reach(self, number: int) -> Mask:
+        """Where a write makes itself available, a read what it reads visible; 0 if nowhere.
+
+        The result is a scope instance. Source: LLVM AMDGPU Memory Model, "store-available",
+        "load-visible", "addrspace(3) Accesses", "volatile Accesses".
+        """
+        event = self.events[number]
+        if self.skeleton.program.location(event.location or "").space is AddressSpace.LOCAL:
+            return self._instance(event, Scope.WORKGROUP)
+        if not event.is_weak:
+            return self.instances[number]
+        operation = event.operation
+        volatile = isinstance(operation, Load | Store) and operation.volatile
+        return self._instance(event, Scope.SYSTEM) if volatile else 0
+
+    def makes_available(self, group: int) -> Mask:
+        """The operations that make earlier writes of a group available."""
+        kinds = (EventKind.WRITE, EventKind.UPDATE, EventKind.FENCE, EventKind.ARRIVE)
+        return self._making(group, kinds, lambda ordering: ordering.releases)
+
+    def makes_visible(self, group: int) -> Mask:
+        """The operations that make available writes of a group visible to later reads."""
+        kinds = (EventKind.READ, EventKind.UPDATE, EventKind.FENCE, EventKind.WAIT)
+        return self._making(group, kinds, lambda ordering: ordering.acquires)
+
+    def _making(
+        self, group: int, kinds: tuple[EventKind, ...], chosen: Callable[[Ordering], bool]
+    ) -> Mask:
+        return mask_of(
+            n
+            for n, e in enumerate(self.events)
+            if e.operation is not None
+            and e.kind in kinds
+            and chosen(e.ordering)
+            and e.operation.availability is Availability.FULL
+            and self.orders[n] >> group & 1
+        )
+
+
+# One execution
+
+
+class Execution:
+    """A choice of reads-from, and what follows from it; ``co`` and ``fr`` once they are chosen.
+
+    ``source`` has for each read the write that it takes; ``hb`` is one relation for each group
+    of locations.
+    """
+
+    __slots__ = ("co", "edges", "fr", "frame", "hb", "seq_cst", "source")
+
+    def __init__(self, frame: Frame, source: list[int]):
+        self.frame = frame
+        self.source = source
+        self.edges = self._edges()
+        self.hb = [happens_before(frame, self.edges, group) for group in range(frame.group_count)]
+        self.co: Relation = []
+        self.fr: Relation = []
+        self.seq_cst: list[SeqCst] | None = None
+
+    def _edges(self) -> list[SyncEdge]:
+        frame, source = self.frame, self.source
+        found = list(frame.barrier_edges)
+        sequences = Rule.RELEASE_SEQUENCES in frame.rules
+        for read in frame.reads:
+            write = source[read]
+            passed = 1 << read
+            while True:
+                found += frame.edges(write, read)
+                passed |= 1 << write
+                if not sequences or frame.events[write].kind is not EventKind.UPDATE:
+                    break
+                write = source[write]
+                if passed >> write & 1:
+                    break
+        return found
+
+    def order_writes(self, orders: Iterable[tuple[int, ...]]) -> None:
+        """Set coherence order, one sequence of writes for each location."""
+        self.co = [0] * self.frame.size
+        for order in orders:
+            later = 0
+            for write in reversed(order):
+                self.co[write] = later
+                later |= 1 << write
+        self.set_from_reads()
+
+    def set_from_reads(self) -> None:
+        """Derive from-reads from coherence order."""
+        self.fr = [0] * self.frame.size
+        for read in self.frame.reads:
+            self.fr[read] = self.co[self.source[read]] & ~(1 << read)
+
+    @property
+    def rf(self) -> Relation:
+        """Reads-from, from the writes."""
+        rows = [0] * self.frame.size
+        for read in self.frame.reads:
+            rows[self.source[read]] |= 1 << read
+        return rows
+
+
+def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relation:
+    """Program order and what synchronises for ``group``, transitively."""
+    chosen = {(a, b) for a, b, groups in edges if groups >> group & 1}
+    if Rule.TRANSITIVITY in frame.rules:
+        return _closed(frame.po, chosen)
+    events = frame.events
+    scopes = {events[a].scope for a, _ in chosen}
+    parts = [
+        _closed(
+            frame.po, {(a, b) for a, b in chosen if events[a].scope is events[b].scope is scope}
+        )
+        for scope in scopes
+    ]
+    return union(frame.po, *parts)
+
+
+def _closed(closed: Relation, edges: Iterable[tuple[int, int]]) -> Relation:
+    """The transitive closure of a transitive relation with some edges more."""
+    rows = list(closed)
+    for source, target in edges:
+        if rows[source] >> target & 1:
+            continue
+        more = rows[target] | 1 << target
+        for number, row in enumerate(rows):
+            if number == source or row >> source & 1:
+                rows[number] = row | more
+    return rows
+
+
+def thin_air_order(x: Execution) -> Relation:
+    """Writes before the writes that depend on what was read of them."""
+    rows = [0] * x.frame.size
+    for write, needs in enumerate(x.frame.skeleton.dependences):
+        while needs:
+            low = needs & -needs
+            rows[x.source[low.bit_length() - 1]] |= 1 << write
+            needs ^= low
+    return rows
+
+
+def forced_order(x: Execution, location: str) -> Relation | None:
+    """The pairs of writes that coherence orders; None if it contradicts what was read.
+
+    Every shape of C++20's write-write, write-read, read-write and read-read coherence.
+    """
+    frame = x.frame
+    here = frame.here[location]
+    hb, source = x.hb[frame.group[location]], x.source
+    writes = here & frame.write_mask
+    first = writes & -writes
+    co = [0] * frame.size
+    co[first.bit_length() - 1] = writes & ~first
+    coherent = Rule.COHERENCE in frame.rules
+    for event in bits(here & ~first):
+        bit = 1 << event
+        after = hb[event] if coherent else 0
+        if after & bit:
+            return None
+        if bit & writes:
+            co[event] |= after & writes
+        later_reads = after & here & frame.read_mask
+        if bit & writes:
+            for read in bits(later_reads):
+                if source[read] != event:
+                    co[event] |= 1 << source[read]
+        if not bit & frame.read_mask:
+            continue
+        taken = source[event]
+        taken_bit = 1 << taken
+        if after & taken_bit:
+            return None
+        co[taken] |= (after | bit) & writes & ~taken_bit
+        for read in bits(later_reads):
+            if source[read] != taken:
+                co[taken] |= 1 << source[read]
+    for write in bits(writes & ~first):
+        if co[write] & (first | 1 << write):
+            return None
+    return co
+
+
+Chains = tuple[tuple[tuple[int, ...], ...], Relation]
+"""Writes that follow each other without another between, and which chain is before which."""
+
+
+def chains(x: Execution, location: str) -> Chains | None:
+    """The coherence orders of a location, as a partial order of chains; None if there is none."""
+    co = forced_order(x, location)
+    if co is None:
+        return None
+    frame = x.frame
+    writes = frame.here[location] & frame.write_mask
+    follower: dict[int, int] = {}
+    if Rule.ATOMICITY in frame.rules:
+        for update in bits(writes & frame.read_mask):
+            if follower.setdefault(x.source[update], update) != update:
+                return None
+    followers = mask_of(follower.values())
+    found: list[tuple[int, ...]] = []
+    for head in bits(writes & ~followers):
+        chain = [head]
+        while chain[-1] in follower:
+            chain.append(follower[chain[-1]])
+        found.append(tuple(chain))
+    if sum(map(len, found)) != writes.bit_count():
+        return None
+    masks = [mask_of(chain) for chain in found]
+    before = [0] * len(found)
+    for number, chain in enumerate(found):
+        passed = after = 0
+        for write in chain:
+            if co[write] & passed:
+                return None
+            passed |= 1 << write
+            after |= co[write]
+        before[number] = mask_of(
+            other for other, mask in enumerate(masks) if other != number and after & mask
+        )
+    return (tuple(found), before) if is_acyclic(before) else None
+
+
+def sequences(partial: Chains) -> Iterator[tuple[int, ...]]:
+    """Every total order of the writes that a partial order of chains allows."""
+    found, before = partial
+
+    def extend(left: Mask, done: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if not left:
+            yield done
+        for number in bits(left):
+            if not any(before[other] >> number & 1 for other in bits(left)):
+                yield from extend(left & ~(1 << number), (*done, *found[number]))
+
+    return extend((1 << len(found)) - 1, ())
+
+
+class SeqCst:
+    """What the seq_cst order of an execution is made of, for one group, before coherence order.
+
+    Source: Lahav et al., PLDI 2017, "psc"; kept to inclusive scopes as in Batty et al., POPL 2016.
+    """
+
+    def __init__(self, x: Execution, group: int):
+        frame = x.frame
+        events = frame.events
+        self.x = x
+        self.hb = x.hb[group]
+        self.here = mask_of(
+            n for n, e in enumerate(events) if e.location and frame.group[e.location] == group
+        )
+        self.involved = mask_of(n for n in bits(frame.seq_cst) if frame.orders[n] >> group & 1)
+        self.fences = mask_of(n for n in bits(self.involved) if events[n].kind is EventKind.FENCE)
+        self.starts = {
+            n: 1 << n | (self.hb[n] if self.fences >> n & 1 else 0) for n in bits(self.involved)
+        }
+        self.fixed = {n: self._fixed(n) for n in self.starts}
+        self.rf = x.rf
+
+    def _fixed(self, number: int) -> Mask:
+        """Where ``number`` leads by program order and happens-before alone."""
+        frame, hb = self.x.frame, self.hb
+        through = 0
+        for start in bits(self.starts[number]):
+            location = frame.events[start].location
+            here = frame.here[location] if location else 0
+            after = image(frame.po[start] & ~here, hb)
+            through |= frame.po[start] | hb[start] & here & self.here
+            through |= image(after, frame.po_elsewhere)
+        reached = self._ends(through)
+        return reached | hb[number] & self.fences if self.fences >> number & 1 else reached
+
+    def _ends(self, through: Mask) -> Mask:
+        reached = through & self.involved
+        return reached | image(through, self.hb) & self.fences if self.fences else reached
+
+    def order(self) -> Relation:
+        """The order with the execution's present coherence order: psc."""
+        x, here, fences = self.x, self.here, self.fences
+        step = [(a | b) & here for a, b in zip(x.co, x.fr, strict=True)]
+        result = [0] * x.frame.size
+        for number, fixed in self.fixed.items():
+            reached = fixed | self._ends(image(self.starts[number] & here, step))
+            if fences >> number & 1:
+                before = self.hb[number] & here
+                moved = image(before, step)
+                seen = moved | image(before | moved, self.rf)
+                reached |= image(seen, self.hb) & fences
+            result[number] = reached & x.frame.inclusive[number]
+        return result
+
+
+def seq_cst_orders(x: Execution) -> Iterator[Relation]:
+    """What must have no cycle: the order of each group, and of all for what orders all."""
+    if x.seq_cst is None:
+        x.seq_cst = [SeqCst(x, group) for group in range(x.frame.group_count)]
+    orders = [each.order() for each in x.seq_cst]
+    yield from orders
+    if len(orders) > 1:
+        everything = (1 << len(orders)) - 1
+        crossing = mask_of(
+            n
+            for n in bits(x.frame.seq_cst)
+            if x.frame.orders[n] == everything and not _one_as(x.frame.events[n])
+        )
+        yield [row & crossing if crossing >> n & 1 else 0 for n, row in enumerate(union(*orders))]
+
+
+def _one_as(event: Event) -> bool:
+    return event.operation is not None and event.operation.one_as
+
+
+# Data races of an execution
+
+
+def location_order(x: Execution, location: str) -> Relation:
+    """Which accesses of ``location`` are ordered so that the later one cannot miss the earlier.
+
+    Source: LLVM AMDGPU Memory Model, "Location Order", closed transitively.
+    """
+    frame, group = x.frame, x.frame.group[location]
+    hb, here = x.hb[group], x.frame.here[location]
+    reads = here & frame.read_mask
+    order = [0] * frame.size
+    making = frame.makes_available(group), frame.makes_visible(group)
+    for number in bits(here):
+        if frame.initial >> number & 1:
+            order[number] = here & ~frame.initial
+            continue
+        order[number] = frame.po[number] & here
+        if reads >> number & 1:
+            order[number] |= hb[number] & here
+        if frame.write_mask >> number & 1:
+            order[number] |= _seen_after(x, hb, number, here, making)
+    return transitive_closure(order)
+
+
+def _seen_after(
+    x: Execution, hb: Relation, write: int, here: Mask, making: tuple[Mask, Mask]
+) -> Mask:
+    """The accesses that ``write`` is location-ordered before, by availability and visibility."""
+    frame = x.frame
+    available = _availability(frame, hb, write, making[0])
+    result = 0
+    for operation, instance in available.items():
+        result |= hb[operation] & here & frame.write_mask & instance
+    visible = _visibility(frame, hb, available, here & frame.read_mask, making[1])
+    for operation in visible:
+        result |= (frame.po[operation] | 1 << operation) & here & frame.read_mask
+    return result & ~(1 << write)
+
+
+def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
+    """The availability operations on ``write``, each with the scope instance it reaches."""
+    available: dict[int, Mask] = {}
+    own = frame.own_reach(write)
+    if own:
+        available[write] = own
+    for operation in bits(frame.po[write] & making):
+        available[operation] = frame.instances[operation]
+    changed = True
+    while changed:
+        changed = False
+        for operation in bits(making & ~mask_of(available)):
+            instance = frame.instances[operation]
+            if instance >> write & 1 and any(
+                hb[earlier] >> operation & 1 and reach >> operation & 1
+                for earlier, reach in available.items()
+            ):
+                available[operation] = instance
+                changed = True
+    return available
+
+
+def _visibility(
+    frame: Frame, hb: Relation, available: Mapping[int, Mask], reads: Mask, making: Mask
+) -> dict[int, Mask]:
+    """The visibility operations on a write, each with the scope instance it is visible in."""
+    visible: dict[int, Mask] = {}
+    instances = {number: frame.instances[number] for number in bits(making)}
+    for read in bits(reads):
+        own = frame.own_reach(read)
+        if own:
+            instances[read] = instances.get(read, 0) | own
+    changed = True
+    while changed:
+        changed = False
+        for operation, instance in instances.items():
+            reach = visible.get(operation, 0)
+            for earlier, scope in (*available.items(), *visible.items()):
+                if (
+                    hb[earlier] >> operation & 1
+                    and scope >> operation & 1
+                    and instance >> earlier & 1
+                ):
+                    reach |= scope & instance
+            if reach != visible.get(operation, 0):
+                visible[operation] = reach
+                changed = True
+    return visible
+
+
+def races(x: Execution) -> Iterator[tuple[int, int]]:
+    """The pairs of accesses that race in an execution."""
+    frame = x.frame
+    orders: dict[str, Relation] = {}
+    for a, b in frame.conflicts:
+        location = frame.events[a].location or ""
+        if location not in orders:
+            limited = frame.without_availability
+            orders[location] = (
+                location_order(x, location) if limited else x.hb[frame.group[location]]
+            )
+        order = orders[location]
+        if not order[a] >> b & 1 and not order[b] >> a & 1:
+            yield a, b
+
+
+def _race(x: Execution, a: int, b: int) -> Race:
+    frame = x.frame
+    first, second = frame.events[a], frame.events[b]
+    hb = x.hb[frame.group[first.location or ""]]
+    if hb[a] >> b & 1 or hb[b] >> a & 1:
+        reason = "ordered, but av(none) leaves the write unavailable or not visible"
+    elif first.is_weak and second.is_weak:
+        reason = "both are weak"
+    elif first.is_weak or second.is_weak:
+        reason = f"thread {(first if first.is_weak else second).thread} accesses it weakly"
+    else:
+        reason = "; ".join(
+            f"{one.scope} scope of thread {one.thread} does not include thread {other.thread} "
+            f"in {_elsewhere(frame, one, other)}"
+            for one, other, number, target in ((first, second, a, b), (second, first, b, a))
+            if not frame.instances[number] >> target & 1
+        )
+    return Race(first.location or "", _access(first), _access(second), reason)
+
+
+def _access(event: Event) -> Access:
+    return Access(event.thread, event.position, str(event.operation))
+
+
+def _elsewhere(frame: Frame, one: Event, other: Event) -> str:
+    program = frame.skeleton.program
+    here, there = (program.threads[each.thread].placement for each in (one, other))
+    if here.agent != there.agent:
+        return "another agent"
+    if here.cluster != there.cluster:
+        return "another cluster"
+    return "another work-group" if here.workgroup != there.workgroup else "another wave"
+
+
+# Enumeration
+
+
+class _Search:
+    """All executions of one combination of paths."""
+
+    def __init__(self, combination: Combination, frame: Frame):
+        self.frame = frame
+        self.written = combination.written
+        written, read = combination.written, combination.read
+        self.choices = [
+            [write for write in writes if written[write] == read[number]]
+            for number, writes in zip(frame.reads, frame.sources, strict=True)
+        ]
+
+    def executions(self) -> Iterator[Execution]:
+        """Every choice of reads-from in which no value depends on itself."""
+        frame = self.frame
+        if frame.skeleton.deadlocks:
+            return
+        for chosen in product(*self.choices):
+            source = [-1] * frame.size
+            for read, write in zip(frame.reads, chosen, strict=True):
+                source[read] = write
+            x = Execution(frame, source)
+            if Rule.NO_THIN_AIR not in frame.rules or is_acyclic(thin_air_order(x)):
+                yield x
+
+    def complete(self, x: Execution) -> Iterator[tuple[tuple[int, ...], ...]]:
+        """Every coherence order that the axioms allow; ``x`` has the one that is looked at."""
+        partial = [chains(x, location) for location in self.frame.locations]
+        known = [each for each in partial if each is not None]
+        if len(known) < len(partial):
+            return
+        for orders in product(*(list(sequences(each)) for each in known)):
+            x.order_writes(orders)
+            if not self.frame.orders_seq_cst or all(map(is_acyclic, seq_cst_orders(x))):
+                yield orders
+
+    def memories(self, x: Execution) -> set[tuple[int | None, ...]]:
+        """The final values of the accessed locations, with any coherence order; none: forbidden."""
+        if self.frame.orders_seq_cst:
+            return {
+                tuple(self.written[order[-1]] for order in orders) for orders in self.complete(x)
+            }
+        finals: list[set[int | None]] = []
+        for location in self.frame.locations:
+            partial = chains(x, location)
+            if partial is None:
+                return set()
+            found, before = partial
+            finals.append(
+                {
+                    self.written[chain[-1]]
+                    for chain, after in zip(found, before, strict=True)
+                    if not after
+                }
+            )
+        return set(product(*finals))
+
+
+class _Frames:
+    """The frame of each skeleton, made once."""
+
+    def __init__(self, model: SourceModel):
+        self.model = model
+        self.known: dict[int, Frame] = {}
+
+    def of(self, skeleton: Skeleton) -> Frame:
+        frame = self.known.get(id(skeleton))
+        if frame is None:
+            frame = self.known[id(skeleton)] = Frame(skeleton, self.model)
+        return frame
+
+
+def behaviour(program: ScopedProgram, model: SourceModel = FULL_MODEL, bound: int = 1) -> Behaviour:
+    """Every outcome of ``program``, or its data races.
+
+    ``bound`` is how often the target of a backward branch may be passed in a loop;
+    ``complete`` says whether that loses nothing. Raises ``ProgramError`` for a program that
+    means nothing.
+    """
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in model.rules)
+    frames = _Frames(model)
+    projection = _Projection(program, candidates)
+    states: set[tuple[int | None, ...]] = set()
+    found: dict[tuple[Event, Event], Race] = {}
+    for combination in candidates:
+        frame = frames.of(combination.skeleton)
+        search = _Search(combination, frame)
+        for x in search.executions():
+            new = [
+                pair
+                for pair in races(x)
+                if (frame.events[pair[0]], frame.events[pair[1]]) not in found
+            ]
+            if found and not new:
+                continue
+            memories = search.memories(x)
+            if memories:
+                found |= {(frame.events[a], frame.events[b]): _race(x, a, b) for a, b in new}
+                states.update(projection.of(combination, memory) for memory in memories)
+    ordered = sorted(found.values(), key=str)
+    outcomes = Outcomes(projection.observables, frozenset(states), candidates.complete)
+    return Behaviour(None if ordered else outcomes, tuple(ordered), candidates.complete)
+
+
+def observables(program: ScopedProgram) -> tuple[Observable, ...]:
+    """What outcomes tell: what the program says, or every register written and every location.
+
+    As ``Program.observables``, and with the success registers of compare-exchanges.
+    """
+    if program.observed is not None:
+        return program.observed
+    registers = {
+        Register(number, name)
+        for number, thread in enumerate(program.threads)
+        for each in thread.instructions
+        for name in assigned(each)
+    }
+    locations = [Memory(each.name) for each in program.locations]
+    return (*sorted(registers, key=observable_order), *locations)
+
+
+class _Projection:
+    """From registers and accessed locations to what the program's outcomes tell."""
+
+    def __init__(self, program: ScopedProgram, candidates: Candidates):
+        self.observables = observables(program)
+        self.initial = {each.name: each.initial for each in program.locations}
+        self.places = {name: place for place, name in enumerate(candidates.initial)}
+
+    def of(
+        self, combination: Combination, memory: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """The final state with these final values of the accessed locations."""
+        return tuple(
+            combination.registers[each.thread].get(each.name, 0)
+            if isinstance(each, Register)
+            else memory[self.places[each.location]]
+            if each.location in self.places
+            else self.initial[each.location]
+            for each in self.observables
+        )
+
+
+# Witnesses
+
+Violation = tuple[Rule, tuple[int, ...]]
+"""An axiom that an execution breaks, and the events of the cycle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One execution with its final state.
+
+    ``relations`` has po, rf, co, fr, sw, hb and psc as pairs of event numbers (po, co and hb
+    transitively closed; hb of any address space). ``read`` and ``written`` have the values.
+    ``violations``: the axioms that forbid it, none in an allowed execution.
+    """
+
+    events: tuple[Event, ...]
+    read: tuple[int | None, ...]
+    written: tuple[int | None, ...]
+    relations: Mapping[str, tuple[tuple[int, int], ...]]
+    state: Mapping[Observable, int | None]
+    races: tuple[Race, ...]
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether no axiom forbids it."""
+        return not self.violations
+
+
+def executions(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    dropped: tuple[Rule, ...] = (),
+) -> Iterator[Witness]:
+    """Every execution that ``model`` without the axioms ``dropped`` allows, one by one.
+
+    Raises ``ProgramError`` as ``behaviour`` does.
+    """
+    weaker = model.without(*dropped)
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in weaker.rules)
+    frames = _Frames(weaker)
+    names = [*candidates.initial]
+    initial = {Memory(each.name): each.initial for each in program.locations}
+    for combination in candidates:
+        search = _Search(combination, frames.of(combination.skeleton))
+        registers = {
+            Register(thread, name): value
+            for thread, values in enumerate(combination.registers)
+            for name, value in values.items()
+        }
+        for x in search.executions():
+            for orders in search.complete(x):
+                memory = {
+                    Memory(name): combination.written[order[-1]]
+                    for name, order in zip(names, orders, strict=True)
+                }
+                yield _witness(x, combination, {**registers, **initial, **memory}, dropped)
+
+
+def _witness(
+    x: Execution, combination: Combination, state: State, dropped: tuple[Rule, ...]
+) -> Witness:
+    frame = x.frame
+    relations = {
+        "po": frame.po,
+        "rf": x.rf,
+        "co": x.co,
+        "fr": x.fr,
+        "hb": union(*x.hb),
+        "psc": union(*seq_cst_orders(x)),
+    }
+    named = {name: tuple(pairs(relation)) for name, relation in relations.items()}
+    named["sw"] = tuple(sorted({(a, b) for a, b, _ in x.edges}))
+    broken = ((rule, VIOLATIONS[rule](x)) for rule in dropped)
+    return Witness(
+        frame.events,
+        combination.read,
+        combination.written,
+        named,
+        state,
+        tuple(_race(x, a, b) for a, b in races(x)),
+        tuple((rule, cycle) for rule, cycle in broken if cycle),
+    )
+
+
+def _incoherent(x: Execution) -> tuple[int, ...]:
+    rf = x.rf
+    step = [a | b | c for a, b, c in zip(rf, x.co, x.fr, strict=True)]
+    eco = transitive_closure(step)
+    for location, here in x.frame.here.items():
+        hb = x.hb[x.frame.group[location]]
+        for event in bits(here):
+            if hb[event] >> event & 1:
+                return (event, event)
+            for later in bits(hb[event] & here):
+                if eco[later] >> event & 1:
+                    return (event, *shortest_path(step, later, event))
+    return ()
+
+
+def _not_atomic(x: Execution) -> tuple[int, ...]:
+    for update in bits(x.frame.read_mask & x.frame.write_mask):
+        between = x.fr[update] & mask_of(
+            w for w in bits(x.frame.write_mask) if x.co[w] >> update & 1
+        )
+        for write in bits(between):
+            return (update, write, update)
+    return ()
+
+
+def _seq_cst_cycle(x: Execution) -> tuple[int, ...]:
+    cycles = (find_cycle(order) for order in seq_cst_orders(x))
+    return next((cycle for cycle in cycles if cycle), ())
+
+
+VIOLATIONS: Mapping[Rule, Callable[[Execution], tuple[int, ...]]] = {
+    Rule.COHERENCE: _incoherent,
+    Rule.ATOMICITY: _not_atomic,
+    Rule.SEQ_CST: _seq_cst_cycle,
+    Rule.NO_THIN_AIR: lambda x: find_cycle(thin_air_order(x)),
+}
+"""For each axiom the events of a cycle that breaks it in an execution, () if there is none."""
+
+
+def explain(
+    program: ScopedProgram, formula: Formula, model: SourceModel = FULL_MODEL, bound: int = 1
+) -> Witness | None:
+    """An execution whose final state satisfies ``formula``.
+
+    An allowed one if there is any; otherwise one that breaks as few axioms as possible; None if
+    none comes about even without axioms. Raises ``ProgramError`` as ``behaviour`` does.
+    """
+    axioms = [rule for rule in AXIOMS if rule in model.rules]
+    for count in range(len(axioms) + 1):
+        for dropped in combinations(axioms, count):
+            for witness in executions(program, model, bound, dropped):
+                if formula.holds(witness.state) and len(witness.violations) == count:
+                    return witness
+    return None
+
+
+def explain_race(
+    program: ScopedProgram, race: Race, model: SourceModel = FULL_MODEL, bound: int = 1
+) -> Witness | None:
+    """An execution in which ``race`` happens; None if there is none."""
+    found = executions(program, model, bound)
+    return next((witness for witness in found if race in witness.races), None)
