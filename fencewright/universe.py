@@ -37,6 +37,12 @@ def _llvm_ir() -> Dialect:
     return LLVMIR
 
 
+def _litmus() -> Dialect:
+    from fencewright.mlir_dialects.litmus import LITMUS
+
+    return LITMUS
+
+
 def _convert_scoped_to_cdna() -> type[ModulePass]:
     from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 
@@ -55,6 +61,12 @@ def _allocate_registers() -> type[ModulePass]:
     return AllocateRegistersPass
 
 
+def _insert_proxy_fences() -> type[ModulePass]:
+    from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
+
+    return InsertProxyFencesPass
+
+
 def _convert_scoped_to_ptx() -> type[ModulePass]:
     from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
@@ -65,6 +77,48 @@ def _lower_scoped_llvm_ir() -> type[ModulePass]:
     from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 
     return LowerScopedLLVMIRPass
+
+
+def _outline_litmus_threads() -> type[ModulePass]:
+    from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+
+    return OutlineLitmusThreadsPass
+
+
+def _drop_instructions() -> type[ModulePass]:
+    from fencewright.passes.drop_instructions import DropInstructionsPass
+
+    return DropInstructionsPass
+
+
+def _merge_fences() -> type[ModulePass]:
+    from fencewright.passes.merge_fences import MergeFencesPass
+
+    return MergeFencesPass
+
+
+def _drop_write_backs() -> type[ModulePass]:
+    from fencewright.passes.drop_write_backs import DropWriteBacksPass
+
+    return DropWriteBacksPass
+
+
+def _drop_invalidates() -> type[ModulePass]:
+    from fencewright.passes.drop_invalidates import DropInvalidatesPass
+
+    return DropInvalidatesPass
+
+
+def _sink_invalidates() -> type[ModulePass]:
+    from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+
+    return SinkInvalidatesPass
+
+
+def _loosen_waits() -> type[ModulePass]:
+    from fencewright.passes.loosen_waits import LoosenWaitsPass
+
+    return LoosenWaitsPass
 
 
 def _cdna_pipeline() -> type[ModulePass]:
@@ -102,14 +156,23 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "cdna": _cdna,
     "ptx": _ptx,
     "llvm_ir": _llvm_ir,
+    "litmus": _litmus,
 }
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "convert-scoped-to-cdna": _convert_scoped_to_cdna,
     "insert-waits": _insert_waits,
     "allocate-registers": _allocate_registers,
+    "insert-proxy-fences": _insert_proxy_fences,
     "convert-scoped-to-ptx": _convert_scoped_to_ptx,
     "lower-scoped-llvm-ir": _lower_scoped_llvm_ir,
+    "outline-litmus-threads": _outline_litmus_threads,
+    "drop-instructions": _drop_instructions,
+    "merge-fences": _merge_fences,
+    "drop-write-backs": _drop_write_backs,
+    "drop-invalidates": _drop_invalidates,
+    "sink-invalidates": _sink_invalidates,
+    "loosen-waits": _loosen_waits,
     "cdna-pipeline": _cdna_pipeline,
     "ptx-pipeline": _ptx_pipeline,
     "llvm-ir-pipeline": _llvm_ir_pipeline,

@@ -72,6 +72,7 @@ from fencewright.mlir_dialects.attributes import (
     find_word,
     parse_word,
 )
+from fencewright.mlir_dialects.scoped_async import ASYNC_ATTRIBUTES, ASYNC_OPERATIONS
 
 _UNIT = UnitAttr()
 _WEAK = ORDERINGS[Ordering.WEAK]
@@ -946,7 +947,14 @@ _WEAK_EFFECTS: Mapping[type[Operation], AbstractSet[EffectInstance]] = {
 
 Scoped = Dialect(
     "scoped",
-    [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp],
-    [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr],
+    [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp, *ASYNC_OPERATIONS],
+    [
+        OrderingAttr,
+        ScopeAttr,
+        AddressSpaceAttr,
+        RmwKindAttr,
+        AvailabilityAttr,
+        *ASYNC_ATTRIBUTES,
+    ],
 )
 """Scoped memory operations, independent of any target."""

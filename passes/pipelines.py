@@ -26,9 +26,32 @@ class Pipeline(ModulePass):
             step.apply(ctx, op)
 
 
+def _before_cdna() -> tuple[ModulePass, ...]:
+    from fencewright.passes.merge_fences import MergeFencesPass
+
+    return (MergeFencesPass(),)
+
+
+def _on_cdna() -> tuple[ModulePass, ...]:
+    from fencewright.passes.drop_invalidates import DropInvalidatesPass
+    from fencewright.passes.drop_write_backs import DropWriteBacksPass
+    from fencewright.passes.loosen_waits import LoosenWaitsPass
+    from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+
+    return (
+        DropWriteBacksPass(),
+        DropInvalidatesPass(),
+        SinkInvalidatesPass(),
+        LoosenWaitsPass(),
+    )
+
+
 @dataclass(frozen=True)
 class CDNAPipeline(Pipeline):
-    """``scoped`` to CDNA machine instructions that ``-t asm`` prints."""
+    """``scoped`` to CDNA machine instructions that ``-t asm`` prints.
+
+    ``minimise``: with the passes that take away synchronisation which nothing needs.
+    """
 
     name = "cdna-pipeline"
 
@@ -36,19 +59,24 @@ class CDNAPipeline(Pipeline):
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
+    minimise: bool = False
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.allocate_registers import AllocateRegistersPass
         from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
         from fencewright.passes.insert_waits import InsertWaitsPass
+        from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
 
         return (
+            OutlineLitmusThreadsPass(),
+            *(_before_cdna() if self.minimise else ()),
             ConvertScopedToCDNAPass(
                 mcpu=self.mcpu,
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
             ),
+            *(_on_cdna() if self.minimise else ()),
             InsertWaitsPass(),
             AllocateRegistersPass(),
         )
@@ -65,8 +93,14 @@ class PTXPipeline(Pipeline):
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
+        from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
+        from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
 
-        return (ConvertScopedToPTXPass(mcpu=self.mcpu, ptx_version=self.ptx_version),)
+        return (
+            OutlineLitmusThreadsPass(),
+            InsertProxyFencesPass(),
+            ConvertScopedToPTXPass(mcpu=self.mcpu, ptx_version=self.ptx_version),
+        )
 
 
 @dataclass(frozen=True)
@@ -79,6 +113,7 @@ class LLVMIRPipeline(Pipeline):
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
+    ptx_version: str | None = None
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
@@ -89,6 +124,7 @@ class LLVMIRPipeline(Pipeline):
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
+                ptx_version=self.ptx_version,
             ),
         )
 

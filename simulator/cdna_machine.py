@@ -342,8 +342,11 @@ class CdnaMachine(Machine[PlainState]):
                 return f"{op} issued"
             case Kind.HIT:
                 return f"{op} hits the L1{read}"
-            case Kind.LOCAL | Kind.BARRIER:
+            case Kind.LOCAL:
                 return f"{op}"
+            case Kind.BARRIER:
+                group = compiled.program.threads[event.place].placement.workgroup
+                return f"work-group {group} passes s_barrier"
             case Kind.PERFORM:
                 return f"{op} performed{read}{written}"
             case Kind.MARKER:

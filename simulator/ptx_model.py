@@ -870,11 +870,12 @@ def _witness(
     violations: list[tuple[Axiom, Violation]] = []
     for axiom in dropped:
         check = EXECUTION_AXIOMS.get(axiom)
-        violation = (
-            LOCATION_AXIOMS[axiom](x, skeleton.reads, skeleton.writes)
+        found = (
+            (LOCATION_AXIOMS[axiom](x, each.reads, each.writes) for each in search.locations)
             if check is None
-            else check(x)
+            else (check(x),)
         )
+        violation = next(filter(None, found), ())
         if violation:
             violations.append((axiom, violation))
     relations = {

@@ -125,6 +125,12 @@ class FenceOptMain(xDSLOptMain):
             help="verify between the passes too, not only after parsing and before printing IR",
         )
         arg_parser.add_argument(
+            "--verify-lowering",
+            action="store_true",
+            help="check that every outcome of a lowered litmus test is one of its source; "
+            "status 1 with a counterexample if not, 3 if that takes too many states",
+        )
+        arg_parser.add_argument(
             "--print-ir-after-all",
             "--mlir-print-ir-after-all",
             action="store_true",
@@ -257,7 +263,13 @@ class FenceOptMain(xDSLOptMain):
     def _process(self, text: str, line_offset: int) -> str:
         """One chunk from text to text."""
         module = self._parse(text, line_offset)
-        self.apply_passes(module)
+        if self.args.verify_lowering:
+            from fencewright.tools.lowering_check import LoweringCheck
+
+            check = LoweringCheck(self.args.l2_per_agent)
+            check.around(module, lambda: self.apply_passes(module), self.get_input_name())
+        else:
+            self.apply_passes(module)
         return self.output_resulting_program(module)
 
     def run(self) -> None:

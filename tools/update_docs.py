@@ -24,6 +24,7 @@ from fencewright.lowering.vocabulary import (
     Ordering,
     Scope,
 )
+from fencewright.tools.certificates_page import certificates_page
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
@@ -150,7 +151,11 @@ def _differences_page() -> str:
     )
 
 
-PAGES = {"lowering-cdna.md": _cdna_page, "differences-from-llvm.md": _differences_page}
+PAGES = {
+    "lowering-cdna.md": _cdna_page,
+    "differences-from-llvm.md": _differences_page,
+    "certificates.md": certificates_page,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("lowering", "mlir_dialects", "passes", "simulator", "tools")
+FOLDERS = ("certificates", "lowering", "mlir_dialects", "passes", "simulator", "tools")
 
 
 @pytest.fixture(scope="module")

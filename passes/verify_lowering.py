@@ -1,0 +1,114 @@
+"""Translation validation: what a lowered litmus test can do, against what its source allows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fencewright.mlir_dialects.litmus import TestOp
+from fencewright.passes.litmus_programs import Language, ReadOptions, TestCode, find_tests
+from fencewright.passes.litmus_source import read_source
+from fencewright.passes.read_litmus import read_test
+from fencewright.simulator.litmus_run import Limits, Refinement, SourceTest, refines
+
+
+class Verdict(Enum):
+    """What verifying a lowering found."""
+
+    SOUND = "sound"
+    UNSOUND = "unsound"
+    RACY = "racy"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """One test: the lowered ``test``, what comparing it with its source found, in words too.
+
+    ``steps`` show a forbidden outcome, if one was reached, step by step.
+    """
+
+    test: TestOp
+    verdict: Verdict
+    message: str
+    steps: tuple[str, ...] = ()
+
+
+def read_sources(module: ModuleOp) -> dict[str, SourceTest]:
+    """The tests of a module that are written in ``scoped``, by name.
+
+    To be read before the module is lowered in place.
+    """
+    return {
+        code.name: read_source(code)
+        for code in find_tests(module)
+        if code.language is Language.SCOPED
+    }
+
+
+def verify_lowering(
+    sources: dict[str, SourceTest],
+    lowered: ModuleOp,
+    options: ReadOptions,
+    limits: Limits | None = None,
+) -> Iterator[Verification]:
+    """Compare every test of ``lowered`` in a target's language with its source, one by one.
+
+    The source is the test that it ``lowers``, or else the one of its name. Every outcome of the
+    lowered test has to be one of the source. Raises ``DiagnosticException`` at a test that the
+    simulator cannot execute, ``ProgramError`` for one that means nothing.
+    """
+    for code in find_tests(lowered):
+        if code.language is Language.SCOPED:
+            continue
+        source = sources.get(_source_name(code))
+        if source is not None:
+            found = refines(source, read_test(code, options), limits)
+            yield _verification(code.test, found)
+
+
+def _source_name(code: TestCode) -> str:
+    lowers = code.test.lowers
+    return code.name if lowers is None else lowers.string_value()
+
+
+def _verification(test: TestOp, found: Refinement) -> Verification:
+    name = test.sym_name.data
+    if found.source.races:
+        first, *more = found.source.races
+        others = f" (and {len(more)} more)" if more else ""
+        return Verification(
+            test,
+            Verdict.RACY,
+            f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
+        )
+    if found.target.errors:
+        return Verification(
+            test, Verdict.UNSOUND, f"the lowering of '{name}' is wrong: {found.target.errors[0]}"
+        )
+    if found.forbidden is not None:
+        state = " ".join(str(found.forbidden).splitlines()[0].split())
+        count = len(found.forbidden.states)
+        others = f" (one of {count} such outcomes)" if count > 1 else ""
+        return Verification(
+            test,
+            Verdict.UNSOUND,
+            f"the lowering of '{name}' can end with {state}, which the source forbids{others}",
+            found.counterexample,
+        )
+    if found.undecided:
+        return Verification(
+            test, Verdict.INCOMPLETE, f"'{name}' is too large to verify: {found.undecided}"
+        )
+    assert found.source.outcomes is not None
+    assert found.target.outcomes is not None
+    reached = len(found.target.outcomes.states)
+    allowed = len(found.source.outcomes.states)
+    explored = f", {found.target.states} states" if found.target.states else ""
+    return Verification(
+        test,
+        Verdict.SOUND,
+        f"the lowering of '{name}' reaches {reached} of the {allowed} outcomes that the source "
+        f"allows, and no other{explored}",
+    )

@@ -1,0 +1,162 @@
+"""Lowered ``scoped`` programs as programs of the PTX model.
+
+Covers what one PTX instruction does; the compare-and-swap loops that stand for arithmetic
+PTX lacks are refused. Alignment, widths and state spaces mean nothing to the model.
+"""
+
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator import program as common
+from fencewright.simulator import ptx_events as ptx
+from fencewright.simulator.bridge import SCOPED, Code
+from fencewright.simulator.condition import Comparison
+from fencewright.simulator.program import ArithmeticKind, ProgramError
+from fencewright.simulator.ptx_litmus import ORDERINGS
+from fencewright.simulator.source_events import (
+    AtomicRmw,
+    Barrier,
+    Cmpxchg,
+    Load,
+    ScopedOperation,
+    Store,
+)
+
+_ARITHMETIC = {
+    ArithmeticKind.ADD: ptx.Arithmetic.ADD,
+    ArithmeticKind.SUB: ptx.Arithmetic.SUB,
+    ArithmeticKind.MUL: ptx.Arithmetic.MUL,
+    ArithmeticKind.AND: ptx.Arithmetic.AND,
+    ArithmeticKind.OR: ptx.Arithmetic.OR,
+    ArithmeticKind.XOR: ptx.Arithmetic.XOR,
+}
+_RMW = {
+    RmwKind.XCHG: ptx.Arithmetic.EXCH,
+    RmwKind.ADD: ptx.Arithmetic.ADD,
+    RmwKind.AND: ptx.Arithmetic.AND,
+    RmwKind.OR: ptx.Arithmetic.OR,
+    RmwKind.XOR: ptx.Arithmetic.XOR,
+    RmwKind.UMAX: ptx.Arithmetic.MAX,
+    RmwKind.UMIN: ptx.Arithmetic.MIN,
+}
+"""What has one PTX instruction and means the same on the model's integers."""
+
+
+def ptx_program(code: Code) -> ptx.Program:
+    """The program that the model judges; same names.
+
+    Raises ``ProgramError`` for an instruction that is not in the model, or not covered here.
+    """
+    threads: list[ptx.Thread] = []
+    for number, thread in enumerate(code.program.threads):
+        made: list[ptx.Instruction] = []
+        for position, each in enumerate(thread.instructions):
+            if isinstance(each, SCOPED):
+                sequence = code.sequences[number, position].instructions
+                for instruction in sequence:
+                    made += _instructions(each, instruction)
+                made += _success(each, f"{position}")
+            else:
+                made.append(_common(each))
+        place = thread.placement
+        placement = ptx.Placement(place.workgroup, place.agent, place.cluster)
+        threads.append(ptx.Thread(placement, tuple(made)))
+    initial = {each.name: each.initial for each in code.program.locations}
+    return ptx.Program(tuple(threads), initial)
+
+
+def _common(instruction: object) -> ptx.Instruction:
+    match instruction:
+        case common.Label(name):
+            return ptx.Label(name)
+        case common.Move(dst, value):
+            return ptx.Compute(ptx.Arithmetic.EXCH, dst, 0, value)
+        case common.Arithmetic(kind, dst, a, b) if kind in _ARITHMETIC:
+            return ptx.Compute(_ARITHMETIC[kind], dst, a, b)
+        case common.Branch(target, None, _):
+            return ptx.Branch(target)
+        case common.Branch(target, condition, unless) if condition is not None:
+            comparison = Comparison.EQ if unless else Comparison.NE
+            return ptx.Branch(target, comparison, condition, 0)
+        case _:
+            raise ProgramError(f"the PTX model has no '{instruction}'")
+
+
+def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
+    """The ordering and the scope that a mnemonic names."""
+    words = instruction.mnemonic.split(".")[1:]
+    orderings = [ORDERINGS[word] for word in words if word in ORDERINGS]
+    scopes = [ptx.SCOPES[word] for word in words if word in ptx.SCOPES]
+    if "volatile" in words:
+        return Ordering.RELAXED, Scope.SYSTEM
+    return orderings[0] if orderings else None, scopes[0] if scopes else None
+
+
+def _instructions(
+    operation: ScopedOperation, instruction: Instruction
+) -> tuple[ptx.Instruction, ...]:
+    """What one line of a sequence is in the model."""
+    head = instruction.mnemonic.split(".")[0]
+    ordering, scope = _words(instruction)
+    match head, operation:
+        case "fence", _ if ordering is not None and scope is not None:
+            return (ptx.Fence(ordering, scope),)
+        case "barrier", Barrier():
+            return (_barrier(instruction, ordering),)
+        case "ld", Load():
+            dst, location = operation.dst, operation.location
+            return (ptx.Load(dst, location, ordering or Ordering.WEAK, scope),)
+        case "st", Store():
+            location, value = operation.location, operation.value
+            return (ptx.Store(location, value, ordering or Ordering.WEAK, scope),)
+        case (("atom" | "red"), AtomicRmw()) if operation.kind in _RMW:
+            return (
+                ptx.Atomic(
+                    None if head == "red" else operation.dst or "unused",
+                    operation.location,
+                    _RMW[operation.kind],
+                    operation.value,
+                    None,
+                    ordering or Ordering.RELAXED,
+                    scope or Scope.AGENT,
+                ),
+            )
+        case "atom", Cmpxchg():
+            return (
+                ptx.Atomic(
+                    _old(operation),
+                    operation.location,
+                    ptx.Arithmetic.EXCH,
+                    operation.new,
+                    operation.compare,
+                    ordering or Ordering.RELAXED,
+                    scope or Scope.AGENT,
+                ),
+            )
+        case _:
+            raise ProgramError(f"the PTX model does not cover '{instruction.text}' here")
+
+
+def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.Instruction:
+    words = instruction.mnemonic.split(".")
+    if "cluster" not in words:
+        return ptx.Barrier(ptx.Role.SYNC, 0)
+    if "arrive" in words:
+        return ptx.ClusterBarrier(ptx.Role.ARRIVE, ordering or Ordering.RELEASE)
+    return ptx.ClusterBarrier(ptx.Role.WAIT, ordering or Ordering.ACQUIRE)
+
+
+def _old(cmpxchg: Cmpxchg) -> str:
+    return cmpxchg.dst or f"{cmpxchg.success or 'unused'}.old"
+
+
+def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, ...]:
+    """Whether a compare-exchange wrote, which PTX leaves to a comparison."""
+    if not isinstance(operation, Cmpxchg) or operation.success is None:
+        return ()
+    differs = f"{prefix}.differs"
+    return (
+        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 0),
+        ptx.Branch(differs, Comparison.NE, _old(operation), operation.compare),
+        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 1),
+        ptx.Label(differs),
+    )

@@ -1,0 +1,176 @@
+"""Campaigns: many independent tasks on any executor, results written down as they come.
+
+Every result is a line of JSON in a file, flushed at once, so that a campaign that was
+interrupted goes on where it stopped. Executors are those of ``concurrent.futures``; processes
+by default, or a Dask cluster (``pip install fencewright[dask]``).
+"""
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+FORMAT = "fencewright-campaign"
+FORMAT_VERSION = 1
+
+
+class CampaignError(Exception):
+    """A campaign that cannot go on: which task failed, or what is wrong with its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call, under a key of its own. ``function`` and its result travel between processes.
+
+    The result has to be something that JSON can hold.
+    """
+
+    key: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+class Backend(Enum):
+    """Where tasks run."""
+
+    PROCESSES = "processes"
+    THREADS = "threads"
+    DASK = "dask"
+
+
+@contextmanager
+def open_executor(
+    backend: Backend = Backend.PROCESSES, workers: int | None = None, address: str | None = None
+) -> Generator[Executor]:
+    """An executor with ``workers`` workers, by default one for each CPU that may be used.
+
+    ``address`` is the scheduler of a Dask cluster; without it one is started here. Raises
+    ``CampaignError`` if Dask is asked for and not installed.
+    """
+    count = workers or len(os.sched_getaffinity(0))
+    if backend is Backend.PROCESSES:
+        with ProcessPoolExecutor(count) as executor:
+            yield executor
+    elif backend is Backend.THREADS:
+        with ThreadPoolExecutor(count) as executor:
+            yield executor
+    else:
+        with _open_dask(count, address) as executor:
+            yield executor
+
+
+@contextmanager
+def _open_dask(workers: int, address: str | None) -> Generator[Executor]:
+    from importlib import import_module
+
+    try:
+        distributed: Any = import_module("distributed")
+    except ModuleNotFoundError:
+        raise CampaignError("Dask is not installed: pip install fencewright[dask]") from None
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.Client(address, **({} if address else options)) as client:
+        yield client.get_executor(pure=False)
+
+
+def run(
+    tasks: Iterable[Task],
+    executor: Executor | None = None,
+    stream: Path | None = None,
+    name: str = "",
+    window: int = 64,
+) -> Iterator[tuple[str, Any]]:
+    """The key and result of every task, in the order in which they are done.
+
+    Without ``executor`` tasks run here, one after the other. With ``stream`` results are
+    appended to that file, and tasks whose results it has already are not run again; ``name``
+    says what the campaign is about, and a file of another name is refused. No more than
+    ``window`` tasks are on their way at a time. Raises ``CampaignError`` for a task that
+    fails; what was done until then is in the file.
+    """
+    known = {} if stream is None else _read(stream, name)
+    results = _results(tasks, known, executor, window)
+    if stream is None:
+        yield from results
+        return
+    with stream.open("a", encoding="utf-8") as file:
+        if not known and file.tell() == 0:
+            _write(file, {"format": FORMAT, "version": FORMAT_VERSION, "name": name})
+        for key, result in results:
+            if key not in known:
+                _write(file, {"key": key, "result": result})
+            yield key, result
+
+
+def _write(file: Any, line: dict[str, Any]) -> None:
+    file.write(json.dumps(line) + "\n")
+    file.flush()
+
+
+def _read(stream: Path, name: str) -> dict[str, Any]:
+    """The results in a file; a last line that was cut off is taken out of it."""
+    if not stream.exists():
+        return {}
+    text = stream.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        stream.write_text(whole, encoding="utf-8")
+    lines = [cast("dict[str, Any]", json.loads(line)) for line in whole.splitlines()]
+    if not lines:
+        return {}
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "name": name}
+    if lines[0] != head:
+        raise CampaignError(f"{stream} is not of this campaign ({name}); remove it or name another")
+    return {line["key"]: line["result"] for line in lines[1:]}
+
+
+def _results(
+    tasks: Iterable[Task], known: dict[str, Any], executor: Executor | None, window: int
+) -> Iterator[tuple[str, Any]]:
+    waiting: list[Task] = []
+    for task in tasks:
+        if task.key in known:
+            yield task.key, known[task.key]
+        else:
+            waiting.append(task)
+    if executor is None:
+        for task in waiting:
+            yield task.key, _call(task)
+        return
+    queue = iter(waiting)
+    running: dict[Future[Any], str] = {}
+    try:
+        while True:
+            for task in islice(queue, window - len(running)):
+                running[executor.submit(task.function, *task.arguments)] = task.key
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                key = running.pop(future)
+                error = future.exception()
+                if error is not None:
+                    raise CampaignError(f"{key}: {type(error).__name__}: {error}") from error
+                yield key, future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _call(task: Task) -> Any:
+    try:
+        return task.function(*task.arguments)
+    except Exception as error:
+        raise CampaignError(f"{task.key}: {type(error).__name__}: {error}") from error

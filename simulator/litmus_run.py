@@ -1,0 +1,317 @@
+"""Running a litmus test of any language to its outcomes: scoped source, CDNA machine, PTX model.
+
+One answer for all three, so that their outcomes can be told and compared. Values are unsigned
+32-bit words; those of the PTX model, which computes without overflow, are cut to that.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from fencewright.simulator.condition import And, Compare, Comparison, Condition, Formula, Outcomes
+from fencewright.simulator.exploration import DEFAULT_LIMIT, LimitReached
+from fencewright.simulator.program import WORD_MASK, LitmusTest
+from fencewright.simulator.source_events import ScopedInstruction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fencewright.simulator.cdna_instructions import CdnaInstruction
+    from fencewright.simulator.cdna_rows import CdnaConfiguration
+    from fencewright.simulator.condition import Observable
+    from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
+    from fencewright.simulator.ptx_model import PtxModel
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTest:
+    """A test of ``scoped`` operations."""
+
+    test: LitmusTest[ScopedInstruction]
+
+    language = "scoped"
+
+    @property
+    def name(self) -> str:
+        """The test's name."""
+        return self.test.program.name
+
+    @property
+    def condition(self) -> Condition:
+        """What it is judged by."""
+        return self.test.condition
+
+
+@dataclass(frozen=True, slots=True)
+class CdnaTest:
+    """A test of CDNA instructions on a chip in a mode."""
+
+    test: "LitmusTest[CdnaInstruction]"
+    configuration: "CdnaConfiguration"
+
+    @property
+    def name(self) -> str:
+        """The test's name."""
+        return self.test.program.name
+
+    @property
+    def condition(self) -> Condition:
+        """What it is judged by."""
+        return self.test.condition
+
+    @property
+    def language(self) -> str:
+        """The chip and its mode."""
+        mode = " tgsplit" if self.configuration.tgsplit else ""
+        return f"{self.configuration.chip}{mode}, {self.configuration.l2_per_agent} L2 per agent"
+
+
+@dataclass(frozen=True, slots=True)
+class PtxTest:
+    """A test of PTX instructions; ``observed`` is what its outcomes tell, None for everything."""
+
+    test: "PtxLitmusTest"
+    model: "PtxModel"
+    observed: "tuple[Observable, ...] | None" = None
+
+    @property
+    def name(self) -> str:
+        """The test's name."""
+        return self.test.name
+
+    @property
+    def condition(self) -> Condition:
+        """What it is judged by."""
+        return self.test.condition
+
+    @property
+    def language(self) -> str:
+        """The version of the model."""
+        return f"PTX model {self.model.version.value}"
+
+
+RunnableTest = SourceTest | CdnaTest | PtxTest
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far to go: ``states`` of a machine, passes of a loop's head, and random ``walks``.
+
+    With ``walks`` the CDNA machine is only sampled so many times, from ``seed``.
+    """
+
+    states: int = DEFAULT_LIMIT
+    bound: int = 2
+    walks: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a test did.
+
+    ``outcomes`` is None when the source has data ``races``: then it may end in any way.
+    ``errors`` are mistakes of machine code, as a register used before it was waited for.
+    ``states`` counts machine states, 0 for the models by axioms. ``incomplete`` says why there
+    may be more outcomes, empty if there are none.
+    """
+
+    outcomes: Outcomes | None
+    races: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    states: int = 0
+    incomplete: str = ""
+
+
+def run(test: RunnableTest, limits: Limits | None = None) -> Run:
+    """Every outcome of ``test``, as far as ``limits`` allow. Raises ``ProgramError``."""
+    limits = Limits() if limits is None else limits
+    match test:
+        case SourceTest():
+            return _run_source(test, limits)
+        case CdnaTest():
+            return _run_cdna(test, limits)
+        case PtxTest():
+            return _run_ptx(test, limits)
+
+
+def _loop_note(complete: bool, limits: Limits) -> str:
+    return "" if complete else f"loops were followed {limits.bound} times; raise the bound"
+
+
+def _run_source(test: SourceTest, limits: Limits) -> Run:
+    from fencewright.simulator.source_model import behaviour
+
+    found = behaviour(test.test.program, bound=limits.bound)
+    races = tuple(map(str, found.races))
+    return Run(found.outcomes, races, incomplete=_loop_note(found.complete, limits))
+
+
+def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
+    from fencewright.simulator.cdna_engine import CdnaEngine
+    from fencewright.simulator.cdna_machine import CdnaMachine
+    from fencewright.simulator.exploration import explore, random_walks
+
+    program, configuration = test.test.program, test.configuration
+    if limits.walks is None:
+        found = explore(CdnaEngine(program, configuration), limits.states)
+    else:
+        machine = CdnaMachine(program, configuration)
+        found = random_walks(machine, limits.walks, seed=limits.seed)
+    errors = tuple(sorted(found.errors))
+    return Run(found.outcomes, (), errors, found.states, "" if found.complete else found.note)
+
+
+def _run_ptx(test: PtxTest, limits: Limits) -> Run:
+    from fencewright.simulator.ptx_model import outcomes
+
+    found = outcomes(test.test.program, test.model, limits.bound)
+    if test.observed is not None:
+        found = found.project(test.observed)
+    states = frozenset(
+        tuple(None if value is None else value & WORD_MASK for value in state)
+        for state in found.states
+    )
+    note = _loop_note(found.complete, limits)
+    return Run(replace(found, states=states), incomplete=note)
+
+
+# Executions that show an outcome
+
+
+def formula_of(outcomes: Outcomes, state: tuple[int | None, ...]) -> Formula:
+    """The formula that holds of one final state; what was never set is left open."""
+    return And(
+        tuple(
+            Compare(Comparison.EQ, each, value)
+            for each, value in zip(outcomes.observables, state, strict=True)
+            if value is not None
+        )
+    )
+
+
+def execution(
+    test: RunnableTest, formula: Formula, limits: Limits | None = None
+) -> tuple[str, ...] | None:
+    """The steps of an execution that ends so that ``formula`` holds; None if there is none.
+
+    Raises ``LimitReached`` when the limits are not enough to know.
+    """
+    limits = Limits() if limits is None else limits
+    return _EXECUTION[type(test)](test, formula, limits)
+
+
+def _cdna_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+    from fencewright.simulator.cdna_trace import find_counterexample
+
+    assert isinstance(test, CdnaTest)
+    found = find_counterexample(test.test.program, formula, test.configuration, limits.states)
+    return None if found is None else tuple(str(found).splitlines())
+
+
+def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+    from fencewright.simulator.ptx_litmus import witness_text
+    from fencewright.simulator.ptx_model import explain
+
+    assert isinstance(test, PtxTest)
+    found = explain(test.test.program, formula, test.model, limits.bound)
+    if found is None or not found.allowed:
+        return None
+    return tuple(witness_text(test.test, found).splitlines())
+
+
+def _source_execution(
+    test: RunnableTest, formula: Formula, limits: Limits
+) -> tuple[str, ...] | None:
+    from fencewright.simulator.source_model import explain
+
+    assert isinstance(test, SourceTest)
+    found = explain(test.test.program, formula, bound=limits.bound)
+    if found is None or not found.allowed:
+        return None
+    lines = [
+        f"{number:3}  {event}"
+        + (f" reads {found.read[number]}" if found.read[number] is not None else "")
+        + (f" writes {found.written[number]}" if found.written[number] is not None else "")
+        for number, event in enumerate(found.events)
+    ]
+    for name, related in found.relations.items():
+        lines.append(f"{name:<6}{' '.join(f'{a}->{b}' for a, b in related) or '-'}")
+    lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
+    return tuple(lines)
+
+
+_EXECUTION: dict[
+    type[RunnableTest], Callable[[RunnableTest, Formula, Limits], tuple[str, ...] | None]
+] = {CdnaTest: _cdna_execution, PtxTest: _ptx_execution, SourceTest: _source_execution}
+
+
+def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]:
+    """How fair executions of a CDNA test may never end; () if each one ends.
+
+    Raises ``LimitReached``.
+    """
+    from fencewright.simulator.cdna_progress import stuck
+
+    limits = Limits() if limits is None else limits
+    return tuple(map(str, stuck(test.test.program, test.configuration, limits.states)))
+
+
+# A lowering against its source
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """How the outcomes of a lowered test compare with those of its source.
+
+    ``forbidden`` are final states that the lowered test reaches and the source forbids;
+    ``counterexample`` has the steps to the first of them. ``undecided`` says why nothing could
+    be decided. Neither of them, no ``races`` and no ``errors``: the lowering is sound.
+    """
+
+    source: Run
+    target: Run
+    forbidden: Outcomes | None = None
+    counterexample: tuple[str, ...] = ()
+    undecided: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every outcome of the target is one of the source."""
+        problems = self.source.races or self.target.errors or self.undecided
+        return not problems and self.forbidden is None
+
+
+def refines(source: SourceTest, target: RunnableTest, limits: Limits | None = None) -> Refinement:
+    """Whether every outcome of ``target`` is one of ``source``.
+
+    Sound conclusions from incomplete runs are drawn: what an incomplete source allows is
+    allowed, what an incomplete target reaches is reached. Raises ``ProgramError``.
+    """
+    limits = Limits() if limits is None else limits
+    meant = run(source, limits)
+    does = run(target, limits)
+    if meant.outcomes is None or does.errors:
+        return Refinement(meant, does)
+    assert does.outcomes is not None
+    reached = does.outcomes.project(meant.outcomes.observables)
+    extra = reached.states - meant.outcomes.states
+    if not extra:
+        return Refinement(meant, does, undecided=does.incomplete)
+    if meant.incomplete:
+        return Refinement(meant, does, undecided=f"of the source, {meant.incomplete}")
+    forbidden = Outcomes(reached.observables, extra)
+    return Refinement(meant, does, forbidden, _shown(target, forbidden, limits))
+
+
+def _shown(target: RunnableTest, forbidden: Outcomes, limits: Limits) -> tuple[str, ...]:
+    for state in _ordered(forbidden):
+        try:
+            steps = execution(target, formula_of(forbidden, state), limits)
+        except LimitReached as reached:
+            return (str(reached),)
+        if steps is not None:
+            return steps
+    raise AssertionError(f"no execution of {target.name} reaches an outcome that it has")
+
+
+def _ordered(outcomes: Outcomes) -> Iterable[tuple[int | None, ...]]:
+    return sorted(outcomes.states, key=lambda state: [value or 0 for value in state])

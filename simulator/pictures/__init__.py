@@ -1,0 +1,1 @@
+"""Pictures of executions: graphs of events, and timelines of machines."""

@@ -1,0 +1,291 @@
+"""Executions of the axiomatic models as graphs of events, whatever the model.
+
+A graph says which relations are worth drawing and which cycle speaks against the execution;
+``graph_svg`` draws it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from fencewright.simulator import ptx_events, source_events
+from fencewright.simulator.condition import Observable
+from fencewright.simulator.program import Placement
+from fencewright.simulator.ptx_litmus import LitmusTest as PtxTest
+from fencewright.simulator.ptx_litmus import instruction_text
+from fencewright.simulator.ptx_model import Witness as PtxWitness
+from fencewright.simulator.relation import find_cycle, from_pairs, shortest_path
+from fencewright.simulator.source_events import ScopedProgram
+from fencewright.simulator.source_model import Witness as SourceWitness
+
+INITIAL = -1
+"""The thread of initial writes."""
+
+Pair = tuple[int, int]
+Relations = Mapping[str, frozenset[Pair]]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEvent:
+    """``effect`` is what the event does to memory, ``instruction`` where it comes from.
+
+    ``from_initial``: it reads an initial value.
+    """
+
+    thread: int
+    effect: str
+    instruction: str = ""
+    from_initial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Event ``source`` is related to event ``target``."""
+
+    source: int
+    target: int
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionGraph:
+    """An execution as it is drawn.
+
+    ``threads`` are headings. ``edges`` leave out what follows from others (program and
+    coherence order are between neighbours) and what initial writes are related to. ``cycle``
+    is what speaks against the execution: the cycle of a broken axiom, else one that no
+    interleaving has, else (). ``verdict`` says which; ``is_defect`` when the model forbids the
+    execution or gives it no meaning.
+    """
+
+    name: str
+    verdict: str
+    is_defect: bool
+    outcome: str
+    threads: tuple[str, ...]
+    events: tuple[GraphEvent, ...]
+    edges: tuple[Edge, ...]
+    cycle: tuple[Edge, ...]
+
+    def thread(self, event: int) -> int:
+        """The thread of an event."""
+        return self.events[event].thread
+
+
+_DRAWN = ("race", "rmw", "po", "rf", "co", "fr", "sync", "sw", "sc")
+_ORDERS = ("po", "co", "sc")
+_INTERLEAVING = ("rmw", "po", "rf", "co", "fr")
+_NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
+_DERIVED_FROM = (
+    ("rmw", "po", "sync", "sw", "sc"),
+    ("rmw", "po", "sync", "sw", "sc", "rf"),
+    _DRAWN,
+)
+"""Relations that a step of a derived one (cause, hb, psc) is a chain of; the first that will do."""
+
+
+def ptx_graph(test: PtxTest, witness: PtxWitness) -> ExecutionGraph:
+    """An execution of the PTX model."""
+    events = [
+        GraphEvent(event.thread, _ptx_effect(event, value), _ptx_instruction(test, event))
+        for event, value in zip(witness.events, witness.values, strict=True)
+    ]
+    threads = [
+        f"P{number}: {_ptx_place(each.placement)}"
+        for number, each in enumerate(test.program.threads)
+    ]
+    return _graph(
+        test.name,
+        threads,
+        events,
+        {**witness.relations, "rmw": _halves(witness.events)},
+        [(axiom.value, cycle) for axiom, cycle in witness.violations],
+        witness.state,
+    )
+
+
+def _ptx_effect(event: ptx_events.Event, value: int) -> str:
+    return f"{event.kind.value} {event.variable} = {value}" if event.is_access else event.kind.value
+
+
+def _ptx_instruction(test: PtxTest, event: ptx_events.Event) -> str:
+    if event.thread == INITIAL:
+        return ""
+    return instruction_text(test.program.threads[event.thread].code[event.position])
+
+
+def _ptx_place(placement: ptx_events.Placement) -> str:
+    cluster = "" if placement.cluster is None else f", cluster {placement.cluster}"
+    return f"cta {placement.cta}{cluster}, gpu {placement.gpu}"
+
+
+def _halves(events: Sequence[ptx_events.Event]) -> list[Pair]:
+    """The read and the write of each read-modify-write."""
+    return [
+        (number, number + 1)
+        for number, (one, other) in enumerate(pairwise(events))
+        if one.kind is ptx_events.EventKind.READ
+        and other.kind is ptx_events.EventKind.WRITE
+        and (one.thread, one.position) == (other.thread, other.position)
+    ]
+
+
+def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGraph:
+    """An execution of the source model; its data races are edges of a relation ``race``."""
+    events = [
+        GraphEvent(
+            event.thread,
+            _source_effect(event, read, written),
+            "" if event.operation is None else str(event.operation),
+        )
+        for event, read, written in zip(witness.events, witness.read, witness.written, strict=True)
+    ]
+    threads = [
+        f"P{number}: {_source_place(each.placement)}" for number, each in enumerate(program.threads)
+    ]
+    number_of = {(each.thread, each.position): n for n, each in enumerate(witness.events)}
+    communication = {pair for name in ("rf", "co", "fr") for pair in witness.relations[name]}
+    race: list[Pair] = []
+    for each in witness.races:
+        first = number_of[each.first.thread, each.first.position]
+        second = number_of[each.second.thread, each.second.position]
+        race.append((second, first) if (second, first) in communication else (first, second))
+    return _graph(
+        program.name,
+        threads,
+        events,
+        {**witness.relations, "race": race},
+        [(rule.value, cycle) for rule, cycle in witness.violations],
+        witness.state,
+        sorted({each.location for each in witness.races}),
+    )
+
+
+def _source_effect(event: source_events.Event, read: int | None, written: int | None) -> str:
+    if read is None and written is None:
+        return event.kind.value
+    values = " to ".join(str(value) for value in (read, written) if value is not None)
+    return f"{event.kind.value} {event.location} = {values}"
+
+
+def _source_place(placement: Placement) -> str:
+    cluster = f", cluster {placement.cluster}" if placement.cluster else ""
+    return f"work-group {placement.workgroup}{cluster}, agent {placement.agent}"
+
+
+# What is drawn
+
+
+def _graph(
+    name: str,
+    threads: Sequence[str],
+    events: Sequence[GraphEvent],
+    relations: Mapping[str, Iterable[Pair]],
+    violations: Sequence[tuple[str, tuple[int, ...]]],
+    state: Mapping[Observable, int | None],
+    racy: Sequence[str] = (),
+) -> ExecutionGraph:
+    full = {name: frozenset(pairs) for name, pairs in relations.items()}
+    near = _reduced(full, events)
+    initial = {n for n, event in enumerate(events) if event.thread == INITIAL}
+    unwritten = {read for write, read in full["rf"] if write in initial}
+    events = [
+        replace(event, from_initial=number in unwritten) for number, event in enumerate(events)
+    ]
+    if violations:
+        cycle = _explained(full, near, len(events), violations[0][1])
+        verdict = "forbidden by " + " and ".join(axiom for axiom, _ in violations)
+    elif racy:
+        cycle = ()
+        verdict = "data race on " + ", ".join(racy)
+    else:
+        cycle = _weak_cycle(near, len(events))
+        verdict = "allowed, though no interleaving gives it" if cycle else "allowed"
+    in_cycle = {(each.source, each.target, each.relation) for each in cycle}
+    edges = [
+        Edge(source, target, relation)
+        for relation in _DRAWN
+        for source, target in sorted(near.get(relation, ()))
+        if (source, target, relation) not in in_cycle and source not in initial
+    ]
+    return ExecutionGraph(
+        name,
+        verdict,
+        bool(violations or racy),
+        ", ".join(f"{each} = {value}" for each, value in state.items()),
+        tuple(threads),
+        tuple(events),
+        tuple(edges),
+        cycle,
+    )
+
+
+def _reduced(full: Relations, events: Sequence[GraphEvent]) -> Relations:
+    """The pairs to draw: none that another pair or the start of all says already."""
+    near = {name: _neighbours(full[name]) if name in _ORDERS else full[name] for name in full}
+    co, rmw = full.get("co", frozenset[Pair]()), near.get("rmw", frozenset[Pair]())
+    near["po"] -= rmw
+    overwriters = near["fr"]
+    near["fr"] = frozenset(
+        (read, write)
+        for read, write in overwriters
+        if read != write
+        and not any(
+            (read, between) in overwriters and (between, write) in co for _, between in overwriters
+        )
+    )
+    for name in ("sync", "sw"):
+        near[name] = frozenset(
+            (a, b) for a, b in full.get(name, ()) if events[a].thread != events[b].thread
+        )
+    return near
+
+
+def _neighbours(order: frozenset[Pair]) -> frozenset[Pair]:
+    """A transitive order without the pairs that follow from two others."""
+    after: dict[int, set[int]] = {}
+    for a, b in order:
+        after.setdefault(a, set()).add(b)
+    nothing: set[int] = set()
+    return frozenset(
+        (a, b)
+        for a, b in order
+        if not any(b in after.get(between, nothing) for between in after[a] - {a, b})
+    )
+
+
+def _weak_cycle(near: Relations, size: int) -> tuple[Edge, ...]:
+    """A cycle of program order and communication, which no interleaving has; () if none."""
+    union = [pair for name in _INTERLEAVING for pair in near.get(name, ())]
+    cycle = find_cycle(from_pairs(size, union))
+    return tuple(Edge(a, b, _name(near, (a, b), _INTERLEAVING)) for a, b in pairwise(cycle))
+
+
+def _name(relations: Relations, pair: Pair, names: Iterable[str]) -> str:
+    return next(name for name in names if pair in relations.get(name, ()))
+
+
+def _explained(
+    full: Relations, near: Relations, size: int, cycle: tuple[int, ...]
+) -> tuple[Edge, ...]:
+    """The cycle of an axiom with its derived steps spelt out."""
+    result: list[Edge] = []
+    for pair in pairwise(cycle):
+        result += _step(full, near, size, pair)
+    return tuple(dict.fromkeys(result))
+
+
+def _step(full: Relations, near: Relations, size: int, pair: Pair) -> list[Edge]:
+    source, target = pair
+    if (target, source) in full.get("rmw", ()):
+        return [Edge(target, source, "rmw")]
+    named = [name for name in _NAMED if pair in full.get(name, ())]
+    if named:
+        return [Edge(source, target, named[0])]
+    for names in _DERIVED_FROM:
+        steps = [step for name in names for step in near.get(name, ())]
+        path = shortest_path(from_pairs(size, steps), source, target)
+        if path:
+            return [Edge(a, b, _name(near, (a, b), names)) for a, b in pairwise(path)]
+    # All that is left is the way back of PTX's Coherence: the order that a partial co lacks.
+    return [Edge(source, target, "no co")]

@@ -1,0 +1,274 @@
+"""Timelines of the CDNA machine drawn as SVG: a column for each step, a lane for each wave and cache.
+
+Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fencewright.simulator.pictures.missing import MissingLibraryError
+from fencewright.simulator.pictures.timeline import Arrow, Bar, Lane, Look, Timeline
+
+if TYPE_CHECKING:
+    from drawsvg import Drawing, Marker
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """The colours of a bar."""
+
+    fill: str
+    stroke: str
+    text: str = "#1f2328"
+    dash: str = "none"
+
+
+PAINTS: dict[Look, Paint] = {
+    Look.INSTRUCTION: Paint("#ddf4ff", "#54aeff"),
+    Look.RESULT: Paint("#dafbe1", "#4ac26b"),
+    Look.STALE_RESULT: Paint("#cf222e", "#a40e26", text="#ffffff"),
+    Look.QUEUED: Paint("#f6f8fa", "#8c959f", text="#57606a", dash="3 2"),
+    Look.CLEAN: Paint("#ffffff", "#57606a"),
+    Look.DIRTY: Paint("#fff8c5", "#d4a72c"),
+    Look.STALE: Paint("#ffebe9", "#cf222e", text="#a40e26"),
+    Look.MEMORY: Paint("#eaeef2", "#8c959f"),
+}
+"""Every look of a bar, in the order of the legend."""
+
+_FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
+_TEXT = 11
+_SMALL = 10
+_CHARACTER = 0.61
+"""The width of a character in ems: monospaced fonts agree on 0.6, or less."""
+_PAD = 5
+_ROW = 32
+_LANE_GAP = 8
+_TOP = 72
+_NARROWEST = 34
+_ARROW_FROM_LEFT = 9
+
+
+class _Layout:
+    """Where columns and rows are, in pixels."""
+
+    def __init__(self, drawn: Timeline):
+        headings = [heading for lane in drawn.lanes for heading in lane.rows]
+        self.heading_width = _width(headings, _SMALL) + 2 * _PAD
+        names = _width([lane.name for lane in drawn.lanes], _TEXT)
+        places = _width([lane.place for lane in drawn.lanes], _SMALL)
+        self.left = max(names, places) + 2 * _PAD + self.heading_width
+        self.columns = self._columns(drawn)
+        self.rows: list[float] = []
+        self.lanes: list[float] = []
+        self.top = _TOP + 13.0 * len(drawn.stale_reads)
+        below = self.top
+        for lane in drawn.lanes:
+            self.lanes.append(below)
+            self.rows += [below + _ROW * row for row in range(len(lane.rows))]
+            below += _ROW * len(lane.rows) + _LANE_GAP
+        self.bottom = below
+        self.right = self.columns[-1]
+
+    def _columns(self, drawn: Timeline) -> list[float]:
+        """The left edge of each column, and the right edge of the last: every text fits its bar."""
+        widths = [float(_NARROWEST)] * drawn.end
+        for bar in sorted(drawn.bars, key=lambda bar: bar.end - bar.start):
+            missing = _width(bar.lines, _TEXT) + 2 * _PAD + 2 - sum(widths[bar.start : bar.end])
+            widths[bar.end - 1] += max(0.0, missing)
+        edges = [self.left]
+        for width in widths:
+            edges.append(round(edges[-1] + width, 1))
+        return edges
+
+
+def _width(lines: Sequence[str], size: int) -> float:
+    return round(max(map(len, lines), default=0) * _CHARACTER * size, 1)
+
+
+def timeline_svg(drawn: Timeline) -> str:
+    """The timeline as SVG. Raises ``MissingLibraryError`` without drawsvg."""
+    try:
+        from drawsvg import Drawing, Rectangle
+    except ImportError as error:
+        raise MissingLibraryError("drawsvg") from error
+    layout = _Layout(drawn)
+    legend = _legend_rows(drawn, layout)
+    title = [f"ends with {drawn.outcome}", *(f"step 00: {text}" for _, text in drawn.stale_reads)]
+    width = max(layout.right, _width(title, _TEXT)) + 2 * _PAD
+    height = layout.bottom + 24 * len(legend) + 2 * _PAD
+    svg = Drawing(width, height, font_family=_FONT)
+    svg.append(Rectangle(0, 0, width, height, fill="white"))
+    _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
+    _text(svg, [f"ends with {drawn.outcome}"], _PAD, 38)
+    notes = [f"step {step}: {text}" for step, text in drawn.stale_reads]
+    _text(svg, notes, _PAD, 55, colour=PAINTS[Look.STALE].stroke)
+    _add_columns(svg, drawn, layout)
+    for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
+        _add_lane(svg, lane, top, layout)
+    for bar in drawn.bars:
+        _add_bar(svg, bar, layout)
+    heads = _arrow_heads()
+    for arrow in drawn.arrows:
+        _add_arrow(svg, arrow, layout, heads)
+    # Texts last: an arrow may cross the bars of other lanes, but no text.
+    for bar in drawn.bars:
+        _add_bar_text(svg, bar, layout)
+    _add_legend(svg, legend, layout)
+    return svg.as_svg() + "\n"
+
+
+def _text(
+    svg: "Drawing",
+    lines: Sequence[str],
+    x: float,
+    y: float,
+    size: int = _TEXT,
+    colour: str = "#1f2328",
+    weight: str = "normal",
+    anchor: str = "start",
+    halo: str = "none",
+) -> None:
+    from drawsvg import Text
+
+    svg.append(
+        Text(
+            list(lines),
+            size,
+            x,
+            y,
+            fill=colour,
+            font_weight=weight,
+            text_anchor=anchor,
+            stroke=halo,
+            stroke_width=0 if halo == "none" else 3,
+            paint_order="stroke",
+            pointer_events="none",
+            line_height=1.15,
+        )
+    )
+
+
+def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
+    """Step numbers and thin lines between columns."""
+    from drawsvg import Line, Rectangle
+
+    _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _SMALL, "#57606a", anchor="end")
+    for column, (left, right) in enumerate(zip(layout.columns, layout.columns[1:], strict=False)):
+        svg.append(Line(left, layout.top - 4, left, layout.bottom, stroke="#eaeef2"))
+        name = str(column) if column else "start"
+        middle = (left + right) / 2
+        _text(svg, [name], middle, layout.top - 8, _SMALL, "#57606a", anchor="middle")
+        if column:
+            hover = Rectangle(left, layout.top - 20, right - left, 18, fill_opacity=0)
+            hover.append_title(drawn.steps[column - 1])
+            svg.append(hover)
+
+
+def _add_lane(svg: "Drawing", lane: Lane, top: float, layout: _Layout) -> None:
+    from drawsvg import Line
+
+    svg.append(Line(0, top - _LANE_GAP / 2, layout.right, top - _LANE_GAP / 2, stroke="#d0d7de"))
+    _text(svg, [lane.name], _PAD, top + 13, weight="bold")
+    if lane.place:
+        _text(svg, [lane.place], _PAD, top + 26, _SMALL, "#57606a")
+    for row, heading in enumerate(lane.rows):
+        y = top + _ROW * row + 18
+        _text(svg, [heading], layout.left - _PAD, y, _SMALL, "#57606a", anchor="end")
+
+
+def _add_bar(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
+    from drawsvg import Rectangle
+
+    paint = PAINTS[bar.look]
+    left, right = layout.columns[bar.start] + 1, layout.columns[bar.end] - 1
+    top = layout.rows[bar.row] + 1
+    box = Rectangle(
+        left,
+        top,
+        round(right - left, 1),
+        _ROW - 3,
+        rx=3,
+        fill=paint.fill,
+        stroke=paint.stroke,
+        stroke_dasharray=paint.dash,
+    )
+    box.append_title(bar.detail)
+    svg.append(box)
+
+
+def _add_bar_text(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
+    paint = PAINTS[bar.look]
+    y = layout.rows[bar.row] + (20 if len(bar.lines) == 1 else 13)
+    x = layout.columns[bar.start] + 1 + _PAD
+    _text(svg, bar.lines, x, y, colour=paint.text, halo=paint.fill)
+
+
+def _arrow_heads() -> "dict[bool, tuple[str, Marker]]":
+    """The colour and the head of an arrow, by whether what it carries is stale."""
+    from drawsvg import Lines, Marker
+
+    heads: dict[bool, tuple[str, Marker]] = {}
+    for is_stale, colour in ((False, "#24292f"), (True, "#cf222e")):
+        head = Marker(-1, -0.6, 0.1, 0.6, scale=6, orient="auto")
+        head.append(Lines(-1, 0.5, -1, -0.5, 0, 0, fill=colour, close=True))
+        heads[is_stale] = colour, head
+    return heads
+
+
+def _add_arrow(
+    svg: "Drawing", arrow: Arrow, layout: _Layout, heads: "dict[bool, tuple[str, Marker]]"
+) -> None:
+    from drawsvg import Line
+
+    colour, head = heads[arrow.is_stale]
+    downwards = arrow.target > arrow.source
+    x = layout.columns[arrow.step] + _ARROW_FROM_LEFT
+    start = layout.rows[arrow.source] + (_ROW - 2 if downwards else 1)
+    end = layout.rows[arrow.target] + (1 if downwards else _ROW - 2)
+    width = 2 if arrow.is_stale else 1.3
+    svg.append(Line(x, start, x, end, stroke=colour, stroke_width=width, marker_end=head))
+
+
+def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[Look]]:
+    """The looks that occur, as many to a row as fit."""
+    present = {bar.look for bar in drawn.bars}
+    rows: list[list[Look]] = [[]]
+    used = 0.0
+    for look in PAINTS:
+        if look not in present:
+            continue
+        needed = _legend_width(look)
+        if rows[-1] and used + needed > layout.right:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(look)
+        used += needed
+    return rows
+
+
+def _legend_width(look: Look) -> float:
+    return 24 + _width([look.value], _SMALL) + 20
+
+
+def _add_legend(svg: "Drawing", rows: list[list[Look]], layout: _Layout) -> None:
+    from drawsvg import Rectangle
+
+    for row, looks in enumerate(rows):
+        x, y = float(_PAD), layout.bottom + 24 * row + 4
+        for look in looks:
+            paint = PAINTS[look]
+            svg.append(
+                Rectangle(
+                    round(x, 1),
+                    y,
+                    18,
+                    14,
+                    rx=3,
+                    fill=paint.fill,
+                    stroke=paint.stroke,
+                    stroke_dasharray=paint.dash,
+                )
+            )
+            _text(svg, [look.value], round(x + 24, 1), y + 11, _SMALL)
+            x += _legend_width(look)

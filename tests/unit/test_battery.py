@@ -1,0 +1,173 @@
+"""The battery: tests mean something, stand where they can, and judge nothing by themselves."""
+
+import pytest
+
+from fencewright.lowering.sequence import Request
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    L2PerAgent,
+    Operation,
+    Ordering,
+    Scope,
+)
+from fencewright.simulator.battery import (
+    Distance,
+    battery,
+    distances,
+    operations,
+)
+from fencewright.simulator.bridge import Mode, TargetLowering, lower_program, request_of
+from fencewright.simulator.bridge_cdna import cdna_program
+from fencewright.simulator.cdna_engine import CdnaEngine
+from fencewright.simulator.cdna_machine import CdnaMachine
+from fencewright.simulator.certificate import (
+    CdnaMachineOf,
+    Trial,
+    describe,
+    forbidden,
+    source_outcomes,
+)
+from fencewright.simulator.exploration import explore
+from fencewright.simulator.program import MemoryKind
+
+SPLIT = frozenset({"tgsplit"})
+GFX942, GFX90A, GFX908 = Mode("gfx942"), Mode("gfx90a"), Mode("gfx908")
+SM_90, SM_70 = Mode("sm_90", ptx_version=(8, 6)), Mode("sm_70", ptx_version=(6, 0))
+MODES = (GFX942, Mode("gfx942", SPLIT), Mode("gfx942", l2_per_agent=L2PerAgent.ONE), GFX90A, SM_90)
+GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
+
+
+def store(scope: Scope, space: AddressSpace = GLOBAL) -> Request:
+    return Request(Operation.STORE, Ordering.RELEASE, scope, space)
+
+
+def load(scope: Scope, ordering: Ordering = Ordering.ACQUIRE) -> Request:
+    return Request(Operation.LOAD, ordering, scope, GLOBAL)
+
+
+SAMPLE = (
+    store(Scope.AGENT),
+    store(Scope.WORKGROUP, LOCAL),
+    load(Scope.SYSTEM),
+    load(Scope.WORKGROUP, Ordering.SEQ_CST),
+    Request(Operation.FENCE, Ordering.SEQ_CST, Scope.AGENT, None),
+    Request(Operation.ATOMIC_RMW, Ordering.ACQ_REL, Scope.WORKGROUP, GLOBAL),
+    Request(Operation.BARRIER, Ordering.ACQ_REL, Scope.WORKGROUP, None),
+)
+
+
+def sample(mode: Mode) -> list[Request]:
+    split = "tgsplit" in mode.features
+    return [mode.complete(each) for each in SAMPLE if not (split and each.space is LOCAL)]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_names_tell_tests_apart(mode: Mode):
+    for request in sample(mode):
+        names = [test.name for test in battery(request, mode)]
+        assert len(set(names)) == len(names) > 0
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_the_focus_is_the_operation(mode: Mode):
+    for request in sample(mode):
+        for test in battery(request, mode):
+            thread, position = test.focus
+            operation = test.program.threads[thread].instructions[position]
+            made = request_of(operation, mode, request.space)  # type: ignore[arg-type]  (a focus is a scoped operation)
+            assert describe(made) == describe(request)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_no_test_of_a_whole_operation_has_a_data_race(mode: Mode):
+    """Only what limits address spaces or availability may make a test void."""
+    for request in sample(mode):
+        for test in battery(request, mode):
+            assert test.progress or source_outcomes(test.program) is not None, test.name
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_source_to_source_and_lowered_to_lowered(mode: Mode):
+    """The comparison rejects nothing that is the same on both sides."""
+    trial = Trial(mode)
+    for request in sample(mode):
+        for test in battery(request, mode):
+            if test.progress:
+                continue
+            allowed = source_outcomes(test.program)
+            assert allowed is not None
+            assert allowed.states
+            assert not forbidden(allowed, allowed)
+            for machine in trial.machines_for(test):
+                found = machine.outcomes(trial.lower(test))
+                assert found.states
+                assert not forbidden(found, found)
+
+
+def test_comparison_rejects_what_is_not_allowed():
+    test = next(iter(battery(store(Scope.AGENT), GFX942)))
+    allowed = source_outcomes(test.program)
+    assert allowed is not None
+    stale = (1, 0)
+    assert stale not in allowed.states
+    more = type(allowed)(allowed.observables, allowed.states | {stale})
+    assert forbidden(allowed, more) == {stale}
+
+
+@pytest.mark.parametrize("mode", [GFX942, GFX90A], ids=str)
+def test_the_plain_machine_agrees_with_the_engine(mode: Mode):
+    """As far as a few hundred states of the definition reach; the engine says no less."""
+    lowering = TargetLowering(mode.target)
+    for request in sample(mode)[:3]:
+        for test in battery(request, mode)[::7]:
+            if test.progress:
+                continue
+            program = cdna_program(lower_program(test.program, mode, lowering, test.generic))
+            for machine in Trial(mode).machines_for(test):
+                assert isinstance(machine, CdnaMachineOf)
+                plain = explore(CdnaMachine(program, machine.configuration), 3000)
+                engine = explore(CdnaEngine(program, machine.configuration))
+                assert plain.outcomes.states <= engine.outcomes.states
+                if plain.complete:
+                    assert plain.outcomes == engine.outcomes
+
+
+def test_distances():
+    assert distances(GFX942, Scope.AGENT) == (
+        Distance.TWO_XCDS,
+        Distance.TWO_CUS,
+        Distance.ONE_CU,
+    )
+    assert distances(Mode("gfx942", SPLIT), Scope.WORKGROUP) == (Distance.SPLIT, Distance.ONE_CU)
+    assert Distance.TWO_XCDS not in distances(GFX90A, Scope.SYSTEM)
+    assert distances(SM_70, Scope.CLUSTER) == (Distance.ONE_CTA,)
+    assert distances(SM_90, Scope.CLUSTER) == (Distance.ONE_CLUSTER, Distance.ONE_CTA)
+    assert distances(GFX942, Scope.WAVEFRONT) == ()
+
+
+@pytest.mark.parametrize(
+    ("mode", "data", "flag"),
+    [
+        (GFX942, MemoryKind.NONLOCAL, MemoryKind.NONLOCAL),
+        (GFX90A, MemoryKind.NONLOCAL, MemoryKind.UNCACHED),
+        (GFX908, MemoryKind.UNCACHED, MemoryKind.UNCACHED),
+    ],
+    ids=str,
+)
+def test_memory_between_agents(mode: Mode, data: MemoryKind, flag: MemoryKind):
+    tests = {test.name: test for test in battery(store(Scope.SYSTEM), mode)}
+    far = tests["MP release global, two agents"].program
+    assert (far.location("x").kind, far.location("f").kind) == (data, flag)
+    near = tests["MP release global, two CUs"].program
+    assert {each.kind for each in near.locations} == {MemoryKind.NONLOCAL}
+
+
+def test_hints_have_no_tests_of_order():
+    weak = Request(Operation.LOAD, Ordering.WEAK, Scope.SYSTEM, AddressSpace.PRIVATE)
+    assert battery(weak, GFX942) == ()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_operations_are_distinct(mode: Mode):
+    found = operations(mode)
+    assert len(set(found)) == len({describe(each) for each in found}) == len(found)

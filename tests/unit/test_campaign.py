@@ -1,0 +1,110 @@
+"""Campaigns: results come from any executor, are written down at once, and are resumed from."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencewright.simulator.campaign import Backend, CampaignError, Task, open_executor, run
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def mark(folder: str, number: int) -> int:
+    """Leaves a trace of every call."""
+    path = Path(folder) / f"call-{number}"
+    path.write_text(path.read_text() + "x" if path.exists() else "x")
+    if number == 13:
+        raise ValueError("thirteen")
+    return number
+
+
+def squares(count: int = 10) -> list[Task]:
+    return [Task(str(number), square, (number,)) for number in range(count)]
+
+
+EXPECTED = {str(number): number * number for number in range(10)}
+
+
+def test_without_an_executor_tasks_run_in_order():
+    assert list(run(squares())) == list(EXPECTED.items())
+
+
+@pytest.mark.parametrize("backend", [Backend.PROCESSES, Backend.THREADS])
+@pytest.mark.parametrize("window", [1, 3, 64])
+def test_executors(backend: Backend, window: int):
+    with open_executor(backend, workers=2) as executor:
+        assert dict(run(squares(), executor, window=window)) == EXPECTED
+
+
+def test_dask_on_a_local_cluster():
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    with open_executor(Backend.DASK, workers=1) as executor:
+        assert dict(run(squares(), executor)) == EXPECTED
+
+
+def test_dask_is_named_when_absent(monkeypatch: pytest.MonkeyPatch):
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr("importlib.import_module", absent)
+    with (
+        pytest.raises(CampaignError, match=r"pip install fencewright\[dask\]"),
+        open_executor(Backend.DASK),
+    ):
+        pass
+
+
+def calls(folder: Path) -> dict[str, int]:
+    return {path.name: len(path.read_text()) for path in folder.glob("call-*")}
+
+
+def marks(folder: Path, *numbers: int) -> list[Task]:
+    return [Task(str(number), mark, (str(folder), number)) for number in numbers]
+
+
+def test_results_are_written_as_they_come(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    results = run(marks(tmp_path, 1, 2), stream=stream, name="marks")
+    next(results)
+    lines = [json.loads(line) for line in stream.read_text().splitlines()]
+    assert lines == [
+        {"format": "fencewright-campaign", "version": 1, "name": "marks"},
+        {"key": "1", "result": 1},
+    ]
+
+
+def test_resume_runs_nothing_twice(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    with pytest.raises(CampaignError, match="13: ValueError: thirteen"):
+        list(run(marks(tmp_path, 1, 2, 13, 3), stream=stream, name="marks"))
+    results = dict(run(marks(tmp_path, 1, 2, 3), stream=stream, name="marks"))
+    assert results == {"1": 1, "2": 2, "3": 3}
+    assert calls(tmp_path) == {"call-1": 1, "call-2": 1, "call-3": 1, "call-13": 1}
+
+
+def test_a_line_that_was_cut_off_is_run_again(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    list(run(marks(tmp_path, 1, 2), stream=stream, name="marks"))
+    stream.write_text(stream.read_text()[:-5])
+    assert dict(run(marks(tmp_path, 1, 2), stream=stream, name="marks")) == {"1": 1, "2": 2}
+    assert calls(tmp_path) == {"call-1": 1, "call-2": 2}
+    assert dict(run(marks(tmp_path, 1, 2), stream=stream, name="marks")) == {"1": 1, "2": 2}
+    assert calls(tmp_path) == {"call-1": 1, "call-2": 2}
+
+
+def test_results_of_another_campaign_are_refused(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    list(run(marks(tmp_path, 1), stream=stream, name="marks"))
+    with pytest.raises(CampaignError, match="not of this campaign"):
+        list(run(marks(tmp_path, 1), stream=stream, name="others"))
+
+
+def test_a_failing_task_is_named():
+    with (
+        open_executor(Backend.THREADS, workers=1) as executor,
+        pytest.raises(CampaignError, match="bad: TypeError"),
+    ):
+        list(run([Task("bad", square, ("a",))], executor))

@@ -1,0 +1,535 @@
+"""Certificates: what is broken is insufficient by name, what is redundant unnecessary by name.
+
+Then the real lowering bugs that these machines can express, wrong form and right form; and
+what the project ships, checked again in a sample (all of it with FENCEWRIGHT_THOROUGH).
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TypeVar
+
+import pytest
+
+from fencewright.lowering.cdna import gfx942, select
+from fencewright.lowering.cdna.chip import CacheOp, Chip
+from fencewright.lowering.lower import check
+from fencewright.lowering.sequence import Request, Sequence, UnsupportedError, WaitCounts
+from fencewright.lowering.table import Row, Table
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Compat,
+    L2PerAgent,
+    Operation,
+    Ordering,
+    Phase,
+    RmwKind,
+    Scope,
+)
+from fencewright.simulator.battery import battery, operations
+from fencewright.simulator.bridge import Lowering, Mode, TargetLowering
+from fencewright.simulator.campaign import Backend, open_executor
+from fencewright.simulator.cdna_rows import ACCESS, CACHE
+from fencewright.simulator.certificate import (
+    KEPT,
+    Certificate,
+    CertificateError,
+    OperationCertificate,
+    Trial,
+    Verdict,
+    certify_operation,
+    certify_rows,
+    covers,
+    explain,
+    modes,
+    ptx_classes,
+    recheck,
+    requests_of,
+    shipped,
+)
+
+THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
+GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
+RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
+GFX942, GFX90A = Mode("gfx942"), Mode("gfx90a")
+ONE_L2 = Mode("gfx942", l2_per_agent=L2PerAgent.ONE)
+SM_90 = Mode("sm_90", ptx_version=(8, 6))
+
+
+def store(scope: Scope = Scope.AGENT, ordering: Ordering = RELEASE) -> Request:
+    return Request(Operation.STORE, ordering, scope, GLOBAL)
+
+
+def load(scope: Scope = Scope.AGENT, ordering: Ordering = ACQUIRE) -> Request:
+    return Request(Operation.LOAD, ordering, scope, GLOBAL)
+
+
+def rmw(scope: Scope = Scope.AGENT, ordering: Ordering = Ordering.ACQ_REL) -> Request:
+    return Request(Operation.ATOMIC_RMW, ordering, scope, GLOBAL, kind=RmwKind.XCHG)
+
+
+def failing(found: OperationCertificate) -> set[str]:
+    return {failure.test for failure in found.failures}
+
+
+# Rows broken on purpose
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ChipLowering:
+    """The lowering of a chip whose rows have been changed."""
+
+    chip: Chip
+
+    def __call__(self, request: Request) -> Sequence:
+        check(request)
+        return select.lower(self.chip, request)
+
+
+def with_row(table: Table[T], value: T, **where: object) -> Table[T]:
+    """``table`` with another value wherever ``where`` holds."""
+    rows: list[Row[T]] = []
+    for key, old in table.items():
+        place = dict(zip(table.columns, key, strict=True))
+        hit = all(place[column] == wanted for column, wanted in where.items())
+        single = {column: (value,) for column, value in place.items()}
+        rows.append(Row(single, value if hit else old.value, old.source))
+    return Table(table.name, table.columns, rows)
+
+
+CHIP = gfx942.CHIP
+NO_WRITE_BACK = replace(CHIP, write_back=with_row(CHIP.write_back, (), scope=Scope.AGENT))
+NO_WAIT = replace(
+    CHIP, wait=with_row(CHIP.wait, WaitCounts(), scope=Scope.AGENT, space=AddressSpace.GLOBAL)
+)
+NO_LDS_WAIT = replace(
+    CHIP, wait=with_row(CHIP.wait, WaitCounts(), scope=Scope.AGENT, space=AddressSpace.LOCAL)
+)
+NO_INVALIDATE = replace(CHIP, invalidate=with_row(CHIP.invalidate, (), scope=Scope.AGENT))
+NARROW_WRITE_BACK = replace(
+    CHIP,
+    write_back=with_row(CHIP.write_back, (CacheOp("buffer_wbl2", ("sc0",)),), scope=Scope.AGENT),
+)
+NARROW_INVALIDATE = replace(
+    CHIP,
+    invalidate=with_row(CHIP.invalidate, (CacheOp("buffer_inv", ("sc0",)),), scope=Scope.AGENT),
+)
+NARROW_STORE = replace(
+    CHIP,
+    policy=with_row(CHIP.policy, ("sc0",), scope=Scope.AGENT, operation=Operation.STORE),
+)
+NARROW_LOAD = replace(
+    CHIP, policy=with_row(CHIP.policy, ("sc0",), scope=Scope.AGENT, operation=Operation.LOAD)
+)
+NARROW_RMW = replace(
+    CHIP, policy=with_row(CHIP.policy, (), scope=Scope.SYSTEM, operation=Operation.ATOMIC_RMW)
+)
+
+
+@pytest.mark.parametrize(
+    ("chip", "request_", "test"),
+    [
+        (NO_WRITE_BACK, store(), "MP release global, two XCDs"),
+        (NARROW_WRITE_BACK, store(), "MP release global, two XCDs"),
+        (NO_WAIT, store(), "MP release global, two XCDs"),
+        (NO_WAIT, load(), "MP acquire global, two XCDs"),
+        (NO_LDS_WAIT, store(), "MP release global, one CU+lds"),
+        (NO_INVALIDATE, load(), "MP acquire global, two XCDs"),
+        (NARROW_INVALIDATE, load(), "MP acquire global, two CUs"),
+        (NARROW_STORE, store(ordering=RELAXED), "spin on the write global, two XCDs"),
+        (NARROW_LOAD, load(ordering=RELAXED), "CoRR global, two XCDs"),
+        (NARROW_RMW, rmw(Scope.SYSTEM, RELAXED), "atomicity-add global, two agents"),
+        (NO_WRITE_BACK, rmw(), "MP release global, two XCDs"),
+        (NO_INVALIDATE, rmw(), "MP acquire global, two XCDs"),
+        (NO_WAIT, load(ordering=Ordering.SEQ_CST), "SB read global, two XCDs"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Chip) else str(value),
+)
+def test_a_broken_row_is_insufficient(chip: Chip, request_: Request, test: str):
+    broken = certify_operation(request_, GFX942, ChipLowering(chip))
+    assert test in failing(broken)
+    sound = certify_operation(request_, GFX942, ChipLowering(CHIP))
+    assert sound.is_sound
+    assert sound.tests == broken.tests
+
+
+def test_a_redundant_instruction_is_unnecessary():
+    """An invalidate in the release: no test needs it, and the rest stays needed."""
+    twice = (CacheOp("buffer_wbl2", ("sc1",)), CacheOp("buffer_inv", ("sc1",)))
+    chip = replace(CHIP, write_back=with_row(CHIP.write_back, twice, scope=Scope.AGENT))
+    found = certify_operation(store(), GFX942, ChipLowering(chip))
+    assert found.is_sound
+    assert [part.part for part in found.unnecessary] == ["buffer_inv sc1"]
+    needed = [part.part for part in found.parts if part.verdict is Verdict.NEEDED]
+    assert needed == [
+        "buffer_wbl2 sc1",
+        "vmcnt(0) of s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "lgkmcnt(0) of s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "sc1 of global_store_dword {addr}, {data}, off sc1",
+    ]
+
+
+def test_every_part_of_agent_message_passing_is_needed():
+    for request in (store(), load(), rmw(), rmw(Scope.SYSTEM)):
+        found = certify_operation(request, GFX942)
+        assert found.is_sound
+        assert found.void == 0
+        assert {part.verdict for part in found.parts} == {Verdict.NEEDED}
+
+
+# The real lowering bugs
+
+Change = Callable[[Sequence], Sequence]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A target's lowering in which some requests come out differently."""
+
+    target: str
+    applies: Callable[[Request], bool]
+    change: Change
+
+    def __call__(self, request: Request) -> Sequence:
+        made = TargetLowering(self.target)(request)
+        return self.change(made) if self.applies(request) else made
+
+
+def dropping(*texts: str) -> Change:
+    return lambda sequence: Sequence(
+        tuple(each for each in sequence.instructions if each.text not in texts)
+    )
+
+
+def rewriting(old: str, new: str) -> Change:
+    def change(sequence: Sequence) -> Sequence:
+        made = [replace(i, mnemonic=i.mnemonic.replace(old, new)) for i in sequence.instructions]
+        return Sequence(tuple(made))
+
+    return change
+
+
+def is_release_store(request: Request) -> bool:
+    return request.op is Operation.STORE and request.ordering is RELEASE
+
+
+def fails(request: Request, mode: Mode, lowering: Lowering) -> set[str]:
+    return failing(certify_operation(request, mode, lowering))
+
+
+def test_llvm_178316_wait_after_the_write_back_was_dropped():
+    wrong = Changed("gfx942", is_release_store, dropping("s_waitcnt vmcnt(0) lgkmcnt(0)"))
+    assert "MP release global, two XCDs" in fails(store(), GFX942, wrong)
+    assert not fails(store(), GFX942, TargetLowering("gfx942"))
+
+
+@dataclass(frozen=True)
+class LikeLlvm:
+    """LLVM 22's choices."""
+
+    target: str
+
+    def __call__(self, request: Request) -> Sequence:
+        return load_target(self.target).lower(replace(request, compat=Compat.LLVM))
+
+
+@pytest.mark.parametrize("mode", [ONE_L2, GFX90A], ids=str)
+def test_llvm_161638_workgroup_release_is_not_transitive(mode: Mode):
+    """With one L2 a leader's wait covers its own stores only (with many, as below)."""
+
+    def lowering(request: Request) -> Sequence:
+        narrow = request.scope is Scope.WORKGROUP
+        return (LikeLlvm if narrow else TargetLowering)(mode.target)(request)
+
+    name = "ISA2 first global, one CU, then agent two CUs"
+    request = mode.complete(store(Scope.WORKGROUP))
+    assert name in fails(request, mode, lowering)
+    assert not fails(request, mode, TargetLowering(mode.target))
+
+
+def barrier() -> Request:
+    return Request(Operation.BARRIER, Ordering.ACQ_REL, Scope.WORKGROUP, None)
+
+
+def test_primus_turbo_251_the_payload_is_another_waves():
+    """A release that is only the publishing wave's own wait, behind a barrier that waits for nothing."""
+
+    def wrong(request: Request) -> Sequence:
+        if request.op is Operation.BARRIER:
+            return LikeLlvm("gfx942")(request)
+        made = TargetLowering("gfx942")(request)
+        own_wait = request.op is Operation.STORE and request.ordering is RELEASE
+        return dropping("buffer_wbl2 sc1")(made) if own_wait else made
+
+    name = "ISA2 publish first one CU, then agent two XCDs+av(none)"
+    assert name in fails(barrier(), GFX942, wrong)
+    assert not fails(barrier(), GFX942, TargetLowering("gfx942"))
+
+
+def test_hecbench_292_a_relaxed_publish_behind_a_wait():
+    """Right on gfx90a, where the agent has one L2; wrong on gfx942."""
+    text = "buffer_wbl2 sc1"
+    assert fails(store(), GFX942, Changed("gfx942", is_release_store, dropping(text)))
+    assert not fails(store(), ONE_L2, Changed("gfx942", is_release_store, dropping(text)))
+    trial, request = Trial(GFX90A), GFX90A.complete(store())
+    assert "buffer_wbl2" not in trial.lowering(request).text
+    within = [t for t in battery(request, GFX90A) if "two agents" not in t.name]
+    assert [t.name for t in within if trial.judge(t)] == []
+
+
+def test_pytorch_161180_fence_and_acquire_were_removed():
+    fence = Request(Operation.FENCE, ACQUIRE, Scope.AGENT, None)
+
+    def nothing(sequence: Sequence) -> Sequence:
+        return Sequence(tuple(i for i in sequence.instructions if i.phase is Phase.ACCESS))
+
+    no_fence = Changed("gfx942", lambda r: r.op is Operation.FENCE, nothing)
+    assert "MP acquire global, two XCDs" in fails(fence, GFX942, no_fence)
+    relaxed = Changed("gfx942", lambda r: r.ordering is ACQUIRE, nothing)
+    assert "MP acquire global, two XCDs" in fails(load(), GFX942, relaxed)
+    assert not fails(fence, GFX942, TargetLowering("gfx942"))
+
+
+def test_rccl_1932_a_flag_that_is_never_seen():
+    def plain(sequence: Sequence) -> Sequence:
+        return Sequence(tuple(replace(i, modifiers=()) for i in sequence.instructions))
+
+    wrong = Changed("gfx942", lambda r: r.op is Operation.STORE, plain)
+    assert "spin on the write global, two XCDs" in fails(store(ordering=RELAXED), GFX942, wrong)
+    assert not fails(store(ordering=RELAXED), GFX942, TargetLowering("gfx942"))
+
+
+def test_quack_63_arrive_at_cta_instead_of_cluster_scope():
+    wrong = Changed("sm_90", is_release_store, rewriting(".cluster", ".cta"))
+    request = store(Scope.CLUSTER)
+    assert "MP release global, one cluster" in fails(request, SM_90, wrong)
+    assert not fails(request, SM_90, TargetLowering("sm_90"))
+
+
+def test_llvm_nvptx_atomicrmw_without_its_ordering_and_scope():
+    def plain(sequence: Sequence) -> Sequence:
+        return rewriting("acq_rel.sys", "relaxed.gpu")(sequence)
+
+    wrong = Changed("sm_90", lambda r: r.op is Operation.ATOMIC_RMW, plain)
+    found = fails(rmw(Scope.SYSTEM), SM_90, wrong)
+    assert {"MP acquire global, one GPU", "MP release global, one GPU"} <= found
+    assert "atomicity-add global, two GPUs" in found
+    assert not fails(rmw(Scope.SYSTEM), SM_90, TargetLowering("sm_90"))
+
+
+def test_a_test_that_cannot_be_decided_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fencewright.simulator.certificate.STATE_LIMIT", 3)
+    request = GFX942.complete(rmw(Scope.CLUSTER, Ordering.SEQ_CST))
+    with pytest.raises(CertificateError, match=r"test '.*': limit reached after \d+ states"):
+        certify_operation(replace(request, kind=RmwKind.UMAX), GFX942)
+
+
+# The document
+
+
+@pytest.fixture(scope="module")
+def small() -> Certificate:
+    made = [certify_operation(request, GFX942) for request in (store(), load(Scope.WORKGROUP))]
+    return Certificate(GFX942, tuple(made), ("gfx950",))
+
+
+def test_json_round_trip(small: Certificate):
+    assert Certificate.from_json(small.to_json()) == small
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("{}", "not a certificate"),
+        ('{"format": "fencewright-certificate", "version": 99}', "of version 99"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(text: str, message: str):
+    with pytest.raises(CertificateError, match=message):
+        Certificate.from_json(text)
+
+
+def test_find(small: Certificate):
+    assert small.find(store()) is small.operations[0]
+    assert small.find(store(Scope.CLUSTER)) is small.operations[0]
+    assert small.find(rmw()) is None
+
+
+def test_findings_name_what_is_wrong():
+    chip = ChipLowering(NO_WRITE_BACK)
+    found = Certificate(GFX942, (certify_operation(store(), GFX942, chip),))
+    assert any(
+        line.startswith("insufficient: store release agent global: MP release global, two XCDs")
+        for line in found.findings()
+    )
+    assert not found.is_sound
+
+
+def test_explain_shows_the_execution_step_by_step(small: Certificate):
+    first, *_ = explain(store(), GFX942, at=0, certificate=small)
+    text = str(first)
+    assert text.startswith("store release agent global: buffer_wbl2 sc1: needed\n-> buffer_wbl2")
+    assert "store release agent 1, f" in text
+    assert "global_load r1, x" in text
+    assert text.endswith("P1:r0=1 P1:r1=0")
+    (*_, bit) = explain(store(), GFX942, at=2, certificate=small)
+    assert "never ends" in str(bit.part.witness)
+    assert "P1 repeats" in bit.execution
+
+
+def test_explain_says_why_something_is_kept():
+    *_, wait = explain(load(Scope.WORKGROUP), GFX942, at=1)
+    assert wait.part.verdict is Verdict.KEPT
+    assert "LDS is another pipe" in str(wait)
+
+
+def test_explain_in_ptx_shows_relations():
+    first, *_ = explain(store(Scope.AGENT), SM_90)
+    assert "rf " in first.execution
+    assert "allowed" in first.execution
+
+
+def test_recheck_notices_a_changed_sequence(small: Certificate):
+    first, *rest = small.operations
+    changed = replace(first, sequence=first.sequence[1:])
+    problems = recheck(replace(small, operations=(changed, *rest)))
+    assert (
+        "store release agent global: now lowered to buffer_wbl2 sc1; s_waitcnt vmcnt(0) lgkmcnt(0); "
+        "global_store_dword {addr}, {data}, off sc1" in problems
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("its witness says something else", {"outcome": "P1:r0=1 P1:r1=1"}),
+        ("no test 'nothing' any more", {"test": "nothing"}),
+        ("its witness says something else", {"test": "MP release global, one CU"}),
+    ],
+)
+def test_recheck_notices_a_false_witness(message: str, changes: dict[str, str]):
+    real = shipped(GFX942)
+    at = [each.operation for each in real.operations].index("store release agent global")
+    target = real.operations[at]
+    part, *others = target.parts
+    assert part.witness is not None
+    lie = replace(part, witness=replace(part.witness, **changes))
+    changed = list(real.operations)
+    changed[at] = replace(target, parts=(lie, *others))
+    found = replace(real, operations=tuple(changed))
+    places = range(len(changed))
+    seed = next(s for s in range(100_000) if Random(s).sample(places, 1) == [at])
+    (problem,) = recheck(found, sample=1, seed=seed)
+    assert message in problem
+    assert recheck(real, sample=1, seed=seed) == ()
+
+
+# What is shipped
+
+SHIPPED = modes()
+
+
+@pytest.mark.parametrize("mode", SHIPPED, ids=str)
+def test_a_certificate_is_shipped_for_every_mode(mode: Mode):
+    found = shipped(mode)
+    assert found.mode == mode
+    assert found.covers == covers(mode)
+    assert [each.request for each in found.operations] == list(requests_of(mode))
+
+
+@pytest.mark.parametrize("mode", SHIPPED, ids=str)
+def test_shipped_certificates_still_hold(mode: Mode):
+    assert recheck(shipped(mode), None if THOROUGH else 4) == ()
+
+
+@pytest.mark.parametrize("mode", SHIPPED, ids=str)
+def test_tests_are_void_only_where_the_operation_is_limited(mode: Mode):
+    for each in shipped(mode).operations:
+        r = each.request
+        whole = r.spaces is None and not r.one_as and r.availability == "full"
+        assert each.tests > 0
+        assert not whole or each.void == 0
+
+
+def test_every_reason_to_keep_something_is_used():
+    reasons = {
+        part.reason
+        for mode in SHIPPED
+        for each in shipped(mode).operations
+        for part in each.parts
+        if part.verdict is Verdict.KEPT
+    }
+    assert reasons == {each.name for each in KEPT}
+
+
+@pytest.mark.parametrize("mode", [m for m in SHIPPED if not m.is_ptx], ids=str)
+def test_every_cache_instruction_of_every_row_is_needed(mode: Mode):
+    found = certify_rows(shipped(mode))
+    assert {"write_back", "invalidate", "wait", "policy", "barrier"} == {r.table for r in found}
+    for row in found:
+        if row.table in ("write_back", "invalidate"):
+            assert bool(row.parts) is bool(row.value)
+            assert None not in row.parts.values()
+        if row.table == "wait":
+            for counter in row.value.split():
+                assert row.parts[counter] is not None
+
+
+def test_rows_name_the_operations_that_fail():
+    chip = ChipLowering(NO_WRITE_BACK)
+    certificate = Certificate(GFX942, (certify_operation(store(), GFX942, chip),))
+    failing_rows = [row for row in certify_rows(certificate) if row.insufficient]
+    assert {"write_back", "wait", "policy"} == {row.table for row in failing_rows}
+
+
+def test_rows_are_certified_on_cdna_only():
+    with pytest.raises(CertificateError, match="on CDNA only"):
+        certify_rows(shipped(SM_90))
+
+
+def test_there_is_no_certificate_for_an_unknown_mode():
+    with pytest.raises(CertificateError, match="no certificate for gfx90a-one-l2"):
+        shipped(Mode("gfx90a", l2_per_agent=L2PerAgent.ONE))
+
+
+def texts(mode: Mode) -> list[str]:
+    lowering = TargetLowering(mode.target)
+    found: list[str] = []
+    for request in operations(mode):
+        try:
+            found.append(lowering(request).text)
+        except UnsupportedError:
+            found.append("")
+    return found
+
+
+@pytest.mark.parametrize("mode", [m for m in SHIPPED if m.target == "gfx942"], ids=str)
+def test_gfx950_is_covered_by_gfx942(mode: Mode):
+    """The same sequences, and the same machine."""
+    assert texts(mode) == texts(replace(mode, target="gfx950"))
+    for table in (ACCESS, CACHE):
+        rows = {key: row.value for key, row in table.items()}
+        for key, value in rows.items():
+            if key[0] == "gfx942":
+                assert rows["gfx950", *key[1:]] == value
+
+
+@pytest.mark.parametrize("first", [mode for mode, _ in ptx_classes()], ids=str)
+def test_ptx_classes_are_of_one_lowering(first: Mode):
+    members = dict(ptx_classes())[first]
+    assert first in members
+    wanted = texts(first)
+    for member in members if THOROUGH else (*members[:2], *members[-2:]):
+        assert texts(member) == wanted
+
+
+def test_certificates_are_the_same_on_any_executor():
+    request = store(Scope.WORKGROUP)
+    here = certify_operation(request, GFX942)
+    with open_executor(Backend.PROCESSES, workers=1) as executor:
+        assert executor.submit(certify_operation, request, GFX942).result() == here

@@ -1,0 +1,329 @@
+"""fence-sim: run litmus tests on the models of their languages, and say what they can do."""
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.condition import Condition, Not, Outcomes, Quantifier
+from fencewright.simulator.exploration import LimitReached
+from fencewright.simulator.litmus_run import (
+    CdnaTest,
+    Limits,
+    PtxTest,
+    Run,
+    RunnableTest,
+    execution,
+    run,
+    stuck_waves,
+)
+from fencewright.simulator.program import ProgramError
+from fencewright.tools import certificate_commands, picture_commands
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file, run_tool
+from fencewright.tools.litmus_files import is_columns, name_of, parse_columns, read_text
+from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
+
+
+class Verdict(Word):
+    """What became of a test's condition."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    RACY = "racy: no outcome is defined"
+    WRONG = "wrong: the code is not well-formed"
+    STUCK = "stuck: an execution never ends"
+    INCOMPLETE = "incomplete"
+
+
+_STATUS = {
+    Verdict.HOLDS: HOLDS,
+    Verdict.FAILS: DOES_NOT_HOLD,
+    Verdict.RACY: DOES_NOT_HOLD,
+    Verdict.WRONG: DOES_NOT_HOLD,
+    Verdict.STUCK: DOES_NOT_HOLD,
+    Verdict.INCOMPLETE: INCOMPLETE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One test that was run: what it did, whether its condition holds, and a witness if asked."""
+
+    test: RunnableTest
+    found: Run
+    verdict: Verdict
+    seconds: float
+    steps: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Of the final states those in which the formula holds, and the others."""
+        if self.found.outcomes is None:
+            return (0, 0)
+        states = self.found.outcomes.as_mappings()
+        positive = sum(self.test.condition.formula.holds(state) for state in states)
+        return (positive, len(states) - positive)
+
+    def text(self) -> str:
+        """The report as herd7 would print it."""
+        test, found = self.test, self.found
+        lines = [f"Test {test.name} ({test.language})"]
+        if found.outcomes is not None:
+            lines.append(f"States {len(found.outcomes.states)}")
+            lines += _state_lines(found.outcomes, test.condition)
+        lines += [f"Race: {each}" for each in found.races]
+        lines += [f"Error: {each}" for each in found.errors]
+        lines += [f"Stuck: {each}" for each in self.stuck]
+        if self.verdict in (Verdict.HOLDS, Verdict.FAILS):
+            lines.append("Ok" if self.verdict is Verdict.HOLDS else "No")
+        else:
+            lines.append(self.verdict.capitalize())
+        positive, negative = self.counts
+        lines.append(f"Condition {test.condition}")
+        if found.outcomes is not None:
+            often = "Never" if not positive else "Sometimes" if negative else "Always"
+            lines.append(f"Observation {test.name} {often} {positive} {negative}")
+        if found.incomplete:
+            lines.append(f"Incomplete: {found.incomplete}")
+        explored = f", {found.states} machine states" if found.states else ""
+        lines.append(f"Time {test.name} {self.seconds:.3f} s{explored}")
+        if self.steps:
+            lines += ["", f"{self._witness}:", *(f"  {step}" for step in self.steps)]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _witness(self) -> str:
+        exists = self.test.condition.quantifier is Quantifier.EXISTS
+        return "Witness" if exists else "Counterexample"
+
+    def data(self, file: str) -> dict[str, object]:
+        """The report for tools."""
+        outcomes = self.found.outcomes
+        positive, negative = self.counts
+        states = () if outcomes is None else outcomes.as_mappings()
+        return {
+            "file": file,
+            "test": self.test.name,
+            "language": self.test.language,
+            "verdict": self.verdict.name.lower(),
+            "condition": str(self.test.condition),
+            "outcomes": [{str(o): value for o, value in state.items()} for state in states],
+            "positive": positive,
+            "negative": negative,
+            "races": list(self.found.races),
+            "errors": list(self.found.errors),
+            "stuck": list(self.stuck),
+            "incomplete": self.found.incomplete or None,
+            "machine_states": self.found.states,
+            "seconds": round(self.seconds, 6),
+            "execution": list(self.steps),
+        }
+
+
+def _state_lines(outcomes: Outcomes, condition: Condition) -> Iterator[str]:
+    for state in outcomes.as_mappings():
+        mark = "*>" if condition.formula.holds(state) else ":>"
+        shown = " ".join(f"{o}={'-' if value is None else value};" for o, value in state.items())
+        yield f"{mark} {shown}"
+
+
+def judge(test: RunnableTest, found: Run, stuck: Sequence[str] = ()) -> Verdict:
+    """The verdict on a test's condition; of an incomplete run only what more could not change."""
+    if found.outcomes is None:
+        return Verdict.RACY
+    if found.errors:
+        return Verdict.WRONG
+    if stuck:
+        return Verdict.STUCK
+    holds = test.condition.verdict(found.outcomes)
+    is_certain = holds is (test.condition.quantifier is Quantifier.EXISTS)
+    if found.incomplete and not is_certain:
+        return Verdict.INCOMPLETE
+    return Verdict.HOLDS if holds else Verdict.FAILS
+
+
+# Running
+
+
+def run_tests(arguments: Namespace) -> int:
+    """``fence-sim run``: the exit status of the worst of the tests."""
+    limits = Limits(arguments.state_limit, arguments.bound, arguments.random, arguments.seed)
+    statuses: list[int] = []
+    for path in arguments.inputs:
+        for test in read(path, lowering_of(arguments), arguments.test):
+            report = _report(test, limits, arguments)
+            if arguments.json:
+                print(json.dumps(report.data(name_of(path))))
+            else:
+                print(report.text())
+            statuses.append(_STATUS[report.verdict])
+    return DOES_NOT_HOLD if DOES_NOT_HOLD in statuses else max(statuses)
+
+
+def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
+    if limits.walks is not None and not isinstance(test, CdnaTest):
+        raise error(f"--random samples the CDNA machine; {test.language} is judged by axioms", NAME)
+    start = time.perf_counter()
+    found = run(test, limits)
+    stuck: tuple[str, ...] = ()
+    if arguments.progress_check:
+        if not isinstance(test, CdnaTest):
+            raise error(f"--progress-check is for the CDNA machine, not {test.language}", NAME)
+        try:
+            stuck = stuck_waves(test, limits)
+        except LimitReached as reached:
+            found = replace(found, incomplete=f"progress is not decided: {reached}")
+    seconds = time.perf_counter() - start
+    verdict = judge(test, found, stuck)
+    return Report(test, found, verdict, seconds, _steps(test, verdict, limits, arguments), stuck)
+
+
+def _steps(
+    test: RunnableTest, verdict: Verdict, limits: Limits, arguments: Namespace
+) -> tuple[str, ...]:
+    """The execution that decides the condition, if it is to be shown and there is one."""
+    quantifier, formula = test.condition.quantifier, test.condition.formula
+    exists = quantifier is Quantifier.EXISTS
+    decided = verdict is (Verdict.HOLDS if exists else Verdict.FAILS)
+    if not decided or arguments.trace == "never" or (exists and arguments.trace != "always"):
+        return ()
+    wanted = Not(formula) if quantifier is Quantifier.FORALL else formula
+    try:
+        return execution(test, wanted, limits) or ()
+    except LimitReached as reached:
+        return (f"not found: {reached}",)
+
+
+# Converting
+
+
+def convert(arguments: Namespace) -> int:
+    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``."""
+    path = arguments.input
+    text = read_text(path)
+    if is_columns(path, text):
+        from fencewright.tools.litmus_writer import WriterError, module_text
+
+        try:
+            written = module_text(parse_columns(path, text))
+        except WriterError as problem:
+            raise error(str(problem), name_of(path)) from problem
+    else:
+        written = "\n".join(_columns_of(test, path) for test in read(path, lowering_of(arguments)))
+    with output_file(arguments.output) as stream:
+        stream.write(written)
+    return HOLDS
+
+
+def _columns_of(test: RunnableTest, path: str) -> str:
+    from fencewright.simulator.ptx_litmus import write_litmus
+
+    if not isinstance(test, PtxTest):
+        raise error(
+            f"'{test.name}' is in {test.language}; columns are for PTX: say --mcpu sm_90",
+            name_of(path),
+        )
+    return write_litmus(test.test)
+
+
+# The command line
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if number < 1:
+        raise ArgumentTypeError(f"expected a positive number, found '{text}'")
+    return number
+
+
+COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
+    certificate_commands.add_commands,
+    picture_commands.add_commands,
+)
+"""What adds further commands; each sets ``execute``, which takes the arguments, to its own."""
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(NAME, description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    runner = commands.add_parser(
+        "run", help="print every outcome of tests, and whether their conditions hold"
+    )
+    runner.set_defaults(execute=run_tests)
+    runner.add_argument("inputs", nargs="+", metavar="FILE", help=".mlir or .litmus, - for stdin")
+    runner.add_argument("--test", metavar="NAME", help="only the test of this name")
+    add_target(runner)
+    runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
+    runner.add_argument(
+        "--state-limit", metavar="N", type=_positive, default=Limits().states, help="machine states"
+    )
+    runner.add_argument(
+        "--bound", metavar="N", type=_positive, default=Limits().bound, help="passes of a loop"
+    )
+    runner.add_argument(
+        "--random", metavar="N", type=_positive, help="only N random executions: incomplete"
+    )
+    runner.add_argument("--seed", metavar="N", type=int, default=0, help="of --random")
+    runner.add_argument(
+        "--progress-check",
+        action="store_true",
+        help="on CDNA: whether every execution ends without help from the caches",
+    )
+    runner.add_argument(
+        "--trace",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="show the execution that decides; auto: when it is a counterexample",
+    )
+    converter = commands.add_parser(
+        "convert", help="PTX in columns to MLIR in scoped operations, or PTX in MLIR to columns"
+    )
+    converter.set_defaults(execute=convert)
+    converter.add_argument("input", metavar="FILE", help=".mlir or .litmus, - for stdin")
+    converter.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
+    add_target(converter)
+    for add_commands in COMMANDS:
+        add_commands(commands.add_parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run fence-sim on ``argv`` (None: the command line) and return the exit status."""
+
+    def body() -> int:
+        arguments = _parser().parse_args(argv)
+        execute = cast(Callable[[Namespace], int], arguments.execute)
+        try:
+            return execute(arguments)
+        except ProgramError as problem:
+            failure = error(str(problem), NAME)
+        except ToolError as problem:
+            failure = problem
+        if getattr(arguments, "json", False):
+            print(*map(_json_line, failure.diagnostics), sep="\n", file=sys.stderr)
+            return USAGE
+        raise ToolError(failure.diagnostics, status=USAGE)
+
+    return run_tool(NAME, body)
+
+
+def _json_line(diagnostic: Diagnostic) -> str:
+    return json.dumps(
+        {
+            "severity": diagnostic.severity.value,
+            "file": diagnostic.file,
+            "line": diagnostic.line or None,
+            "column": diagnostic.column or None,
+            "message": diagnostic.message,
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
