@@ -9,7 +9,7 @@ JOBS ?= 2
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +62,10 @@ demo: $(READY) ## lower message passing, simulate it, and break it to see what b
 
 bench: $(READY) ## measure what the project promises
 	$(BIN)/python benchmarks/run.py
+
+certify: $(READY) ## make every certificate anew (ten minutes on two cores)
+	$(BIN)/fence-sim certify all --jobs $(JOBS) -o certificates
+	$(BIN)/python -m fencewright.tools.update_docs
 
 docs: $(READY) ## write the documentation tables from the rows
 	$(BIN)/python -m fencewright.tools.update_docs

@@ -209,8 +209,10 @@ CACHE: Table[CacheEffect | Illegal] = Table(
             l2=ONE,
         ),
         row(
-            CacheEffect(marker=True, invalidate=True),
-            "AMDGPUUsage gfx90a: invalidates L2 lines of MTYPE NC",
+            CacheEffect(marker=True, invalidate=True, counts=True),
+            "AMDGPUUsage gfx90a: invalidates L2 lines of MTYPE NC; taken to count in vmcnt as "
+            "buffer_inv does (llvm/llvm-project#220694), since otherwise nothing could order it "
+            "before a release to another CU",
             chip=GFX90A,
             mnemonic=_INV2,
             bits="",

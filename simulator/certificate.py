@@ -669,6 +669,10 @@ _AGENT = (Scope.CLUSTER, Scope.AGENT)
 KEPT: tuple[Kept, ...] = (
     Kept("flat access to LDS", _FLAT, ("lgkmcnt(0)",),
          {"space": (AddressSpace.LOCAL,), "architecture": ("cdna",)}),
+    Kept("flat flag behind a one_as fence",
+         "a flat store behind the fence may be to LDS, and passes the ds_ accesses before it; the "
+         "battery's fences have flags that are not flat", ("lgkmcnt(0)",),
+         {"op": (Operation.FENCE,), "one_as": (True,), "architecture": ("cdna",)}),
     Kept("LDS is another pipe", _PIPES, ("vmcnt(0)", "vmcnt(0) lgkmcnt(0)"),
          {"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "phase": (Phase.WAIT,)}),
     Kept("work-group scope bit", _BITS, ("sc0",),
@@ -707,6 +711,7 @@ def _columns(mode: Mode, request: Request, weakening: Weakening) -> dict[str, ob
         "ordering": request.ordering,
         "scope": request.scope,
         "space": request.space,
+        "one_as": request.one_as,
         "phase": weakening.phase,
     }
 

@@ -27,6 +27,7 @@ from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
+    Compat,
     Operation,
     Ordering,
     Phase,
@@ -49,8 +50,15 @@ def lower(chip: Chip, asked: Request) -> Sequence:
     request = _normalise(asked)
     instructions: list[Instruction] = []
     for step in _steps(request):
-        instructions += _EMIT[step](chip, request)
+        for each in _EMIT[step](chip, request):
+            if not (instructions and _covers(instructions[-1].wait, each.wait)):
+                instructions.append(each)
     return Sequence(tuple(instructions))
+
+
+def _covers(before: WaitCounts | None, wait: WaitCounts | None) -> bool:
+    """Whether a wait directly after another has nothing left to wait for."""
+    return before is not None and wait is not None and before | wait == before
 
 
 def _check(chip: Chip, request: Request) -> None:
@@ -105,8 +113,16 @@ def _ordered_spaces(request: Request) -> frozenset[AddressSpace]:
         ordered |= _ORDERED
     if request.one_as and request.space is not None:
         ordered &= _ORDERED if request.space is AddressSpace.GENERIC else {request.space}
-    # LDS accesses of one wave are in order among themselves.
-    return ordered - _IN_LDS if request.one_as else ordered
+    return ordered - _IN_LDS if _leaves_lds(request) else ordered
+
+
+def _leaves_lds(request: Request) -> bool:
+    """Whether LDS accesses of one wave are taken to be in order among themselves, as LLVM does.
+
+    They are not where a flat access may be to LDS: it passes ds_ ones (certified by message
+    passing in LDS with a flat flag).
+    """
+    return request.one_as and request.compat is Compat.LLVM
 
 
 def _wait(
@@ -130,7 +146,7 @@ def _wait_ordered(chip: Chip, request: Request, phase: Phase) -> list[Instructio
 def _wait_own(chip: Chip, request: Request) -> list[Instruction]:
     assert request.space is not None
     own = frozenset({request.space})
-    alone = request.one_as or request.ordering is Ordering.WEAK
+    alone = _leaves_lds(request) or request.ordering is Ordering.WEAK
     if alone and request.space is AddressSpace.GENERIC:
         own = frozenset({AddressSpace.GLOBAL})
     elif alone:

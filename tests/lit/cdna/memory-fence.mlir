@@ -1268,7 +1268,7 @@ func.func @fence_agent_acq_rel_one_as(%p: !llvm.ptr<1>, %l: !llvm.ptr<3>, %v: i3
 // GFX908-NEXT:   v_mov_b32_e32 v3, s5
 // GFX908-NEXT:   global_store_dword v[0:1], v3, off
 // GFX908-NEXT:   ds_write_b32 v2, v3
-// GFX908-NEXT:   s_waitcnt vmcnt(0)
+// GFX908-NEXT:   s_waitcnt vmcnt(0) lgkmcnt(0)
 // GFX908-NEXT:   buffer_wbinvl1_vol
 // GFX908-NEXT:   global_store_dword v[0:1], v3, off
 // GFX908-NEXT:   s_endpgm
@@ -1283,7 +1283,7 @@ func.func @fence_agent_acq_rel_one_as(%p: !llvm.ptr<1>, %l: !llvm.ptr<3>, %v: i3
 // GFX90A-NEXT:   v_mov_b32_e32 v3, s5
 // GFX90A-NEXT:   global_store_dword v[0:1], v3, off
 // GFX90A-NEXT:   ds_write_b32 v2, v3
-// GFX90A-NEXT:   s_waitcnt vmcnt(0)
+// GFX90A-NEXT:   s_waitcnt vmcnt(0) lgkmcnt(0)
 // GFX90A-NEXT:   buffer_wbinvl1_vol
 // GFX90A-NEXT:   global_store_dword v[0:1], v3, off
 // GFX90A-NEXT:   s_endpgm
@@ -1299,7 +1299,7 @@ func.func @fence_agent_acq_rel_one_as(%p: !llvm.ptr<1>, %l: !llvm.ptr<3>, %v: i3
 // GFX942-NEXT:   global_store_dword v[0:1], v3, off
 // GFX942-NEXT:   ds_write_b32 v2, v3
 // GFX942-NEXT:   buffer_wbl2 sc1
-// GFX942-NEXT:   s_waitcnt vmcnt(0)
+// GFX942-NEXT:   s_waitcnt vmcnt(0) lgkmcnt(0)
 // GFX942-NEXT:   buffer_inv sc1
 // GFX942-NEXT:   global_store_dword v[0:1], v3, off
 // GFX942-NEXT:   s_endpgm
@@ -1314,7 +1314,7 @@ func.func @fence_agent_acq_rel_one_as(%p: !llvm.ptr<1>, %l: !llvm.ptr<3>, %v: i3
 // GFX942-ONE-L2-NEXT:   v_mov_b32_e32 v3, s5
 // GFX942-ONE-L2-NEXT:   global_store_dword v[0:1], v3, off
 // GFX942-ONE-L2-NEXT:   ds_write_b32 v2, v3
-// GFX942-ONE-L2-NEXT:   s_waitcnt vmcnt(0)
+// GFX942-ONE-L2-NEXT:   s_waitcnt vmcnt(0) lgkmcnt(0)
 // GFX942-ONE-L2-NEXT:   buffer_inv sc1
 // GFX942-ONE-L2-NEXT:   global_store_dword v[0:1], v3, off
 // GFX942-ONE-L2-NEXT:   s_endpgm
