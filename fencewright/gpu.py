@@ -303,17 +303,20 @@ class Device:
         buffer.write(data)
         return buffer
 
-    def load(self, ptx: str) -> Module:
-        """Compile and load a PTX module; raises ``GpuError`` with the first lines of the JIT's log."""
+    def load(self, code: str | bytes) -> Module:
+        """Load PTX (text; the driver compiles it) or a cubin (bytes).
+
+        Raises ``GpuError`` with the first lines of the JIT's log.
+        """
         api = self._driver.api
         log = bytearray(_LOG_BYTES)
         option = api.CUjit_option
         names = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
-        image = ptx.encode() + b"\0"
+        kind, image = ("cubin", code) if isinstance(code, bytes) else ("PTX", code.encode() + b"\0")
         status, module = api.cuModuleLoadDataEx(image, len(names), names, [log, _LOG_BYTES])
         if status != api.CUresult.CUDA_SUCCESS:
             said = log.partition(b"\0")[0].decode(errors="replace").strip()
-            raise GpuError("PTX not loaded", self._driver.error_name(status), said)
+            raise GpuError(f"{kind} not loaded", self._driver.error_name(status), said)
         return Module(self._driver, module)
 
     def synchronize(self) -> None:

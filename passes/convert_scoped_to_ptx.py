@@ -25,6 +25,7 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import CHIPS, default_version
 from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
 from fencewright.lowering.ptx.module import is_identifier
+from fencewright.lowering.ptx.select import CONVERGED
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.mlir_dialects import scoped
@@ -54,6 +55,8 @@ from fencewright.mlir_dialects.ptx import (
     number_attr,
     register_of,
 )
+from fencewright.passes.convergence import converged_blocks
+from fencewright.passes.convert_scoped_async_to_ptx import ASYNC_HANDLERS
 from fencewright.passes.kernel_frontend import (
     Function,
     SharedVariables,
@@ -77,6 +80,8 @@ from fencewright.passes.ptx_arithmetic import (
     opcode_attr,
     register_type,
 )
+from fencewright.passes.ptx_intrinsics import convert_intrinsic
+from fencewright.passes.ptx_vectors import VECTORS
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,8 @@ class _Conversion:
         self.entry = Block()
         self.build = Builder(self.entry)
         self.plans = plans
+        self.source_blocks = reachable_blocks(function.body) if function.body.blocks else []
+        self.converged: frozenset[Block] | None = None
 
     # The kernel
 
@@ -175,13 +182,12 @@ class _Conversion:
         """The kernel that replaces the function."""
         check_kernel(self.function, PATH)
         _check_name(self.function, self.function.sym_name.data)
-        source_blocks = reachable_blocks(self.function.body)
-        for block in source_blocks[1:]:
+        for block in self.source_blocks[1:]:
             types = [self._register_type(block.parent_op(), arg.type) for arg in block.args]
             self.blocks[block] = Block(arg_types=types)
             self.values.update(zip(block.args, self.blocks[block].args, strict=True))
         parameters = self._parameters()
-        for block in source_blocks:
+        for block in self.source_blocks:
             self.build.block = self.blocks.get(block, self.entry)
             for op in block.ops:
                 self.convert(op)
@@ -246,6 +252,14 @@ class _Conversion:
 
     def arithmetic(self, op: Operation) -> None:
         self.values[op.results[0]] = ARITHMETIC[type(op)](self.build, op, self.operands(op))
+
+    def vector(self, op: Operation) -> None:
+        self.values[op.results[0]] = VECTORS[type(op)](self.build, op, self.operands(op))
+
+    def intrinsic(self, op: Operation) -> None:
+        chip = next(chip for chip in CHIPS if chip.name == self.target.chip)
+        value = convert_intrinsic(self.build, op, self.operands(op), chip)
+        self.values[op.results[0]] = value
 
     def special(self, op: Operation) -> None:
         """Ids and sizes of work-items and work-groups."""
@@ -383,10 +397,12 @@ class _Conversion:
 
     def _emit(self, op: Operation, used: bool, places: Mapping[str, SSAValue]) -> SSAValue | None:
         """Append the instructions of ``op``, planned once for all like it; what they return."""
-        key = plan_key(op, used)
+        features = (CONVERGED,) if self._is_converged_barrier(op) else ()
+        key = (plan_key(op, used), features)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self.plans[key] = self._plan(cast(scoped.ScopedOperation, op), used)
+            operation = cast(scoped.ScopedOperation, op)
+            plan = self.plans[key] = self._plan(operation, used, features)
         result: SSAValue | None = None
         add = self.build.block.add_op
         for make, properties, names, results in plan:
@@ -400,13 +416,29 @@ class _Conversion:
                 result = step.results[0]
         return result
 
-    def _plan(self, op: scoped.ScopedOperation, used: bool) -> tuple["_Step", ...]:
+    def _is_converged_barrier(self, op: Operation) -> bool:
+        if not isinstance(op, scoped.BarrierOp):
+            return False
+        if self.converged is None:
+            self.converged = converged_blocks(self.source_blocks)
+        return op.parent in self.converged
+
+    def _plan(
+        self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]
+    ) -> tuple["_Step", ...]:
         result: RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
             result = self._register_type(op, op.value_type)
             _check_alignment(op)
-        target = {"target": self.target.chip, "ptx_version": self.target.version}
-        sequence = lower_operation(op, bits_of, used, PATH, **target)
+        sequence = lower_operation(
+            op,
+            bits_of,
+            used,
+            PATH,
+            target=self.target.chip,
+            ptx_version=self.target.version,
+            features=features,
+        )
         ordered = op.properties["ordering"] != _WEAK
         steps = [
             _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)
@@ -533,15 +565,23 @@ _PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
 """What the rows call the operands of each scoped operation."""
 
 _SPECIAL: Mapping[type[Operation], str] = MappingProxyType(
-    {gpu.ThreadIdOp: "tid", gpu.BlockIdOp: "ctaid", gpu.BlockDimOp: "ntid"}
+    {
+        gpu.ThreadIdOp: "tid",
+        gpu.BlockIdOp: "ctaid",
+        gpu.BlockDimOp: "ntid",
+        gpu.GridDimOp: "nctaid",
+    }
 )
 
 _HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
     {
+        **ASYNC_HANDLERS,
         **dict.fromkeys(ARITHMETIC, _Conversion.arithmetic),
         **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
         **dict.fromkeys(_SPECIAL, _Conversion.special),
+        **dict.fromkeys(VECTORS, _Conversion.vector),
         scoped.CmpxchgOp: _Conversion.cmpxchg,
+        llvm.CallIntrinsicOp: _Conversion.intrinsic,
         llvm.GEPOp: _Conversion.getelementptr,
         llvm.PtrToIntOp: _Conversion.pointer_cast,
         llvm.IntToPtrOp: _Conversion.pointer_cast,

@@ -281,11 +281,18 @@ class _Printer:
 def _needs_register(op: ConstOp) -> bool:
     """Whether a constant cannot be written in the place of an operand everywhere.
 
-    Predicates have no literals, and an atomic on floats would take the bits for an integer.
+    Predicates have no literals, and an instruction on floats would take the bits for an integer.
     """
     if register_of(op.dst) is Register.PRED:
         return True
-    return any(type(use.operation) not in _TAKES_NUMBERS for use in op.dst.uses)
+    return any(
+        type(use.operation) not in _TAKES_NUMBERS or _is_on_floats(use.operation)
+        for use in op.dst.uses
+    )
+
+
+def _is_on_floats(op: Operation) -> bool:
+    return isinstance(op, AluOp) and op.opcode.data.rpartition(".")[2].startswith("f")
 
 
 _TAKES_NUMBERS = frozenset({AluOp, StoreOp, BranchOp, CondBranchOp})

@@ -1,13 +1,13 @@
-"""Integer arithmetic of ``arith`` as PTX instructions: a row for each operation."""
+"""Arithmetic of ``arith`` and ``math`` as PTX instructions: a row for each operation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.ptx.instructions import Register, register_for
@@ -18,6 +18,7 @@ from fencewright.mlir_dialects.ptx import (
     AluOp,
     ConstOp,
     RegisterType,
+    SequenceOp,
     number_attr,
     register_of,
 )
@@ -78,6 +79,21 @@ class Builder:
         self.block.add_op(op)
         return op.results[0]
 
+    def sequence(
+        self, lines: Sequence[str], places: Mapping[str, SSAValue], type: RegisterType
+    ) -> SSAValue:
+        """Instructions with names in braces that stay together, as in ``SequenceOp``."""
+        op = SequenceOp.create(
+            operands=tuple(places.values()),
+            result_types=(type,),
+            properties={
+                "places": ArrayAttr([StringAttr(place) for place in places]),
+                "lines": ArrayAttr([StringAttr(line) for line in lines]),
+            },
+        )
+        self.block.add_op(op)
+        return op.results[0]
+
     def extend(self, value: SSAValue, bits: int, to: Register, letter: str) -> SSAValue:
         """An integer of ``bits`` in all bits of a register; ``letter`` s: signed, u: unsigned."""
         type = REGISTER_TYPES[to]
@@ -97,6 +113,9 @@ class Builder:
         of = register_of(value)
         if of is to:
             return value
+        widened = _widened(value, of, to)
+        if widened is not None:
+            return widened
         return self.alu(f"cvt.u{to.bits}.u{of.bits}", value, type=REGISTER_TYPES[to])
 
     def truncate(self, value: SSAValue, to: int) -> SSAValue:
@@ -109,6 +128,19 @@ class Builder:
         bits = type.data.bits
         low = self.alu(f"and.b{bits}", value, self.const(1, type), type=type)
         return self.alu(f"setp.ne.b{bits}", low, self.const(0, type), type=PRED)
+
+
+def _widened(value: SSAValue, of: Register, to: Register) -> SSAValue | None:
+    """What ``value`` was widened from, if that has as many bits as ``to``.
+
+    An id is 32 bits that ``index`` makes 64: ptxas sees that ``tid.x == 0`` is one thread, and
+    leaves out the code that combines a warp's atomics, only where it is compared as it was read.
+    """
+    op = value.owner
+    if not isinstance(op, AluOp):
+        return None
+    widenings = (f"cvt.{letter}{of.bits}.{letter}{to.bits}" for letter in "us")
+    return op.arguments[0] if op.opcode.data in widenings else None
 
 
 _TYPED = frozenset({8, 16, 32, 64})
@@ -243,6 +275,24 @@ def _signed(value: int, bits: int) -> int:
     return low - (1 << bits) if low >> (bits - 1) else low
 
 
+_FLOAT: Mapping[type[Operation], str] = MappingProxyType(
+    {
+        arith.AddfOp: "add.rn.f",
+        arith.SubfOp: "sub.rn.f",
+        arith.MulfOp: "mul.rn.f",
+        math.FmaOp: "fma.rn.f",
+    }
+)
+# Without .rn ptxas may contract a multiplication and an addition. Source: PTX ISA, add (.f32).
+
+
+def _float(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+    type = register_type(op.results[0].type)
+    if type is None or type.data is Register.B128 or isinstance(op.results[0].type, BFloat16Type):
+        unsupported(op, f"'{op.name}' on {op.results[0].type} is not supported on the {PATH} path")
+    return build.alu(f"{_FLOAT[op.__class__]}{type.data.bits}", *operands, type=type)
+
+
 def _resize(letter: str) -> Convert:
     def convert(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
         bits = integer_width(op, op.operands[0])
@@ -258,6 +308,7 @@ def _resize(letter: str) -> Convert:
 ARITHMETIC: Mapping[type[Operation], Convert] = MappingProxyType(
     {
         **dict.fromkeys(_BINARY, _binary),
+        **dict.fromkeys(_FLOAT, _float),
         arith.ConstantOp: _constant,
         arith.CmpiOp: _compare,
         arith.SelectOp: _select,
@@ -267,4 +318,4 @@ ARITHMETIC: Mapping[type[Operation], Convert] = MappingProxyType(
         arith.IndexCastOp: _resize("s"),
     }
 )
-"""How each operation of ``arith`` that the PTX path accepts is converted."""
+"""How each operation of ``arith`` and ``math`` that the PTX path accepts is converted."""

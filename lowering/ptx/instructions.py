@@ -87,6 +87,7 @@ _PRED, _B32, _B64 = Register.PRED, Register.B32, Register.B64
 _MEMORY = "PTX ISA, Data Movement and Conversion Instructions"
 _SYNC = "PTX ISA, Parallel Synchronization and Communication Instructions"
 _INTEGER = "PTX ISA, Integer Arithmetic Instructions"
+_FLOATING = "PTX ISA, Floating Point Instructions"
 _LOGIC = "PTX ISA, Logic and Shift Instructions"
 _COMPARE = "PTX ISA, Comparison and Selection Instructions"
 
@@ -108,6 +109,7 @@ ROWS: dict[str, Row] = {
     "mul": _binary(_INTEGER),
     "min": _binary(_INTEGER),
     "max": _binary(_INTEGER),
+    "fma": Row(Kind.ALU, (_LAST, _LAST, _LAST), _LAST, _FLOATING),
     "and": _binary(_LOGIC),
     "or": _binary(_LOGIC),
     "xor": _binary(_LOGIC),

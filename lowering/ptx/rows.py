@@ -6,6 +6,7 @@ Lustig et al., ASPLOS 2019, Fig. 11 proves the stronger ``st.release`` and
 ``atom.acq_rel``, whose release the fence already provides).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.lowering.ptx.chip import Form
@@ -251,11 +252,16 @@ class Barrier:
 
 
 _CTA_BARRIER = "barrier.sync 0"
+_ALIGNED_BARRIER = "barrier.sync.aligned 0"
 _WARP_BARRIER = "bar.warp.sync 0xffffffff"
 _ORDERS = "PTX has no such barrier that leaves memory unordered: this one orders it as well"
 _BARRIER = (
     "PTX ISA, barrier.cta: orders prior accesses among its threads; not .aligned, since the warp "
     "may have diverged"
+)
+_ALIGNED = (
+    "PTX ISA, barrier.cta: .aligned since the threads of a warp execute it together; without, "
+    "ptxas adds code for warps that have diverged"
 )
 _WARP = "PTX ISA, bar.warp.sync: orders memory among the participating threads"
 _CLUSTER = "PTX ISA, barrier.cluster: .release and .acquire by default"
@@ -265,21 +271,40 @@ _GRID = Illegal(
 )
 _ORDERINGS = (_O.RELAXED, _O.ACQ_REL)
 
+
+def _cta_barriers(
+    instruction: str, source: str, converged: bool
+) -> Iterator[Row[Barrier | Illegal]]:
+    """The barrier of a CTA, which is a cluster of its own where there are no others."""
+    for ordering, remark in ((_O.ACQ_REL, None), (_O.RELAXED, _ORDERS)):
+        barrier = Barrier((instruction,), remark)
+        yield row(barrier, source, scope=Scope.WORKGROUP, ordering=ordering, converged=converged)
+        yield row(
+            barrier,
+            f"{source}; {_BEFORE_CLUSTERS}",
+            scope=Scope.CLUSTER,
+            ordering=ordering,
+            clusters=False,
+            converged=converged,
+        )
+
+
 BARRIER: Table[Barrier | Illegal] = Table(
     "PTX barrier",
-    {"scope": Scope, "ordering": _ORDERINGS, "clusters": (False, True), "ordered": (False, True)},
+    {
+        "scope": Scope,
+        "ordering": _ORDERINGS,
+        "clusters": (False, True),
+        "ordered": (False, True),
+        "converged": (False, True),
+    },
     (
         row(Barrier(()), "one thread is always in step with itself", scope=Scope.SINGLETHREAD),
         row(Barrier((_WARP_BARRIER,)), _WARP, scope=Scope.WAVEFRONT, ordering=_O.ACQ_REL),
         row(Barrier((_WARP_BARRIER,), _ORDERS), _WARP,
             scope=Scope.WAVEFRONT, ordering=_O.RELAXED),
-        row(Barrier((_CTA_BARRIER,)), _BARRIER, scope=Scope.WORKGROUP, ordering=_O.ACQ_REL),
-        row(Barrier((_CTA_BARRIER,), _ORDERS), _BARRIER,
-            scope=Scope.WORKGROUP, ordering=_O.RELAXED),
-        row(Barrier((_CTA_BARRIER,)), _BEFORE_CLUSTERS,
-            scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=False),
-        row(Barrier((_CTA_BARRIER,), _ORDERS), _BEFORE_CLUSTERS,
-            scope=Scope.CLUSTER, ordering=_O.RELAXED, clusters=False),
+        *_cta_barriers(_CTA_BARRIER, _BARRIER, converged=False),
+        *_cta_barriers(_ALIGNED_BARRIER, _ALIGNED, converged=True),
         row(Barrier(("barrier.cluster.arrive.release", "barrier.cluster.wait.acquire")), _CLUSTER,
             scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=True, ordered=True),
         row(Barrier(("barrier.cluster.arrive", "barrier.cluster.wait")), _CLUSTER,
@@ -293,7 +318,10 @@ BARRIER: Table[Barrier | Illegal] = Table(
         row(_GRID, "PTX ISA, barrier.cta, barrier.cluster", scope=(Scope.AGENT, Scope.SYSTEM)),
     ),
 )  # fmt: skip
-"""(scope, ordering, clusters, ordered) -> the barrier; ``ordered``: barrier.cluster takes .sem."""
+"""(scope, ordering, clusters, ordered, converged) -> the barrier.
+
+``ordered``: barrier.cluster takes .sem; ``converged``: warps execute it whole.
+"""
 
 _NOT_WRITABLE = Illegal("constant memory is not written", ("global",))
 _NO_ATOMIC = Illegal("constant memory has no atomic accesses", ("weak", "global"))

@@ -52,7 +52,10 @@ ISA, Release and Acquire Patterns). Without it an unused result goes to ``_``: p
 which sees what follows, makes a reduction of that itself unless an acquire fence follows.
 """
 
-FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER})
+CONVERGED = "converged"
+"""The caller's word that the threads of a warp execute a barrier together."""
+
+FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER, CONVERGED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +312,8 @@ def _barrier_row(context: _Context) -> Row[rows.Barrier | Illegal]:
     request = context.request
     clusters = Form.CLUSTER in context.forms
     ordered = Form.CLUSTER_BARRIER_ORDERING in context.forms
-    return rows.BARRIER[request.scope, request.ordering, clusters, ordered]
+    converged = CONVERGED in request.features
+    return rows.BARRIER[request.scope, request.ordering, clusters, ordered, converged]
 
 
 def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, ...]:

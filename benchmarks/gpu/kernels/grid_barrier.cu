@@ -1,6 +1,5 @@
-// The twin of examples/kernels/grid_barrier.mlir. The poll acquires: a relaxed poll with
-// atomic_thread_fence(memory_order_acquire) behind it is slower, as libcu++ emits fence.acq_rel.
-#include <cuda/atomic>
+// The twin of examples/kernels/grid_barrier.mlir.
+#include "poll.h"
 
 extern "C" __global__ void __launch_bounds__(256)
     grid_barrier(unsigned *count, unsigned *slots, unsigned *out, unsigned rounds) {
@@ -14,8 +13,9 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     if (threadIdx.x == 0) {
       counter.fetch_add(1, cuda::std::memory_order_release);
-      while (counter.load(cuda::std::memory_order_acquire) < goal) {
+      while (counter.load(poll_order) < goal) {
       }
+      after_poll();
     }
     __syncthreads();
     sum += slot[neighbour];

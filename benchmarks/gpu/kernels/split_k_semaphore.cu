@@ -1,5 +1,5 @@
 // The twin of examples/kernels/split_k_semaphore.mlir.
-#include <cuda/atomic>
+#include "poll.h"
 
 extern "C" __global__ void __launch_bounds__(256)
     split_k_semaphore(unsigned *semaphores, const float *__restrict__ x,
@@ -13,9 +13,11 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
     for (unsigned k = 0; k < rows; ++k)
       sum = fmaf(x[top + k], a[(top + k) * width + column], sum);
-    if (threadIdx.x == 0)
-      while (semaphore.load(cuda::std::memory_order_acquire) != turn) {
+    if (threadIdx.x == 0) {
+      while (semaphore.load(poll_order) != turn) {
       }
+      after_poll();
+    }
     __syncthreads();
     y[column] += sum;
     __syncthreads();

@@ -1,5 +1,5 @@
 // The twin of examples/kernels/ticket_lock.mlir.
-#include <cuda/atomic>
+#include "poll.h"
 
 extern "C" __global__ void __launch_bounds__(128)
     ticket_lock(unsigned *next, unsigned *serving, unsigned *data, unsigned rounds) {
@@ -9,8 +9,9 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned ticket = 0;
     if (threadIdx.x == 0) {
       ticket = tickets.fetch_add(1, cuda::std::memory_order_relaxed);
-      while (served.load(cuda::std::memory_order_acquire) != ticket) {
+      while (served.load(poll_order) != ticket) {
       }
+      after_poll();
     }
     __syncthreads();
     data[threadIdx.x] += 1;

@@ -10,15 +10,14 @@ func.func @shared(%v: i32) attributes {gpu.known_block_size = array<i32: 64, 2>}
 // CHECK-NEXT: )
 // CHECK-NEXT: .reqntid 64, 2, 1
 // CHECK-NEXT: {
-// CHECK-NEXT:   .reg .b32 %r<4>;
+// CHECK-NEXT:   .reg .b32 %r<3>;
 // CHECK-NEXT:   .reg .b64 %rd<8>;
 // CHECK-NEXT:   ld.param.b32 %r1, [shared_param_0];
 // CHECK-NEXT:   mov.b64 %rd1, words;
 // CHECK-NEXT:   mov.b64 %rd2, dynamic;
 // CHECK-NEXT:   mov.u32 %r2, %tid.x;
 // CHECK-NEXT:   cvt.u64.u32 %rd3, %r2;
-// CHECK-NEXT:   cvt.u32.u64 %r3, %rd3;
-// CHECK-NEXT:   cvt.s64.s32 %rd4, %r3;
+// CHECK-NEXT:   cvt.s64.s32 %rd4, %r2;
 // CHECK-NEXT:   shl.b64 %rd5, %rd4, 2;
 // CHECK-NEXT:   add.s64 %rd6, %rd1, %rd5;
 // CHECK-NEXT:   add.s64 %rd7, %rd2, 16;

@@ -298,23 +298,23 @@ func.func @atomics(%p: !llvm.ptr<1>, %v: i32, %f: f32, %out: !llvm.ptr<1>) {
 func.func @barriers() {
 // SM90-LABEL: {{^}}.visible .entry barriers()
 // SM90-NEXT: {
-// SM90-NEXT:   barrier.sync 0;
+// SM90-NEXT:   barrier.sync.aligned 0;
 // SM90-NEXT:   bar.warp.sync 0xffffffff;
 // SM90-NEXT:   barrier.cluster.arrive.release;
 // SM90-NEXT:   barrier.cluster.wait.acquire;
 // SM90-NEXT:   ret;
 // PTX78-LABEL: {{^}}.visible .entry barriers()
 // PTX78-NEXT: {
-// PTX78-NEXT:   barrier.sync 0;
+// PTX78-NEXT:   barrier.sync.aligned 0;
 // PTX78-NEXT:   bar.warp.sync 0xffffffff;
 // PTX78-NEXT:   barrier.cluster.arrive;
 // PTX78-NEXT:   barrier.cluster.wait;
 // PTX78-NEXT:   ret;
 // SM70-LABEL: {{^}}.visible .entry barriers()
 // SM70-NEXT: {
-// SM70-NEXT:   barrier.sync 0;
+// SM70-NEXT:   barrier.sync.aligned 0;
 // SM70-NEXT:   bar.warp.sync 0xffffffff;
-// SM70-NEXT:   barrier.sync 0;
+// SM70-NEXT:   barrier.sync.aligned 0;
 // SM70-NEXT:   ret;
   scoped.barrier workgroup
   scoped.barrier wavefront

@@ -1,0 +1,244 @@
+"""The kernels of examples/kernels: they lower and assemble, and wrong results are noticed.
+
+Nothing here needs a GPU. What the kernels compute there is checked by benchmarks/gpu/kernels.py,
+with the checks that are tested here.
+"""
+
+import importlib.util
+import re
+import shutil
+import struct
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PTXAS = shutil.which("ptxas")
+NVCC = shutil.which("nvcc")
+SOURCES = sorted((ROOT / "examples" / "kernels").glob("*.mlir"))
+
+
+def _benchmark() -> Any:
+    path = ROOT / "benchmarks" / "gpu" / "kernels.py"
+    spec = importlib.util.spec_from_file_location("gpu_kernels_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+BENCHMARK = _benchmark()
+
+
+@pytest.fixture(scope="module")
+def lowered() -> dict[str, str]:
+    return {path.stem: BENCHMARK.lower_kernel(path) for path in SOURCES}
+
+
+def test_every_kernel_has_a_case() -> None:
+    assert {case.kernel for case in BENCHMARK.CASES} == {path.stem for path in SOURCES}
+
+
+def test_every_twin_has_a_source() -> None:
+    for case in BENCHMARK.CASES:
+        for twin in case.twins:
+            text = (BENCHMARK.TWINS / f"{twin.source}.cu").read_text()
+            assert f"{case.kernel}(" in text
+
+
+@pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
+@pytest.mark.parametrize("name", [path.stem for path in SOURCES])
+def test_kernels_assemble(name: str, lowered: dict[str, str], tmp_path: Path) -> None:
+    ptx = tmp_path / "kernel.ptx"
+    ptx.write_text(lowered[name])
+    BENCHMARK.assemble(ptx, tmp_path / "kernel.cubin")
+    assert (tmp_path / "kernel.cubin").stat().st_size > 0
+
+
+@pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
+def test_what_ptxas_rejects_is_an_error(lowered: dict[str, str], tmp_path: Path) -> None:
+    ptx = tmp_path / "kernel.ptx"
+    ptx.write_text(lowered["spin_lock"].replace("atom.", "atomic."))
+    with pytest.raises(BENCHMARK.BuildError, match="ptxas"):
+        BENCHMARK.assemble(ptx, tmp_path / "kernel.cubin")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("spin_lock", ["atom.acquire.gpu.global.exch.b32", "st.release.gpu.global.b32"]),
+        (
+            "ticket_lock",
+            ["atom.relaxed.gpu.global.add.u32", "ld.relaxed.gpu.global.b32", "fence.acquire.gpu"],
+        ),
+        (
+            "grid_barrier",
+            ["atom.release.gpu.global.add.u32", "ld.relaxed.gpu.global.b32", "fence.acquire.gpu"],
+        ),
+        ("split_k_semaphore", ["ld.acquire.gpu.global.b32", "st.release.gpu.global.b32"]),
+        ("look_back_scan", ["st.relaxed.gpu.global.b64", "ld.relaxed.gpu.global.b64"]),
+        (
+            "mbarrier_pipeline",
+            ["fence.mbarrier_init.release.cluster", "mbarrier.try_wait.parity.acquire.cta"],
+        ),
+    ],
+)
+def test_synchronisation_is_what_was_measured(
+    name: str, wanted: list[str], lowered: dict[str, str]
+) -> None:
+    assert all(each in lowered[name] for each in wanted)
+
+
+def test_every_work_group_barrier_is_aligned(lowered: dict[str, str]) -> None:
+    for name, text in lowered.items():
+        assert re.findall(r"barrier\.sync[.a-z]* 0", text), name
+        assert "barrier.sync 0" not in text, name
+
+
+def test_ids_are_compared_as_they_were_read(lowered: dict[str, str]) -> None:
+    """Otherwise ptxas does not see that one thread adds, and combines the additions of a warp."""
+    for name, text in lowered.items():
+        found = re.search(r"mov\.u32 (%r\d+), %tid\.x;", text)
+        assert found is not None
+        assert re.search(rf"setp\.\w+\.\w+ %p\d+, {re.escape(found[1])}, ", text), name
+
+
+@pytest.mark.skipif(NVCC is None, reason="needs nvcc")
+def test_a_twin_compiles_both_ways(tmp_path: Path) -> None:
+    acquire, fence = BENCHMARK.polling_twins("grid_barrier")
+    for twin in (acquire, fence):
+        BENCHMARK.compile_twin(twin, tmp_path / twin.cubin)
+    assert (tmp_path / acquire.cubin).read_bytes() != (tmp_path / fence.cubin).read_bytes()
+
+
+# Results
+
+
+class Buffer:
+    """Memory of the host, where the GPU's would be."""
+
+    def __init__(self, data: bytes):
+        self.data = bytearray(data)
+        self.address = id(self)
+
+    def read(self, size: int | None = None, offset: int = 0) -> bytes:
+        return bytes(self.data[offset : None if size is None else offset + size])
+
+    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
+        count = (len(self.data) - offset) // 4 if words is None else words
+        self.data[offset : offset + 4 * count] = struct.pack("<I", word) * count
+
+
+class Host:
+    def allocate(self, size: int) -> Buffer:
+        return Buffer(bytes(size))
+
+    def upload(self, data: bytes) -> Buffer:
+        return Buffer(data)
+
+
+def words(buffer: Buffer, kind: str = "I") -> list[Any]:
+    return [each for (each,) in struct.iter_unpack(f"<{kind}", buffer.data)]
+
+
+def put(buffer: Buffer, values: list[Any], kind: str = "I") -> None:
+    buffer.data[:] = struct.pack(f"<{len(values)}{kind}", *values)
+
+
+def check(workload: Any, out: Buffer, right: list[Any], kind: str = "I") -> None:
+    """The right words pass, and any one of them changed does not; nor do unwritten ones."""
+    workload.reset()
+    assert workload.problem() is not None
+    put(out, right, kind)
+    assert workload.problem() is None
+    for index in (0, len(right) // 2, len(right) - 1):
+        wrong = list(right)
+        wrong[index] += 1
+        put(out, wrong, kind)
+        assert f"word {index} is" in workload.problem()
+
+
+def test_lock_results() -> None:
+    workload = BENCHMARK.lock_workload(3, 5, 2)(Host())
+    *_, data, rounds = workload.arguments(0)
+    assert rounds == 5
+    check(workload, data, [15] * 128)
+
+
+def test_barrier_results() -> None:
+    workload = BENCHMARK.barrier_workload(3, 4)(Host())
+    _, _, out, _ = workload.arguments(0)
+    check(workload, out, [0 + 1 + 2 + 3] * (3 * 256))
+
+
+def test_scan_results() -> None:
+    workload = BENCHMARK.scan_workload(2, 3)(Host())
+    _, _, source, out = workload.arguments(0)
+    numbers = words(source)
+    assert len(numbers) == 2 * 4096
+    total, right = 0, list[int]()
+    for number in numbers:
+        total += number
+        right.append(total)
+    check(workload, out, right)
+
+
+def test_launches_of_a_scan_share_no_states() -> None:
+    workload = BENCHMARK.scan_workload(2, 3)(Host())
+    places = [struct.unpack("<Q", each)[0] for n in range(3) for each in workload.arguments(n)[:2]]
+    assert places == sorted(places)
+    assert all(b - a >= 8 * 2 for a, b in pairwise(places))
+
+
+def test_split_k_results() -> None:
+    workload = BENCHMARK.split_k_workload(1, 32)(Host())
+    _, x, a, y, _, _ = workload.arguments(0)
+    vector, matrix = words(x, "f"), words(a, "f")
+    assert (len(vector), len(matrix)) == (512, 512 * 256)
+    right = [
+        2 * sum(factor * matrix[row * 256 + column] for row, factor in enumerate(vector))
+        for column in range(256)
+    ]
+    check(workload, y, right, "f")
+
+
+def test_pipeline_results() -> None:
+    workload = BENCHMARK.pipeline_workload(1, 32)(Host())
+    source, out, _ = workload.arguments(0)
+    numbers = words(source)
+    assert len(numbers) == 16 * 2048
+    right = [0] * 128
+    for index, number in enumerate(numbers):
+        right[index // 4 % 128] += 2 * number
+    check(workload, out, [each % (1 << 32) for each in right])
+
+
+# Verdicts
+
+
+def row(ours: tuple[float, ...], *twins: tuple[float, ...], problems: tuple[str, ...] = ()) -> Any:
+    return BENCHMARK.Row(BENCHMARK.CASES[0], ours, twins, problems, 0, 0.0)
+
+
+def test_the_ratio_is_to_the_fastest_twin() -> None:
+    assert row((1.0, 1.0), (2.0, 2.0), (0.5, 0.5)).ratios == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("measured", "is_right"),
+    [
+        (row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0)), True),
+        (row((1.2, 1.2), (1.0, 1.0), (2.0, 2.0)), False),
+        (row((1.2, 1.0), (1.0, 1.0), (2.0, 2.0)), True),
+        (row((0.5, 0.5), (1.0, 1.0), (2.0, 2.0), problems=("scoped: wrong",)), False),
+    ],
+)
+def test_verdict(measured: Any, is_right: bool, tmp_path: Path) -> None:
+    assert measured.is_right is is_right
+    assert BENCHMARK.report([measured], "a machine", tmp_path) == (0 if is_right else 1)
