@@ -10,12 +10,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from fencewright.lowering.cdna.chip import CacheOp, Chip
+from fencewright.lowering.cdna.chip import CacheOp
 from fencewright.lowering.cdna.differences import DIFFERENCES
 from fencewright.lowering.cdna.gfx90a import CHIP as GFX90A
 from fencewright.lowering.cdna.gfx908 import CHIP as GFX908
 from fencewright.lowering.cdna.gfx942 import CHIP as GFX942
 from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.chip import FORMS
+from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
+from fencewright.lowering.ptx.differences import Whose
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import (
@@ -76,7 +80,7 @@ def _word(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _sequences(chip: Chip, space: AddressSpace) -> str:
+def _sequences(target: str, space: AddressSpace) -> str:
     rows: list[tuple[str, ...]] = []
     for op, ordering in SKELETON:
         if op in (Operation.BARRIER, Operation.FENCE) and space is not AddressSpace.GLOBAL:
@@ -84,7 +88,7 @@ def _sequences(chip: Chip, space: AddressSpace) -> str:
         if op is Operation.CMPXCHG or ordering is Ordering.WEAK:
             continue
         where = None if op in (Operation.BARRIER, Operation.FENCE) else space
-        cells = [(scope, _sequence(chip, op, ordering, scope, where)) for scope in Scope]
+        cells = [(scope, _sequence(target, op, ordering, scope, where)) for scope in Scope]
         for text, group in groupby(cells, key=lambda cell: cell[1]):
             rows.append((str(op), str(ordering), ", ".join(scope for scope, _ in group), text))
     return f"### Sequences on {space} memory\n\n" + _markdown(
@@ -93,15 +97,12 @@ def _sequences(chip: Chip, space: AddressSpace) -> str:
 
 
 def _sequence(
-    chip: Chip, op: Operation, ordering: Ordering, scope: Scope, space: AddressSpace | None
+    target: str, op: Operation, ordering: Ordering, scope: Scope, space: AddressSpace | None
 ) -> str:
-    if op is Operation.BARRIER and scope not in (
-        Scope.SINGLETHREAD,
-        Scope.WAVEFRONT,
-        Scope.WORKGROUP,
-    ):
+    try:
+        sequence = lower(op=op, ordering=ordering, scope=scope, space=space, target=target)
+    except UnsupportedError:
         return "refused"
-    sequence = lower(op=op, ordering=ordering, scope=scope, space=space, target=chip.name)
     return "<br>".join(f"`{each.text}`" for each in sequence.instructions) or "nothing"
 
 
@@ -124,7 +125,7 @@ def _cdna_page() -> str:
             ("Accesses that exist", chip.legal),
         )
         parts += [_rules(name, table) for name, table in tables]
-        parts += [_sequences(chip, space) for space in _SPACES]
+        parts += [_sequences(chip.name, space) for space in _SPACES]
     return "\n".join(parts)
 
 
@@ -151,9 +152,58 @@ def _differences_page() -> str:
     )
 
 
+def _version(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _ptx_page() -> str:
+    forms = [
+        (form, f"sm_{since.number}", _version(since.version), since.source)
+        for form, since in FORMS.items()
+    ]
+    parts = [
+        _NOTE,
+        "# PTX lowering\n",
+        "Sequences are for 32 bits and the PTX version that `lower` takes by default: the lowest "
+        "with everything that the chip can do. The rules are rows of `lowering/ptx/rows.py`.\n",
+        "## What not every chip and version has\n",
+        _markdown(("form", "chip from", "PTX from", "source"), forms),
+    ]
+    for target in ("sm_90", "sm_80"):
+        parts.append(f"## {target}\n")
+        parts += [_sequences(target, space) for space in _SPACES]
+    return "\n".join(parts)
+
+
+def _ptx_differences_page() -> str:
+    parts = [
+        _NOTE,
+        "# Where our PTX differs from other mappings\n",
+        "The differential test asks LLVM for every operation, ordering, scope and address space: "
+        "each difference is told by exactly one row. libcu++ and the paper "
+        "cannot be asked; their rows are read from their sources.\n",
+    ]
+    for whose in Whose:
+        rows = [
+            (
+                row.name,
+                "; ".join(f"{c}: {', '.join(map(_word, v))}" for c, v in row.where.items()),
+                "<br>".join(f"`{each}`" for each in row.theirs) or "refuses",
+                row.reason,
+            )
+            for row in PTX_DIFFERENCES
+            if row.whose is whose
+        ]
+        table = _markdown(("difference", "where", "theirs", "why ours is another"), rows)
+        parts.append(f"## {whose}\n\n{table}")
+    return "\n".join(parts)
+
+
 PAGES = {
     "lowering-cdna.md": _cdna_page,
     "differences-from-llvm.md": _differences_page,
+    "lowering-ptx.md": _ptx_page,
+    "differences-from-others-ptx.md": _ptx_differences_page,
     "certificates.md": certificates_page,
 }
 
