@@ -149,7 +149,7 @@ class GpuDevice(Protocol):
         """So many bytes."""
         ...
 
-    def load(self, ptx: str) -> GpuModule:
+    def load(self, ptx: str, /) -> GpuModule:
         """Compile and load a module."""
         ...
 

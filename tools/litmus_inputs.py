@@ -1,0 +1,182 @@
+"""What fence-sim takes in: litmus tests from files, lowered as the command line says."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fencewright.simulator.litmus_run import PtxTest, RunnableTest
+from fencewright.tools.diagnostics import ToolError, diagnose, error
+from fencewright.tools.litmus_files import (
+    is_columns,
+    name_of,
+    parse_columns,
+    parse_module,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+NAME = "fence-sim"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """An instruction to leave out, as ``--without`` says: less bits of it, or another in its place."""
+
+    mnemonic: str
+    bits: tuple[str, ...] = ()
+    replacement: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Damage":
+        """``buffer_inv``, ``global_store_dword:sc1`` or ``fence.acq_rel.gpu=fence.acq_rel.cta``."""
+        mnemonic, equals, replacement = text.partition("=")
+        if equals:
+            return cls(mnemonic, (), replacement)
+        mnemonic, _, bits = text.partition(":")
+        if not mnemonic:
+            raise ArgumentTypeError("expected MNEMONIC, MNEMONIC:BIT or MNEMONIC=OTHER")
+        return cls(mnemonic, tuple(filter(None, bits.split(","))))
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """What to lower tests in ``scoped`` to before they are run; ``chip`` None: nothing."""
+
+    chip: str | None = None
+    features: tuple[str, ...] = ()
+    l2_per_agent: str | None = None
+    ptx_version: str | None = None
+    ptx_model: str = "7.5"
+    damages: tuple[Damage, ...] = ()
+
+
+def read(path: str, lowering: Lowering, only: str | None = None) -> list[RunnableTest]:
+    """The tests of a file as the simulator runs them, lowered if so asked.
+
+    Raises :class:`ToolError` for what cannot be read, lowered or executed.
+    """
+    text = read_text(path)
+    if is_columns(path, text):
+        return [_read_columns(path, text, lowering)]
+    return _read_module(path, text, lowering, only)
+
+
+def _read_columns(path: str, text: str, lowering: Lowering) -> RunnableTest:
+    from fencewright.simulator.ptx_model import PtxModel, Version
+
+    if lowering.chip is not None or lowering.damages:
+        raise error(
+            "a .litmus test is PTX already; 'fence-sim convert' writes it in scoped operations, "
+            "which --mcpu lowers",
+            name_of(path),
+        )
+    return PtxTest(parse_columns(path, text), PtxModel(Version(lowering.ptx_model)))
+
+
+def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> list[RunnableTest]:
+    from xdsl.utils.exceptions import DiagnosticException
+
+    from fencewright.lowering.sequence import UnsupportedError
+    from fencewright.lowering.vocabulary import L2PerAgent
+    from fencewright.passes.litmus_programs import ReadOptions
+    from fencewright.passes.read_litmus import read_tests
+
+    module = parse_module(path, text)
+    l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
+    try:
+        if lowering.chip is not None:
+            lower_tests(module, lowering)
+        elif lowering.damages:
+            raise error("--without needs --mcpu: it takes away from what is emitted", NAME)
+        found = list(read_tests(module, ReadOptions(l2s, lowering.ptx_model)))
+    except (DiagnosticException, UnsupportedError) as problem:
+        known = diagnose(problem, name_of(path))
+        assert known is not None
+        raise ToolError((known,)) from problem
+    tests = [test for code, test in found if only in (None, code.name)]
+    if not tests:
+        names = ", ".join(code.name for code, _ in found) or "none"
+        wanted = "no litmus.test" if only is None else f"no test '{only}'"
+        raise error(f"{wanted} in the module; its tests: {names}", name_of(path))
+    return tests
+
+
+def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
+    """Lower a module in place, leaving out what ``lowering`` damages.
+
+    Raises ``UnsupportedError`` or ``DiagnosticException``.
+    """
+    from xdsl.context import Context
+
+    from fencewright.lowering.targets import load_target
+    from fencewright.passes.drop_instructions import DropInstructionsPass
+    from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline
+
+    chip = lowering.chip
+    assert chip is not None
+    if load_target(chip).architecture == "ptx":
+        passes = PTXPipeline(chip, lowering.ptx_version).passes()
+    else:
+        tgsplit = "tgsplit" in lowering.features
+        many = "one" if lowering.l2_per_agent == "one" else "many"
+        passes = CDNAPipeline(chip, tgsplit, many).passes()
+    for step in passes:
+        step.apply(Context(), module)
+        # Before waits are inserted: a wait for data that is left out would only come back.
+        if step.name.startswith("convert-scoped-to-"):
+            for each in lowering.damages:
+                drop = DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
+                drop.apply(Context(), module)
+
+
+# The command line
+
+
+def add_target(parser: ArgumentParser) -> None:
+    """Add the flags that say what to lower for."""
+    group = parser.add_argument_group("lowering")
+    group.add_argument("--source", action="store_true", help="run scoped tests as written")
+    group.add_argument("--mcpu", metavar="CHIP", help="lower for gfx942, sm_90.. and run that")
+    group.add_argument("--mattr", metavar="FEATURES", default="", help="+tgsplit")
+    group.add_argument(
+        "--l2-per-agent", choices=("one", "many"), help="L2 caches of one agent (default: harder)"
+    )
+    group.add_argument("--ptx-version", metavar="VERSION", help="PTX version to write, as 8.6")
+    group.add_argument(
+        "--model",
+        choices=("ptx-6.0", "ptx-7.5"),
+        default="ptx-7.5",
+        help="text of the PTX memory model (default: ptx-7.5)",
+    )
+    group.add_argument(
+        "--without",
+        metavar="INSTRUCTION",
+        action="append",
+        default=[],
+        type=Damage.parse,
+        help="leave emitted synchronisation out: buffer_inv; a bit of it: "
+        "global_store_dword:sc1; or put another in its place: fence.acq_rel.gpu=fence.acq_rel.cta",
+    )
+
+
+def lowering_of(arguments: Namespace) -> Lowering:
+    """What the flags of ``add_target`` ask for. Raises :class:`ToolError`."""
+    features: list[str] = []
+    for each in filter(None, arguments.mattr.split(",")):
+        name = each.removeprefix("+").removeprefix("-")
+        if name != "tgsplit":
+            raise error(f"unknown feature '{each}' in --mattr; known: tgsplit", NAME)
+        if not each.startswith("-"):
+            features.append(name)
+    if arguments.source and arguments.mcpu:
+        raise error("--source runs a test as it is written, --mcpu lowers it: choose one", NAME)
+    return Lowering(
+        arguments.mcpu,
+        tuple(features),
+        arguments.l2_per_agent,
+        arguments.ptx_version,
+        arguments.model.removeprefix("ptx-"),
+        tuple(arguments.without),
+    )
