@@ -2,6 +2,9 @@
 // by a peer's bulk copy. The restricted fences are those between the async and the generic proxy,
 // on both sides: the reader releases, the peer that issues the copy acquires.
 //
+// The handshake only: nobody waits for the copy here. A kernel that goes on has a second mbarrier
+// for the bytes that it expects; on one and the same, arrivals and bytes would wait for each other.
+//
 // fence-opt --mcpu sm_90 -t asm examples/async/cluster_core_to_peer_async.mlir
 
 llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 128 : i64}
