@@ -121,6 +121,12 @@ def _loosen_waits() -> type[ModulePass]:
     return LoosenWaitsPass
 
 
+def _store_through() -> type[ModulePass]:
+    from fencewright.passes.store_through import StoreThroughPass
+
+    return StoreThroughPass
+
+
 def _cdna_pipeline() -> type[ModulePass]:
     from fencewright.passes.pipelines import CDNAPipeline
 
@@ -173,6 +179,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "drop-invalidates": _drop_invalidates,
     "sink-invalidates": _sink_invalidates,
     "loosen-waits": _loosen_waits,
+    "store-through": _store_through,
     "cdna-pipeline": _cdna_pipeline,
     "ptx-pipeline": _ptx_pipeline,
     "llvm-ir-pipeline": _llvm_ir_pipeline,

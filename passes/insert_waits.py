@@ -11,9 +11,12 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.mlir_dialects.cdna import KernelOp, WaitOp, count_attr, register_of
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.cdna import PHASES, KernelOp, WaitOp, count_attr, register_of
 from fencewright.passes.cdna_dataflow import Step, Steps, solve, steps_of
 from fencewright.passes.kernel_frontend import reachable_blocks, top_level
+
+_RELEASES = PHASES[Phase.RELEASE]
 
 HELD_REGISTERS = 32
 """How many registers results that nobody reads may occupy until a wait covers them.
@@ -45,7 +48,7 @@ class InsertWaitsPass(ModulePass):
 
     Runs on ``cdna.kernel`` before registers are allocated. A data wait has no phase. An
     ordering wait keeps its phase and its counts, unless everything that it has to cover has
-    completed on every path to it; one right after another wait is merged into that.
+    completed on every path to it (a release also covers invalidates); one right after another wait is merged into that.
     Source: the rules in ``fencewright.lowering.cdna.scoreboard``.
     """
 
@@ -89,7 +92,10 @@ def decide(steps: Steps, board: Scoreboard) -> list[Decision]:
 
 def _decide_wait(op: Operation, counts: WaitCounts, board: Scoreboard, held: "_Held") -> Decision:
     vmcnt, lgkmcnt = counts.vmcnt, counts.lgkmcnt
-    if vmcnt is not None and board.vmcnt.satisfied(vmcnt):
+    # A release hands on what was acquired before it, so an invalidate has to be over by then:
+    # nothing later in this wave passes it, but what other waves do once they know may.
+    hands_on = cast(WaitOp, op).phase == _RELEASES and board.vmcnt.extra > 0
+    if vmcnt is not None and board.vmcnt.satisfied(vmcnt) and not hands_on:
         vmcnt = None
     if lgkmcnt is not None and board.lgkmcnt.satisfied(lgkmcnt):
         lgkmcnt = None

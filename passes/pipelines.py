@@ -32,6 +32,12 @@ def _before_cdna() -> tuple[ModulePass, ...]:
     return (MergeFencesPass(),)
 
 
+def _through() -> tuple[ModulePass, ...]:
+    from fencewright.passes.store_through import StoreThroughPass
+
+    return (StoreThroughPass(),)
+
+
 def _on_cdna() -> tuple[ModulePass, ...]:
     from fencewright.passes.drop_invalidates import DropInvalidatesPass
     from fencewright.passes.drop_write_backs import DropWriteBacksPass
@@ -51,6 +57,8 @@ class CDNAPipeline(Pipeline):
     """``scoped`` to CDNA machine instructions that ``-t asm`` prints.
 
     ``minimise``: with the passes that take away synchronisation which nothing needs.
+    ``stores``: through makes plain stores leave no dirty line, so that there is nothing to
+    write back to the agent.
     """
 
     name = "cdna-pipeline"
@@ -60,6 +68,7 @@ class CDNAPipeline(Pipeline):
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
     minimise: bool = False
+    stores: Literal["back", "through"] = "back"
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.allocate_registers import AllocateRegistersPass
@@ -76,6 +85,7 @@ class CDNAPipeline(Pipeline):
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
             ),
+            *(_through() if self.stores == "through" else ()),
             *(_on_cdna() if self.minimise else ()),
             InsertWaitsPass(),
             AllocateRegistersPass(),

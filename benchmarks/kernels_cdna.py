@@ -1,0 +1,150 @@
+"""Counts the synchronisation of eighteen kernels, LLVM's and ours, and writes docs/kernels-cdna.md.
+
+``python benchmarks/kernels_cdna.py [--check]``; with ``--check`` nothing is written, and the exit
+status is 1 if the page is out of date.
+"""
+
+import argparse
+import io
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+KERNELS = ROOT / "examples" / "kernels-cdna"
+PAGE = ROOT / "docs" / "kernels-cdna.md"
+CHIP = "gfx942"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Synchronisation instructions: write-backs, invalidates, waits for memory."""
+
+    write_backs: int = 0
+    invalidates: int = 0
+    waits: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __str__(self) -> str:
+        return f"{self.write_backs} / {self.invalidates} / {self.waits}"
+
+
+PIPELINES = {
+    "as lowered": f"cdna-pipeline{{mcpu={CHIP}}}",
+    "minimised": f"cdna-pipeline{{mcpu={CHIP} minimise=true}}",
+    "stores=through": f"cdna-pipeline{{mcpu={CHIP} minimise=true stores=through}}",
+}
+
+
+def count(assembly: str) -> dict[str, Counts]:
+    """The counts of each kernel of an assembly text."""
+    result: dict[str, Counts] = {}
+    kernel = ""
+    for line in assembly.splitlines():
+        label = re.match(r"(\w+):", line)
+        if label:
+            kernel = label[1]
+        words = line.split()
+        if not words or words[0] not in _FIELD:
+            continue
+        one = Counts(**{_FIELD[words[0]]: 1})
+        result[kernel] = result.get(kernel, Counts()) + one
+    return result
+
+
+_FIELD = {
+    "buffer_wbl2": "write_backs",
+    "buffer_inv": "invalidates",
+    "s_waitcnt": "waits",
+}
+
+
+def ours(pipeline: str) -> dict[str, Counts]:
+    """The counts of what a pipeline makes of kernels.mlir."""
+    from fencewright.tools.fence_opt import main
+
+    printed = io.StringIO()
+    stdout, sys.stdout = sys.stdout, printed
+    try:
+        main(["-p", pipeline, "-t", "asm", str(KERNELS / "kernels.mlir")])
+    finally:
+        sys.stdout = stdout
+    return count(printed.getvalue())
+
+
+def llvms() -> dict[str, Counts]:
+    """The counts of what LLVM makes of kernels.ll at -O2."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly((KERNELS / "kernels.ll").read_text(encoding="utf-8"))
+    machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu=CHIP, opt=2)
+    return count(machine.emit_assembly(module))
+
+
+def kernels() -> dict[str, str]:
+    """The names of the kernels in their order, each with what it does."""
+    text = (KERNELS / "kernels.mlir").read_text(encoding="utf-8")
+    found = re.findall(r"^// (.*)\nfunc\.func @(\w+)", text, re.MULTILINE)
+    return {name: comment.rstrip(".") for comment, name in found}
+
+
+def measured() -> Mapping[str, Mapping[str, Counts]]:
+    """All counts: who -> kernel -> counts."""
+    return {"LLVM 22 -O2": llvms()} | {name: ours(each) for name, each in PIPELINES.items()}
+
+
+def totals(counts: Mapping[str, Counts]) -> Counts:
+    """The sum over all kernels."""
+    return sum((counts.get(name, Counts()) for name in kernels()), Counts())
+
+
+def page() -> str:
+    """The page."""
+    columns = measured()
+    lines = [
+        "<!-- Written by `python benchmarks/kernels_cdna.py`; change the kernels, not this page. -->",
+        "# Synchronisation of eighteen kernels",
+        "",
+        f"What a kernel has in its code for {CHIP}: write-backs / invalidates / waits for memory,",
+        "waits for data included. The kernels are in `examples/kernels-cdna/`, in MLIR and in",
+        "LLVM IR. A count is of instructions, not of how often they run: an invalidate behind a",
+        "spin loop counts as much as one in it. What the columns are: `docs/minimise.md`.",
+        "",
+        "| kernel | " + " | ".join(columns) + " |",
+        "|" + " --- |" * (len(columns) + 1),
+    ]
+    for name, comment in kernels().items():
+        cells = [str(counts.get(name, Counts())) for counts in columns.values()]
+        lines.append(f"| `{name}`: {comment} | " + " | ".join(cells) + " |")
+    cells = [f"**{totals(counts)}**" for counts in columns.values()]
+    lines.append("| **sum** | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "LLVM's waits are too few: from -O1 on it deletes waits behind write-backs",
+        "(llvm/llvm-project#178316), without which a flag can overtake the write-back.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    check = parser.parse_args().check
+    text = page()
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return int(current != text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

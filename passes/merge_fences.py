@@ -1,0 +1,313 @@
+"""The pass ``merge-fences``: fences whose work another one does, before or after them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects import arith, cf, func, gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from fencewright.lowering.vocabulary import Availability, Ordering, Scope
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.passes.kernel_frontend import reachable_blocks, successors
+
+_RANK = {scope: rank for rank, scope in enumerate(Scope, 1)}
+_NOTHING = 0
+"""Below every scope."""
+EVERYTHING = len(_RANK) + 1
+"""Above every scope."""
+
+
+@dataclass(frozen=True)
+class MergeFencesPass(ModulePass):
+    """Remove fences that add nothing to other synchronisation, and halves of acq_rel fences.
+
+    Runs on ``scoped``, for any target. A *release* fence goes if one of at least its scope was
+    passed on every way here and no memory operation since; or if one follows on every way
+    before anything that could publish. An *acquire* fence goes if on every way here all atomic
+    reads have been acquired at its scope already, by fences or by themselves; or if one follows
+    on every way before any memory operation. A *seq_cst* fence goes next to another of at least
+    its scope with no memory operation between. Fences that order some address spaces only, or
+    do not make available, stay and prove nothing; calls and operations that the pass does not
+    know are taken for anything. Source: C++20 [atomics.fences], [atomics.order]; LLVM LangRef.
+    """
+
+    name = "merge-fences"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            for region in each.regions:
+                if region.blocks and _has_fence(region):
+                    merge_fences(region)
+
+
+def merge_fences(body: Region) -> None:
+    """Merge the fences of one function, or of any region with control flow of its own.
+
+    Whole fences first: one acq_rel fence is less than an acquire and a release fence.
+    """
+    blocks = reachable_blocks(body)
+    for whole in (True, False):
+        _merge_into_earlier(blocks, whole)
+        _merge_into_later(blocks, whole)
+
+
+def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
+    passed = _solve_forward(blocks)
+    for block in blocks:
+        state = passed[block]
+        for op in list(block.ops):
+            if isinstance(op, scoped.FenceOp) and is_plain(op):
+                if _weaken(op, redundant_behind(op, state), whole):
+                    continue
+            state = behind(op, state)
+
+
+def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
+    coming = _solve_backward(blocks)
+    for block in blocks:
+        future = _at_end(block, coming)
+        for op in reversed(list(block.ops)):
+            if isinstance(op, scoped.FenceOp) and is_plain(op):
+                if _weaken(op, redundant_before(op, future), whole):
+                    continue
+            future = ahead(op, future)
+
+
+def _has_fence(region: Region) -> bool:
+    return any(isinstance(op, scoped.FenceOp) for block in region.blocks for op in block.ops)
+
+
+def is_plain(op: scoped.FenceOp) -> bool:
+    """Whether a fence orders everything: only such fences are compared."""
+    return op.spaces is None and op.one_as is None and _is_available(op)
+
+
+def _is_available(op: scoped.ScopedOperation) -> bool:
+    return op.availability is None or op.availability.data is Availability.FULL
+
+
+class Half(NamedTuple):
+    """Which parts of a fence others do."""
+
+    releases: bool
+    acquires: bool
+    sequential: bool
+
+
+def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
+    """Leave of a fence what nobody else does, ``whole``: all or nothing; whether that is nothing."""
+    ordering = op.ordering.data
+    releases = ordering.releases and not done.releases
+    acquires = ordering.acquires and not done.acquires
+    if ordering is Ordering.SEQ_CST:
+        releases = acquires = not done.sequential
+    if not releases and not acquires:
+        op.detach()
+        op.erase()
+        return True
+    if ordering is Ordering.ACQ_REL and not (whole or (releases and acquires)):
+        op.ordering = ORDERINGS[Ordering.RELEASE if releases else Ordering.ACQUIRE]
+    return False
+
+
+# What has been done before
+
+
+class Passed(NamedTuple):
+    """The forward lattice: ranks of scopes, joined by the smaller one.
+
+    ``released``: of the last release fence, with no memory operation since. ``acquired``: at
+    which all atomic reads so far have been acquired. ``sequential``: of the last seq_cst
+    fence, with no memory operation since.
+    """
+
+    released: int
+    acquired: int
+    sequential: int
+
+    def join(self, other: "Passed") -> "Passed":
+        """What holds on either path."""
+        return Passed(*map(min, zip(self, other, strict=True)))
+
+
+AT_ENTRY = Passed(_NOTHING, _NOTHING, _NOTHING)
+IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
+"""A thread begins with no read that could still be acquired; a function's caller may have some."""
+
+
+def _begins_thread(entry: Block) -> bool:
+    owner = entry.parent_op()
+    if isinstance(owner, gpu.FuncOp):
+        return owner.kernel is not None
+    if isinstance(owner, func.FuncOp):
+        return "gpu.kernel" in owner.attributes
+    return owner is not None and owner.name == "litmus.thread"
+
+
+def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
+    """What of ``op`` has been done already."""
+    scope = _rank(op)
+    return Half(passed.released >= scope, passed.acquired >= scope, passed.sequential >= scope)
+
+
+def behind(op: Operation, passed: Passed) -> Passed:
+    """Carry what has been done over ``op``."""
+    if isinstance(op, scoped.FenceOp):
+        if not is_plain(op):
+            return passed
+        scope, ordering = _rank(op), op.ordering.data
+        released, acquired, sequential = passed
+        if ordering.acquires and acquired < scope:
+            # What it takes in has not been released since.
+            released = sequential = _NOTHING
+        return Passed(
+            max(released, scope if ordering.releases else _NOTHING),
+            max(acquired, scope if ordering.acquires else _NOTHING),
+            max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
+        )
+    if _is_silent(op):
+        return passed
+    return Passed(_NOTHING, min(passed.acquired, acquired_by(op)), _NOTHING)
+
+
+def acquired_by(op: Operation) -> int:
+    """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no flag."""
+    if isinstance(op, scoped.LoadOp | scoped.StoreOp) and _is_weak(op):
+        return EVERYTHING
+    if isinstance(op, scoped.StoreOp):
+        return EVERYTHING
+    if not isinstance(op, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
+        return _NOTHING
+    whole = op.spaces is None and op.one_as is None and _is_available(op)
+    acquires = op.ordering.data.acquires
+    if isinstance(op, scoped.CmpxchgOp):
+        acquires = acquires and op.failure_ordering.data.acquires
+    return _rank(op) if acquires and whole else _NOTHING
+
+
+def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
+    entry = {blocks[0]: IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY}
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            state = entry.get(block)
+            if state is None:
+                continue
+            for op in block.ops:
+                state = behind(op, state)
+            for target in successors(block):
+                known = entry.get(target)
+                joined = state if known is None else known.join(state)
+                if joined != known:
+                    entry[target] = joined
+                    changed = True
+    return entry
+
+
+# What will be done behind
+
+
+class Coming(NamedTuple):
+    """The backward lattice: ranks of scopes, joined by the smaller one.
+
+    ``released``: of the release fence that comes before anything that could publish.
+    ``acquired``, ``sequential``: of the acquire and the seq_cst fence that come before any
+    memory operation.
+    """
+
+    released: int
+    acquired: int
+    sequential: int
+
+    def join(self, other: "Coming") -> "Coming":
+        """What holds on either path."""
+        return Coming(*map(min, zip(self, other, strict=True)))
+
+
+AT_END = Coming(_NOTHING, _NOTHING, _NOTHING)
+
+
+def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
+    """What of ``op`` will be done in time by another."""
+    scope = _rank(op)
+    return Half(coming.released >= scope, coming.acquired >= scope, coming.sequential >= scope)
+
+
+def ahead(op: Operation, coming: Coming) -> Coming:
+    """Carry what will be done over ``op``, backwards."""
+    if isinstance(op, scoped.FenceOp):
+        if not is_plain(op):
+            return coming
+        scope, ordering = _rank(op), op.ordering.data
+        released, acquired, sequential = coming
+        if ordering.releases:
+            # It releases what has been taken in before it, not what will be behind it.
+            acquired = sequential = _NOTHING
+        return Coming(
+            max(released, scope if ordering.releases else _NOTHING),
+            max(acquired, scope if ordering.acquires else _NOTHING),
+            max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
+        )
+    if _is_silent(op):
+        return coming
+    return Coming(coming.released if not may_publish(op) else _NOTHING, _NOTHING, _NOTHING)
+
+
+def may_publish(op: Operation) -> bool:
+    """Whether a release fence before ``op`` may matter to it."""
+    if isinstance(op, scoped.LoadOp):
+        return False
+    return not (isinstance(op, scoped.StoreOp) and _is_weak(op))
+
+
+def _at_end(block: Block, begin: dict[Block, Coming]) -> Coming:
+    targets = successors(block)
+    if not targets:
+        return AT_END
+    state = begin[targets[0]]
+    for target in targets[1:]:
+        state = state.join(begin[target])
+    return state
+
+
+def _solve_backward(blocks: Sequence[Block]) -> dict[Block, Coming]:
+    """A loop that never leaves needs nothing: from above, so that loops do not stand in the way."""
+    everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
+    begin = dict.fromkeys(blocks, everything)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            state = _at_end(block, begin)
+            for op in reversed(list(block.ops)):
+                state = ahead(op, state)
+            if state != begin[block]:
+                begin[block] = state
+                changed = True
+    return begin
+
+
+# Operations
+
+
+def _rank(op: scoped.ScopedOperation) -> int:
+    return _NOTHING if op.scope is None else _RANK[op.scope.data]
+
+
+def _is_weak(op: scoped.LoadOp | scoped.StoreOp) -> bool:
+    return op.ordering.data is Ordering.WEAK and op.volatile is None
+
+
+def _is_silent(op: Operation) -> bool:
+    """Whether ``op`` has nothing to do with memory."""
+    return isinstance(op, _SILENT) or is_side_effect_free(op)
+
+
+_SILENT = (arith.ConstantOp, cf.BranchOp, cf.ConditionalBranchOp)
