@@ -1,7 +1,7 @@
 """The page on certificates, from the certificates that the project ships."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.simulator.battery import MEMORY_KINDS
@@ -15,6 +15,7 @@ from fencewright.simulator.certificate import (
     modes,
     shipped,
 )
+from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not this page. -->\n"
 
@@ -40,12 +41,6 @@ _DETAILED = (
     Mode("gfx942"),
     Mode("sm_90", ptx_version=(8, 6)),
 )
-
-
-def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def _covered(certificate: Certificate) -> str:
@@ -76,7 +71,7 @@ def _summary(certificates: Iterable[Certificate]) -> str:
             )
         )
     columns = ("mode", "covers", "operations", "tests", "insufficient", *Verdict)
-    return _markdown(columns, rows)
+    return markdown_table(columns, rows)
 
 
 def _kept() -> str:
@@ -89,12 +84,12 @@ def _kept() -> str:
         )
         for each in KEPT
     ]
-    return _markdown(("reason", "parts", "where", "in full"), rows)
+    return markdown_table(("reason", "parts", "where", "in full"), rows)
 
 
 def _memory() -> str:
     rows = [(chip, str(weak), str(atomic)) for chip, (weak, atomic) in MEMORY_KINDS.items()]
-    return _markdown(("chip", "weak data", "what is accessed atomically"), rows)
+    return markdown_table(("chip", "weak data", "what is accessed atomically"), rows)
 
 
 def _findings(certificates: Iterable[Certificate]) -> str:
@@ -112,7 +107,7 @@ def _findings(certificates: Iterable[Certificate]) -> str:
         lines.append(f"### `{certificate.mode}`\n")
         if failing:
             rows = [(op.operation, str(len(op.failures)), str(op.failures[0])) for op in failing]
-            lines.append(_markdown(("insufficient", "tests", "the first of them"), rows))
+            lines.append(markdown_table(("insufficient", "tests", "the first of them"), rows))
         if unnecessary:
             lines.append("Unnecessary:\n")
             lines += [f"- {each}" for each in unnecessary]
@@ -130,7 +125,7 @@ def _detail(certificate: Certificate) -> str:
                     (each.operation, f"`{part.part}`", f"`{part.change}`", part.verdict, why)
                 )
     columns = ("operation", "part", "weakened", "verdict", "witness or reason")
-    return _markdown(columns, rows)
+    return markdown_table(columns, rows)
 
 
 def _rows(certificate: Certificate) -> str:
@@ -145,7 +140,7 @@ def _rows(certificate: Certificate) -> str:
         counts = f"{each.operations}", f"{len(each.insufficient)}"
         rows.append((each.table, where, value, *counts, "<br>".join(parts)))
     columns = ("table", "where", "instructions", "operations", "insufficient", "needed by")
-    return _markdown(columns, rows)
+    return markdown_table(columns, rows)
 
 
 def _is_shown(certificate: OperationCertificate) -> bool:

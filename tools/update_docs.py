@@ -5,7 +5,7 @@ With ``--check`` nothing is written, and the exit status is 1 if a page is out o
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -29,6 +29,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.tools.certificates_page import certificates_page
+from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
@@ -38,12 +39,6 @@ _PAGES_FOR = (
     (GFX908, "gfx908"),
 )
 _SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.GENERIC)
-
-
-def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def _value(value: object) -> str:
@@ -71,7 +66,7 @@ def _rules(title: str, table: Table[object]) -> str:
         )
         for row in table.rows
     ]
-    return f"### {title}\n\n" + _markdown((*table.columns, "instructions", "source"), rows)
+    return f"### {title}\n\n" + markdown_table((*table.columns, "instructions", "source"), rows)
 
 
 def _word(value: object) -> str:
@@ -91,7 +86,7 @@ def _sequences(target: str, space: AddressSpace) -> str:
         cells = [(scope, _sequence(target, op, ordering, scope, where)) for scope in Scope]
         for text, group in groupby(cells, key=lambda cell: cell[1]):
             rows.append((str(op), str(ordering), ", ".join(scope for scope, _ in group), text))
-    return f"### Sequences on {space} memory\n\n" + _markdown(
+    return f"### Sequences on {space} memory\n\n" + markdown_table(
         ("operation", "ordering", "scope", "sequence"), rows
     )
 
@@ -147,7 +142,7 @@ def _differences_page() -> str:
             "Everything else is the same, instruction by instruction: the test compares every "
             "operation, ordering, scope, address space and hint on four chips, threadgroup split "
             "mode on and off, with what LLVM emits at -O0.\n",
-            _markdown(("difference", "where", "we add", "we leave out", "why"), rows),
+            markdown_table(("difference", "where", "we add", "we leave out", "why"), rows),
         ]
     )
 
@@ -167,7 +162,7 @@ def _ptx_page() -> str:
         "Sequences are for 32 bits and the PTX version that `lower` takes by default: the lowest "
         "with everything that the chip can do. The rules are rows of `lowering/ptx/rows.py`.\n",
         "## What not every chip and version has\n",
-        _markdown(("form", "chip from", "PTX from", "source"), forms),
+        markdown_table(("form", "chip from", "PTX from", "source"), forms),
     ]
     for target in ("sm_90", "sm_80"):
         parts.append(f"## {target}\n")
@@ -194,7 +189,7 @@ def _ptx_differences_page() -> str:
             for row in PTX_DIFFERENCES
             if row.whose is whose
         ]
-        table = _markdown(("difference", "where", "theirs", "why ours is another"), rows)
+        table = markdown_table(("difference", "where", "theirs", "why ours is another"), rows)
         parts.append(f"## {whose}\n\n{table}")
     return "\n".join(parts)
 

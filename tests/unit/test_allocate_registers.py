@@ -6,6 +6,7 @@ for by then. What they store, and where they branch, must be the same.
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -262,7 +263,7 @@ Trace = list[tuple[str, list[Dwords]]]
 
 
 @dataclass
-class Run:
+class Run(ABC):
     """One run of a kernel for so many operations; keeps what can be seen from outside."""
 
     kernel: KernelOp
@@ -271,11 +272,13 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     loads: int = 0
 
+    @abstractmethod
     def get(self, value: SSAValue) -> Dwords:
-        raise NotImplementedError
+        """What a value holds."""
 
+    @abstractmethod
     def put(self, value: SSAValue, dwords: Dwords) -> None:
-        raise NotImplementedError
+        """Let a value hold something."""
 
     def deliver(self, op: LoadOp, dwords: Dwords) -> None:
         self.put(op.dst, dwords)
