@@ -17,7 +17,9 @@ _COMMON_TOKEN = re.compile(
     r"(?:([A-Za-z_][A-Za-z0-9_$.]*)"
     r"|(%(?:[0-9]+|[A-Za-z$._-][A-Za-z0-9$._-]*))"
     r"|(!(?:[0-9]+|[A-Za-z$._-][A-Za-z0-9$._-]*))"
-    r"|([:,()}\[\]<>=]))",
+    r"|(@[A-Za-z_][A-Za-z0-9_$.]*)"
+    r"|([0-9]++(?![.x]))"
+    r"|([:,()}\[\]<>=]|->))",
     re.ASCII,
 )
 _KIND_OF_GROUP = (
@@ -25,8 +27,35 @@ _KIND_OF_GROUP = (
     MLIRTokenKind.BARE_IDENT,
     MLIRTokenKind.PERCENT_IDENT,
     MLIRTokenKind.EXCLAMATION_IDENT,
+    MLIRTokenKind.AT_IDENT,
+    MLIRTokenKind.INTEGER_LIT,
 )
 _KIND_OF_CHARACTER = {kind.value: kind for kind in MLIRTokenKind if kind.is_punctuation()}
+
+
+_PUNCTUATION = len(_KIND_OF_GROUP)
+
+
+class FastToken(Token[MLIRTokenKind, str]):
+    """A token with its text at hand, which the parser compares often, and a span on demand."""
+
+    def __init__(
+        self, kind: MLIRTokenKind, start: int, end: int, source: Input[str], text: str
+    ) -> None:
+        self.kind = kind
+        self.start = start
+        self._end = end
+        self._source = source
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    # To make the frozen span that the base class holds takes as long as to find the token.
+    @property
+    def span(self) -> Span[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return Span(self.start, self._end, self._source)
 
 
 class FastLexer(MLIRLexer):
@@ -41,10 +70,10 @@ class FastLexer(MLIRLexer):
             return super().lex()
         group = match.lastindex or 0
         start, self.pos = match.span(group)
-        kind = _KIND_OF_GROUP[group] if group < 4 else _KIND_OF_CHARACTER[match[group]]
+        text = match[group]
+        kind = _KIND_OF_GROUP[group] if group < _PUNCTUATION else _KIND_OF_CHARACTER[text]
         assert kind is not None
-        # The class itself: a call through the alias MLIRToken takes twice as long.
-        return Token(kind, Span(start, self.pos, self.input))
+        return FastToken(kind, start, self.pos, self.input, text)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -65,6 +94,11 @@ class LocatedParser(Parser):
         self._line_offset = line_offset
         self._line_starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
         self._op_start = 0
+
+    @property
+    def pos(self) -> int:
+        token = self._current_token
+        return token.start if isinstance(token, FastToken) else token.span.start
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if allow_implicit_module and self._current_token.kind is MLIRTokenKind.EOF:
