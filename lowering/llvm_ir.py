@@ -48,6 +48,7 @@ from fencewright.mlir_dialects.attributes import (
 )
 from fencewright.mlir_dialects.llvm_ir import (
     METADATA,
+    NO_ACCESS,
     SIMPLE_TYPE,
     ConstantOp,
     FuncOp,
@@ -134,6 +135,20 @@ _DEFAULT_BLOCK = re.compile("bb[0-9]+")
 _RESULT = re.compile(rf"%({_NAME}) = ")
 _LABEL = re.compile(rf"({_NAME}):")
 _HEADER_SYMBOL = re.compile(rf"@({_NAME})(?=\()")
+_FUNCTION = re.compile(rf"^(?:declare|define) .*?@({_NAME})\((.*)$", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"^attributes (#[0-9]+) = (.*)$", re.MULTILINE)
+_GROUP = re.compile(r" (#[0-9]+)\b")
+_MEMORY_NONE = "memory(none)"
+_WITHOUT_ACCESS = re.compile(
+    r"llvm\.(?:assume|lifetime\.(?:start|end)\..*"
+    r"|amdgcn\.(?:s\.sleep|s\.nop|s\.setprio|sched\.barrier|sched\.group\.barrier|iglp\.opt)"
+    r"|nvvm\.nanosleep)"
+)
+"""Intrinsics that touch no memory though LLVM does not say so, so that they stay in place.
+
+Source: LLVM LangRef; LLVM AMDGPUUsage, LLVM IR Intrinsics; LLVM NVPTXUsage.
+"""
+_DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({_NAME})\(")
 _TYPE_DEFINITION = re.compile(rf"^%({_NAME}) = type ", re.MULTILINE)
 _UNNAMED_TYPE = re.compile(r'%"type 0x[0-9a-f]+"')
 """How llvmlite prints a struct type without a name: by its address."""
@@ -560,6 +575,20 @@ class _ModuleReader:
         self.accesses: list[tuple[Operation, str, str]] = []
 
     @cached_property
+    def without_access(self) -> frozenset[str]:
+        """The functions of which LLVM says that they touch no memory."""
+        groups = dict(_ATTRIBUTES.findall(self.printed))
+        return frozenset(
+            name
+            for name, header in _FUNCTION.findall(self.printed)
+            if _WITHOUT_ACCESS.fullmatch(name)
+            or any(
+                _MEMORY_NONE in text
+                for text in (header, *(groups.get(each, "") for each in _GROUP.findall(header)))
+            )
+        )
+
+    @cached_property
     def nodes(self) -> Mapping[str, str]:
         """The text of each numbered metadata node."""
         return dict(_NODE.findall(self.printed))
@@ -768,6 +797,8 @@ class _FunctionReader:
             result_types=self._result_types(template.data, token),
             properties={"text": template},
         )
+        if (call := _DIRECT_CALL.match(template.data)) and call[1] in self.reader.without_access:
+            op.attributes[NO_ACCESS] = _UNIT
         self.block.add_op(op)
         if token is not None:
             self._define(token, op.results[0])

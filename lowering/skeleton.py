@@ -20,6 +20,8 @@ class Step(Enum):
     ACCESS: the memory operation, or the execution barrier.
     OWN_WAIT: until the access itself is done.
     INVALIDATE: drop what may be stale, so that later loads see what was released.
+    LDS_WAIT: until LDS is done, of what RELEASE_WAIT waits for.
+    CACHE_WAIT: until the caches are done, a write-back and an invalidate before it included.
     """
 
     WRITE_BACK = ("write-back", Phase.RELEASE)
@@ -28,6 +30,8 @@ class Step(Enum):
     ACCESS = ("access", Phase.ACCESS)
     OWN_WAIT = ("own-wait", Phase.WAIT)
     INVALIDATE = ("invalidate", Phase.ACQUIRE)
+    LDS_WAIT = ("lds-wait", Phase.RELEASE)
+    CACHE_WAIT = ("cache-wait", Phase.RELEASE)
 
     @property
     def phase(self) -> Phase:
@@ -41,7 +45,6 @@ _PLAIN: Steps = (Step.ACCESS,)
 _VOLATILE: Steps = (Step.ACCESS, Step.OWN_WAIT)
 _RELEASE: Steps = (Step.WRITE_BACK, Step.RELEASE_WAIT)
 _ACQUIRE: Steps = (Step.OWN_WAIT, Step.INVALIDATE)
-
 _L, _S = Operation.LOAD, Operation.STORE
 _RMW, _CAS = Operation.ATOMIC_RMW, Operation.CMPXCHG
 _F, _B = Operation.FENCE, Operation.BARRIER

@@ -252,6 +252,12 @@ class _Roles:
         return self.request.ordering.acquires or (failure is not None and failure.acquires)
 
     @property
+    def hands_on(self) -> bool:
+        """Whether it publishes what it takes in itself: a fence of both kinds."""
+        full = self.request.availability is Availability.FULL
+        return self.op is Operation.FENCE and self.releases and self.acquires and full
+
+    @property
     def is_seq_cst(self) -> bool:
         return SEQ_CST in (self.request.ordering, self.request.failure_ordering)
 
@@ -299,7 +305,7 @@ class _Roles:
         how = {"spaces": r.spaces, "one_as": r.one_as, "availability": r.availability}
         match self.op:
             case Operation.STORE:
-                made = Store(location, value, r.ordering, _scope(r))
+                made = Store(location, value, r.ordering, _scope(r), r.volatile)
             case Operation.ATOMIC_RMW:
                 made = AtomicRmw(r.kind, location, value, r.ordering, r.scope, result)
             case Operation.CMPXCHG:
@@ -315,7 +321,7 @@ class _Roles:
         how = {"spaces": r.spaces, "one_as": r.one_as, "availability": r.availability}
         match self.op:
             case Operation.LOAD:
-                made = Load(dst, location, r.ordering, _scope(r))
+                made = Load(dst, location, r.ordering, _scope(r), r.volatile)
             case Operation.ATOMIC_RMW:
                 made = AtomicRmw(r.kind, location, 2, r.ordering, r.scope, dst)
             case Operation.CMPXCHG:
@@ -394,8 +400,8 @@ def _observe(flag: str, dst: str, scope: Scope) -> Steps:
 def battery(request: Request, mode: Mode) -> tuple[BatteryTest, ...]:
     """Every test for the operation of ``request``, the most telling ones first.
 
-    Only operations that threads share memory by: volatile, nontemporal, private and constant
-    accesses are hints or nobody else's, and have none.
+    Only operations that threads share memory by: weak, nontemporal, private and constant
+    accesses are data, hints or nobody else's, and have none.
     """
     return tuple(_battery(_Roles(request), mode))
 
@@ -871,6 +877,35 @@ def _chains(
                         (middle, (*roles.read("f", "r0", compare), *pass_on)),
                         (last, (*_observe("g", "r1", scope), *read)),
                     )
+                if data is relaxed and _hands_on_itself(roles, mode, scope) and not in_lds:
+                    # On CDNA nothing comes between the exchange and its being seen: docs/litmus.md.
+                    (how, compare), *_ = roles.reading() or [("", 1)]
+                    exchange = roles.read("f", "r0", compare)
+                    yield w.test(
+                        f"ISA2 middle exchange{how} {name}",
+                        "1:r0 2:r1 2:r2" if roles.reads else "2:r1 2:r2",
+                        (first, (data.store("x", 1), *_publish("f", roles.scope))),
+                        (middle, exchange if roles.reads else roles.write("f", 2)),
+                        (
+                            last,
+                            (Load("r1", "f", RELAXED, roles.scope), Fence(ACQUIRE, scope), *read),
+                        ),
+                    )
+                if roles.hands_on and scope.rank <= roles.scope.rank:
+                    yield w.test(
+                        f"ISA2 middle learns {name}",
+                        "1:r0 2:r1 2:r2",
+                        (before, (data.store("x", 1), *_publish("g", scope))),
+                        (middle, _relay(roles, data, ("g", scope), ("f", roles.scope))),
+                        (after, (*_observe("f", "r1", roles.scope), *read)),
+                    )
+                    yield w.test(
+                        f"ISA2 middle tells {name}",
+                        "1:r0 2:r1 2:r2",
+                        (first, (data.store("x", 1), *_publish("f", roles.scope))),
+                        (middle, _relay(roles, data, ("f", roles.scope), ("g", scope))),
+                        (last, (*_observe("g", "r1", scope), *read)),
+                    )
             if roles.releases and roles.op is not Operation.LOAD and scope is roles.scope:
                 w = _with(writer, x=GLOBAL)
                 yield w.test(
@@ -883,6 +918,20 @@ def _chains(
                         (*_observe("f", "r1", scope), Load("r2", "x", RELAXED, wide)),
                     ),
                 )
+
+
+def _hands_on_itself(roles: _Roles, mode: Mode, scope: Scope) -> bool:
+    """Whether one access takes in at its scope, and tells others of a narrower one, in PTX."""
+    both = roles.writes and roles.acquires and roles.releases
+    return mode.is_ptx and both and scope.rank < roles.scope.rank
+
+
+def _relay(
+    roles: _Roles, data: _Data, learns: tuple[str, Scope], tells: tuple[str, Scope]
+) -> Steps:
+    """Read a flag, fence before its value is there, write the other flag if it was set."""
+    told = data.behind("r0", Store(tells[0], 1, RELAXED, tells[1]))
+    return (Load("r0", learns[0], RELAXED, learns[1]), roles.fence(), *told)
 
 
 # Barriers
@@ -965,6 +1014,8 @@ def operations(mode: Mode) -> tuple[Request, ...]:
     for scope in reversed(Scope):
         for space in spaces:
             found += _accesses(scope, space)
+            if mode.is_ptx:
+                found += _volatile(scope, space)
         found += _fences(scope)
         if not mode.is_ptx and scope in (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM):
             found += [v for each in found if each.scope is scope for v in _variants(each, mode)]
@@ -980,6 +1031,14 @@ def operations(mode: Mode) -> tuple[Request, ...]:
 def _fences(scope: Scope) -> Iterable[Request]:
     for ordering in (ACQUIRE, RELEASE, Ordering.ACQ_REL, SEQ_CST):
         yield Request(Operation.FENCE, ordering, scope, None)
+
+
+def _volatile(scope: Scope, space: AddressSpace) -> Iterable[Request]:
+    """Atomic accesses that are volatile, for which PTX has sequences of their own."""
+    for ordering in (RELAXED, ACQUIRE, SEQ_CST):
+        yield Request(Operation.LOAD, ordering, scope, space, volatile=True)
+    for ordering in (RELAXED, RELEASE, SEQ_CST):
+        yield Request(Operation.STORE, ordering, scope, space, volatile=True)
 
 
 def _variants(request: Request, mode: Mode) -> Iterable[Request]:

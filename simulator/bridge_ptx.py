@@ -1,8 +1,12 @@
 """Lowered ``scoped`` programs as programs of the PTX model.
 
-Covers what one PTX instruction does; the compare-and-swap loops that stand for arithmetic
-PTX lacks are refused. Alignment, widths and state spaces mean nothing to the model.
+Covers what one PTX instruction does, and the compare-and-swap loops that stand for arithmetic
+PTX lacks, whose outcomes are complete from one round more than others write the location.
+Alignment, widths and state spaces mean nothing to the model: part of a word is its lowest part.
 """
+
+import re
+from collections.abc import Iterator
 
 from fencewright.lowering.sequence import Instruction
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -52,8 +56,11 @@ def ptx_program(code: Code) -> ptx.Program:
         for position, each in enumerate(thread.instructions):
             if isinstance(each, SCOPED):
                 sequence = code.sequences[number, position].instructions
-                for instruction in sequence:
-                    made += _instructions(each, instruction)
+                if any("bra" in instruction.mnemonic for instruction in sequence):
+                    made += _Loop(each, f"{position}").read(sequence)
+                else:
+                    for instruction in sequence:
+                        made += _instructions(each, instruction)
                 made += _success(each, f"{position}")
             else:
                 made.append(_common(each))
@@ -97,6 +104,9 @@ def _instructions(
     """What one line of a sequence is in the model."""
     head = instruction.mnemonic.split(".")[0]
     ordering, scope = _words(instruction)
+    if "sync_restrict" in instruction.mnemonic:
+        # To the model it would be a fence of everything.
+        raise ProgramError(f"the PTX model does not cover '{instruction.text}'")
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
             return (ptx.Fence(ordering, scope),)
@@ -160,3 +170,130 @@ def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, 
         ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 1),
         ptx.Label(differs),
     )
+
+
+# Compare-and-swap loops
+
+_PLACE = re.compile(r"\{(\w+)\}$")
+_TWO_OPERANDS = {
+    "and": ptx.Arithmetic.AND,
+    "or": ptx.Arithmetic.OR,
+    "xor": ptx.Arithmetic.XOR,
+    "add": ptx.Arithmetic.ADD,
+    "sub": ptx.Arithmetic.SUB,
+}
+_SHIFT = ("word", "shift")
+"""Where in its word a value is: at 0, so that what computes these does nothing."""
+
+
+class _Loop:
+    """The sequence of one operation with registers and labels of its own."""
+
+    def __init__(self, operation: ScopedOperation, prefix: str):
+        self.operation = operation
+        self.prefix = prefix
+        self.names: dict[str, ptx.Value] = {}
+        match operation:
+            case AtomicRmw():
+                self.names = {"data": operation.value}
+                dst = operation.dst
+            case Cmpxchg():
+                self.names = {"data": operation.new, "compare": operation.compare}
+                dst = _old(operation)
+            case _:
+                raise ProgramError(f"no loop stands for '{operation}'")
+        self.location = operation.location
+        if dst is not None:
+            self.names["dst"] = dst
+
+    def read(self, sequence: tuple[Instruction, ...]) -> Iterator[ptx.Instruction]:
+        """The instructions. Raises ``ProgramError`` for what is not in a loop."""
+        for each in sequence:
+            if each.mnemonic.startswith("fence"):
+                yield from _instructions(self.operation, each)
+            elif each.mnemonic != ".reg":
+                yield from self.instruction(each)
+
+    def register(self, operand: str) -> str:
+        """The register that a place names."""
+        value = self.value(operand)
+        if not isinstance(value, str):
+            raise ProgramError(f"'{operand}' is written, and no register")
+        return value
+
+    def value(self, operand: str) -> ptx.Value:
+        """The register or constant that an operand is."""
+        if place := _PLACE.match(operand):
+            return self.names.setdefault(place[1], f"{self.prefix}.{place[1]}")
+        return int(operand)
+
+    def instruction(self, line: Instruction) -> Iterator[ptx.Instruction]:
+        """What one line computes, accesses, or where it goes."""
+        mnemonic, operands = line.mnemonic, line.operands.split(", ")
+        if mnemonic.endswith("}:"):
+            yield ptx.Label(self.register(mnemonic[:-1]))
+            return
+        if mnemonic.startswith("@"):
+            predicate = self.value(mnemonic.split()[0][1:])
+            yield ptx.Branch(self.register(operands[0]), Comparison.NE, predicate, 0)
+            return
+        head, *words = mnemonic.split(".")
+        if operands[0][1:-1] in _SHIFT:
+            return
+        if head in ("ld", "atom"):
+            yield self.access(line, head, words, operands)
+            return
+        dst, *values = self.register(operands[0]), *map(self.value, operands[1:])
+        yield from self.compute(line, dst, head, words, values)
+
+    def access(
+        self, line: Instruction, head: str, words: list[str], operands: list[str]
+    ) -> ptx.Instruction:
+        ordering, scope = _words(line)
+        dst = self.register(operands[0]) if operands[0] != "_" else "unused"
+        if head == "ld":
+            return ptx.Load(dst, self.location, ordering or Ordering.WEAK, scope)
+        if "cas" not in words:
+            raise ProgramError(f"the PTX model does not cover '{line.text}' here")
+        compare, new = map(self.value, operands[2:])
+        return ptx.Atomic(
+            dst,
+            self.location,
+            ptx.Arithmetic.EXCH,
+            new,
+            compare,
+            ordering or Ordering.RELAXED,
+            scope or Scope.AGENT,
+        )
+
+    def compute(
+        self, line: Instruction, dst: str, head: str, words: list[str], values: list[ptx.Value]
+    ) -> Iterator[ptx.Instruction]:
+        a = ptx.Arithmetic
+        match head, words:
+            case "mov", _:
+                yield ptx.Compute(a.EXCH, dst, 0, values[0])
+            case "cvt", [*_, source]:
+                yield ptx.Compute(a.AND, dst, values[0], _mask(source[1:]))
+            case "not", _:
+                yield ptx.Compute(a.SUB, dst, -1, values[0])
+                yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+            case "setp", ["ne", _]:
+                yield ptx.Compute(a.SUB, dst, *values)
+                yield ptx.Compute(a.MUL, dst, dst, dst)
+                yield ptx.Compute(a.MIN, dst, dst, 1)
+            case "bfe", _:
+                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+            case "bfi", _:
+                # The value is the lowest part, and no operand has anything above it.
+                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+            case _ if head in _TWO_OPERANDS:
+                yield ptx.Compute(_TWO_OPERANDS[head], dst, *values)
+                if head in ("add", "sub"):
+                    yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+            case _:
+                raise ProgramError(f"the PTX model does not cover '{line.text}' here")
+
+
+def _mask(bits: str | int) -> int:
+    return (1 << int(bits)) - 1

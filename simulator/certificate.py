@@ -589,6 +589,8 @@ def _request_data(request: Request) -> dict[str, Any]:
         data |= {"kind": request.kind}
     if request.failure_ordering is not None:
         data |= {"failure_ordering": request.failure_ordering}
+    if request.volatile:
+        data |= {"volatile": True}
     if request.one_as:
         data |= {"one_as": True}
     if request.spaces is not None:
@@ -608,6 +610,7 @@ def _request_from(data: Mapping[str, Any]) -> Request:
         failure_ordering=None if failure is None else Ordering(failure),
         returns=data.get("returns", True),
         kind=RmwKind(data.get("kind", RmwKind.ADD)),
+        volatile=data.get("volatile", False),
         one_as=data.get("one_as", False),
         spaces=None if spaces is None else frozenset(map(AddressSpace, spaces)),
         availability=Availability(data.get("availability", Availability.FULL)),
@@ -620,6 +623,8 @@ def describe(request: Request) -> str:
     parts += [request.ordering, request.failure_ordering, request.scope, request.space]
     if request.op in _RMW and not request.returns:
         parts.append("unused")
+    if request.volatile:
+        parts.append("volatile")
     if request.spaces is not None:
         parts.append("spaces " + "+".join(sorted(request.spaces)))
     if request.one_as:
@@ -694,6 +699,11 @@ KEPT: tuple[Kept, ...] = (
          "PTX has no warp scope, so the row gives the CTA's; to the source model a wavefront is "
          "one thread, so that no test has a second one",
          (), {"scope": (Scope.WAVEFRONT,), "architecture": ("ptx",)}),
+    Kept("an exchange hands on what it takes in",
+         "to one with an acquire fence of a narrower scope; there is none below .cta, and the row "
+         "is one for all scopes", (".acq_rel",),
+         {"op": (Operation.ATOMIC_RMW, Operation.CMPXCHG), "ordering": (Ordering.SEQ_CST,),
+          "architecture": ("ptx",)}),
     Kept("atomic, though alone",
          "an atomic access must stay strong, or a race with another thread's would tear it",
          (".relaxed",), {"scope": (Scope.SINGLETHREAD,), "architecture": ("ptx",)}),

@@ -15,6 +15,7 @@ from fencewright.simulator.certificate import (
     modes,
     shipped,
 )
+from fencewright.simulator.coverage import UNCERTIFIED
 from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not this page. -->\n"
@@ -31,9 +32,7 @@ Each is a JSON file under `certificates/`, in the installed package too. `fence-
 one, `fence-sim explain` shows a witness step by step.
 
 What a certificate rests on: the machines of this project, not on hardware; tests of at most four
-threads and one operation of interest each; 32-bit integers. Volatile and nontemporal accesses,
-private and constant memory are not certified, nor are compare-exchange loops that stand for
-arithmetic, nor barriers of one wave. Cluster scope on CDNA has the sequences of agent scope, and is certified by them.
+threads and one operation of interest each; 32-bit integers. Cluster scope on CDNA has the sequences of agent scope, and is certified by them.
 Many L2s per agent also stands for an unknown number: such code is run on machines of both kinds.
 """
 
@@ -85,6 +84,11 @@ def _kept() -> str:
         for each in KEPT
     ]
     return markdown_table(("reason", "parts", "where", "in full"), rows)
+
+
+def _uncertified() -> str:
+    rows = [(each.name, each.reason) for each in UNCERTIFIED]
+    return markdown_table(("operations", "why"), rows)
 
 
 def _memory() -> str:
@@ -148,7 +152,8 @@ def _is_shown(certificate: OperationCertificate) -> bool:
     whole = request.spaces is None and not request.one_as and request.availability == "full"
     place = request.space in (None, AddressSpace.GLOBAL)
     scopes = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-    return whole and place and request.returns and request.scope in scopes
+    plain = request.returns and not request.volatile
+    return whole and place and plain and request.scope in scopes
 
 
 def certificates_page() -> str:
@@ -165,6 +170,10 @@ def certificates_page() -> str:
         _memory(),
         "## Kept though no test needs it\n",
         _kept(),
+        "## Without a certificate\n",
+        "Every other operation has the sequence of a certified one around its access, which asks "
+        "for as much (`fencewright/simulator/coverage.py`).\n",
+        _uncertified(),
         "## Findings\n",
         _findings(certificates),
     ]

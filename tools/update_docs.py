@@ -5,22 +5,26 @@ With ``--check`` nothing is written, and the exit status is 1 if a page is out o
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import cast
 
 from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.cdna.common import FENCE
+from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.differences import DIFFERENCES
 from fencewright.lowering.cdna.gfx90a import CHIP as GFX90A
 from fencewright.lowering.cdna.gfx908 import CHIP as GFX908
 from fencewright.lowering.cdna.gfx942 import CHIP as GFX942
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
+from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
+from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.skeleton import SKELETON
+from fencewright.lowering.skeleton import SKELETON, Step
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -47,6 +51,8 @@ def _value(value: object) -> str:
             return f"refused: {reason}"
         case CacheOp(mnemonic=mnemonic, modifiers=modifiers):
             return f"`{' '.join((mnemonic, *modifiers))}`"
+        case Step():
+            return value.value[0]
         case tuple():
             return ", ".join(map(_value, cast("tuple[object, ...]", value))) or "nothing"
         case _:
@@ -107,6 +113,7 @@ def _cdna_page() -> str:
         "# CDNA lowering\n",
         "A blank cell covers every value of its column. Sequences are for 32 bits, many L2s per "
         "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
+        _rules("The steps of an acq_rel or seq_cst fence that writes back, on every chip", FENCE),
     ]
     for chip, title in _PAGES_FOR:
         parts.append(f"## {title}\n")
@@ -194,12 +201,52 @@ def _ptx_differences_page() -> str:
     return "\n".join(parts)
 
 
+def _costs_page() -> str:
+    parts = [
+        _NOTE,
+        "# What instructions cost\n",
+        "Prices choose between sequences that are both enough, and stand in remarks "
+        "([remarks.md](remarks.md)); they never decide what is enough. "
+        "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of one target "
+        "compare with each other, those of different targets do not.\n",
+        "## PTX\n",
+        f"{MEASURED_HOW[0].upper()}{MEASURED_HOW[1:]}, with no store outstanding. A row holds for "
+        "every instruction that begins with its words, unless a longer one does. Measured figures "
+        "are cycles on sm_90 and sm_90a; on other chips they are estimates, of the same ratios.\n",
+        _ptx_costs("Instructions", PTX_COSTS),
+        "Some instructions wait for one another, so that together they cost another sum.\n",
+        _ptx_costs("Together", TOGETHER),
+        "## CDNA\n",
+        "Estimated, from what an instruction does and how far it reaches: nobody has measured them "
+        "for these rows. One is an access that a cache serves.\n",
+        markdown_table(
+            ("what the hardware does", "cost", "source"),
+            [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
+    cells = [
+        (
+            "<br>".join(f"`{each}`" for each in row.instructions),
+            str(row.amount),
+            row.basis,
+            row.note,
+        )
+        for row in rows
+    ]
+    return f"### {title}\n\n" + markdown_table(("instruction", "cost", "from", "note"), cells)
+
+
 PAGES = {
     "lowering-cdna.md": _cdna_page,
     "differences-from-llvm.md": _differences_page,
     "lowering-ptx.md": _ptx_page,
     "differences-from-others-ptx.md": _ptx_differences_page,
     "certificates.md": certificates_page,
+    "costs.md": _costs_page,
 }
 
 

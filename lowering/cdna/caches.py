@@ -139,14 +139,23 @@ MAINTENANCE: Table[Effect] = Table(
 
 def access_effect(chip: str, access: AccessKind, modifiers: Iterable[str]) -> Effect:
     """The effect of an access to global memory; ``KeyError`` for bits that no chip has."""
-    return ACCESSES[chip, access, _policy(tuple(modifiers))].value
+    return _access_effect(chip, access, tuple(modifiers))
+
+
+@cache
+def _access_effect(chip: str, access: AccessKind, modifiers: tuple[str, ...]) -> Effect:
+    return ACCESSES[chip, access, _policy(modifiers)].value
 
 
 def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Effect:
     """The effect of a cache instruction; ``KeyError`` for one without a row."""
-    return MAINTENANCE[chip, mnemonic, _policy(tuple(modifiers))].value
+    return _maintenance_effect(chip, mnemonic, tuple(modifiers))
 
 
 @cache
+def _maintenance_effect(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> Effect:
+    return MAINTENANCE[chip, mnemonic, _policy(modifiers)].value
+
+
 def _policy(modifiers: tuple[str, ...]) -> str:
     return " ".join(sorted(set(modifiers) - _HINTS))

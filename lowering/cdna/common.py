@@ -2,7 +2,8 @@
 
 from fencewright.lowering.cdna.chip import Barrier
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.lowering.table import Illegal, Row, row
+from fencewright.lowering.skeleton import Step, Steps
+from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Compat, Operation, Scope
 
 NARROW = (Scope.SINGLETHREAD, Scope.WAVEFRONT)
@@ -57,6 +58,32 @@ WAIT_ROWS: tuple[Row[WaitCounts], ...] = (
         space=AddressSpace.PRIVATE, scope=(Scope.WORKGROUP, *WIDE)),
     row(NOTHING, f"{_MODEL}: constant memory takes no part", space=AddressSpace.CONSTANT),
 )  # fmt: skip
+
+_RELEASE_FIRST = (Step.WRITE_BACK, Step.RELEASE_WAIT, Step.INVALIDATE)
+_LDS_FIRST = (Step.LDS_WAIT, Step.WRITE_BACK, Step.CACHE_WAIT, Step.INVALIDATE)
+_ACQUIRE_FIRST = (Step.RELEASE_WAIT, Step.INVALIDATE, Step.WRITE_BACK, Step.CACHE_WAIT)
+_RELAYS = "certified by tests/unit/test_acq_rel_fences.py"
+
+FENCE: Table[Steps] = Table(
+    "CDNA fence that acquires and writes back",
+    {"scope": Scope, "tgsplit": (False, True), "compat": (None, *Compat)},
+    (
+        row(_RELEASE_FIRST, f"{_MODEL}: fence acq_rel", compat=Compat.LLVM),
+        row(_RELEASE_FIRST, f"{_MODEL}: a wave issues in order", scope=NARROW, compat=None),
+        row(_LDS_FIRST, "a mate's flag in LDS says that it left something dirty; flags in memory "
+            f"come through the same queues as what they are for: {_RELAYS}",
+            scope=(Scope.WORKGROUP, *AGENT), tgsplit=False, compat=None),
+        row(_ACQUIRE_FIRST, f"a mate on another CU left something dirty: {_RELAYS}",
+            scope=(Scope.WORKGROUP, *AGENT), tgsplit=True, compat=None),
+        row(_ACQUIRE_FIRST, "one who released to the agent left something dirty in its one L2: "
+            f"{_RELAYS}", scope=Scope.SYSTEM, compat=None),
+    ),
+)  # fmt: skip
+"""(scope, tgsplit, compat) -> the steps of an acq_rel or seq_cst fence that writes back.
+
+What a read before the fence has taken in, the fence has to write back, also if that read is not
+over yet; and if a relaxed write behind it tells one who invalidates less, it has to be over.
+"""
 
 BARRIER_ROWS: tuple[Row[Barrier | Illegal], ...] = (
     row((), "MI300 ISA 3: the lanes of a wave execute together", scope=NARROW),

@@ -12,6 +12,7 @@ from fencewright.lowering.vocabulary import (
     AddressSpace,
     L2PerAgent,
     Operation,
+    Ordering,
     Scope,
 )
 
@@ -28,7 +29,8 @@ class Difference:
 
     ``where`` limits it to values of a request's columns; ``added`` and ``removed`` are
     the waits (``vmcnt(0)``) and instructions that we have more or less than LLVM, any
-    nonempty selection of them; ``refused`` says that we reject what LLVM accepts.
+    nonempty selection of them, ``moved`` those that we have in another place; ``refused``
+    says that we reject what LLVM accepts.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Difference:
     where: Columns = field(default_factory=_anywhere)
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
     refused: bool = False
 
 
@@ -84,6 +87,20 @@ DIFFERENCES: tuple[Difference, ...] = (
         "the same.",
         where={"tgsplit": (True,), "space": (AddressSpace.LOCAL,), "op": _ACCESSES},
         refused=True,
+    ),
+    Difference(
+        "fence-both",
+        "what a fence both acquires and releases may have been learnt of by a read that is still on "
+        "its way, in LDS or from another CU, and may be told by a relaxed write of a narrower scope: "
+        "so the fence waits for such a read before it writes back, and for its invalidate where "
+        "others count on that. LLVM writes back first.",
+        where={
+            "op": (Operation.FENCE,),
+            "ordering": (Ordering.ACQ_REL, Ordering.SEQ_CST),
+            "compat": (None,),
+        },
+        added=frozenset({"vmcnt(0)"}),
+        moved=frozenset({"vmcnt(0)", "buffer_wbl2", "buffer_wbl2 sc1", "buffer_wbl2 sc0 sc1"}),
     ),
     Difference(
         "one-l2",

@@ -7,6 +7,7 @@ LLVM AMDGPUUsage, Memory Model code sequences.
 from collections.abc import Callable
 from dataclasses import replace
 
+from fencewright.lowering.cdna import common
 from fencewright.lowering.cdna.chip import SPACES, TGSPLIT, CacheOp, Chip, Hint
 from fencewright.lowering.cdna.instructions import memory_instruction
 from fencewright.lowering.sequence import (
@@ -41,6 +42,7 @@ _ORDERED = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL})
 """The spaces that threads share, and that a synchronisation therefore orders."""
 
 _IN_LDS = frozenset({AddressSpace.LOCAL})
+_IN_MEMORY = frozenset({AddressSpace.GLOBAL})
 _THROUGH_CACHES = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
 
 
@@ -49,7 +51,7 @@ def lower(chip: Chip, asked: Request) -> Sequence:
     _check(chip, asked)
     request = _normalise(asked)
     instructions: list[Instruction] = []
-    for step in _steps(request):
+    for step in _steps(chip, request):
         for each in _EMIT[step](chip, request):
             if not (instructions and _covers(instructions[-1].wait, each.wait)):
                 instructions.append(each)
@@ -96,13 +98,19 @@ def _normalise(request: Request) -> Request:
     return replace(request, ordering=ordering, scope=scope)
 
 
-def _steps(request: Request) -> Steps:
+_AVAILABILITY = (Step.WRITE_BACK, Step.INVALIDATE)
+_BOTH = {(Operation.FENCE, Ordering.ACQ_REL), (Operation.FENCE, Ordering.SEQ_CST)}
+
+
+def _steps(chip: Chip, request: Request) -> Steps:
     weak = request.ordering is Ordering.WEAK
     if weak and request.volatile:
         return VOLATILE[request.op]
     steps = SKELETON[request.op, request.ordering]
     if request.availability is Availability.NONE:
-        return tuple(s for s in steps if s not in (Step.WRITE_BACK, Step.INVALIDATE))
+        return tuple(s for s in steps if s not in _AVAILABILITY)
+    if (request.op, request.ordering) in _BOTH and _write_back(chip, request):
+        return common.FENCE[request.scope, TGSPLIT in request.features, request.compat].value
     return steps
 
 
@@ -166,6 +174,14 @@ def _write_back(chip: Chip, request: Request) -> list[Instruction]:
     tgsplit = TGSPLIT in request.features
     found = chip.write_back[request.scope, tgsplit, request.l2_per_agent, request.compat]
     return _maintenance(found.value, request, Phase.RELEASE, found.source)
+
+
+def _wait_for_lds(chip: Chip, request: Request) -> list[Instruction]:
+    return _wait(chip, request, _ordered_spaces(request) & _IN_LDS, Phase.RELEASE)
+
+
+def _wait_for_caches(chip: Chip, request: Request) -> list[Instruction]:
+    return _wait(chip, request, _IN_MEMORY, Phase.RELEASE)
 
 
 def _invalidate(chip: Chip, request: Request) -> list[Instruction]:
@@ -268,4 +284,6 @@ _EMIT: dict[Step, Callable[[Chip, Request], list[Instruction]]] = {
     Step.ACCESS: _access,
     Step.OWN_WAIT: _wait_own,
     Step.INVALIDATE: _invalidate,
+    Step.LDS_WAIT: _wait_for_lds,
+    Step.CACHE_WAIT: _wait_for_caches,
 }

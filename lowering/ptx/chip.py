@@ -60,6 +60,7 @@ class Form(Word):
     CLUSTER = "cluster scope and shared::cluster"
     CLUSTER_BARRIER_ORDERING = "barrier.cluster with an ordering"
     ONE_SIDED_FENCE = "fence.acquire and fence.release"
+    RESTRICTED_FENCE = "fence.acquire and fence.release limited to shared memory"
     CAS_16 = "16-bit compare-and-swap"
     ACCESS_128 = "128-bit access"
     ACCESS_128_SYSTEM = "128-bit access at system scope"
@@ -85,6 +86,7 @@ FORMS: dict[Form, Since] = {
     Form.ONE_SIDED_FENCE: Since(
         90, (8, 6), "PTX ISA, fence: .acquire, .release since 8.6, sm_90; enforced by ptxas 13.4"
     ),
+    Form.RESTRICTED_FENCE: Since(90, (8, 6), "PTX ISA, fence: .sync_restrict since 8.6, sm_90"),
     Form.CAS_16: Since(70, (6, 3), "PTX ISA, atom: .cas.b16 since 6.3, sm_70"),
     Form.ACCESS_128: Since(70, (8, 3), "PTX ISA, ld, st: .b128 since 8.3, sm_70"),
     Form.ACCESS_128_SYSTEM: Since(70, (8, 4), "PTX ISA, ld, st: .sys with .b128 since 8.4"),

@@ -1,9 +1,10 @@
 """The rules of PTX: what an ordering, a scope and an address space are in an instruction.
 
 The mapping is the smallest that is sound in PTX's memory model: seq_cst is a leading
-``fence.sc`` and an access that only acquires (NVIDIA PTX Writer's Guide, Atomics ABI;
-Lustig et al., ASPLOS 2019, Fig. 11 proves the stronger ``st.release`` and
-``atom.acq_rel``, whose release the fence already provides).
+``fence.sc`` and a load that acquires, a store that is relaxed (NVIDIA PTX Writer's Guide,
+Atomics ABI; Lustig et al., ASPLOS 2019, Fig. 11 proves the stronger ``st.release``, whose
+release the fence already provides), or an ``atom.acq_rel``: the guide's ``atom.acquire`` does
+not hand on what it acquires to one whom the first release does not include.
 """
 
 from collections.abc import Iterator
@@ -97,9 +98,13 @@ SCOPE: Table[ScopeRule] = Table(
             scope=(Scope.AGENT, Scope.SYSTEM), reach=Reach.SHARED, clusters=False),
     ),
 )  # fmt: skip
-"""(scope, reach, clusters) -> qualifier. Accesses are clamped to their reach; a fence never is:
+"""(scope, reach, clusters) -> qualifier. An access is clamped to its reach, its fences with it.
 
-one in the middle of a chain of threads synchronises for all of them, whatever it is limited to.
+Whoever synchronises through the access, or comes next to it in a cycle of seq_cst operations,
+reaches its location. What leaves its reach does so by a wider operation, whose own fence is
+ordered with those of all that can come next: along any cycle these fences close it. A fence that
+stands alone synchronises through any flag, so that it has no reach, unless it orders no more
+than shared memory: then through flags there alone.
 """
 
 
@@ -157,7 +162,8 @@ SEMANTICS: Table[Semantics] = Table(
         row(_strong(".acquire"), _ABI, access=((_RMW, _O.ACQUIRE), (_CAS, _O.ACQUIRE))),
         row(_strong(".release"), _ABI, access=((_RMW, _O.RELEASE), (_CAS, _O.RELEASE))),
         row(_strong(".acq_rel"), _ABI, access=((_RMW, _O.ACQ_REL), (_CAS, _O.ACQ_REL))),
-        row(_strong(".acquire"), f"{_ABI}: fence.sc has released (C++20 release sequences)",
+        # The fence before it does not release what it acquires itself.
+        row(_strong(".acq_rel"), f"{_PROVED}; certified by tests/fuzz/seeds/sm_90-57017.mlir",
             access=((_RMW, _O.SEQ_CST), (_CAS, _O.SEQ_CST))),
     ),
 )  # fmt: skip
@@ -208,7 +214,8 @@ FENCE: Table[str] = Table(
         row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=Step.INVALIDATE, access=_ACQUIRING_LOAD,
             volatile=True, one_sided=False),
         # Everything else is carried by the access.
-        row("", f"{_MODEL}: fences wait by themselves", step=(Step.RELEASE_WAIT, Step.OWN_WAIT)),
+        row("", f"{_MODEL}: fences wait by themselves",
+            step=(Step.RELEASE_WAIT, Step.OWN_WAIT, Step.LDS_WAIT, Step.CACHE_WAIT)),
         row("", _CARRIED, step=Step.PRIOR_WAIT, access=_but((_L, _O.SEQ_CST))),
         row("", _CARRIED, step=Step.WRITE_BACK, access=((_S, _O.RELEASE),), volatile=False),
         row("", _CARRIED, step=Step.INVALIDATE, access=_ACQUIRING_LOAD, volatile=False),
@@ -219,6 +226,47 @@ FENCE: Table[str] = Table(
     ),
 )  # fmt: skip
 """(step, (operation, ordering), volatile, one_sided) -> the fence of that step, "" for none."""
+
+
+SHAREABLE = frozenset(space for space in AddressSpace if SPACE[space,].value.reach is not Reach.OWN)
+"""The address spaces that a fence can order for someone else."""
+
+WITHIN_CLUSTER = frozenset(
+    space for space in SHAREABLE if SPACE[space,].value.reach is Reach.SHARED
+)
+"""Those of them that no thread beyond the cluster, or CTA, can reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restricted:
+    """Fences that order shared memory alone: their qualifiers, and all that they order."""
+
+    qualifiers: tuple[str, ...]
+    spaces: frozenset[AddressSpace]
+    source: str
+
+
+_RESTRICTED = "PTX ISA, fence: .sync_restrict, operations on objects in"
+_RELEASE_OWN = "release.sync_restrict::shared::cta.cluster"
+_ACQUIRE_ALL = "acquire.sync_restrict::shared::cluster.cluster"
+
+RESTRICTED: dict[Ordering, Restricted] = {
+    _O.RELEASE: Restricted(
+        (_RELEASE_OWN,), frozenset({AddressSpace.LOCAL}), f"{_RESTRICTED} .shared::cta"
+    ),
+    _O.ACQUIRE: Restricted(
+        (_ACQUIRE_ALL,),
+        frozenset({AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER}),
+        f"{_RESTRICTED} .shared::cluster",
+    ),
+    # In this order what is taken in is handed on.
+    _O.ACQ_REL: Restricted(
+        (_ACQUIRE_ALL, _RELEASE_OWN),
+        frozenset({AddressSpace.LOCAL}),
+        f"{_RESTRICTED} .shared::cta",
+    ),
+}
+"""What takes the place of a fence at cluster scope, for an ordering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,9 +398,6 @@ LEGAL: Table[Illegal | None] = Table(
     LEGAL_ROWS,
 )
 """(operation, atomic, volatile, space) -> None, or why there is no such access."""
-
-SHAREABLE = frozenset(space for space in AddressSpace if SPACE[space,].value.reach is not Reach.OWN)
-"""The address spaces that a fence can order for someone else."""
 
 VOLATILE_REMARK = "volatile accesses are .volatile: relaxed at system scope"
 ALL_SPACES_REMARK = "PTX orders all address spaces together, not only those asked for"

@@ -67,7 +67,6 @@ class _Context:
     request: Request
     forms: frozenset[Form]
     scope: Row[ScopeRule]
-    fence_scope: Row[ScopeRule]
     space: Row[Space]
 
     def need(self, form: Form | None) -> None:
@@ -84,8 +83,11 @@ def lower(chip: Chip, asked: Request) -> Sequence:
     ``asked.ptx_version`` None stands for ``default_version(chip)``, which has every form that
     the newest version has. Raises ``UnsupportedError``, naming the lowest that would do.
     """
-    _check(chip, asked)
-    context = _normalise(chip, asked)
+    _check_features(chip, asked)
+    # Promises make nothing unsupported: messages leave them out.
+    shown = replace(asked, features=frozenset()) if asked.features else asked
+    _check(chip, shown)
+    context = _normalise(chip, shown, asked.features)
     instructions: list[Instruction] = []
     for step in _steps(context):
         instructions += _EMIT[step](context) if step in _EMIT else _fence(context, step)
@@ -101,11 +103,14 @@ def chip_named(name: str) -> Chip:
     raise UnsupportedError(f"target {name}", reason, tuple(chip.name for chip in CHIPS))
 
 
-def _check(chip: Chip, request: Request) -> None:
+def _check_features(chip: Chip, request: Request) -> None:
     unknown = request.features - FEATURES
     if unknown:
         reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
         raise UnsupportedError(str(request), reason, tuple(sorted(FEATURES)))
+
+
+def _check(chip: Chip, request: Request) -> None:
     if request.compat is not None:
         reason = f"compat={request.compat} is for CDNA; LLVM drops orderings of PTX atomics"
         raise UnsupportedError(str(request), reason, ("no compat",))
@@ -137,14 +142,13 @@ def _version(chip: Chip, request: Request) -> Version:
     raise UnsupportedError(str(request), reason, accepted)
 
 
-def _normalise(chip: Chip, asked: Request) -> _Context:
+def _normalise(chip: Chip, asked: Request, features: frozenset[str]) -> _Context:
     """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
     forms = forms_of(chip, _version(chip, asked))
     clusters = Form.CLUSTER in forms
-    # A fence has no address: it is as wide as it says.
     space = rows.SPACE[asked.space or AddressSpace.GENERIC,]
-    scope = rows.SCOPE[asked.scope, space.value.reach, clusters]
-    fence_scope = rows.SCOPE[asked.scope, Reach.ALL, clusters]
+    reach = Reach.SHARED if _orders_shared_memory_alone(asked) else space.value.reach
+    scope = rows.SCOPE[asked.scope, reach, clusters]
     ordering = asked.ordering
     if asked.failure_ordering is not None:
         ordering = merged_ordering(ordering, asked.failure_ordering)
@@ -152,12 +156,19 @@ def _normalise(chip: Chip, asked: Request) -> _Context:
         ordering = Ordering.WEAK
     elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
         ordering = Ordering.RELAXED
-    request = replace(asked, ordering=ordering)
-    context = _Context(chip, asked, request, forms, scope, fence_scope, space)
+    request = replace(asked, ordering=ordering, features=features)
+    context = _Context(chip, asked, request, forms, scope, space)
     context.need(space.value.form)
     for each in asked.spaces or ():
         context.need(rows.SPACE[each,].value.form)
     return context
+
+
+def _orders_shared_memory_alone(request: Request) -> bool:
+    """Whether nothing beyond the cluster can tell of a fence; seq_cst is one order of everything."""
+    if request.op is not Operation.FENCE or request.ordering is Ordering.SEQ_CST:
+        return False
+    return request.spaces is not None and request.spaces & rows.SHAREABLE <= rows.WITHIN_CLUSTER
 
 
 def _steps(context: _Context) -> Steps:
@@ -171,7 +182,7 @@ def _steps(context: _Context) -> Steps:
 
 def _orders_anything(context: _Context) -> bool:
     """Whether a fence has another thread to order anything for."""
-    if not context.fence_scope.value.synchronises:
+    if not context.scope.value.synchronises:
         return False
     spaces = context.request.spaces
     if spaces is None or context.request.ordering is Ordering.SEQ_CST:
@@ -191,9 +202,28 @@ def _fence(context: _Context, step: Step) -> list[Instruction]:
     found = rows.FENCE[step, (request.op, request.ordering), request.volatile, one_sided]
     if not found.value:
         return []
-    scope = context.fence_scope
+    restricted = _restricted(context)
+    if restricted is not None:
+        source = f"{found.source}; {restricted.source}"
+        return [
+            Instruction(f"fence.{each}", "", (), step.phase, source)
+            for each in restricted.qualifiers
+        ]
+    scope = context.scope
     mnemonic = f"fence.{found.value}.{scope.value.qualifier}"
     return [Instruction(mnemonic, "", (), step.phase, f"{found.source}; {scope.source}")]
+
+
+def _restricted(context: _Context) -> rows.Restricted | None:
+    """The fence of shared memory alone that is enough for a request, if there is one."""
+    request = context.request
+    found = rows.RESTRICTED.get(request.ordering)
+    if found is None or not _orders_shared_memory_alone(request):
+        return None
+    if Form.RESTRICTED_FENCE not in context.forms or context.scope.value.qualifier != "cluster":
+        return None
+    assert request.spaces is not None
+    return found if request.spaces & rows.SHAREABLE <= found.spaces else None
 
 
 def _access(context: _Context) -> list[Instruction]:
@@ -327,7 +357,8 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
         remarks.append(context.scope.value.remark)
     if request.volatile and request.op in (Operation.LOAD, Operation.STORE):
         remarks.append(rows.VOLATILE_REMARK)
-    if _orders(request) and instructions and (asked.one_as or asked.spaces is not None):
+    limited = asked.one_as or (asked.spaces is not None and _restricted(context) is None)
+    if _orders(request) and instructions and limited:
         remarks.append(rows.ALL_SPACES_REMARK)
     if _orders(request) and instructions and asked.availability is Availability.NONE:
         remarks.append(rows.AVAILABILITY_REMARK)

@@ -75,6 +75,7 @@ class Point:
     width: int = 32
     volatile: bool = False
     nontemporal: bool = False
+    spaces: tuple[AddressSpace, ...] | None = None
     features: tuple[str, ...] = ()
 
 
@@ -88,6 +89,8 @@ def every_point() -> Iterator[Point]:
         for scope in Scope:
             point = Point(op, ordering, scope)
             yield from _accesses(point) if op.is_access else (point,)
+            if op is Operation.FENCE:
+                yield from (replace(point, spaces=(each,)) for each in AddressSpace)
 
 
 def _accesses(point: Point) -> Iterator[Point]:
@@ -125,6 +128,7 @@ def lowered(point: Point, chip: Chip, version: Version) -> Lowered | None:
             width=point.width,
             volatile=point.volatile,
             nontemporal=point.nontemporal,
+            spaces=point.spaces,
             features=point.features,
             target=chip.name,
             ptx_version=f"{version[0]}.{version[1]}",

@@ -67,9 +67,13 @@ def _explain(columns: dict[str, object], ours: Tokens | None, llvms: Tokens) -> 
     if ours is None:
         return {row.name for row in rows if row.refused}
     added, removed = Counter(ours) - Counter(llvms), Counter(llvms) - Counter(ours)
-    if _common(ours, llvms) != _common(llvms, ours):
-        return set()
     names: set[str] = set()
+    if _common(ours, llvms) != _common(llvms, ours):
+        moved = frozenset[str]().union(*(row.moved for row in rows))
+        ours, llvms = (tuple(t for t in each if t not in moved) for each in (ours, llvms))
+        if _common(ours, llvms) != _common(llvms, ours):
+            return set()
+        names |= {row.name for row in rows if row.moved}
     for token, where in (*((t, "added") for t in added), *((t, "removed") for t in removed)):
         reasons = {row.name for row in rows if token in getattr(row, where)}
         if not reasons:

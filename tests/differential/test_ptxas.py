@@ -111,6 +111,9 @@ SAMPLES: dict[Form, Point] = {
     Form.CLUSTER: replace(_LOAD, scope=Scope.CLUSTER),
     Form.CLUSTER_BARRIER_ORDERING: Point(Operation.BARRIER, Ordering.RELAXED, Scope.CLUSTER),
     Form.ONE_SIDED_FENCE: Point(Operation.FENCE, Ordering.ACQUIRE, Scope.AGENT),
+    Form.RESTRICTED_FENCE: Point(
+        Operation.FENCE, Ordering.RELEASE, Scope.CLUSTER, spaces=(AddressSpace.LOCAL,)
+    ),
     Form.CAS_16: replace(_CAS, width=16),
     Form.ACCESS_128: replace(_LOAD, width=128),
     Form.ACCESS_128_SYSTEM: replace(_LOAD, width=128, scope=Scope.SYSTEM),
@@ -171,6 +174,7 @@ MATRIX_FORMS: dict[Form, tuple[str, ...]] = {
         "barrier.cluster.wait.acquire",
     ),
     Form.ONE_SIDED_FENCE: ("fence.acquire.cta", "fence.release.gpu", "fence.acquire.sys"),
+    Form.RESTRICTED_FENCE: ("fence.acquire.sync_restrict", "fence.release.sync_restrict"),
     Form.CAS_16: ("atom.acq_rel.gpu.cas.b16",),
     Form.ACCESS_128: ("ld.acquire.gpu.b128", "ld.weak.b128", "st.release.gpu.b128"),
     Form.ACCESS_128_SYSTEM: ("ld.acquire.sys.b128",),

@@ -5,8 +5,10 @@ what the project ships, checked again in a sample (all of it with FENCEWRIGHT_TH
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 from typing import TypeVar
 
@@ -53,6 +55,7 @@ from fencewright.simulator.certificate import (
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
+SEQ_CST = Ordering.SEQ_CST
 GFX942, GFX90A = Mode("gfx942"), Mode("gfx90a")
 ONE_L2 = Mode("gfx942", l2_per_agent=L2PerAgent.ONE)
 SM_90 = Mode("sm_90", ptx_version=(8, 6))
@@ -319,6 +322,117 @@ def test_llvm_nvptx_atomicrmw_without_its_ordering_and_scope():
     assert {"MP acquire global, one GPU", "MP release global, one GPU"} <= found
     assert "atomicity-add global, two GPUs" in found
     assert not fails(rmw(Scope.SYSTEM), SM_90, TargetLowering("sm_90"))
+
+
+def swapping(first: str, second: str) -> Change:
+    """Two instructions in the other order."""
+
+    def change(sequence: Sequence) -> Sequence:
+        by_name = {each.mnemonic: each for each in sequence.instructions}
+        other = {first: second, second: first}
+        return Sequence(
+            tuple(by_name[other.get(i.mnemonic, i.mnemonic)] for i in sequence.instructions)
+        )
+
+    return change
+
+
+def test_llvm_81450_the_far_cache_was_invalidated_last():
+    """On gfx10 the L0 could be filled again from an L1 not yet invalidated; here the L1 from the L2."""
+    request = GFX90A.complete(load(Scope.SYSTEM))
+    right = TargetLowering("gfx90a")
+    order = [i.mnemonic for i in right(request).instructions if "inv" in i.mnemonic]
+    assert order == ["buffer_invl2", "buffer_wbinvl1_vol"]
+    wrong = Changed("gfx90a", lambda r: r == request, swapping(*order))
+    assert "MP acquire global, two agents" in fails(request, GFX90A, wrong)
+    assert not fails(request, GFX90A, right)
+
+
+@pytest.mark.parametrize("ordering", [RELEASE, ACQUIRE], ids=str)
+def test_llvm_120131_a_generic_fence_became_one_of_each_address_space(ordering: Ordering):
+    """Clang wrote agent-one-as for what asked for agent: LDS and global are no longer ordered."""
+    fence = Request(Operation.FENCE, ordering, Scope.AGENT, None)
+
+    def one_as(request: Request) -> Sequence:
+        if request.op is not Operation.FENCE:
+            return TargetLowering("gfx942")(request)
+        return LikeLlvm("gfx942")(replace(request, one_as=True))
+
+    assert "lgkmcnt" not in one_as(GFX942.complete(fence)).text
+    found = fails(fence, GFX942, one_as)
+    assert found
+    assert all("lds" in test.lower() for test in found)
+    assert not fails(fence, GFX942, TargetLowering("gfx942"))
+
+
+@pytest.mark.parametrize("mode", [GFX942, GFX90A], ids=str)
+def test_llvm_207473_and_220288_the_lds_wait_was_lost_with_the_demotion(mode: Mode):
+    """A work-group fence as a wavefront's: nothing waits for LDS any more.
+
+    In a work-group of one wave that is wrong where LDS is filled by DMA, which the machine does
+    not have; with a second wave it is wrong without.
+    """
+
+    def demoted(request: Request) -> Sequence:
+        is_fence = request.op is Operation.FENCE and request.scope is Scope.WORKGROUP
+        narrow = replace(request, scope=Scope.WAVEFRONT) if is_fence else request
+        return TargetLowering(mode.target)(narrow)
+
+    fence = mode.complete(Request(Operation.FENCE, RELEASE, Scope.WORKGROUP, None))
+    assert "lgkmcnt(0)" in TargetLowering(mode.target)(fence).text
+    assert not demoted(fence).instructions
+    found = fails(fence, mode, demoted)
+    assert "MP release global, one CU+lds" in found
+    assert not fails(fence, mode, TargetLowering(mode.target))
+
+
+@pytest.mark.parametrize("success", [RELAXED, RELEASE], ids=str)
+def test_libcuxx_compare_exchange_lost_its_failure_ordering(success: Ordering):
+    """An acquire on failure was a relaxed load; that of whole words, which one ``atom`` does."""
+    request = Request(
+        Operation.CMPXCHG, success, Scope.AGENT, GLOBAL, failure_ordering=ACQUIRE, returns=True
+    )
+    wrong = Changed("sm_90", lambda r: r.op is Operation.CMPXCHG, weakened_acquire)
+    found = fails(request, SM_90, wrong)
+    assert "MP acquire-fails global, one GPU" in found
+    assert not fails(request, SM_90, TargetLowering("sm_90"))
+
+
+def weakened_acquire(sequence: Sequence) -> Sequence:
+    for old, new in ((".acquire", ".relaxed"), (".acq_rel", ".release")):
+        sequence = rewriting(old, new)(sequence)
+    return sequence
+
+
+def test_rust_cuda_376_a_narrow_fence_was_the_widest():
+    """Right, but too strong: no test needs more than the CTA's scope."""
+    request = Request(Operation.FENCE, SEQ_CST, Scope.WORKGROUP, None)
+    wrong = Changed("sm_90", lambda r: r.op is Operation.FENCE, rewriting(".cta", ".sys"))
+    found = certify_operation(request, SM_90, wrong)
+    assert found.sequence == ("fence.sc.sys",)
+    assert found.is_sound
+    assert [part.part for part in found.unnecessary] == [".sys of fence.sc.sys"]
+    right = certify_operation(request, SM_90)
+    assert right.is_sound
+    assert not right.unnecessary
+
+
+BUGS = (
+    "llvm#178316", "llvm#81450", "llvm#120131", "llvm#207473", "llvm#220288", "llvm#161638",
+    "LLVM NVPTX `atomicrmw`", "rccl#1932", "pytorch#161180", "Primus-Turbo#251", "HeCBench#292",
+    "libcu++, 8 and 16 bits", "quack#63", "rust-cuda#376",
+)  # fmt: skip
+
+
+def test_the_page_lists_every_bug_with_its_test():
+    page = (Path(__file__).parents[2] / "docs" / "litmus.md").read_text(encoding="utf-8")
+    table = page[page.index("**Bugs that were.**") :]
+    assert [bug for bug in BUGS if bug not in table] == []
+    named = re.findall(r"`(test_\w+)`", table)
+    assert len(named) == len(BUGS) - 1
+    assert [name for name in named if not callable(globals().get(name))] == []
+    bugs = r"def (test_(?:llvm|libcuxx|rccl|pytorch|primus|hecbench|quack|rust)\w+)"
+    assert {*re.findall(bugs, Path(__file__).read_text(encoding="utf-8"))} == {*named}
 
 
 def test_a_test_that_cannot_be_decided_is_an_error(monkeypatch: pytest.MonkeyPatch):

@@ -55,7 +55,7 @@ MAPPING = [
     (
         "atomic_rmw",
         "seq_cst",
-        ["fence.sc.gpu", "atom.acquire.gpu.global.add.u32 {dst}, [{addr}], {data}"],
+        ["fence.sc.gpu", "atom.acq_rel.gpu.global.add.u32 {dst}, [{addr}], {data}"],
     ),
     ("fence", "acquire", ["fence.acquire.gpu"]),
     ("fence", "release", ["fence.release.gpu"]),
@@ -83,7 +83,7 @@ def test_native_compare_exchange_keeps_both_orderings(success: str, failure: str
         ("acq_rel", "acquire"): "acq_rel",
     }.get((success, failure))
     expected = (
-        ["fence.sc.gpu", "atom.acquire.gpu.global.cas.b32"]
+        ["fence.sc.gpu", "atom.acq_rel.gpu.global.cas.b32"]
         if merged is None
         else [f"atom.{merged}.gpu.global.cas.b32"]
     )
@@ -121,19 +121,78 @@ def test_cluster_is_one_cta_before_sm_90():
 
 
 @pytest.mark.parametrize(("target", "qualifier"), [("sm_80", "cta"), ("sm_90", "cluster")])
-def test_shared_accesses_are_clamped_but_not_their_fence(target: str, qualifier: str):
+def test_shared_accesses_are_clamped_and_their_fences_with_them(target: str, qualifier: str):
+    """That it is enough, in every cycle of seq_cst operations, is for test_minimise_ptx.py."""
     assert memory_lines(
         op="store", ordering="seq_cst", scope="system", space="local", target=target
-    ) == ["fence.sc.sys", f"st.relaxed.{qualifier}.shared.b32"]
+    ) == [f"fence.sc.{qualifier}", f"st.relaxed.{qualifier}.shared.b32"]
 
 
-def test_a_fence_limited_to_shared_memory_is_not_clamped():
-    """A thread of another CTA may stand between two of this one in a chain of fences."""
-    sequence = lower(
-        op="fence", ordering="acq_rel", scope="agent", spaces=["local"], target="sm_90"
-    )
-    assert sequence.text == "fence.acq_rel.gpu"
-    assert sequence.remarks == (rows.ALL_SPACES_REMARK,)
+@pytest.mark.parametrize(
+    ("target", "version", "scope", "expected"),
+    [
+        ("sm_80", None, "agent", "fence.acq_rel.cta"),
+        ("sm_90", "8.5", "agent", "fence.acq_rel.cluster"),
+        ("sm_90", "8.5", "workgroup", "fence.acq_rel.cta"),
+    ],
+)
+def test_a_fence_of_shared_memory_alone_is_clamped(
+    target: str, version: str | None, scope: str, expected: str
+):
+    """It orders through flags in its spaces only, and nobody beyond reaches those."""
+
+    def fence(ordering: str, *spaces: str) -> str:
+        return lower(
+            op="fence",
+            ordering=ordering,
+            scope=scope,
+            spaces=spaces,
+            target=target,
+            ptx_version=version,
+        ).text
+
+    assert fence("acq_rel", "local") == fence("acq_rel", "local", "private") == expected
+    wide = "cta" if scope == "workgroup" else "gpu"
+    assert fence("acq_rel", "local", "global") == fence("acq_rel", "generic")
+    assert fence("acq_rel", "generic") == f"fence.acq_rel.{wide}"
+    # seq_cst is one order of everything.
+    assert fence("seq_cst", "local") == f"fence.sc.{wide}"
+
+
+@pytest.mark.parametrize("scope", ["cluster", "agent", "system"])
+def test_a_fence_of_shared_memory_alone_is_sync_restrict_where_there_is_one(scope: str):
+    release = "fence.release.sync_restrict::shared::cta.cluster"
+    acquire = "fence.acquire.sync_restrict::shared::cluster.cluster"
+
+    def fence(ordering: str, *spaces: str) -> tuple[str, tuple[str, ...]]:
+        sequence = lower(op="fence", ordering=ordering, scope=scope, spaces=spaces, target="sm_90")
+        return sequence.text, sequence.remarks
+
+    assert fence("release", "local") == (release, ())
+    assert fence("acquire", "local") == (acquire, ())
+    assert fence("acquire", "shared_cluster", "local") == (acquire, ())
+    # What is taken in is handed on: the acquire comes first.
+    assert fence("acq_rel", "local") == (f"{acquire}\n{release}", ())
+    # A release of what was written to other CTAs' shared memory is none of .shared::cta.
+    remark = (rows.ALL_SPACES_REMARK,)
+    assert fence("release", "shared_cluster") == ("fence.release.cluster", remark)
+    assert fence("acq_rel", "shared_cluster", "local") == ("fence.acq_rel.cluster", remark)
+
+
+def test_sync_restrict_needs_more_than_a_work_group_and_ptx_8_6():
+    for version, scope, expected in (
+        ("8.6", "workgroup", "fence.release.cta"),
+        ("8.5", "cluster", "fence.acq_rel.cluster"),
+    ):
+        sequence = lower(
+            op="fence",
+            ordering="release",
+            scope=scope,
+            spaces=["local"],
+            target="sm_90",
+            ptx_version=version,
+        )
+        assert sequence.text == expected
 
 
 @pytest.mark.parametrize("spaces", [["private"], ["constant", "private"], []])
@@ -238,7 +297,7 @@ def test_fence_sc_stays_in_front_of_the_loop():
         "fence.sc.gpu",
         "ld.relaxed.gpu.global.b32",
         "{retry}:",
-        "atom.acquire.gpu.global.cas.b32",
+        "atom.acq_rel.gpu.global.cas.b32",
     ]
 
 
@@ -251,9 +310,9 @@ def test_fence_sc_stays_in_front_of_the_loop():
         ("release", "acquire", [], "acquire", "acq_rel"),
         ("relaxed", "acquire", [], "acquire", "acquire"),
         ("acq_rel", "acquire", [], "acquire", "acq_rel"),
-        ("release", "seq_cst", ["fence.sc.gpu"], "acquire", "acquire"),
-        ("seq_cst", "relaxed", ["fence.sc.gpu"], "relaxed", "acquire"),
-        ("seq_cst", "seq_cst", ["fence.sc.gpu"], "acquire", "acquire"),
+        ("release", "seq_cst", ["fence.sc.gpu"], "acquire", "acq_rel"),
+        ("seq_cst", "relaxed", ["fence.sc.gpu"], "relaxed", "acq_rel"),
+        ("seq_cst", "seq_cst", ["fence.sc.gpu"], "acquire", "acq_rel"),
     ],
 )
 def test_both_reads_that_can_fail_have_the_failure_ordering(

@@ -1,0 +1,155 @@
+"""What CDNA instructions cost, estimated: nobody has measured them for these rows.
+
+The figures are classes, from what an instruction is and how far it reaches: each a few times the
+one below it. They are good for an order, not for a time.
+"""
+
+from fencewright.lowering.cdna.caches import (
+    AccessKind,
+    Caches,
+    Effect,
+    Reach,
+    access_effect,
+    maintenance_effect,
+)
+from fencewright.lowering.cdna.instructions import Kind, instruction
+from fencewright.lowering.costs import Cost, Unit
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.table import Table, row
+from fencewright.lowering.vocabulary import AddressSpace, Word
+
+
+class Work(Word):
+    """What an instruction makes the hardware do; its value is how the documentation calls it."""
+
+    NONE = "nothing outside the wave"
+    ISSUE = "an access that a cache of the compute unit, or LDS, may serve"
+    PAST_L1 = "a load that misses the L1"
+    PAST_L2 = "a load that bypasses the L2"
+    STORE_THROUGH = "a store that goes past an L2 of many"
+    STORE_TO_SYSTEM = "a store that goes past the L2 to memory"
+    ATOMIC = "a read-modify-write at the agent"
+    ATOMIC_AT_SYSTEM = "a read-modify-write at the system"
+    BARRIER = "a barrier of the work-group"
+    WAIT_LDS = "a wait for LDS and scalar loads"
+    WAIT_SOME = "a wait for the older ones of the outstanding accesses"
+    WAIT_ALL = "a wait for all outstanding accesses"
+    INVALIDATE_L1 = "an invalidate of the L1"
+    INVALIDATE_L2 = "an invalidate of lines of the L2"
+    INVALIDATE_BOTH = "an invalidate of the L1 and of lines of the L2"
+    WRITE_BACK = "a write-back of the L2 to the agent"
+    WRITE_BACK_TO_SYSTEM = "a write-back of the L2 to the system"
+
+
+_W = Work
+_ESTIMATED = "estimated"
+_CONTROL = f"{_ESTIMATED} from CDNA4 ISA, load and store control by sc1 sc0"
+_WAITS = f"{_ESTIMATED} from MI300 ISA 4.4"
+_MAINTENANCE = f"{_ESTIMATED} from MI300 ISA, buffer_wbl2 and buffer_inv"
+
+COSTS: Table[int] = Table(
+    "CDNA cost",
+    {"work": Work},
+    (
+        row(0, f"{_ESTIMATED}: other instructions hide it", work=_W.NONE),
+        row(1, f"{_ESTIMATED}: the unit", work=_W.ISSUE),
+        row(2, f"{_CONTROL}: a trip to the L2", work=_W.PAST_L1),
+        row(4, f"{_CONTROL}: a trip to memory", work=_W.PAST_L2),
+        row(2, f"{_CONTROL}: one line written through, nobody waits", work=_W.STORE_THROUGH),
+        row(3, f"{_CONTROL}: one line to memory, nobody waits", work=_W.STORE_TO_SYSTEM),
+        row(4, f"{_CONTROL}: a trip to the L2, which does it", work=_W.ATOMIC),
+        row(8, f"{_CONTROL}: a trip past the L2", work=_W.ATOMIC_AT_SYSTEM),
+        row(4, f"{_ESTIMATED}: the slowest wave of the work-group", work=_W.BARRIER),
+        row(2, f"{_WAITS}: LDS is in the compute unit", work=_W.WAIT_LDS),
+        row(4, f"{_WAITS}: younger trips to the L2 stay on their way", work=_W.WAIT_SOME),
+        row(8, f"{_WAITS}: the whole trip of the youngest access", work=_W.WAIT_ALL),
+        row(12, f"{_MAINTENANCE}: what the compute unit's waves load again misses the L1",
+            work=_W.INVALIDATE_L1),
+        row(12, f"{_ESTIMATED} from LLVM AMDGPUUsage, Memory Model GFX90A: lines of an L2",
+            work=_W.INVALIDATE_L2),
+        row(24, f"{_MAINTENANCE}: both caches lose lines", work=_W.INVALIDATE_BOTH),
+        row(96, f"{_MAINTENANCE}: walks the L2, whoever made its lines dirty", work=_W.WRITE_BACK),
+        row(128, f"{_MAINTENANCE}: walks the L2, and its lines go to memory",
+            work=_W.WRITE_BACK_TO_SYSTEM),
+    ),
+)  # fmt: skip
+"""(work) -> cost, in units of the cheapest access."""
+
+
+_BITS = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+_ACCESS = {
+    Kind.LOAD: AccessKind.LOAD,
+    Kind.STORE: AccessKind.STORE,
+    Kind.ATOMIC: AccessKind.ATOMIC,
+    Kind.ATOMIC_RETURN: AccessKind.ATOMIC,
+}
+_IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
+_BY_KIND = {Kind.BARRIER: Work.BARRIER, Kind.SCALAR_LOAD: Work.ISSUE}
+
+
+def cost_of(target: str, instruction: str) -> Cost:
+    """What an instruction, given as its text, costs on a chip; always an estimate.
+
+    Raises ``UnsupportedError`` for one that the chip does not have.
+    """
+    found = COSTS[work_of(target, instruction),]
+    return Cost(found.value, Unit.RELATIVE, found.source)
+
+
+def together(target: str, instructions: tuple[str, ...]) -> tuple[int, Cost] | None:
+    """How many of the first instructions have a price as a whole: none, waits stand for themselves."""
+    del target, instructions
+    return None
+
+
+def work_of(chip: str, text: str) -> Work:
+    """What an instruction, given as its text, makes ``chip`` do.
+
+    Raises ``UnsupportedError`` for one that the chip does not have.
+    """
+    mnemonic, *words = text.replace(",", " ").split()
+    if mnemonic == "s_waitcnt":
+        return _wait(words)
+    row = instruction(mnemonic) or instruction(mnemonic, returns=True)
+    if row is None or chip not in row.chips:
+        raise UnsupportedError(f"cost of {mnemonic}", f"{chip} has no such instruction")
+    bits = [word for word in words if word in _BITS]
+    if row.kind is Kind.CACHE:
+        return _maintenance(maintenance_effect(chip, mnemonic, bits))
+    access = _ACCESS.get(row.kind)
+    if access is None:
+        return _BY_KIND.get(row.kind, Work.NONE)
+    if row.space not in _IN_MEMORY:
+        return Work.ISSUE
+    return _access(chip, access, bits)
+
+
+def _wait(counts: list[str]) -> Work:
+    if "vmcnt(0)" in counts:
+        return Work.WAIT_ALL
+    if any(count.startswith("vmcnt") for count in counts):
+        return Work.WAIT_SOME
+    return Work.WAIT_LDS
+
+
+def _maintenance(effect: Effect) -> Work:
+    if effect.writes_back is not None:
+        at_system = effect.writes_back is Reach.SYSTEM
+        return Work.WRITE_BACK_TO_SYSTEM if at_system else Work.WRITE_BACK
+    if not effect.invalidates:
+        return Work.NONE
+    if not effect.invalidates & Caches.L1:
+        return Work.INVALIDATE_L2
+    return Work.INVALIDATE_L1 if effect.invalidates is Caches.L1 else Work.INVALIDATE_BOTH
+
+
+def _access(chip: str, access: AccessKind, bits: list[str]) -> Work:
+    effect = access_effect(chip, access, bits)
+    at_system = effect.stores is Reach.SYSTEM
+    if access is AccessKind.ATOMIC:
+        return Work.ATOMIC_AT_SYSTEM if at_system else Work.ATOMIC
+    if effect == access_effect(chip, access, ()):
+        return Work.ISSUE
+    if access is AccessKind.STORE:
+        return Work.STORE_TO_SYSTEM if at_system else Work.STORE_THROUGH
+    return Work.PAST_L1 if effect.reads else Work.PAST_L2

@@ -1,0 +1,85 @@
+"""What instructions cost, to choose between alternatives that are sound, never to decide what is.
+
+The rows are the target's (``lowering.cdna.costs``, ``lowering.ptx.costs``). Costs of one
+target compare with each other, costs of different targets do not.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Protocol, cast
+
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import Word
+
+
+class Unit(Word):
+    """What a cost counts: cycles where all of it was measured, else units of an estimate."""
+
+    CYCLES = "cycles"
+    RELATIVE = "relative"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The price of an instruction, or of several: how much, of what, and who says so."""
+
+    amount: int
+    unit: Unit
+    source: str
+
+    def __str__(self) -> str:
+        """The price as messages write it: an estimate is called one."""
+        return f"{self.amount} cycles" if self.unit is Unit.CYCLES else f"{self.amount} (estimated)"
+
+
+class _Rows(Protocol):
+    """What a target's module of costs has."""
+
+    def cost_of(self, target: str, instruction: str) -> Cost: ...
+
+    def together(self, target: str, instructions: tuple[str, ...]) -> tuple[int, Cost] | None: ...
+
+
+@cache
+def _rows(target: str) -> _Rows:
+    architecture = load_target(target).architecture
+    return cast(_Rows, import_module(f"fencewright.lowering.{architecture}.costs"))
+
+
+@cache
+def _cost_of(target: str, instruction: str) -> Cost:
+    return _rows(target).cost_of(target, instruction)
+
+
+def cost_of(target: str, instruction: Instruction | str) -> Cost:
+    """What one instruction costs on ``target``; a string is its assembly text.
+
+    Raises ``UnsupportedError`` for an unknown target or an instruction without a row.
+    """
+    return _cost_of(target, str(instruction))
+
+
+def cost_of_sequence(target: str, instructions: Iterable[Instruction | str]) -> Cost:
+    """What instructions cost one behind the other.
+
+    The sum of their costs, but for those whose price together has a row of its own: a fence
+    behind a load waits for it. Raises ``UnsupportedError`` as ``cost_of`` does.
+    """
+    left = tuple(str(each) for each in instructions)
+    found: list[Cost] = []
+    while left:
+        count, cost = _rows(target).together(target, left) or (1, _cost_of(target, left[0]))
+        found.append(cost)
+        left = left[count:]
+    return total(found)
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """The sum of costs of one target: cycles if all of them are."""
+    priced = [cost for cost in costs if cost.amount]
+    unit = Unit.CYCLES if all(cost.unit is Unit.CYCLES for cost in priced) else Unit.RELATIVE
+    sources = dict.fromkeys(cost.source for cost in priced)
+    return Cost(sum(cost.amount for cost in priced), unit, "; ".join(sources))

@@ -1,0 +1,139 @@
+"""What the caller may know of a kernel beyond its code, and what each such fact lets go.
+
+A fact is the caller's promise: where it does not hold, what is emitted is not enough. Its rows
+say for each architecture or chip what may be narrowed, each with the reason.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import Operation, Scope, Word
+
+
+class Fact(Word):
+    """What is promised of every launch of a kernel."""
+
+    SINGLE_WAVE_WORKGROUP = "single-wave-workgroup"
+    NO_CLUSTERS = "no-clusters"
+    UNCACHED_MEMORY = "uncached-memory"
+
+
+MEANING = {
+    Fact.SINGLE_WAVE_WORKGROUP: "no work-group has more than one wavefront",
+    Fact.NO_CLUSTERS: "no work-group shares its cluster with another one",
+    Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
+}
+
+LANES_OF_WAVE = {"cdna": 64, "ptx": 32}
+"""By architecture, how many threads the waves have: a work-group of no more is one wave."""
+
+_ALL = frozenset(Operation)
+
+
+@dataclass(frozen=True, slots=True)
+class Clamp:
+    """A row: under ``fact``, ``operations`` at scope ``wide`` may as well be at ``narrow``.
+
+    ``whole_kernel``: only in a kernel all of whose accesses are known, none of them asynchronous.
+    """
+
+    fact: Fact
+    architecture: str
+    wide: Scope
+    narrow: Scope
+    source: str
+    operations: frozenset[Operation] = _ALL
+    whole_kernel: bool = False
+
+
+CLAMPS = (
+    Clamp(Fact.NO_CLUSTERS, "cdna", Scope.CLUSTER, Scope.WORKGROUP,
+          "LLVM AMDGPUUsage, Memory Scopes: a cluster is of work-groups launched together"),
+    Clamp(Fact.NO_CLUSTERS, "ptx", Scope.CLUSTER, Scope.WORKGROUP,
+          "PTX ISA, Memory Consistency Model, Scope: without a cluster launch, a cluster is one "
+          "CTA"),
+    # What an asynchronous access to LDS and another access do, no wave does in order.
+    Clamp(Fact.SINGLE_WAVE_WORKGROUP, "cdna", Scope.WORKGROUP, Scope.WAVEFRONT,
+          "LLVM AMDGPUUsage, Memory Model GFX6-GFX942: a wave issues in order; not so with copies "
+          "between LDS and memory, llvm/llvm-project#207473 and #224065", whole_kernel=True),
+    Clamp(Fact.SINGLE_WAVE_WORKGROUP, "ptx", Scope.WORKGROUP, Scope.WAVEFRONT,
+          "PTX ISA, bar.warp.sync: orders memory among the participating threads; PTX has no "
+          "narrower scope than .cta for anything else",
+          frozenset({Operation.BARRIER}), whole_kernel=True),
+)  # fmt: skip
+"""In the order in which they apply: a cluster may end up as a wavefront."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheClamp:
+    """A row: under ``fact``, ``mnemonic`` with ``bits`` may as well be ``narrow``, None: nothing."""
+
+    fact: Fact
+    chips: tuple[str, ...]
+    mnemonic: str
+    bits: tuple[str, ...]
+    narrow: tuple[str, ...] | None
+    source: str
+
+
+_NEW = ("gfx942", "gfx950")
+_UNCACHED = "LLVM AMDGPUUsage, Memory Model, MTYPE UC: bypasses the L2, never dirty nor stale in it"
+
+CACHE_CLAMPS = (
+    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_wbl2", ("sc1",), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_wbl2", ("sc0", "sc1"), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_inv", ("sc0", "sc1"), ("sc1",),
+               f"{_UNCACHED}; the L1 may still hold it"),
+    CacheClamp(Fact.UNCACHED_MEMORY, ("gfx90a",), "buffer_wbl2", (), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, ("gfx90a",), "buffer_invl2", (), None, _UNCACHED),
+)  # fmt: skip
+
+
+def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
+    """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
+    architecture = load_target(target).architecture
+    useful = {each.fact for each in CLAMPS if each.architecture == architecture}
+    useful |= {each.fact for each in CACHE_CLAMPS if target in each.chips}
+    for name in names:
+        if name not in useful:
+            reason = "unknown fact" if name not in tuple(Fact) else f"{target} has no use for it"
+            raise UnsupportedError(f"fact '{name}'", reason, tuple(sorted(useful)))
+    return frozenset(map(Fact, names))
+
+
+def clamped_scope(
+    scope: Scope,
+    operation: Operation,
+    architecture: str,
+    facts: frozenset[Fact],
+    *,
+    whole_kernel: bool,
+) -> Scope:
+    """The narrowest scope that will do for ``operation`` at ``scope``, ``facts`` holding."""
+    for row in CLAMPS:
+        if (
+            row.wide is scope
+            and row.fact in facts
+            and row.architecture == architecture
+            and operation in row.operations
+            and (whole_kernel or not row.whole_kernel)
+        ):
+            scope = row.narrow
+    return scope
+
+
+def clamped_maintenance(
+    mnemonic: str, bits: tuple[str, ...], chip: str, facts: frozenset[Fact]
+) -> tuple[str, ...] | None:
+    """The bits that will do for cache maintenance, None if it need not be, ``facts`` holding."""
+    for row in CACHE_CLAMPS:
+        if (
+            row.fact in facts
+            and chip in row.chips
+            and row.mnemonic == mnemonic
+            and row.bits == bits
+        ):
+            return row.narrow
+    return bits

@@ -1,0 +1,116 @@
+"""What no certificate covers: a reason for all of it, and every reason is needed."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from fencewright.lowering.sequence import Request
+from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
+from fencewright.simulator import coverage
+from fencewright.simulator.bridge import Mode, TargetLowering
+from fencewright.simulator.certificate import certify_operation, modes
+from fencewright.simulator.coverage import UNCERTIFIED, Coverage, lowered_requests, reason_of
+
+GFX942, SM_90 = Mode("gfx942"), Mode("sm_90", ptx_version=(8, 6))
+AGENT, GLOBAL = Scope.AGENT, AddressSpace.GLOBAL
+
+
+@cache
+def found(mode: Mode) -> Counter[str]:
+    """How many operations are uncovered for which reason."""
+    return Counter(reason for _, reason in Coverage(mode).uncovered())
+
+
+@pytest.mark.parametrize("mode", modes(), ids=str)
+def test_there_is_a_reason_for_everything_without_a_certificate(mode: Mode) -> None:
+    assert "" not in found(mode)
+
+
+def test_every_reason_is_needed() -> None:
+    used = {reason for mode in modes() for reason in found(mode)}
+    assert used == {each.name for each in UNCERTIFIED}
+
+
+@pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
+def test_most_of_what_is_lowered_is_covered(mode: Mode) -> None:
+    """Of what another thread can reach."""
+    out_of_reach = {"private memory", "constant memory"}
+    uncovered = sum(n for reason, n in found(mode).items() if reason not in out_of_reach)
+    assert uncovered < 0.5 * sum(1 for _ in lowered_requests(mode))
+
+
+def covers(mode: Mode, request: Request) -> bool:
+    complete = mode.complete(request)
+    return Coverage(mode).covers(complete, TargetLowering(mode.target)(complete))
+
+
+@pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
+def test_what_is_covered(mode: Mode) -> None:
+    store = Request(Operation.STORE, Ordering.RELEASE, AGENT, GLOBAL)
+    assert covers(mode, store)
+    assert covers(mode, replace(store, width=64))
+    assert covers(mode, replace(store, one_as=True))
+    assert covers(mode, replace(store, scope=Scope.CLUSTER))
+    assert not covers(mode, replace(store, ordering=Ordering.WEAK))
+    swap = Request(Operation.CMPXCHG, Ordering.ACQUIRE, AGENT, GLOBAL, Ordering.ACQUIRE)
+    assert covers(mode, swap)
+    assert covers(mode, replace(swap, returns=False))
+
+
+def test_a_sequence_that_is_weaker_is_not_covered() -> None:
+    """The release of a store without its write-back is no operation of the certificate."""
+    request = GFX942.complete(Request(Operation.STORE, Ordering.RELEASE, AGENT, GLOBAL))
+    sequence = TargetLowering("gfx942")(request)
+    weaker = replace(sequence, instructions=sequence.instructions[1:])
+    assert Coverage(GFX942).covers(request, sequence)
+    assert not Coverage(GFX942).covers(request, weaker)
+
+
+def test_a_missing_operation_of_the_battery_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were volatile accesses not certified, nothing would excuse them in PTX."""
+    every = coverage.requests_of(SM_90)
+    fewer = tuple(each for each in every if not each.volatile)
+    assert len(fewer) < len(every)
+    monkeypatch.setattr(coverage, "requests_of", lambda mode: fewer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # the argument is a mode
+    missing = [request for request, reason in Coverage(SM_90).uncovered() if not reason]
+    assert missing
+    assert all(request.volatile for request in missing)
+
+
+@pytest.mark.parametrize("scope", [Scope.CLUSTER, AGENT, Scope.SYSTEM], ids=str)
+@pytest.mark.parametrize("ordering", [Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL])
+@pytest.mark.parametrize(
+    "mode", [Mode("sm_70", ptx_version=(6, 0)), Mode("sm_90", ptx_version=(7, 8))], ids=str
+)
+def test_fences_of_shared_memory_alone_are_sound(
+    mode: Mode, ordering: Ordering, scope: Scope
+) -> None:
+    spaces = frozenset({AddressSpace.LOCAL})
+    request = mode.complete(Request(Operation.FENCE, ordering, scope, None, spaces=spaces))
+    sequence = TargetLowering(mode.target)(request)
+    assert not Coverage(mode).covers(request, sequence) or scope is Scope.CLUSTER
+    found = certify_operation(request, mode)
+    assert found.is_sound
+    assert found.tests > found.void > 0
+
+
+def test_distributed_shared_memory_has_the_sequences_of_shared_memory() -> None:
+    lowering = TargetLowering(SM_90.target)
+    compared = 0
+    for request, sequence in lowered_requests(SM_90):
+        if request.space is not AddressSpace.SHARED_CLUSTER:
+            continue
+        own = lowering(replace(request, space=AddressSpace.LOCAL))
+        words = sequence.text.replace("shared::cluster", "shared")
+        assert words == own.text.replace("shared::cta", "shared"), request
+        compared += 1
+    assert compared > 1000
+
+
+def test_reasons_say_which_operations() -> None:
+    private = Request(Operation.STORE, Ordering.RELAXED, AGENT, AddressSpace.PRIVATE)
+    sequence = TargetLowering("gfx942")(private)
+    assert reason_of(private, sequence, GFX942) == "private memory"
+    assert not reason_of(replace(private, space=GLOBAL), sequence, GFX942)
