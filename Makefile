@@ -9,7 +9,7 @@ JOBS ?= 2
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,7 @@ lint: $(READY) check-checks ## check format, lint rules and generated checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m fencewright.tools.update_docs --check
+	$(BIN)/python benchmarks/kernels_cdna.py --check
 
 types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
@@ -62,10 +63,14 @@ demo: $(READY) ## lower message passing, simulate it, and break it to see what b
 
 bench: $(READY) ## measure what the project promises
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/kernels_cdna.py
 
 certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 	$(BIN)/fence-sim certify all --jobs $(JOBS) -o certificates
 	$(BIN)/python -m fencewright.tools.update_docs
+
+fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
+	$(BIN)/fence-sim fuzz --jobs $(JOBS) --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
 
 docs: $(READY) ## write the documentation tables from the rows
 	$(BIN)/python -m fencewright.tools.update_docs

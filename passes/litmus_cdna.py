@@ -25,7 +25,9 @@ from fencewright.passes.litmus_programs import (
     ReadOptions,
     TestCode,
     ThreadCode,
+    check_argument,
     location_of,
+    number_of,
     register_of,
     unreadable,
 )
@@ -368,10 +370,14 @@ class _CdnaReader:
                 f"the kernel takes {len(offsets)} arguments, the thread binds "
                 f"{len(self.code.arguments)}",
             )
+        argument = kernel.arguments.data[number]
+        check_argument(self.code, number, argument.kind.data, argument.kind.data == "value")
         bound_to = self.code.arguments[number]
-        if kernel.arguments.data[number].kind.data == "value":
-            unreadable(self.code.thread, "a kernel argument that is not a pointer cannot be bound")
         self.written(op.dst)
+        if (value := number_of(bound_to)) is not None:
+            for n, unit in enumerate(self.units(op.dst)):
+                self.listing.add(Move(unit, value >> n * WORD_BITS & WORD_MASK))
+            return
         for n, unit in enumerate(self.units(op.dst)):
             self.known[unit] = (_Address(location_of(bound_to), register_of(bound_to)), n)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, NoReturn, TypeVar
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.gpu import FuncOp as GPUFuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -189,13 +189,25 @@ class ReadOptions:
 
 
 def location_of(argument: ThreadArgument) -> str | None:
-    """The location that an argument is bound to; None for a register."""
+    """The location that an argument is bound to; None for a register or a number."""
     return argument.string_value() if isinstance(argument, SymbolRefAttr) else None
 
 
 def register_of(argument: ThreadArgument) -> str | None:
-    """The register that an argument is bound to; None for a location."""
+    """The register that an argument is bound to; None for a location or a number."""
     return argument.data if isinstance(argument, StringAttr) else None
+
+
+def number_of(argument: ThreadArgument) -> int | None:
+    """The number that an argument is; None for a location or a register."""
+    return argument.value.data if isinstance(argument, IntegerAttr) else None
+
+
+def check_argument(code: "ThreadCode", number: int, type: object, is_value: bool) -> None:
+    """Raise the error that argument ``number`` is a value and not bound to one, or the opposite."""
+    if (number_of(code.arguments[number]) is None) is is_value:
+        wanted = "a number" if is_value else "a location or a register"
+        unreadable(code.thread, f"argument {number} of the kernel, {type}, needs {wanted}")
 
 
 # Code of one thread

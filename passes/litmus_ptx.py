@@ -14,6 +14,7 @@ from typing import NoReturn
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.ptx.text import fill_places
+from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.litmus_programs import (
@@ -23,6 +24,7 @@ from fencewright.passes.litmus_programs import (
     ThreadCode,
     in_order,
     location_of,
+    number_of,
     register_of,
     unreadable,
 )
@@ -34,12 +36,14 @@ from fencewright.simulator.ptx_litmus import ORDERINGS, parse_litmus
 from fencewright.simulator.ptx_model import PtxModel, Version
 
 _END = "done"
+_SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 
 
 def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     """The test; raises ``DiagnosticException`` at what the PTX model does not have."""
     test = parse_litmus(litmus_text(code), code.name)
-    return PtxTest(test, PtxModel(Version(options.ptx_model)), code.observed)
+    shared = frozenset(each.name for each in code.locations if each.space in _SHARED)
+    return PtxTest(test, PtxModel(Version(options.ptx_model)), code.observed, shared)
 
 
 def litmus_text(code: TestCode) -> str:
@@ -214,6 +218,8 @@ class _PtxReader:
             self.addresses[op.dst] = location
         elif (register := register_of(bound_to)) is not None:
             self.results[op.dst] = register
+        elif (value := number_of(bound_to)) is not None:
+            self.operands[op.dst] = str(value)
 
     def end(self, following: Block | None) -> None:
         for register, value in self.observed:
@@ -280,11 +286,13 @@ class _PtxReader:
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
 
     def sequence(self, op: ptx.SequenceOp) -> None:
-        """Instructions with registers of their own, as in the negated operand of a subtraction."""
+        """Instructions with registers and labels of their own, as the loop around a swap."""
         places = {place.data: value for place, value in zip(op.places, op.arguments, strict=True)}
         lines = [each.data for each in op.lines]
         names = {each for line in lines for each in _PLACE.findall(line)}
         registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
+        labels = [line[1:-2] for line in lines if line.endswith("}:")]
+        registers |= {label: self.labels.edge() for label in labels}
         for name, value in places.items():
             registers[name] = self.location(value) if name == "addr" else self.operand(value)
         if op.dst is not None:
@@ -293,7 +301,10 @@ class _PtxReader:
             self.text(line.rstrip(";"))
 
     def text(self, line: str) -> None:
-        """An instruction as PTX text, of the few kinds that sequences have without a loop."""
+        """An instruction as PTX text, of the kinds that sequences on whole words have."""
+        if line.endswith(":"):
+            self.add(line)
+            return
         mnemonic, _, rest = line.partition(" ")
         operands = [each.strip().strip("[]") for each in rest.split(",")]
         head = mnemonic.partition(".")[0]
@@ -301,8 +312,11 @@ class _PtxReader:
             return
         if head in _MEMORY:
             self.memory(mnemonic, operands)
-        elif head == "neg" and mnemonic == "neg.s32":
-            self.add(f"sub {operands[0]}, 0, {operands[1]}")
+        elif mnemonic.startswith("@"):
+            self.add(f"bne {mnemonic[1:]}, 0, {rest.removeprefix('bra ')}")
+        elif (steps := _STEPS.get(mnemonic)) is not None:
+            for step in steps:
+                self.add(step.format(*operands))
         else:
             unreadable(self.origin, f"the PTX model does not execute '{line}'")
 
@@ -386,3 +400,16 @@ _ARITHMETIC: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the model calls the arithmetic that it has."""
+
+_STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "mov.b32": ("mov {0}, {1}",),
+        "neg.s32": ("sub {0}, 0, {1}",),
+        "not.b32": ("sub {0}, -1, {1}",),
+        "and.b32": ("and {0}, {1}, {2}",),
+        "or.b32": ("or {0}, {1}, {2}",),
+        "xor.b32": ("xor {0}, {1}, {2}",),
+        "setp.ne.b32": ("sub {0}, {1}, {2}", "mul {0}, {0}, {0}", "min {0}, {0}, 1"),
+    }
+)
+"""What the instructions of a sequence are in the model, operand by operand; a predicate is 0 or 1."""

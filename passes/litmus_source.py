@@ -17,8 +17,10 @@ from fencewright.passes.litmus_programs import (
     Listing,
     TestCode,
     ThreadCode,
+    check_argument,
     location_of,
     names_of_values,
+    number_of,
     register_of,
     unreadable,
 )
@@ -78,9 +80,11 @@ class _SourceReader:
                 f"{len(code.arguments)}",
             )
         for argument, bound_to in zip(entry.args, code.arguments, strict=True):
-            if not isinstance(argument.type, LLVMPointerType):
-                unreadable(code.thread, f"a kernel argument of {argument.type} cannot be bound")
-            if (location := location_of(bound_to)) is not None:
+            is_value = not isinstance(argument.type, LLVMPointerType)
+            check_argument(code, argument.index, argument.type, is_value)
+            if (value := number_of(bound_to)) is not None:
+                self.operands[argument] = value & WORD_MASK
+            elif (location := location_of(bound_to)) is not None:
                 self.pointers[argument] = location
             elif (register := register_of(bound_to)) is not None:
                 self.results[argument] = register

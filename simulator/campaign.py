@@ -31,6 +31,10 @@ class CampaignError(Exception):
     """A campaign that cannot go on: which task failed, or what is wrong with its file."""
 
 
+class TaskError(CampaignError):
+    """A task of a campaign that failed; what was done until then is in the campaign's file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One call, under a key of its own. ``function`` and its result travel between processes.
@@ -97,8 +101,8 @@ def run(
     Without ``executor`` tasks run here, one after the other. With ``stream`` results are
     appended to that file, and tasks whose results it has already are not run again; ``name``
     says what the campaign is about, and a file of another name is refused. No more than
-    ``window`` tasks are on their way at a time. Raises ``CampaignError`` for a task that
-    fails; what was done until then is in the file.
+    ``window`` tasks are on their way at a time. Raises ``TaskError`` for a task that fails, and
+    ``CampaignError`` for a file that is not this campaign's.
     """
     known = {} if stream is None else _read(stream, name)
     results = _results(tasks, known, executor, window)
@@ -162,7 +166,7 @@ def _results(
                 key = running.pop(future)
                 error = future.exception()
                 if error is not None:
-                    raise CampaignError(f"{key}: {type(error).__name__}: {error}") from error
+                    raise TaskError(f"{key}: {type(error).__name__}: {error}") from error
                 yield key, future.result()
     finally:
         for future in running:
@@ -173,4 +177,4 @@ def _call(task: Task) -> Any:
     try:
         return task.function(*task.arguments)
     except Exception as error:
-        raise CampaignError(f"{task.key}: {type(error).__name__}: {error}") from error
+        raise TaskError(f"{task.key}: {type(error).__name__}: {error}") from error

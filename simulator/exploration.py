@@ -53,7 +53,7 @@ class Exploration:
 
     def __str__(self) -> str:
         errors = "".join(f"\nerror: {each}" for each in sorted(self.errors))
-        note = f" ({self.note})" if self.note else ""
+        note = f" (incomplete: {self.note})" if self.note else ""
         found = f"{len(self.outcomes.states)} outcomes, {self.states} states{note}"
         return f"{found}\n{self.outcomes}{errors}"
 
@@ -68,11 +68,39 @@ class Trace(Generic[State, Event]):
 
 
 class LimitReached(Exception):
-    """An exploration gave up before it could answer; says after how many states."""
+    """An exploration gave up before it could answer; says after how many states (or ``what``)."""
 
-    def __init__(self, states: int):
+    def __init__(self, states: int, what: str = "states"):
         self.states = states
-        super().__init__(f"limit reached after {states} states")
+        super().__init__(f"limit reached after {states} {what}")
+
+
+class Work:
+    """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
+
+    A step is about as much as a machine state: an event of a thread's run, a combination of
+    runs, a way to take reads from writes, an order.
+    """
+
+    def __init__(self, limit: int | None = None):
+        self.limit = limit
+        self.done = 0
+
+    def take(self, steps: int = 1) -> bool:
+        """Count ``steps`` more; False if they are too many, and from then on."""
+        if self.is_spent:
+            return False
+        self.done += steps
+        return not self.is_spent
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the enumeration had to stop."""
+        return self.limit is not None and self.done > self.limit
+
+    def note(self) -> str:
+        """Why it had to stop; empty if it did not."""
+        return str(LimitReached(self.limit or 0, "steps")) if self.is_spent else ""
 
 
 def explore(system: System[State, Event], limit: int = DEFAULT_LIMIT) -> Exploration:
@@ -168,7 +196,7 @@ def random_walks(
                 break
             state, _ = random.choice(successors)
     found = Outcomes(system.observables, frozenset(outcomes), complete=False)
-    return Exploration(found, frozenset(errors), visited, f"incomplete: {walks} random walks")
+    return Exploration(found, frozenset(errors), visited, f"{walks} random walks")
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,13 @@ from fencewright.simulator.ptx_model import outcomes
 WARP = 32
 MOST_THREADS = 1024
 MOST_OUTCOMES = 1 << 20
+MOST_SHARED = 64 * 1024
+"""Bytes of shared memory that a block may have on every chip from sm_70 on.
+
+Source: CUDA Programming Guide, "Compute Capabilities", maximum shared memory per thread block.
+"""
+MOST_PASSES = 1 << 12
+"""How often a thread goes back in its code before it gives up, and its instance with it."""
 
 
 class GpuLitmusError(ValueError):
@@ -110,9 +117,9 @@ class Arrangement:
         warps = block_size // (WARP * self.roles)
         return WARP << max(warps.bit_length() - 1, 0)
 
-    def blocks(self, launch: Launch, instances: int) -> int:
-        """The size of the grid."""
-        return instances // self.slots(launch.block_size) * len(self.clusters) * self.width
+    def blocks(self, slots: int, instances: int) -> int:
+        """The size of the grid, with ``slots`` instances in a block."""
+        return instances // slots * len(self.clusters) * self.width
 
     def home(self, thread: int) -> tuple[int, int]:
         """The cluster and the CTA in it that a thread of the program is in."""
@@ -214,6 +221,8 @@ _WORD_BYTES = 4
 _WAITING = Barrier | MbarrierWait
 _LAST = Compute(Arithmetic.EXCH, "end", 0, 1)
 """Appended to a thread to see whether it ends."""
+_GAVE_UP = 0
+"""What a thread that gives up writes for its instance; nobody else writes there."""
 _MINE = 0
 """The barrier that blocks start and end with; the program's own are numbered from 1."""
 
@@ -252,6 +261,7 @@ class StressTest:
 
     ``homes`` has the cluster and the CTA in it of each location in shared memory; the others
     are in global memory. ``cell`` is the least number of bytes that a location needs.
+    ``may_give_up``: it has a loop, and there is one counter more, for instances that gave up.
     """
 
     program: Program
@@ -260,6 +270,7 @@ class StressTest:
     locations: tuple[str, ...]
     homes: Mapping[str, tuple[int, int]]
     cell: int
+    may_give_up: bool
     ptx: str
 
     def memory_bytes(self, instances: int, spacing: int) -> int:
@@ -271,21 +282,52 @@ class StressTest:
 
     def register_bytes(self, instances: int) -> int:
         """The size of the observed registers of all instances."""
-        return _WORD_BYTES * instances * max(len(self.encoding.observables), 1)
+        columns = len(self.encoding.observables) + self.may_give_up
+        return _WORD_BYTES * instances * max(columns, 1)
+
+    @property
+    def counters(self) -> int:
+        """How many counters there are."""
+        return self.encoding.size + self.may_give_up
+
+    def slots(self, launch: Launch) -> int:
+        """Instances in a block: as many as the launch asks for, if their shared memory fits.
+
+        Raises ``GpuLitmusError`` where not even a warp of them fits.
+        """
+        slots = self.arrangement.slots(launch.block_size)
+        while slots > WARP and slots * self._shared_per_slot(launch) > MOST_SHARED:
+            slots //= 2
+        if slots * self._shared_per_slot(launch) > MOST_SHARED:
+            most = (MOST_SHARED // WARP - 8 * len(self.program.mbarriers)) // len(self.homes)
+            raise GpuLitmusError(
+                f"a spacing of {launch.spacing} bytes takes more shared memory than a block has "
+                f"({MOST_SHARED // 1024} KiB); the most for this test is "
+                f"{1 << most.bit_length() - 1}"
+            )
+        return slots
 
     def shared_bytes(self, launch: Launch) -> int:
         """The dynamic shared memory of a block: mbarriers, then locations if they are there."""
-        per_slot = 8 * len(self.program.mbarriers) + launch.spacing * len(self.homes)
-        return per_slot * self.arrangement.slots(launch.block_size)
+        return self.slots(launch) * self._shared_per_slot(launch)
+
+    def _shared_per_slot(self, launch: Launch) -> int:
+        return 8 * len(self.program.mbarriers) + launch.spacing * len(self.homes)
 
 
 def prepare(
-    program: Program, allowed: Outcomes, target: str = "sm_90", shared: bool = False
+    program: Program,
+    allowed: Outcomes,
+    target: str = "sm_90",
+    shared: bool | frozenset[str] = False,
 ) -> StressTest:
     """The kernels of a program; raises ``GpuLitmusError`` for one that cannot be run so.
 
-    ``allowed`` says what is observed, and which values to tell apart.
+    ``allowed`` says what is observed, and which values to tell apart. ``shared`` are the
+    locations to put into shared memory, True for all.
     """
+    if not allowed.complete:
+        raise GpuLitmusError("the model did not find all of its outcomes; raise the bound of loops")
     arrangement = arrange(program)
     encoding = encoding_of(allowed)
     named = (o.location for o in encoding.observables if isinstance(o, Memory))
@@ -293,7 +335,9 @@ def prepare(
     writer = _Writer(program, arrangement, encoding.observables, locations, shared, _chip(target))
     cell = _COPY_BYTES if writer.copies else _WORD_BYTES
     ptx = writer.module(encoding)
-    return StressTest(program, arrangement, encoding, locations, writer.homes, cell, ptx)
+    return StressTest(
+        program, arrangement, encoding, locations, writer.homes, cell, writer.has_loops, ptx
+    )
 
 
 def _chip(target: str) -> Chip:
@@ -313,7 +357,7 @@ class _Writer:
         arrangement: Arrangement,
         observables: tuple[Observable, ...],
         locations: tuple[str, ...],
-        shared: bool,
+        shared: bool | frozenset[str],
         chip: Chip,
     ):
         self.program = program
@@ -330,14 +374,16 @@ class _Writer:
             for each in thread.code
             if isinstance(each, AsyncCopy)
         ]
+        self.has_loops = any(_goes_back(thread) for thread in program.threads)
         self.homes = self._homes(shared)
         self.uses_scratch = bool(self.homes or self.mbarriers)
         self._check()
 
-    def _homes(self, shared: bool) -> dict[str, tuple[int, int]]:
-        """The locations in shared memory: where the copies want them, or all, with who is first."""
-        if shared and len(self.arrangement.clusters) > 1:
+    def _homes(self, shared: bool | frozenset[str]) -> dict[str, tuple[int, int]]:
+        """The locations in shared memory: where the copies want them, or with who is first."""
+        if shared is True and len(self.arrangement.clusters) > 1:
             raise GpuLitmusError("its threads are in different CTAs and share no shared memory")
+        chosen = frozenset(self.locations) if shared is True else shared or frozenset[str]()
         found: dict[str, tuple[int, int]] = {}
         for number, copy in self.copies:
             if copy.mbarrier is not None:
@@ -345,7 +391,7 @@ class _Writer:
             elif copy.source is not None:
                 found[copy.source] = self.arrangement.home(number)
         for number, thread in enumerate(self.program.threads):
-            for name in sorted(_locations(thread)) if shared else ():
+            for name in sorted(_locations(thread) & chosen):
                 found.setdefault(name, self.arrangement.home(number))
         return {name: found[name] for name in self.locations if name in found}
 
@@ -356,8 +402,9 @@ class _Writer:
             raise GpuLitmusError(f"it has more than {len(MULTIPLIERS)} locations")
         if self.launches_clusters and Form.CLUSTER not in self.forms:
             raise GpuLitmusError(f"{self.chip.name} has no clusters; sm_90 has")
+        if self.has_loops and (self.mbarriers or self.copies):
+            raise GpuLitmusError("it has a loop and mbarriers: who gives up could hang the others")
         for number, thread in enumerate(self.program.threads):
-            self._check_labels(thread)
             for instruction in thread.code:
                 reason = self._refusal(number, instruction)
                 if reason:
@@ -382,16 +429,6 @@ class _Writer:
         for each in thread.code:
             is_barrier = isinstance(each, Barrier)
             yield replace(each, count=len(self._participants(number, each))) if is_barrier else each
-
-    def _check_labels(self, thread: Thread) -> None:
-        passed: set[str] = set()
-        for each in thread.code:
-            if isinstance(each, Label):
-                passed.add(each.name)
-            elif isinstance(each, Branch) and each.label in passed:
-                raise GpuLitmusError(
-                    f"a loop to {each.label}: who waits could keep its partner from being scheduled"
-                )
 
     def _refusal(self, thread: int, instruction: Instruction) -> str | None:
         """Why an instruction cannot be run; None if it can."""
@@ -469,8 +506,9 @@ class _Writer:
     def _barrier_refusal(self, thread: int, barrier: Barrier) -> str | None:
         if not isinstance(barrier.number, int) or not 0 <= barrier.number < 15:
             return "only barriers 0 to 14 are run"
-        if any(isinstance(each, Branch) for t in self.program.threads for each in t.code):
-            return "a barrier in a program with branches is not run"
+        neighbours = [self.program.threads[number] for number in self._neighbours(thread)]
+        if any(isinstance(each, Branch) for neighbour in neighbours for each in neighbour.code):
+            return "a barrier in a CTA with branches is not run"
         mine = self._participants(thread, barrier)
         if barrier.count not in (None, len(mine)):
             return f"{len(mine)} threads take part in it"
@@ -673,14 +711,30 @@ class _Writer:
         lines += ["mul.lo.u32 %i, %i, %stride;"] * m + ["and.b32 %i, %i, %mask;"] * bool(m)
         lines += self._addresses(number, thread)
         lines += [f"mov.b32 {_value(name)}, {thread.registers.get(name, 0)};" for name in names]
+        loops = _goes_back(thread)
+        if loops:
+            lines += [".reg .b32 %passes;", f"mov.b32 %passes, {MOST_PASSES};"]
+        passed: set[str] = set()
         for position, instruction in enumerate(thread.code):
+            if isinstance(instruction, Label):
+                passed.add(instruction.name)
+            elif isinstance(instruction, Branch) and instruction.label in passed:
+                lines += [
+                    "sub.u32 %passes, %passes, 1;",
+                    "setp.eq.u32 %p, %passes, 0;",
+                    "@%p bra GIVE_UP;",
+                ]
             lines += self._instruction(number, position, instruction)
         for each in observed:
             lines += _register_address("%d", self.observables.index(each))
             lines.append(f"st.global.b32 [%d], {_value(each.name)};")
         if any(copier == number and copy.mbarrier is None for copier, copy in self.copies):
             lines += ["cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;"]
-        return [*lines, "bra END;", "}"]
+        lines.append("bra END;")
+        if loops:
+            gave_up = _register_address("%d", len(self.observables))
+            lines += ["GIVE_UP:", *gave_up, f"st.global.b32 [%d], {_GAVE_UP};", "bra END;"]
+        return [*lines, "}"]
 
     def _addresses(self, number: int, thread: Thread) -> list[str]:
         """Every address that a thread uses, before its first instruction."""
@@ -786,6 +840,7 @@ class _Writer:
     def _count(self, encoding: Encoding) -> list[str]:
         """One thread for each instance adds one to its outcome's counter."""
         lines = [
+            ".reg .pred %p;",
             ".reg .b32 %mask, %shift, %n, %t, %i, %u, %v, %code;",
             ".reg .b64 %memory, %registers, %counters, %d;",
             *_parameters(COUNT, ("memory", "registers", "counters"), ("mask", "shift")),
@@ -807,6 +862,13 @@ class _Writer:
                 "ld.global.u32 %v, [%d];",
                 f"min.u32 %v, %v, {limit};",
                 f"mad.lo.u32 %code, %code, {limit + 1}, %v;",
+            ]
+        if self.has_loops:
+            lines += [
+                *_register_address("%d", len(encoding.observables)),
+                "ld.global.u32 %v, [%d];",
+                f"setp.eq.u32 %p, %v, {_GAVE_UP};",
+                f"@%p mov.u32 %code, {encoding.size};",
             ]
         return [
             *lines,
@@ -884,6 +946,17 @@ def _copy(copy: AsyncCopy) -> str:
     if copy.mbarrier is None:
         return f"cp.async.bulk.global.shared::cta.bulk_group {operands};"
     return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
+
+
+def _goes_back(thread: Thread) -> bool:
+    """Whether a thread has a loop."""
+    passed: set[str] = set()
+    for each in thread.code:
+        if isinstance(each, Label):
+            passed.add(each.name)
+        elif isinstance(each, Branch) and each.label in passed:
+            return True
+    return False
 
 
 def _registers(thread: Thread) -> set[str]:

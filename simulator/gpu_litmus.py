@@ -7,6 +7,7 @@ What runs there is written by ``gpu_kernels``. No import here needs a GPU:
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Protocol
 
 from fencewright.simulator.condition import Formula, Observable, Outcomes
@@ -32,7 +33,8 @@ class Stress:
 
     Launches cycle through ``block_sizes``, then ``strides`` (odd, so that multiplying by one
     permutes the instances), then ``spacings`` (bytes from one instance's location to the
-    next's; 128 gives each a cache line). The defaults are those under which an H200 shows
+    next's; 128 gives each a cache line). With a ``seed`` they are drawn at random instead, and
+    strides from all odd numbers. The defaults are those under which an H200 shows
     every weak behaviour that is known of it but store buffering through fence.acq_rel.
     """
 
@@ -41,6 +43,7 @@ class Stress:
     block_sizes: tuple[int, ...] = (32, 64, 256, 1024)
     strides: tuple[int, ...] = (1, 3, 5, 17, 257, 4099, 32771, 65533)
     spacings: tuple[int, ...] = (4,)
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if not _is_power_of_two(self.instances) or self.instances < max(self.block_sizes):
@@ -56,10 +59,18 @@ class Stress:
 
     def __iter__(self) -> Iterator[Launch]:
         sizes, strides, spacings = self.block_sizes, self.strides, self.spacings
+        if self.seed is not None:
+            yield from self._drawn(Random(self.seed))
+            return
         for number in range(self.launches):
             turn, size = divmod(number, len(sizes))
             again, stride = divmod(turn, len(strides))
             yield Launch(sizes[size], strides[stride], spacings[again % len(spacings)])
+
+    def _drawn(self, random: Random) -> Iterator[Launch]:
+        for _ in range(self.launches):
+            size, spacing = random.choice(self.block_sizes), random.choice(self.spacings)
+            yield Launch(size, random.randrange(1, self.instances, 2), spacing)
 
 
 def _is_power_of_two(number: int) -> bool:
@@ -70,7 +81,8 @@ def _is_power_of_two(number: int) -> bool:
 class GpuResult:
     """How often each final state was seen, of all that is allowed.
 
-    In a state None stands for a value that no allowed outcome has.
+    In a state None stands for a value that no allowed outcome has. ``gave_up`` counts the
+    instances that are not in the histogram: a loop in them did not end.
     """
 
     name: str
@@ -78,6 +90,7 @@ class GpuResult:
     observables: tuple[Observable, ...]
     histogram: Mapping[tuple[int | None, ...], int]
     allowed: frozenset[tuple[int | None, ...]]
+    gave_up: int = 0
 
     @property
     def forbidden(self) -> dict[tuple[int | None, ...], int]:
@@ -160,13 +173,13 @@ def run_litmus_on_gpu(
     *,
     target: str = "sm_90",
     stress: Stress | None = None,
-    shared: bool = False,
+    shared: bool | frozenset[str] = False,
     allowed: Outcomes | None = None,
 ) -> GpuResult:
     """Run a test under stress and count its outcomes.
 
-    ``shared`` puts the locations into shared memory, for a test in one CTA. ``allowed`` are
-    the outcomes that it is judged by, those of the PTX model where None. Raises
+    ``shared`` are the locations in shared memory, True for all, in a test in one CTA.
+    ``allowed`` are the outcomes that it is judged by, those of the PTX model where None. Raises
     ``GpuLitmusError`` for a test that cannot be run or was not run in full, and what the
     device raises.
     """
@@ -177,9 +190,15 @@ def run_litmus_on_gpu(
     if sum(counts) != chosen.instances * chosen.launches:
         raise GpuLitmusError(f"{sum(counts)} instances were counted: the kernels did not all run")
     encoding = prepared.encoding
-    histogram = {encoding.decode(code): n for code, n in enumerate(counts) if n}
+    ended = counts[: encoding.size]
+    histogram = {encoding.decode(code): n for code, n in enumerate(ended) if n}
     return GpuResult(
-        test.name, sum(counts), encoding.observables, histogram, frozenset(judged_by.states)
+        test.name,
+        sum(counts),
+        encoding.observables,
+        histogram,
+        frozenset(judged_by.states),
+        sum(counts[encoding.size :]),
     )
 
 
@@ -189,7 +208,7 @@ def _run(test: StressTest, device: GpuDevice, stress: Stress) -> tuple[int, ...]
     spacing = max(test.cell, *stress.spacings)
     memory = device.allocate(test.memory_bytes(stress.instances, spacing))
     registers = device.allocate(test.register_bytes(stress.instances))
-    counters = device.allocate(4 * test.encoding.size)
+    counters = device.allocate(4 * test.counters)
     counters.fill(0)
     mask = stress.instances - 1
     count_block = min(stress.instances, 256)
@@ -200,9 +219,10 @@ def _run(test: StressTest, device: GpuDevice, stress: Stress) -> tuple[int, ...]
         for number, name in enumerate(test.locations):
             memory.fill(test.program.initial.get(name, 0), 4 * words * number, words)
         registers.fill(_POISON)
+        slots = test.slots(launch)
         stress_kernel.launch(
-            test.arrangement.blocks(launch, stress.instances),
-            test.arrangement.slots(launch.block_size) * test.arrangement.roles,
+            test.arrangement.blocks(slots, stress.instances),
+            slots * test.arrangement.roles,
             [memory, registers, mask, shift, launch.stride],
             cluster=test.arrangement.width,
             shared_bytes=test.shared_bytes(launch),
@@ -212,4 +232,4 @@ def _run(test: StressTest, device: GpuDevice, stress: Stress) -> tuple[int, ...]
             count_block,
             [memory, registers, counters, mask, shift],
         )
-    return struct.unpack(f"<{test.encoding.size}I", counters.read())
+    return struct.unpack(f"<{test.counters}I", counters.read())

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from fencewright.simulator.condition import And, Compare, Comparison, Condition, Formula, Outcomes
-from fencewright.simulator.exploration import DEFAULT_LIMIT, LimitReached
+from fencewright.simulator.exploration import DEFAULT_LIMIT, LimitReached, Work
 from fencewright.simulator.program import WORD_MASK, LitmusTest
-from fencewright.simulator.source_events import ScopedInstruction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +18,14 @@ if TYPE_CHECKING:
     from fencewright.simulator.condition import Observable
     from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
     from fencewright.simulator.ptx_model import PtxModel
+    from fencewright.simulator.source_events import ScopedInstruction
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTest:
     """A test of ``scoped`` operations."""
 
-    test: LitmusTest[ScopedInstruction]
+    test: "LitmusTest[ScopedInstruction]"
 
     language = "scoped"
 
@@ -66,11 +66,15 @@ class CdnaTest:
 
 @dataclass(frozen=True, slots=True)
 class PtxTest:
-    """A test of PTX instructions; ``observed`` is what its outcomes tell, None for everything."""
+    """A test of PTX instructions; ``observed`` is what its outcomes tell, None for everything.
+
+    ``shared`` are the locations in shared memory, which to the model are like all others.
+    """
 
     test: "PtxLitmusTest"
     model: "PtxModel"
     observed: "tuple[Observable, ...] | None" = None
+    shared: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -95,7 +99,8 @@ RunnableTest = SourceTest | CdnaTest | PtxTest
 class Limits:
     """How far to go: ``states`` of a machine, passes of a loop's head, and random ``walks``.
 
-    With ``walks`` the CDNA machine is only sampled so many times, from ``seed``.
+    Of a model by axioms ``states`` are the steps of the enumeration. With ``walks`` a machine
+    or a model is only sampled so many times, from ``seed``.
     """
 
     states: int = DEFAULT_LIMIT
@@ -133,16 +138,23 @@ def run(test: RunnableTest, limits: Limits | None = None) -> Run:
             return _run_ptx(test, limits)
 
 
-def _loop_note(complete: bool, limits: Limits) -> str:
-    return "" if complete else f"loops were followed {limits.bound} times; raise the bound"
+def _note(complete: bool, limits: Limits, work: Work) -> str:
+    if limits.walks is not None:
+        return f"{limits.walks} random walks"
+    loops = "" if complete else f"loops were followed {limits.bound} times; raise the bound"
+    return work.note() or loops
 
 
 def _run_source(test: SourceTest, limits: Limits) -> Run:
-    from fencewright.simulator.source_model import behaviour
+    from fencewright.simulator.source_model import behaviour, sampled_behaviour
 
-    found = behaviour(test.test.program, bound=limits.bound)
+    program, work = test.test.program, Work(limits.states)
+    if limits.walks is None:
+        found = behaviour(program, bound=limits.bound, work=work)
+    else:
+        found = sampled_behaviour(program, bound=limits.bound, walks=limits.walks, seed=limits.seed)
     races = tuple(map(str, found.races))
-    return Run(found.outcomes, races, incomplete=_loop_note(found.complete, limits))
+    return Run(found.outcomes, races, incomplete=_note(found.complete, limits, work))
 
 
 def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
@@ -161,17 +173,20 @@ def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
 
 
 def _run_ptx(test: PtxTest, limits: Limits) -> Run:
-    from fencewright.simulator.ptx_model import outcomes
+    from fencewright.simulator.ptx_model import outcomes, sampled_outcomes
 
-    found = outcomes(test.test.program, test.model, limits.bound)
+    program, work = test.test.program, Work(limits.states)
+    if limits.walks is None:
+        found = outcomes(program, test.model, limits.bound, work)
+    else:
+        found = sampled_outcomes(program, test.model, limits.bound, limits.walks, limits.seed)
     if test.observed is not None:
         found = found.project(test.observed)
     states = frozenset(
         tuple(None if value is None else value & WORD_MASK for value in state)
         for state in found.states
     )
-    note = _loop_note(found.complete, limits)
-    return Run(replace(found, states=states), incomplete=note)
+    return Run(replace(found, states=states), incomplete=_note(found.complete, limits, work))
 
 
 # Executions that show an outcome
@@ -212,7 +227,7 @@ def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tupl
     from fencewright.simulator.ptx_model import explain
 
     assert isinstance(test, PtxTest)
-    found = explain(test.test.program, formula, test.model, limits.bound)
+    found = explain(test.test.program, formula, test.model, limits.bound, Work(limits.states))
     if found is None or not found.allowed:
         return None
     return tuple(witness_text(test.test, found).splitlines())
@@ -224,7 +239,7 @@ def _source_execution(
     from fencewright.simulator.source_model import explain
 
     assert isinstance(test, SourceTest)
-    found = explain(test.test.program, formula, bound=limits.bound)
+    found = explain(test.test.program, formula, bound=limits.bound, work=Work(limits.states))
     if found is None or not found.allowed:
         return None
     lines = [
@@ -284,22 +299,32 @@ def refines(source: SourceTest, target: RunnableTest, limits: Limits | None = No
     """Whether every outcome of ``target`` is one of ``source``.
 
     Sound conclusions from incomplete runs are drawn: what an incomplete source allows is
-    allowed, what an incomplete target reaches is reached. Raises ``ProgramError``.
+    allowed, what an incomplete target reaches is reached. Only the target is sampled where
+    ``limits`` ask for that. Raises ``ProgramError``.
     """
     limits = Limits() if limits is None else limits
-    meant = run(source, limits)
+    meant = run(source, replace(limits, walks=None))
     does = run(target, limits)
     if meant.outcomes is None or does.errors:
         return Refinement(meant, does)
-    assert does.outcomes is not None
-    reached = does.outcomes.project(meant.outcomes.observables)
-    extra = reached.states - meant.outcomes.states
-    if not extra:
+    extra = forbidden(meant, does)
+    if extra is None:
         return Refinement(meant, does, undecided=does.incomplete)
     if meant.incomplete:
         return Refinement(meant, does, undecided=f"of the source, {meant.incomplete}")
-    forbidden = Outcomes(reached.observables, extra)
-    return Refinement(meant, does, forbidden, _shown(target, forbidden, limits))
+    return Refinement(meant, does, extra, _shown(target, extra, limits))
+
+
+def forbidden(meant: Run, does: Run) -> Outcomes | None:
+    """The outcomes of ``does`` that ``meant`` does not have; None if there are none.
+
+    Both must have outcomes: ``meant`` no races, ``does`` no errors.
+    """
+    assert meant.outcomes is not None
+    assert does.outcomes is not None
+    reached = does.outcomes.project(meant.outcomes.observables)
+    extra = reached.states - meant.outcomes.states
+    return Outcomes(reached.observables, extra) if extra else None
 
 
 def _shown(target: RunnableTest, forbidden: Outcomes, limits: Limits) -> tuple[str, ...]:

@@ -174,6 +174,9 @@ Common = Move | Arithmetic | Label | Branch
 
 Instruction = TypeVar("Instruction")
 
+_RESULTS = ("dst", "success")
+"""The fields in which instructions of every model name the registers that they write."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thread(Generic[Instruction]):
@@ -209,8 +212,8 @@ class Program(Generic[Instruction]):
             return self.observed
         registers: list[Observable] = []
         for number, thread in enumerate(self.threads):
-            written = {getattr(each, "dst", None) for each in thread.instructions}
-            registers += [Register(number, dst) for dst in sorted(filter(None, written))]
+            written = {getattr(each, r, None) for each in thread.instructions for r in _RESULTS}
+            registers += [Register(number, name) for name in sorted(filter(None, written))]
         return (*registers, *(Memory(each.name) for each in self.locations))
 
 

@@ -16,9 +16,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from itertools import combinations, product
+from random import Random
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import Comparison
+from fencewright.simulator.exploration import Work
+from fencewright.simulator.interleaving import Hint, Interleaving
 from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic, union
 
 Value = int | str
@@ -413,8 +416,9 @@ Derivation = Mask
 class _Domain:
     """The values that each location can have, each with the least derivations it can come from."""
 
-    def __init__(self, program: Program, seeds: Iterable[int] = ()):
+    def __init__(self, program: Program, seeds: Iterable[int] = (), work: Work | None = None):
         self.program = program
+        self.work = Work() if work is None else work
         self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {}
         self.seeds = tuple(seeds)
         self.changed = False
@@ -427,6 +431,27 @@ class _Domain:
             known = {value: (0,) for value in (initial, *self.seeds)}
             self.values[location] = known
         return known
+
+    def choices(self, location: str) -> Iterable[int]:
+        """The values that a read of ``location`` tries."""
+        return self.of(location)
+
+    def derive(
+        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
+    ) -> bool:
+        """Record that the store ``bit`` writes ``value``, which depends on ``reads``.
+
+        False if it would have to come out of thin air.
+        """
+        derivations = [bit]
+        for source, read in reads:
+            known = self.of(source)[read]
+            derivations = [a | b for a in derivations for b in known if not b & bit]
+            if not self.work.take(len(derivations)):
+                return False
+        if derivations:
+            self.add(location, value, derivations)
+        return bool(derivations)
 
     def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
         """Record that ``value`` can be written to ``location``."""
@@ -529,10 +554,12 @@ class _ThreadRunner:
         stack = [_Run(0, registers, {})]
         while stack:
             run = stack.pop()
-            stack.extend(reversed(self._advance(run)))
+            if not domain.work.take(1 + len(run.events)):
+                return self.paths, False
+            stack.extend(reversed(self.advance(run)))
         return self.paths, self.complete
 
-    def _advance(self, run: _Run) -> list[_Run]:
+    def advance(self, run: _Run) -> list[_Run]:
         """Run until the thread ends or forks; the forks."""
         code = self.code
         while run.pc < len(code):
@@ -576,7 +603,7 @@ class _ThreadRunner:
 
     def _read(self, run: _Run, event: Event, register: str | None) -> list[_Run]:
         forks: list[_Run] = []
-        for value in self.domain.of(event.location or ""):
+        for value in self.domain.choices(event.location or ""):
             fork = run.copy()
             number = fork.append(event, value, 0)
             if register is not None:
@@ -589,13 +616,8 @@ class _ThreadRunner:
         store = (self.thread, run.pc << 8 | run.executed.get(run.pc, 0))
         bit = 1 << self.store_bits.setdefault(store, len(self.store_bits))
         run.executed = {**run.executed, run.pc: run.executed.get(run.pc, 0) + 1}
-        derivations = [bit]
-        for read in bits(dependences):
-            sources = self.domain.of(run.events[read].location or "")[run.values[read]]
-            derivations = [a | b for a in derivations for b in sources if not b & bit]
-        if derivations:
-            self.domain.add(event.location or "", value, derivations)
-        return bool(derivations)
+        reads = [(run.events[n].location or "", run.values[n]) for n in bits(dependences)]
+        return self.domain.derive(event.location or "", value, bit, reads)
 
     def _write(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
         """Append a write; False if its value would have to come out of thin air."""
@@ -730,7 +752,7 @@ class _ThreadRunner:
     def _copy_read(self, run: _Run, source: str, issued: Mask) -> list[_Run]:
         event = self._async_event(run, EventKind.READ, source)
         forks: list[_Run] = []
-        for value in self.domain.of(event.location or ""):
+        for value in self.domain.choices(event.location or ""):
             fork = run.copy()
             fork.append_after(0, event, value, 0, issued)
             forks.append(fork)
@@ -799,11 +821,11 @@ class _ThreadRunner:
     def _is_idle(self, run: _Run, target: int, visit: _Visit) -> bool:
         """Whether the round since ``visit`` did nothing that another round would not undo.
 
-        A round of reads alone, whose registers are all set again before the next round can
-        use them or leave, only constrains an execution further: the axioms forbid no more
-        when its reads are taken out, so that no outcome is lost by leaving such rounds out.
+        A round of reads and fences alone, whose registers are all set again before the next
+        round can use them or leave, only constrains an execution further: the axioms forbid no
+        more when they are taken out, so that no outcome is lost by leaving such rounds out.
         """
-        if any(event.kind is not EventKind.READ for event in run.events[visit.events :]):
+        if any(event.kind not in _IDLE for event in run.events[visit.events :]):
             return False
         body = self.code[target : run.pc]
         changed = frozenset(name for each in body for name in _assigned(each))
@@ -817,6 +839,10 @@ class _ThreadRunner:
                     return False
             again.update(_assigned(instruction))
         return changed <= again
+
+
+_IDLE = (EventKind.READ, EventKind.FENCE)
+"""What a round may do and be left out."""
 
 
 def _assigned(instruction: Instruction) -> tuple[str, ...]:
@@ -971,13 +997,21 @@ class Candidates:
     ``bound`` is how often the target of a backward jump may be passed; ``complete`` says
     whether that loses nothing. With ``thin_air`` reads may also return values that depend
     on themselves (any constant of the program), for a model without No-Thin-Air.
-    Raises ``ProgramError`` for a program that means nothing.
+    Raises ``ProgramError`` for a program that means nothing. When its ``work`` is at an end
+    there are no more.
     """
 
-    def __init__(self, program: Program, bound: int = 1, thin_air: bool = False):
+    def __init__(
+        self,
+        program: Program,
+        bound: int = 1,
+        thin_air: bool = False,
+        work: Work | None = None,
+    ):
         _check(program)
         self.program = program
         self.complete = True
+        self.work = Work() if work is None else work
         self._skeletons: dict[tuple[int, ...], tuple[Skeleton, ...]] = {}
         self._shapes: dict[object, int] = {}
         self._value_bits: dict[tuple[str, int], Mask] = {}
@@ -997,10 +1031,10 @@ class Candidates:
         runners = [
             _ThreadRunner(program, i, bound, store_bits) for i in range(len(program.threads))
         ]
-        domain = _Domain(program, _constants(program) if thin_air else ())
+        domain = _Domain(program, _constants(program) if thin_air else (), self.work)
         domain.changed = True
         results: list[tuple[list[Path], bool]] = []
-        while domain.changed:
+        while domain.changed and not self.work.is_spent:
             domain.changed = False
             results = [runner.run(domain) for runner in runners]
         self.complete = all(complete for _, complete in results)
@@ -1012,6 +1046,8 @@ class Candidates:
             initial |= self._value_bit(each)
         choices = [[self._choice(path) for path in paths] for paths in self._paths]
         for chosen in product(*choices):
+            if not self.work.take():
+                return
             needs, provides = 0, initial
             for choice in chosen:
                 needs |= choice.needs
@@ -1021,7 +1057,8 @@ class Candidates:
             key = tuple(choice.shape for choice in chosen)
             skeletons = self._skeletons.get(key)
             if skeletons is None:
-                skeletons = tuple(self._build([choice.path for choice in chosen]))
+                paths = [choice.path for choice in chosen]
+                skeletons = tuple(_skeletons(self.program, self.initial, paths, self.work))
                 self._skeletons[key] = skeletons
             if not skeletons:
                 continue
@@ -1051,25 +1088,128 @@ class Candidates:
         )
         return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
 
-    def _build(self, paths: list[Path]) -> Iterator[Skeleton]:
-        events = [
-            Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in self.initial
+
+def _skeletons(
+    program: Program, initial: Iterable[tuple[str, int]], paths: list[Path], work: Work
+) -> Iterator[Skeleton]:
+    """One skeleton for each way that the barrier operations of ``paths`` can meet."""
+    events = [Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial]
+    starts: list[int] = []
+    for path in paths:
+        starts.append(len(events))
+        events.extend(path.events)
+    po, issue, dependences, rmw = ([0] * len(events) for _ in range(4))
+    blocked: set[int] = set()
+    for start, path in zip(starts, paths, strict=True):
+        _add_path(path, start, po, dependences, rmw)
+        for number, before in enumerate(path.issued):
+            for earlier in bits(before):
+                issue[start + earlier] |= 1 << start + number
+        if path.blocked:
+            blocked.add(start + len(path.events) - 1)
+    for meetings in _meetings(program, events, union(po, issue), blocked):
+        if not work.take():
+            return
+        yield Skeleton(program, tuple(events), po, issue, dependences, rmw, meetings)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One combination of paths, with one skeleton, and what suggests its execution."""
+
+    combination: Combination
+    hint: Hint
+
+
+class _WalkedDomain(_Domain):
+    """The one value that each read of an interleaving takes."""
+
+    def __init__(self, program: Program, interleaving: Interleaving):
+        super().__init__(program)
+        self.interleaving = interleaving
+
+    def choices(self, location: str) -> Iterable[int]:
+        return (self.interleaving.read(location),)
+
+    def derive(
+        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
+    ) -> bool:
+        self.interleaving.write(location, value)
+        return True
+
+
+_MOST_MEETINGS = 64
+"""How many ways for barrier operations to meet are looked at in one walk."""
+
+
+class Walks:
+    """Random interleavings of a program's threads, each a combination of paths.
+
+    Raises ``ProgramError`` as ``Candidates`` does.
+    """
+
+    def __init__(self, program: Program, bound: int = 1):
+        _check(program)
+        self.program = program
+        named = {
+            *program.initial,
+            *(v for thread in program.threads for v in _variables(thread.code)),
+        }
+        locations = sorted({program.location(each) for each in named} - {*program.mbarriers})
+        self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
+        self.registers = tuple(
+            frozenset({*thread.registers, *(r for each in thread.code for r in _assigned(each))})
+            for thread in program.threads
+        )
+        self._interleaving = Interleaving(self.initial)
+        domain = _WalkedDomain(program, self._interleaving)
+        bits: dict[Pair, int] = {}
+        self._runners = [
+            _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
         ]
-        starts: list[int] = []
+        for runner in self._runners:
+            runner.domain = domain
+
+    def walk(self, random: Random) -> Walk | None:
+        """The combination of one walk; None where it leads to no execution that ends."""
+        paths = self._paths(random)
+        if paths is None:
+            return None
+        skeletons = tuple(_skeletons(self.program, self.initial, paths, Work(_MOST_MEETINGS)))
+        if not skeletons:
+            return None
+        values = [value for _, value in self.initial]
         for path in paths:
-            starts.append(len(events))
-            events.extend(path.events)
-        po, issue, dependences, rmw = ([0] * len(events) for _ in range(4))
-        blocked: set[int] = set()
-        for start, path in zip(starts, paths, strict=True):
-            _add_path(path, start, po, dependences, rmw)
-            for number, before in enumerate(path.issued):
-                for earlier in bits(before):
-                    issue[start + earlier] |= 1 << start + number
-            if path.blocked:
-                blocked.add(start + len(path.events) - 1)
-        for meetings in _meetings(self.program, events, union(po, issue), blocked):
-            yield Skeleton(self.program, tuple(events), po, issue, dependences, rmw, meetings)
+            values.extend(path.values)
+        registers = tuple(path.registers for path in paths)
+        combination = Combination((random.choice(skeletons),), tuple(values), registers)
+        hint = self._interleaving.hint(
+            [(e.kind is EventKind.READ, e.kind is EventKind.WRITE) for e in path.events]
+            for path in paths
+        )
+        return Walk(combination, hint)
+
+    def _paths(self, random: Random) -> list[Path] | None:
+        """A path for each thread; None if one was cut at the bound of a loop."""
+        self._interleaving.start(random)
+        runs = [_Run(0, dict(thread.registers), {}) for thread in self.program.threads]
+        ended: dict[int, Path] = {}
+        going = list(range(len(runs)))
+        while going:
+            number = random.choice(going)
+            runner = self._runners[number]
+            runner.paths = []
+            self._interleaving.thread = number
+            forks = runner.advance(runs[number])
+            # Where a thread may wait for ever it does so in one walk of four.
+            if forks and not (runner.paths and random.random() < 0.25):
+                runs[number] = forks[0]
+                continue
+            if not runner.paths:
+                return None
+            ended[number] = runner.paths[-1]
+            going.remove(number)
+        return [ended[number] for number in range(len(runs))]
 
 
 def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: Relation) -> None:

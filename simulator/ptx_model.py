@@ -16,7 +16,8 @@ more when coherence order grows, so that the least order which answers them is e
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import combinations, product
+from itertools import combinations, islice, product
+from random import Random
 
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.simulator.condition import (
@@ -30,6 +31,8 @@ from fencewright.simulator.condition import (
     Register,
     observable_order,
 )
+from fencewright.simulator.exploration import LimitReached, Work
+from fencewright.simulator.interleaving import Hint
 from fencewright.simulator.ptx_events import (
     AsyncCopy,
     Atomic,
@@ -46,6 +49,7 @@ from fencewright.simulator.ptx_events import (
     Skeleton,
     Store,
     WaitGroup,
+    Walks,
 )
 from fencewright.simulator.relation import (
     Mask,
@@ -214,8 +218,16 @@ def phase_observation(skeleton: Skeleton, ms: Relation) -> Relation:
 class Frame:
     """Everything about a skeleton that does not depend on what its reads return."""
 
-    def __init__(self, skeleton: Skeleton, model: PtxModel):
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        model: PtxModel,
+        work: Work | None = None,
+        random: Random | None = None,
+    ):
         events = skeleton.events
+        self.work = Work() if work is None else work
+        self.random = random
         self.skeleton = skeleton
         self.model = model
         self.size = len(events)
@@ -239,11 +251,14 @@ class Frame:
         self.phases = phase_observation(skeleton, self.ms)
         self.rmw = skeleton.rmw
         self.rmw_reads = tuple(n for n, row in enumerate(self.rmw) if row)
-        self.fence_sc_orders = tuple(self._fence_sc_orders())
+        orders = self._fence_sc_orders()
+        self.fence_sc_orders = tuple(orders if random is None else islice(orders, 1))
         self.causality_of: dict[tuple[Mask, ...], tuple[Relation, Relation]] = {}
 
     def _fence_sc_orders(self) -> Iterator[Relation]:
         """Every Fence-SC order: one way round for each morally strong pair of ``fence.sc``.
+
+        With ``random`` they come in random order.
 
         An order against program order would only add to what the fences synchronize, and
         contradicts causality order at once, so that none is tried.
@@ -260,7 +275,10 @@ class Frame:
             if not left and tuple(sc) not in seen:
                 seen.add(tuple(sc))
                 yield sc
-            for fence in left:
+            if not self.work.take():
+                return
+            following = left if self.random is None else self.random.sample(left, len(left))
+            for fence in following:
                 if any(self.po[other] >> fence & 1 for other in left):
                     continue
                 extended = list(sc)
@@ -609,6 +627,8 @@ class _Enumeration:
         """Every choice of reads-from and Fence-SC order that its own axioms allow."""
         frame, axioms = self.frame, self.model.axioms
         for chosen in product(*self.sources):
+            if not frame.work.take():
+                return
             rf = [0] * frame.size
             rf_inverse = [0] * frame.size
             for read, write in zip(self.reads, chosen, strict=True):
@@ -654,16 +674,50 @@ class _Enumeration:
                 values.update(self.values[w] for w in location.writes if not co[w])
         return values
 
+    def sampled_memories(self, hint: Hint, random: Random) -> set[tuple[int, ...]]:
+        """The final values of all locations in one execution at random, near ``hint``."""
+        if not all(self.sources):
+            return set()
+        for read, sources in zip(self.reads, self.sources, strict=True):
+            sources[:] = [hint.chosen(read, sources, random)]
+        for x in self.executions():
+            finals = [self._sampled_values(x, each, hint, random) for each in self.locations]
+            return (
+                {tuple(random.choice(sorted(values)) for values in finals)}
+                if all(finals)
+                else set()
+            )
+        return set()
+
+    def _sampled_values(
+        self, x: Execution, location: _Location, hint: Hint, random: Random
+    ) -> set[int]:
+        """The values that ``location`` can end with under the first orders that are tried."""
+
+        def comes_first(a: int, b: int) -> bool:
+            return hint.comes_first(a, b, random)
+
+        for co in islice(self.coherence_orders(x, location, comes_first), _MOST_ORDERS):
+            if self.allows(x, location, co):
+                return {self.values[w] for w in location.writes if not co[w]}
+        return set()
+
     def allows(self, x: Execution, location: _Location, co: Relation) -> bool:
         """Whether the axioms hold at ``location`` with the coherence order ``co``."""
         x.order_writes(co, location.reads)
         return not any(axiom(x, location.reads, location.writes) for axiom in self.location_axioms)
 
-    def coherence_orders(self, x: Execution, location: _Location) -> Iterator[Relation]:
+    def coherence_orders(
+        self,
+        x: Execution,
+        location: _Location,
+        comes_first: Callable[[int, int], bool] | None = None,
+    ) -> Iterator[Relation]:
         """The coherence orders: least partial orders that relate every morally strong pair.
 
         Source: PTX ISA, "Coherence order". Program order is followed at once where
-        SC-per-Location would insist on it.
+        SC-per-Location would insist on it. ``comes_first`` says which way round to try a pair
+        of writes first.
         """
         frame = self.frame
         writes = mask_of(location.writes)
@@ -680,7 +734,12 @@ class _Enumeration:
             for b in location.writes[1:i]
             if frame.ms[a] >> b & 1
         ]
-        yield from _orient(_close(co, location.writes), undecided, location.writes)
+        if comes_first is not None:
+            undecided = [(a, b) if comes_first(a, b) else (b, a) for a, b in undecided]
+        for order in _orient(_close(co, location.writes), undecided, location.writes):
+            if not frame.work.take():
+                return
+            yield order
 
 
 def _close(co: Relation, writes: tuple[int, ...]) -> Relation:
@@ -721,16 +780,20 @@ def _check_version(program: Program, model: PtxModel) -> None:
                 raise ProgramError("proxies need the model of PTX 7.5")
 
 
-def outcomes(program: Program, model: PtxModel | None = None, bound: int = 1) -> Outcomes:
+def outcomes(
+    program: Program, model: PtxModel | None = None, bound: int = 1, work: Work | None = None
+) -> Outcomes:
     """Every final state that the model allows.
 
     ``bound`` is how often the target of a backward jump may be passed in a loop; the
-    outcomes say whether they are complete in spite of it. All registers and locations are
-    observed. Raises ``ProgramError`` for a program that means nothing.
+    outcomes say whether they are complete in spite of it, and of the limit of ``work``. All
+    registers and locations are observed. Raises ``ProgramError`` for a program that means
+    nothing.
     """
     chosen = PtxModel() if model is None else model
+    spent = Work() if work is None else work
     _check_version(program, chosen)
-    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms)
+    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
     observed = _observables(candidates)
     registers = [each for each in observed if isinstance(each, Register)]
     frames: dict[int, Frame] = {}
@@ -738,20 +801,51 @@ def outcomes(program: Program, model: PtxModel | None = None, bound: int = 1) ->
     for combination in candidates:
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         for skeleton in combination.skeletons:
-            frame = _frame(frames, skeleton, chosen)
+            frame = _frame(frames, skeleton, chosen, spent)
             memories = _Enumeration(chosen, combination, frame).final_memories()
             states.update(prefix + memory for memory in memories)
-    return Outcomes(observed, frozenset(states), candidates.complete)
+    complete = candidates.complete and not spent.is_spent
+    return Outcomes(observed, frozenset(states), complete)
 
 
-def _frame(frames: dict[int, Frame], skeleton: Skeleton, model: PtxModel) -> Frame:
+_MOST_ORDERS = 32
+"""How many coherence orders of a location a random walk tries."""
+
+
+def sampled_outcomes(
+    program: Program, model: PtxModel | None = None, bound: int = 1, walks: int = 1, seed: int = 0
+) -> Outcomes:
+    """The final states of ``walks`` random executions that the model allows; never complete.
+
+    Of a walk that the model forbids nothing comes. Raises ``ProgramError`` as ``outcomes`` does.
+    """
+    chosen = PtxModel() if model is None else model
+    _check_version(program, chosen)
+    random = Random(seed)
+    source = Walks(program, bound)
+    observed = _observables(source)
+    registers = [each for each in observed if isinstance(each, Register)]
+    states: set[tuple[int | None, ...]] = set()
+    for _ in range(walks):
+        walk = source.walk(random)
+        if walk is None:
+            continue
+        combination = walk.combination
+        prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
+        frame = Frame(combination.skeletons[0], chosen, random=random)
+        memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
+        states.update(prefix + memory for memory in memories)
+    return Outcomes(observed, frozenset(states), complete=False)
+
+
+def _frame(frames: dict[int, Frame], skeleton: Skeleton, model: PtxModel, work: Work) -> Frame:
     frame = frames.get(id(skeleton))
     if frame is None:
-        frame = frames[id(skeleton)] = Frame(skeleton, model)
+        frame = frames[id(skeleton)] = Frame(skeleton, model, work)
     return frame
 
 
-def _observables(candidates: Candidates) -> tuple[Observable, ...]:
+def _observables(candidates: Candidates | Walks) -> tuple[Observable, ...]:
     registers = {
         Register(number, name)
         for number, names in enumerate(candidates.registers)
@@ -786,21 +880,29 @@ class Witness:
 
 
 def explain(
-    program: Program, formula: Formula, model: PtxModel | None = None, bound: int = 1
+    program: Program,
+    formula: Formula,
+    model: PtxModel | None = None,
+    bound: int = 1,
+    work: Work | None = None,
 ) -> Witness | None:
     """An execution whose final state satisfies ``formula``.
 
     An allowed one if there is any; otherwise one that breaks as few axioms as possible; None
-    if none comes about even without axioms. Raises ``ProgramError`` as ``outcomes`` does.
+    if none comes about even without axioms. Raises ``ProgramError`` as ``outcomes`` does, and
+    ``LimitReached`` when ``work`` is at an end before one is found.
     """
     chosen = PtxModel() if model is None else model
+    spent = Work() if work is None else work
     _check_version(program, chosen)
     for dropped in range(len(chosen.axioms) + 1):
         for axioms in combinations(sorted(chosen.axioms, key=lambda axiom: axiom.value), dropped):
             weaker = replace(chosen, axioms=chosen.axioms - {*axioms})
-            witness = _find(program, formula, weaker, axioms, bound)
+            witness = _find(program, formula, weaker, axioms, bound, spent)
             if witness is not None:
                 return witness
+            if spent.is_spent:
+                raise LimitReached(spent.done, "steps")
     return None
 
 
@@ -815,10 +917,15 @@ def explain_condition(
 
 
 def _find(
-    program: Program, formula: Formula, model: PtxModel, dropped: Iterable[Axiom], bound: int
+    program: Program,
+    formula: Formula,
+    model: PtxModel,
+    dropped: Iterable[Axiom],
+    bound: int,
+    work: Work,
 ) -> Witness | None:
     """An execution that ``model`` allows, with what the ``dropped`` axioms say of it."""
-    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms)
+    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
     named = formula.observables()
     frames: dict[int, Frame] = {}
     for combination in candidates:
@@ -830,7 +937,7 @@ def _find(
         if any(registers.get(each, 0) is None for each in named):
             continue
         for skeleton in combination.skeletons:
-            search = _Enumeration(model, combination, _frame(frames, skeleton, model))
+            search = _Enumeration(model, combination, _frame(frames, skeleton, model, work))
             for x in search.executions():
                 for state in _complete(search, x, registers):
                     if formula.holds(state):

@@ -1,29 +1,45 @@
 """Single-point mutants of PTX programs: how much a set of tests would notice.
 
 A mutant drops one fence, takes the acquire or the release from one operation, or narrows one
-scope to cta. It is noticed when its outcome set differs from the original's. Mutants that
-mean the same in every program of their shape are among them, so that not all can be noticed.
+scope to cta. Four things can notice it, each seeing more than the one before (``Notice``): the
+verdict of the test's condition, its whole outcome set, its outcome set when the threads are
+placed elsewhere, and the mutated thread by itself among partners (``partners``).
+
+What none of them notices is either *equivalent*, in that no program with this thread can tell
+(``equivalence`` says why), or *missed*.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
+from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.condition import Outcomes
 from fencewright.simulator.ptx_events import (
+    AsyncCopy,
     Atomic,
+    Branch,
     ClusterBarrier,
+    Compute,
     Fence,
     Instruction,
+    Label,
     Load,
     MbarrierArrive,
     MbarrierWait,
+    Placement,
     Program,
     ProxyFence,
+    Role,
     Store,
+    Thread,
 )
+from fencewright.simulator.ptx_litmus import LitmusTest
 from fencewright.simulator.ptx_model import PtxModel, outcomes
+from fencewright.simulator.relation import bits, transitive_closure
 
 
 class MutationKind(Enum):
@@ -87,36 +103,328 @@ def mutants(program: Program) -> Iterator[Mutant]:
                 yield Mutant(kind, number, position, mutated)
 
 
-@dataclass(frozen=True, slots=True)
-class Campaign:
-    """How many mutants of each kind there were, and how many changed the outcome set."""
+# Other places for the threads of a test
 
-    tried: Mapping[MutationKind, int]
-    noticed: Mapping[MutationKind, int]
+
+def placements(program: Program) -> Iterator[tuple[Placement, ...]]:
+    """All threads in one CTA; each in a CTA of its own, in a cluster or not; on GPUs apart."""
+    count = range(len(program.threads))
+    yield tuple(Placement(0) for _ in count)
+    yield tuple(Placement(number, 0, 0) for number in count)
+    yield tuple(Placement(number) for number in count)
+    yield tuple(Placement(number, number) for number in count)
+
+
+def placed(program: Program, places: Iterable[Placement]) -> Program:
+    """``program`` with its threads at ``places``."""
+    threads = zip(program.threads, places, strict=True)
+    return replace(
+        program, threads=tuple(replace(thread, placement=place) for thread, place in threads)
+    )
+
+
+# A thread among partners
+
+_FIRST, _SECOND = 101, 102
+"""Values that partners write; tests of the corpora use small ones."""
+_FRESH = "fresh"
+"""A location that only partners know."""
+_FURTHEST = Scope.SYSTEM
+
+
+def partners(thread: Thread) -> Iterator[tuple[Thread, ...]]:
+    """The threads that a thread is put among, in order of how often they tell something.
+
+    First every partner of two operations on the thread's locations, each an acquiring load or
+    a releasing store at system scope, with a ``fence.sc`` between them or none, in the same
+    CTA, another CTA, another GPU. Then chains: one partner publishes data that another reads,
+    by way of the thread alone, near on one side and far on the other. Last, two operations of
+    one partner while another overwrites a location.
+    """
+    locations = sorted({each for each in _locations(thread.code)})
+    places = _places(thread.placement)
+    fence = Fence(Ordering.SEQ_CST, _FURTHEST)
+    awaited = sorted(_awaited(thread.code))
+    pairs = tuple(
+        pair
+        for value in (_FIRST, *awaited)
+        for pair in product(
+            _operations(locations, "r0", value), _operations(locations, "r1", _SECOND)
+        )
+    )
+    for between, place in product(((fence,), ()), places):
+        for first, second in pairs:
+            yield (Thread(place, (first, *between, second)),)
+    for (source, publish), (sink, observe) in _chained(places):
+        for written, read, value in product(locations, locations, (_FIRST, *awaited)):
+            release = Store(written, value, Ordering.RELEASE, publish)
+            acquire = Load("r0", read, Ordering.ACQUIRE, observe)
+            yield (
+                Thread(source, (Store(_FRESH, 1), release)),
+                Thread(sink, (acquire, Load("r1", _FRESH))),
+            )
+    for place, (first, second), location, value in product(
+        places[1:], pairs, locations, (_SECOND, *awaited)
+    ):
+        overwrite = Store(location, value, Ordering.RELAXED, _FURTHEST)
+        yield Thread(place, (first, second)), Thread(place, (overwrite,))
+
+
+_Placed = tuple[Placement, Scope]
+
+
+def _chained(places: tuple[Placement, ...]) -> Iterator[tuple[_Placed, _Placed]]:
+    """The ends of a chain, with scopes that reach the thread in its middle."""
+    near, *far = places
+    yield from permutations(((near, Scope.WORKGROUP), *((each, _FURTHEST) for each in far)), 2)
+
+
+def _places(here: Placement) -> tuple[Placement, ...]:
+    """The same CTA, another CTA of the cluster if there is one, another CTA, another GPU."""
+    cta = here.cta + 100
+    cluster = () if here.cluster is None else (replace(here, cta=cta),)
+    return (here, *cluster, Placement(cta, here.gpu), Placement(cta, here.gpu + 100))
+
+
+def _locations(code: Iterable[Instruction]) -> Iterator[str]:
+    for each in code:
+        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+            yield each.location
+        if isinstance(each, AsyncCopy) and each.source is not None:
+            yield each.source
+
+
+def _awaited(code: Iterable[Instruction]) -> frozenset[int]:
+    """The constants that a thread compares what it reads with."""
+    compared = (
+        value
+        for each in code
+        for value in (
+            (each.left, each.right)
+            if isinstance(each, Branch)
+            else (each.compare,)
+            if isinstance(each, Atomic)
+            else ()
+        )
+    )
+    return frozenset(value for value in compared if isinstance(value, int))
+
+
+def _operations(locations: Iterable[str], register: str, value: int) -> Iterator[Instruction]:
+    for location in locations:
+        yield Load(register, location, Ordering.ACQUIRE, _FURTHEST)
+        yield Store(location, value, Ordering.RELEASE, _FURTHEST)
+
+
+def among(program: Program, thread: int, others: tuple[Thread, ...]) -> Program:
+    """One thread of ``program`` together with ``others`` in place of the other threads."""
+    return replace(program, threads=(program.threads[thread], *others))
+
+
+# Equivalent mutants
+
+_NEUTRAL = Compute | Branch | Label
+
+
+def equivalence(program: Program, mutant: Mutant) -> str:
+    """Why no program with this thread can tell ``mutant`` from ``program``; "" if it may.
+
+    Ordering is between what is before and what is after an operation in its thread. A fence
+    with nothing on one side orders nothing: a ``fence.sc`` is then first or last in Fence-SC
+    order without loss. One that is not seq_cst takes part in a pattern only with a strong
+    read before it or a strong write after it (PTX ISA, "Release and Acquire Patterns"). A
+    release with nothing before it, and an acquire with nothing after it but loads of its own
+    location, say what coherence says anyway. The scope of a load is for what it begins: an
+    acquire pattern, and observation by later accesses of its location.
+    """
+    code = program.threads[mutant.thread].code
+    before, after = _around(code, mutant.position)
+    instruction = code[mutant.position]
+    match instruction, mutant.kind:
+        case Fence(), MutationKind.DROP_FENCE | MutationKind.NARROW_SCOPE:
+            return _useless_fence(instruction, before, after)
+        case Store() | MbarrierArrive() | ClusterBarrier(), MutationKind.DROP_RELEASE if not before:
+            return "a release with nothing before it"
+        case Load(), MutationKind.DROP_ACQUIRE if _only_loads_of(instruction.location, after):
+            return "an acquire with nothing after it but loads of its location"
+        case Atomic(), MutationKind.DROP_ACQUIRE if not (after or instruction.ordering.releases):
+            return "an acquire with nothing after it"
+        case Load(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after):
+            return "the scope of a load that begins nothing"
+        case _:
+            return ""
+
+
+def _around(
+    code: tuple[Instruction, ...], position: int
+) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
+    """What can be executed before an instruction, and after it."""
+    labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
+    reach = [0] * len(code)
+    for at, each in enumerate(code):
+        goes_on = not isinstance(each, Branch) or each.comparison is not None
+        if goes_on and at + 1 < len(code):
+            reach[at] |= 1 << at + 1
+        if isinstance(each, Branch):
+            reach[at] |= 1 << labels[each.label]
+    reach = transitive_closure(reach)
+    before = (code[at] for at, row in enumerate(reach) if row >> position & 1)
+    after = (code[at] for at in bits(reach[position]))
+    return _effective(before), _effective(after)
+
+
+def _effective(code: Iterable[Instruction]) -> tuple[Instruction, ...]:
+    return tuple(each for each in code if not isinstance(each, _NEUTRAL))
+
+
+def _only_loads_of(location: str, code: Iterable[Instruction]) -> bool:
+    return all(isinstance(each, Load) and each.location == location for each in code)
+
+
+def _begins_nothing(load: Load, after: tuple[Instruction, ...]) -> bool:
+    if load.ordering.acquires:
+        return not after
+    return not any(
+        each.ordering.acquires if isinstance(each, Fence) else load.location in _locations((each,))
+        for each in after
+    )
+
+
+def _useless_fence(
+    fence: Fence, before: tuple[Instruction, ...], after: tuple[Instruction, ...]
+) -> str:
+    if not before:
+        return "a fence with nothing before it"
+    if not after:
+        return "a fence with nothing after it"
+    if fence.ordering is Ordering.SEQ_CST:
+        return ""
+    acquires = fence.ordering.acquires and any(map(_is_strong_read, before))
+    releases = fence.ordering.releases and any(map(_is_strong_write, after))
+    return "" if acquires or releases else "a fence in no pattern"
+
+
+def _is_strong_read(instruction: Instruction) -> bool:
+    match instruction:
+        case Load():
+            return instruction.scope is not None
+        case Atomic():
+            return instruction.register is not None
+        case ClusterBarrier():
+            return instruction.role is not Role.ARRIVE
+        case _:
+            return isinstance(instruction, MbarrierWait)
+
+
+def _is_strong_write(instruction: Instruction) -> bool:
+    match instruction:
+        case Store():
+            return instruction.scope is not None
+        case ClusterBarrier():
+            return instruction.role is not Role.WAIT
+        case _:
+            return isinstance(instruction, Atomic | MbarrierArrive)
+
+
+# Campaigns
+
+
+class Notice(Enum):
+    """What notices a mutant first, in order; the last two say that nothing does."""
+
+    VERDICT = "verdict"
+    OUTCOMES = "outcome set"
+    PLACEMENT = "placed elsewhere"
+    PARTNER = "among partners"
+    EQUIVALENT = "equivalent"
+    MISSED = "missed"
+
+
+NOTICES = (Notice.VERDICT, Notice.OUTCOMES, Notice.PLACEMENT, Notice.PARTNER)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """How many mutants of each kind were noticed by what."""
+
+    found: Mapping[tuple[MutationKind, Notice], int]
+
+    def count(self, notices: Iterable[Notice], kind: MutationKind | None = None) -> int:
+        """The mutants (of a kind) that were first noticed by one of ``notices``."""
+        wanted = frozenset(notices)
+        return sum(
+            count
+            for (each, notice), count in self.found.items()
+            if notice in wanted and kind in (None, each)
+        )
 
     @property
-    def rate(self) -> float:
-        """The share of all mutants that was noticed."""
-        return sum(self.noticed.values()) / max(1, sum(self.tried.values()))
+    def tried(self) -> int:
+        """How many mutants there were."""
+        return self.count(Notice)
+
+    def rate(self, last: Notice) -> float:
+        """The share of all mutants that was noticed by ``last`` or what sees less."""
+        return self.count(NOTICES[: NOTICES.index(last) + 1]) / max(1, self.tried)
 
     def __str__(self) -> str:
         """One kind a line, then all."""
-        lines = [
-            f"{kind.value}: {self.noticed.get(kind, 0)} of {count}"
-            for kind, count in self.tried.items()
-        ]
-        total, noticed = sum(self.tried.values()), sum(self.noticed.values())
-        return "\n".join([*lines, f"all: {noticed} of {total} ({self.rate:.0%})"])
+        lines = [f"{kind.value}: {self._line(kind)}" for kind in MutationKind]
+        return "\n".join([*lines, f"all: {self._line(None)}"])
+
+    def _line(self, kind: MutationKind | None) -> str:
+        counts = (f"{self.count((each,), kind)} {each.value}" for each in Notice)
+        return ", ".join(counts)
 
 
-def run_campaign(programs: Iterable[Program], model: PtxModel | None = None) -> Campaign:
-    """Compare the outcome set of every mutant of ``programs`` with the original's."""
-    tried: Counter[MutationKind] = Counter()
-    noticed: Counter[MutationKind] = Counter()
-    for program in programs:
-        original = outcomes(program, model)
-        for mutant in mutants(program):
-            tried[mutant.kind] += 1
-            changed = outcomes(mutant.program, model).project(original.observables)
-            noticed[mutant.kind] += changed != original
-    return Campaign(tried, noticed)
+class _Trial:
+    """A test with the outcome sets of its original, which many mutants are compared with."""
+
+    def __init__(self, test: LitmusTest, model: PtxModel | None):
+        self.test = test
+        self.model = model
+        self.known: dict[object, Outcomes] = {}
+
+    @cached_property
+    def verdict(self) -> bool:
+        return self.test.condition.verdict(self.original("as it is", self.test.program))
+
+    def original(self, key: object, program: Program) -> Outcomes:
+        """The outcomes of an original, found once for each ``key``."""
+        if key not in self.known:
+            self.known[key] = outcomes(program, self.model)
+        return self.known[key]
+
+    def differs(self, key: object, mutant: Mutant, change: Callable[[Program], Program]) -> bool:
+        """Whether outcome sets differ when ``change`` is made to the test and to its mutant."""
+        original = self.original(key, change(self.test.program))
+        mutated = outcomes(change(mutant.program), self.model)
+        return mutated.project(original.observables) != original
+
+    def notice(self, mutant: Mutant) -> Notice:
+        """What notices ``mutant`` first."""
+        program, at = self.test.program, mutant.thread
+        if self.test.condition.verdict(outcomes(mutant.program, self.model)) is not self.verdict:
+            return Notice.VERDICT
+        if self.differs("as it is", mutant, lambda each: each):
+            return Notice.OUTCOMES
+        reason = equivalence(program, mutant)
+        if reason:
+            return Notice.EQUIVALENT
+        for places in placements(program):
+            if self.differs(places, mutant, lambda each, p=places: placed(each, p)):
+                return Notice.PLACEMENT
+        for number, others in enumerate(partners(program.threads[at])):
+            if self.differs((at, number), mutant, lambda each, o=others: among(each, at, o)):
+                return Notice.PARTNER
+        return Notice.MISSED
+
+
+def run_campaign(tests: Iterable[LitmusTest], model: PtxModel | None = None) -> Campaign:
+    """What notices each of the mutants of ``tests`` first."""
+    found: Counter[tuple[MutationKind, Notice]] = Counter()
+    for test in tests:
+        trial = _Trial(test, model)
+        for mutant in mutants(test.program):
+            found[mutant.kind, trial.notice(mutant)] += 1
+    return Campaign(found)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from random import Random
 
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
 from fencewright.lowering.table import Illegal
@@ -27,6 +28,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
+from fencewright.simulator.exploration import Work
+from fencewright.simulator.interleaving import Hint, Interleaving
 from fencewright.simulator.program import (
     ARITHMETIC,
     RMW,
@@ -274,11 +277,33 @@ Derivation = Mask
 class _Domain:
     """The values that each location can have, each with the least derivations it can come from."""
 
-    def __init__(self, initial: Mapping[str, int], seeds: Iterable[int]):
+    def __init__(self, initial: Mapping[str, int], seeds: Iterable[int], work: Work):
+        self.work = work
         self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {
             name: {each: (0,) for each in (value, *seeds)} for name, value in initial.items()
         }
         self.changed = True
+
+    def choices(self, location: str) -> tuple[int, ...]:
+        """The values that a read of ``location`` tries."""
+        return tuple(self.values[location])
+
+    def derive(
+        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
+    ) -> bool:
+        """Record that the write ``bit`` writes ``value``, which depends on ``reads``.
+
+        False if it would have to come out of thin air.
+        """
+        derivations = [bit]
+        for source, read in reads:
+            known = self.values[source][read]
+            derivations = [a | b for a in derivations for b in known if not b & bit]
+            if not self.work.take(len(derivations)):
+                return False
+        if derivations:
+            self.add(location, value, derivations)
+        return bool(derivations)
 
     def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
         """Record that ``value`` can be written to ``location``."""
@@ -357,7 +382,7 @@ class _ThreadRunner:
         self.labels = {each.name: i for i, each in enumerate(self.code) if isinstance(each, Label)}
         self.write_bits = write_bits
         self.event_of: dict[object, Event] = {}
-        self.domain = _Domain({}, ())
+        self.domain = _Domain({}, (), Work())
         self.complete = True
 
     def run(self, domain: _Domain) -> list[Path]:
@@ -368,16 +393,17 @@ class _ThreadRunner:
         stack = [_Run(0, {}, {})]
         while stack:
             run = stack.pop()
-            forks = self._advance(run)
+            if not domain.work.take(1 + len(run.events)):
+                self.complete = False
+                return paths
+            forks = self.advance(run)
             if forks is not None:
                 stack += reversed(forks)
                 continue
-            paths.append(
-                Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
-            )
+            paths.append(_path(run))
         return paths
 
-    def _advance(self, run: _Run) -> list[_Run] | None:
+    def advance(self, run: _Run) -> list[_Run] | None:
         """Run until the thread ends (None) or forks."""
         code = self.code
         while run.pc < len(code):
@@ -404,7 +430,7 @@ class _ThreadRunner:
     def load(self, run: _Run, load: Load) -> list[_Run]:
         event = self._event(run, EventKind.READ, load)
         forks: list[_Run] = []
-        for value in self.domain.values[load.location]:
+        for value in self.domain.choices(load.location):
             fork = run.copy()
             fork.assign(load.dst, value, 1 << len(fork.events))
             fork.append(event, read=value)
@@ -416,14 +442,8 @@ class _ThreadRunner:
         count = run.executed.get(run.pc, 0)
         run.executed = {**run.executed, run.pc: count + 1}
         bit = 1 << self.write_bits.setdefault((self.thread, run.pc, count), len(self.write_bits))
-        derivations = [bit]
-        for number in bits(needs):
-            source = self.domain.values[run.events[number].location or ""]
-            known = source[run.read[number] or 0]
-            derivations = [a | b for a in derivations for b in known if not b & bit]
-        if derivations:
-            self.domain.add(location, value, derivations)
-        return bool(derivations)
+        reads = [(run.events[n].location or "", run.read[n] or 0) for n in bits(needs)]
+        return self.domain.derive(location, value, bit, reads)
 
     def store(self, run: _Run, store: Store) -> list[_Run] | None:
         value, needs = run.value(store.value), run.taint(store.value) | run.control
@@ -439,7 +459,7 @@ class _ThreadRunner:
         event = self._event(run, EventKind.UPDATE, rmw)
         forks = [
             self._update(run, event, old, combine(old, operand), needs | own, rmw.dst)
-            for old in tuple(self.domain.values[rmw.location])
+            for old in self.domain.choices(rmw.location)
         ]
         return [fork for fork in forks if fork is not None]
 
@@ -460,7 +480,7 @@ class _ThreadRunner:
         success = self._event(run, EventKind.UPDATE, cmpxchg)
         failure = self._event(run, EventKind.READ, cmpxchg)
         forks: list[_Run] = []
-        for old in tuple(self.domain.values[cmpxchg.location]):
+        for old in self.domain.choices(cmpxchg.location):
             if old == compare:
                 fork = self._update(run, success, old, new, needs, cmpxchg.dst)
                 if fork is not None:
@@ -680,18 +700,20 @@ class Candidates:
     ``bound`` is how often the target of a backward branch may be passed; ``complete`` says
     whether that loses nothing. With ``thin_air`` reads may also return values that depend on
     themselves (1, and any constant of the program). Raises ``ProgramError`` as ``check`` does.
+    When its ``work`` is at an end there are no more.
     """
 
-    def __init__(self, program: ScopedProgram, bound: int = 1, thin_air: bool = False):
+    def __init__(
+        self,
+        program: ScopedProgram,
+        bound: int = 1,
+        thin_air: bool = False,
+        work: Work | None = None,
+    ):
         check(program)
         self.program = program
-        names = {
-            each.location
-            for thread in program.threads
-            for each in thread.instructions
-            if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
-        }
-        self.initial = {e.name: e.initial for e in program.locations if e.name in names}
+        self.work = Work() if work is None else work
+        self.initial = _accessed(program)
         self.complete = True
         self._skeletons: dict[tuple[int, ...], Skeleton] = {}
         self._shapes: dict[object, int] = {}
@@ -706,9 +728,10 @@ class Candidates:
             _ThreadRunner(self.program, i, bound, write_bits)
             for i in range(len(self.program.threads))
         ]
-        domain = _Domain(self.initial, _constants(self.program) if thin_air else ())
+        seeds = _constants(self.program) if thin_air else ()
+        domain = _Domain(self.initial, seeds, self.work)
         paths: list[list[Path]] = []
-        while domain.changed:
+        while domain.changed and not self.work.is_spent:
             domain.changed = False
             paths = [runner.run(domain) for runner in runners]
         self.complete = all(runner.complete for runner in runners)
@@ -730,7 +753,7 @@ class Candidates:
     ) -> Iterator[Combination]:
         """All ways to go on from paths for the first threads; ``still``: what others may write."""
         thread = len(chosen)
-        if needs & ~(provides | still[thread]):
+        if needs & ~(provides | still[thread]) or not self.work.take():
             return
         if thread == len(self._choices):
             yield self._combination(chosen)
@@ -742,16 +765,12 @@ class Candidates:
 
     def _combination(self, chosen: tuple[_Choice, ...]) -> Combination:
         key = tuple(choice.shape for choice in chosen)
+        paths = [choice.path for choice in chosen]
         skeleton = self._skeletons.get(key)
         if skeleton is None:
-            skeleton = self._skeletons[key] = self._build([choice.path for choice in chosen])
-        read: list[int | None] = [None] * len(self.initial)
-        written: list[int | None] = list(self.initial.values())
-        for choice in chosen:
-            read += choice.path.read
-            written += choice.path.written
-        registers = tuple(choice.path.registers for choice in chosen)
-        return Combination(skeleton, tuple(read), tuple(written), registers)
+            skeleton = _skeleton(self.program, self.initial, paths)
+            self._skeletons[key] = skeleton
+        return _combined(self.initial, skeleton, paths)
 
     def _value_bit(self, key: tuple[str, int]) -> Mask:
         return self._value_bits.setdefault(key, 1 << len(self._value_bits))
@@ -766,35 +785,127 @@ class Candidates:
         shape = (path.events, path.dependences)
         return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
 
-    def _build(self, paths: list[Path]) -> Skeleton:
-        events = [
-            Event(EventKind.WRITE, -1, -1, Ordering.RELAXED, Scope.SYSTEM, name, None)
-            for name in self.initial
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One combination of paths, and what suggests its execution."""
+
+    combination: Combination
+    hint: Hint
+
+
+class _WalkedDomain(_Domain):
+    """The one value that each read of an interleaving takes."""
+
+    def __init__(self, interleaving: Interleaving):
+        super().__init__({}, (), Work())
+        self.interleaving = interleaving
+
+    def choices(self, location: str) -> tuple[int, ...]:
+        return (self.interleaving.read(location),)
+
+    def derive(
+        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
+    ) -> bool:
+        self.interleaving.write(location, value)
+        return True
+
+
+class Walks:
+    """Random interleavings of a program's threads, each a combination of paths.
+
+    Raises ``ProgramError`` as ``check`` does.
+    """
+
+    def __init__(self, program: ScopedProgram, bound: int = 1):
+        check(program)
+        self.program = program
+        self.initial = _accessed(program)
+        self._interleaving = Interleaving(self.initial.items())
+        domain = _WalkedDomain(self._interleaving)
+        bits: dict[object, int] = {}
+        self._runners = [
+            _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
         ]
-        dependences: list[Mask] = [0] * len(events)
-        po: Relation = []
-        total = len(events) + sum(len(path.events) for path in paths)
-        everything = (1 << total) - 1
-        po += [everything >> len(events) << len(events)] * len(events)
-        barriers: dict[object, list[Mask]] = {}
-        for thread, path in enumerate(paths):
-            start, end = len(events), len(events) + len(path.events)
-            po += [(1 << end) - (2 << number) for number in range(start, end)]
-            dependences += [mask << start for mask in path.dependences]
-            events += path.events
-            turns: dict[object, int] = {}
-            for number in range(start, end):
-                event = events[number]
-                if event.kind is not EventKind.ARRIVE or event.scope is None:
-                    continue
-                place = self.program.threads[thread].placement
-                instance = scope_instance(place, thread, event.scope)
-                turns[instance] = turns.get(instance, 0) + 1
-                meeting = barriers.setdefault((instance, turns[instance]), [0, 0])
-                meeting[0] |= 1 << number
-                meeting[1] |= 2 << number
-        met = tuple((arrivals, waits) for arrivals, waits in barriers.values())
-        return Skeleton(self.program, tuple(events), po, tuple(dependences), met)
+        for runner in self._runners:
+            runner.domain = domain
+
+    def walk(self, random: Random) -> Walk | None:
+        """The combination of one walk; None if a thread was cut at the bound of a loop."""
+        self._interleaving.start(random)
+        runs = [_Run(0, {}, {}) for _ in self.program.threads]
+        going = list(range(len(runs)))
+        while going:
+            number = random.choice(going)
+            self._interleaving.thread = number
+            forks = self._runners[number].advance(runs[number])
+            if forks is None:
+                going.remove(number)
+            elif not forks:
+                return None
+            else:
+                runs[number] = random.choice(forks)
+        paths = [_path(run) for run in runs]
+        skeleton = _skeleton(self.program, self.initial, paths)
+        hint = self._interleaving.hint([(e.reads, e.writes) for e in p.events] for p in paths)
+        return Walk(_combined(self.initial, skeleton, paths), hint)
+
+
+def _accessed(program: ScopedProgram) -> dict[str, int]:
+    """The locations that are accessed, with their initial values."""
+    names = {
+        each.location
+        for thread in program.threads
+        for each in thread.instructions
+        if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
+    }
+    return {e.name: e.initial for e in program.locations if e.name in names}
+
+
+def _path(run: _Run) -> Path:
+    return Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
+
+
+def _combined(initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[Path]) -> Combination:
+    read: list[int | None] = [None] * len(initial)
+    written: list[int | None] = list(initial.values())
+    registers: list[Mapping[str, int]] = []
+    for path in paths:
+        read += path.read
+        written += path.written
+        registers.append(path.registers)
+    return Combination(skeleton, tuple(read), tuple(written), tuple(registers))
+
+
+def _skeleton(program: ScopedProgram, initial: Mapping[str, int], paths: list[Path]) -> Skeleton:
+    events = [
+        Event(EventKind.WRITE, -1, -1, Ordering.RELAXED, Scope.SYSTEM, name, None)
+        for name in initial
+    ]
+    dependences: list[Mask] = [0] * len(events)
+    po: Relation = []
+    total = len(events) + sum(len(path.events) for path in paths)
+    everything = (1 << total) - 1
+    po += [everything >> len(events) << len(events)] * len(events)
+    barriers: dict[object, list[Mask]] = {}
+    for thread, path in enumerate(paths):
+        start, end = len(events), len(events) + len(path.events)
+        po += [(1 << end) - (2 << number) for number in range(start, end)]
+        dependences += [mask << start for mask in path.dependences]
+        events += path.events
+        turns: dict[object, int] = {}
+        for number in range(start, end):
+            event = events[number]
+            if event.kind is not EventKind.ARRIVE or event.scope is None:
+                continue
+            place = program.threads[thread].placement
+            instance = scope_instance(place, thread, event.scope)
+            turns[instance] = turns.get(instance, 0) + 1
+            meeting = barriers.setdefault((instance, turns[instance]), [0, 0])
+            meeting[0] |= 1 << number
+            meeting[1] |= 2 << number
+    met = tuple((arrivals, waits) for arrivals, waits in barriers.values())
+    return Skeleton(program, tuple(events), po, tuple(dependences), met)
 
 
 def _constants(program: ScopedProgram) -> set[int]:

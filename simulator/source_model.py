@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations, product
+from random import Random
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
 from fencewright.simulator.condition import (
@@ -36,8 +37,9 @@ from fencewright.simulator.condition import (
     Outcomes,
     Register,
     State,
-    observable_order,
 )
+from fencewright.simulator.exploration import LimitReached, Work
+from fencewright.simulator.interleaving import Hint
 from fencewright.simulator.program import Placement, ProgramError
 from fencewright.simulator.relation import (
     Mask,
@@ -62,7 +64,7 @@ from fencewright.simulator.source_events import (
     ScopedProgram,
     Skeleton,
     Store,
-    assigned,
+    Walks,
     scope_instance,
 )
 
@@ -569,15 +571,24 @@ def chains(x: Execution, location: str) -> Chains | None:
     return (tuple(found), before) if is_acyclic(before) else None
 
 
-def sequences(partial: Chains) -> Iterator[tuple[int, ...]]:
-    """Every total order of the writes that a partial order of chains allows."""
+def sequences(
+    partial: Chains, preferred: Callable[[list[int]], list[int]] | None = None
+) -> Iterator[tuple[int, ...]]:
+    """Every total order of the writes that a partial order of chains allows.
+
+    ``preferred`` says in which order to try the first writes of chains.
+    """
     found, before = partial
+    order = list(range(len(found)))
+    if preferred is not None:
+        heads = {chain[0]: number for number, chain in enumerate(found)}
+        order = [heads[head] for head in preferred(list(heads))]
 
     def extend(left: Mask, done: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if not left:
             yield done
-        for number in bits(left):
-            if not any(before[other] >> number & 1 for other in bits(left)):
+        for number in order:
+            if left >> number & 1 and not any(before[n] >> number & 1 for n in bits(left)):
                 yield from extend(left & ~(1 << number), (*done, *found[number]))
 
     return extend((1 << len(found)) - 1, ())
@@ -804,8 +815,9 @@ def _elsewhere(frame: Frame, one: Event, other: Event) -> str:
 class _Search:
     """All executions of one combination of paths."""
 
-    def __init__(self, combination: Combination, frame: Frame):
+    def __init__(self, combination: Combination, frame: Frame, work: Work):
         self.frame = frame
+        self.work = work
         self.written = combination.written
         written, read = combination.written, combination.read
         self.choices = [
@@ -819,6 +831,8 @@ class _Search:
         if frame.skeleton.deadlocks:
             return
         for chosen in product(*self.choices):
+            if not self.work.take():
+                return
             source = [-1] * frame.size
             for read, write in zip(frame.reads, chosen, strict=True):
                 source[read] = write
@@ -826,16 +840,56 @@ class _Search:
             if Rule.NO_THIN_AIR not in frame.rules or is_acyclic(thin_air_order(x)):
                 yield x
 
+    def sampled(self, hint: Hint, random: Random) -> Iterator[Execution]:
+        """The execution that ``hint`` suggests, or one near it, if no value depends on itself."""
+        if all(self.choices):
+            self.choices = [
+                [hint.chosen(read, choices, random)]
+                for read, choices in zip(self.frame.reads, self.choices, strict=True)
+            ]
+            yield from self.executions()
+
+    def sampled_memories(
+        self, x: Execution, hint: Hint, random: Random
+    ) -> set[tuple[int | None, ...]]:
+        """The final values under the first coherence orders that are tried."""
+        if not self.frame.orders_seq_cst:
+            return self.memories(x)
+
+        def preferred(writes: list[int]) -> list[int]:
+            writes = sorted(writes, key=lambda write: hint.turn[write])
+            return random.sample(writes, len(writes)) if hint.dares(random) else writes
+
+        partial = [chains(x, location) for location in self.frame.locations]
+        known = [each for each in partial if each is not None]
+        if len(known) < len(partial):
+            return set()
+        for _ in range(_MOST_ORDERS):
+            orders = tuple(next(sequences(each, preferred)) for each in known)
+            x.order_writes(orders)
+            if all(map(is_acyclic, seq_cst_orders(x))):
+                return {tuple(self.written[order[-1]] for order in orders)}
+        return set()
+
     def complete(self, x: Execution) -> Iterator[tuple[tuple[int, ...], ...]]:
         """Every coherence order that the axioms allow; ``x`` has the one that is looked at."""
         partial = [chains(x, location) for location in self.frame.locations]
         known = [each for each in partial if each is not None]
         if len(known) < len(partial):
             return
-        for orders in product(*(list(sequences(each)) for each in known)):
+        for orders in product(*(list(self._counted(each)) for each in known)):
+            if not self.work.take():
+                return
             x.order_writes(orders)
             if not self.frame.orders_seq_cst or all(map(is_acyclic, seq_cst_orders(x))):
                 yield orders
+
+    def _counted(self, partial: Chains) -> Iterator[tuple[int, ...]]:
+        """The sequences of a location, until the work is at an end."""
+        for order in sequences(partial):
+            if not self.work.take():
+                return
+            yield order
 
     def memories(self, x: Execution) -> set[tuple[int | None, ...]]:
         """The final values of the accessed locations, with any coherence order; none: forbidden."""
@@ -873,21 +927,27 @@ class _Frames:
         return frame
 
 
-def behaviour(program: ScopedProgram, model: SourceModel = FULL_MODEL, bound: int = 1) -> Behaviour:
+def behaviour(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    work: Work | None = None,
+) -> Behaviour:
     """Every outcome of ``program``, or its data races.
 
     ``bound`` is how often the target of a backward branch may be passed in a loop;
-    ``complete`` says whether that loses nothing. Raises ``ProgramError`` for a program that
-    means nothing.
+    ``complete`` says whether that, and the limit of ``work``, loses nothing. Raises
+    ``ProgramError`` for a program that means nothing.
     """
-    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in model.rules)
+    spent = Work() if work is None else work
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in model.rules, spent)
     frames = _Frames(model)
     projection = _Projection(program, candidates)
     states: set[tuple[int | None, ...]] = set()
     found: dict[tuple[Event, Event], Race] = {}
     for combination in candidates:
         frame = frames.of(combination.skeleton)
-        search = _Search(combination, frame)
+        search = _Search(combination, frame, spent)
         for x in search.executions():
             new = [
                 pair
@@ -901,32 +961,52 @@ def behaviour(program: ScopedProgram, model: SourceModel = FULL_MODEL, bound: in
                 found |= {(frame.events[a], frame.events[b]): _race(x, a, b) for a, b in new}
                 states.update(projection.of(combination, memory) for memory in memories)
     ordered = sorted(found.values(), key=str)
-    outcomes = Outcomes(projection.observables, frozenset(states), candidates.complete)
-    return Behaviour(None if ordered else outcomes, tuple(ordered), candidates.complete)
+    complete = candidates.complete and not spent.is_spent
+    outcomes = Outcomes(projection.observables, frozenset(states), complete)
+    return Behaviour(None if ordered else outcomes, tuple(ordered), complete)
 
 
-def observables(program: ScopedProgram) -> tuple[Observable, ...]:
-    """What outcomes tell: what the program says, or every register written and every location.
+_MOST_ORDERS = 8
+"""How many coherence orders a random walk tries."""
 
-    As ``Program.observables``, and with the success registers of compare-exchanges.
+
+def sampled_behaviour(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    walks: int = 1,
+    seed: int = 0,
+) -> Behaviour:
+    """The final states, or the data races, of ``walks`` random executions; never complete.
+
+    Of a walk that the model forbids nothing comes. Raises ``ProgramError`` as ``behaviour`` does.
     """
-    if program.observed is not None:
-        return program.observed
-    registers = {
-        Register(number, name)
-        for number, thread in enumerate(program.threads)
-        for each in thread.instructions
-        for name in assigned(each)
-    }
-    locations = [Memory(each.name) for each in program.locations]
-    return (*sorted(registers, key=observable_order), *locations)
+    random = Random(seed)
+    source = Walks(program, bound)
+    projection = _Projection(program, source)
+    states: set[tuple[int | None, ...]] = set()
+    found: dict[tuple[Event, Event], Race] = {}
+    for _ in range(walks):
+        walk = source.walk(random)
+        if walk is None:
+            continue
+        frame = Frame(walk.combination.skeleton, model)
+        search = _Search(walk.combination, frame, Work())
+        for x in search.sampled(walk.hint, random):
+            memories = search.sampled_memories(x, walk.hint, random)
+            if memories:
+                found |= {(frame.events[a], frame.events[b]): _race(x, a, b) for a, b in races(x)}
+            states.update(projection.of(walk.combination, memory) for memory in memories)
+    ordered = sorted(found.values(), key=str)
+    outcomes = Outcomes(projection.observables, frozenset(states), complete=False)
+    return Behaviour(None if ordered else outcomes, tuple(ordered), complete=False)
 
 
 class _Projection:
     """From registers and accessed locations to what the program's outcomes tell."""
 
-    def __init__(self, program: ScopedProgram, candidates: Candidates):
-        self.observables = observables(program)
+    def __init__(self, program: ScopedProgram, candidates: Candidates | Walks):
+        self.observables = program.observables()
         self.initial = {each.name: each.initial for each in program.locations}
         self.places = {name: place for place, name in enumerate(candidates.initial)}
 
@@ -978,18 +1058,20 @@ def executions(
     model: SourceModel = FULL_MODEL,
     bound: int = 1,
     dropped: tuple[Rule, ...] = (),
+    work: Work | None = None,
 ) -> Iterator[Witness]:
     """Every execution that ``model`` without the axioms ``dropped`` allows, one by one.
 
-    Raises ``ProgramError`` as ``behaviour`` does.
+    Raises ``ProgramError`` as ``behaviour`` does, and ``LimitReached`` at the end of ``work``.
     """
     weaker = model.without(*dropped)
-    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in weaker.rules)
+    spent = Work() if work is None else work
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in weaker.rules, spent)
     frames = _Frames(weaker)
     names = [*candidates.initial]
     initial = {Memory(each.name): each.initial for each in program.locations}
     for combination in candidates:
-        search = _Search(combination, frames.of(combination.skeleton))
+        search = _Search(combination, frames.of(combination.skeleton), spent)
         registers = {
             Register(thread, name): value
             for thread, values in enumerate(combination.registers)
@@ -1002,6 +1084,8 @@ def executions(
                     for name, order in zip(names, orders, strict=True)
                 }
                 yield _witness(x, combination, {**registers, **initial, **memory}, dropped)
+    if spent.is_spent:
+        raise LimitReached(spent.done, "steps")
 
 
 def _witness(
@@ -1070,17 +1154,21 @@ VIOLATIONS: Mapping[Rule, Callable[[Execution], tuple[int, ...]]] = {
 
 
 def explain(
-    program: ScopedProgram, formula: Formula, model: SourceModel = FULL_MODEL, bound: int = 1
+    program: ScopedProgram,
+    formula: Formula,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    work: Work | None = None,
 ) -> Witness | None:
     """An execution whose final state satisfies ``formula``.
 
     An allowed one if there is any; otherwise one that breaks as few axioms as possible; None if
-    none comes about even without axioms. Raises ``ProgramError`` as ``behaviour`` does.
+    none comes about even without axioms. Raises as ``executions`` does.
     """
     axioms = [rule for rule in AXIOMS if rule in model.rules]
     for count in range(len(axioms) + 1):
         for dropped in combinations(axioms, count):
-            for witness in executions(program, model, bound, dropped):
+            for witness in executions(program, model, bound, dropped, work):
                 if formula.holds(witness.state) and len(witness.violations) == count:
                     return witness
     return None

@@ -110,10 +110,10 @@ def _located(exception: Exception, file: str) -> Diagnostic:
     return Diagnostic(message, file)
 
 
-def run_tool(name: str, body: Callable[[], int]) -> int:
+def run_tool(name: str, body: Callable[[], int], failed: int = 1) -> int:
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
-    Usage errors of argparse keep their status 2. Nothing ever ends in a traceback unless
+    ``failed`` is the status of what is no :class:`ToolError`, as an interrupt. Usage errors of argparse keep their status 2. Nothing ever ends in a traceback unless
     the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
     try:
@@ -130,7 +130,7 @@ def run_tool(name: str, body: Callable[[], int]) -> int:
             _forget_stdout()
         if sys.stderr is not None:
             print(*_lines(failure, name), sep="\n", file=sys.stderr)
-        return failure.status if isinstance(failure, ToolError) else 1
+        return failure.status if isinstance(failure, ToolError) else failed
 
 
 def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:

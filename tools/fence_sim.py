@@ -17,16 +17,22 @@ from fencewright.simulator.litmus_run import (
     PtxTest,
     Run,
     RunnableTest,
+    SourceTest,
     execution,
     run,
     stuck_waves,
 )
 from fencewright.simulator.program import ProgramError
-from fencewright.tools import certificate_commands, picture_commands
+from fencewright.tools import (
+    certificate_commands,
+    fuzz_commands,
+    gpu_commands,
+    picture_commands,
+)
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file, run_tool
 from fencewright.tools.litmus_files import is_columns, name_of, parse_columns, read_text
 from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE
 
 
 class Verdict(Word):
@@ -134,7 +140,11 @@ def _state_lines(outcomes: Outcomes, condition: Condition) -> Iterator[str]:
 
 
 def judge(test: RunnableTest, found: Run, stuck: Sequence[str] = ()) -> Verdict:
-    """The verdict on a test's condition; of an incomplete run only what more could not change."""
+    """The verdict on a test's condition; of an incomplete run only what more could not change.
+
+    That a source program ends somehow is not among it: it may still have a data race, and then
+    no outcome is defined.
+    """
     if found.outcomes is None:
         return Verdict.RACY
     if found.errors:
@@ -143,6 +153,8 @@ def judge(test: RunnableTest, found: Run, stuck: Sequence[str] = ()) -> Verdict:
         return Verdict.STUCK
     holds = test.condition.verdict(found.outcomes)
     is_certain = holds is (test.condition.quantifier is Quantifier.EXISTS)
+    if holds and isinstance(test, SourceTest):
+        is_certain = False
     if found.incomplete and not is_certain:
         return Verdict.INCOMPLETE
     return Verdict.HOLDS if holds else Verdict.FAILS
@@ -158,17 +170,13 @@ def run_tests(arguments: Namespace) -> int:
     for path in arguments.inputs:
         for test in read(path, lowering_of(arguments), arguments.test):
             report = _report(test, limits, arguments)
-            if arguments.json:
-                print(json.dumps(report.data(name_of(path))))
-            else:
-                print(report.text())
+            shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
+            print(shown, flush=True)
             statuses.append(_STATUS[report.verdict])
     return DOES_NOT_HOLD if DOES_NOT_HOLD in statuses else max(statuses)
 
 
 def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
-    if limits.walks is not None and not isinstance(test, CdnaTest):
-        raise error(f"--random samples the CDNA machine; {test.language} is judged by axioms", NAME)
     start = time.perf_counter()
     found = run(test, limits)
     stuck: tuple[str, ...] = ()
@@ -243,8 +251,10 @@ def _positive(text: str) -> int:
 
 
 COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
+    gpu_commands.add_commands,
     certificate_commands.add_commands,
     picture_commands.add_commands,
+    fuzz_commands.add_commands,
 )
 """What adds further commands; each sets ``execute``, which takes the arguments, to its own."""
 
@@ -261,7 +271,11 @@ def _parser() -> ArgumentParser:
     add_target(runner)
     runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
     runner.add_argument(
-        "--state-limit", metavar="N", type=_positive, default=Limits().states, help="machine states"
+        "--state-limit",
+        metavar="N",
+        type=_positive,
+        default=Limits().states,
+        help="machine states, or steps of a model by axioms",
     )
     runner.add_argument(
         "--bound", metavar="N", type=_positive, default=Limits().bound, help="passes of a loop"
@@ -294,7 +308,11 @@ def _parser() -> ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run fence-sim on ``argv`` (None: the command line) and return the exit status."""
+    """Run fence-sim on ``argv`` (None: the command line) and return the exit status.
+
+    What has no verdict has none of its statuses: an error in what was asked for is a matter of
+    usage, and what was interrupted or failed is incomplete.
+    """
 
     def body() -> int:
         arguments = _parser().parse_args(argv)
@@ -305,12 +323,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             failure = error(str(problem), NAME)
         except ToolError as problem:
             failure = problem
+        except OSError as problem:
+            if problem.filename is None:
+                raise
+            failure = error(problem.strerror or str(problem), str(problem.filename))
+        except KeyboardInterrupt:
+            failure = ToolError((Diagnostic("interrupted", NAME),), status=INCOMPLETE)
+        except MemoryError:
+            advice = "out of memory; lower --state-limit, or sample with --random"
+            failure = ToolError((Diagnostic(advice, NAME),), status=INCOMPLETE)
+        status = failure.status if failure.status in (INCOMPLETE, NO_GPU) else USAGE
         if getattr(arguments, "json", False):
             print(*map(_json_line, failure.diagnostics), sep="\n", file=sys.stderr)
-            return USAGE
-        raise ToolError(failure.diagnostics, status=USAGE)
+            return status
+        raise ToolError(failure.diagnostics, status=status)
 
-    return run_tool(NAME, body)
+    return run_tool(NAME, body, failed=INCOMPLETE)
 
 
 def _json_line(diagnostic: Diagnostic) -> str:

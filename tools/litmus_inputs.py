@@ -15,7 +15,11 @@ from fencewright.tools.litmus_files import (
 )
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]  # it has no other name
+
     from xdsl.dialects.builtin import ModuleOp
+
+    from fencewright.passes.pipelines import OptLevel
 
 NAME = "fence-sim"
 
@@ -42,7 +46,10 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """What to lower tests in ``scoped`` to before they are run; ``chip`` None: nothing."""
+    """What to lower tests in ``scoped`` to before they are run; ``chip`` None: nothing.
+
+    With ``takes_columns`` a test that is in PTX already is taken as it is, for any chip.
+    """
 
     chip: str | None = None
     features: tuple[str, ...] = ()
@@ -50,6 +57,8 @@ class Lowering:
     ptx_version: str | None = None
     ptx_model: str = "7.5"
     damages: tuple[Damage, ...] = ()
+    opt_level: "OptLevel | None" = None
+    takes_columns: bool = False
 
 
 def read(path: str, lowering: Lowering, only: str | None = None) -> list[RunnableTest]:
@@ -57,7 +66,13 @@ def read(path: str, lowering: Lowering, only: str | None = None) -> list[Runnabl
 
     Raises :class:`ToolError` for what cannot be read, lowered or executed.
     """
-    text = read_text(path)
+    return read_string(path, read_text(path), lowering, only)
+
+
+def read_string(
+    path: str, text: str, lowering: Lowering, only: str | None = None
+) -> list[RunnableTest]:
+    """As ``read``, of a file's ``text``."""
     if is_columns(path, text):
         return [_read_columns(path, text, lowering)]
     return _read_module(path, text, lowering, only)
@@ -66,7 +81,8 @@ def read(path: str, lowering: Lowering, only: str | None = None) -> list[Runnabl
 def _read_columns(path: str, text: str, lowering: Lowering) -> RunnableTest:
     from fencewright.simulator.ptx_model import PtxModel, Version
 
-    if lowering.chip is not None or lowering.damages:
+    lowers = lowering.chip is not None and not lowering.takes_columns
+    if lowers or lowering.damages:
         raise error(
             "a .litmus test is PTX already; 'fence-sim convert' writes it in scoped operations, "
             "which --mcpu lowers",
@@ -112,23 +128,26 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
 
     from fencewright.lowering.targets import load_target
     from fencewright.passes.drop_instructions import DropInstructionsPass
-    from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline
+    from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, CDNAPipeline, PTXPipeline
 
     chip = lowering.chip
     assert chip is not None
+    level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
     if load_target(chip).architecture == "ptx":
-        passes = PTXPipeline(chip, lowering.ptx_version).passes()
+        passes = PTXPipeline(chip, lowering.ptx_version, opt_level=level).passes()
     else:
         tgsplit = "tgsplit" in lowering.features
         many = "one" if lowering.l2_per_agent == "one" else "many"
-        passes = CDNAPipeline(chip, tgsplit, many).passes()
-    for step in passes:
+        passes = CDNAPipeline(chip, tgsplit, many, opt_level=level).passes()
+    drops = [
+        DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
+        for each in lowering.damages
+    ]
+    # Before waits are inserted: a wait for data that is left out would only come back.
+    names = [step.name for step in passes]
+    at = names.index("insert-waits") if "insert-waits" in names else len(names)
+    for step in (*passes[:at], *drops, *passes[at:]):
         step.apply(Context(), module)
-        # Before waits are inserted: a wait for data that is left out would only come back.
-        if step.name.startswith("convert-scoped-to-"):
-            for each in lowering.damages:
-                drop = DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
-                drop.apply(Context(), module)
 
 
 # The command line
@@ -143,7 +162,31 @@ def add_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--l2-per-agent", choices=("one", "many"), help="L2 caches of one agent (default: harder)"
     )
+    _add_common(group)
+
+
+def add_gpu_target(parser: ArgumentParser) -> None:
+    """Add the flags that say which NVIDIA GPU to lower and compile for."""
+    group = parser.add_argument_group("lowering")
+    group.add_argument(
+        "--mcpu", metavar="CHIP", help="lower and compile for sm_90.. (default: the GPU at hand)"
+    )
+    group.add_argument(
+        "--sm", metavar="NUMBER", dest="mcpu", type="sm_{}".format, help="as --mcpu sm_NUMBER"
+    )
+    parser.set_defaults(source=False, mattr="", l2_per_agent=None)
+    _add_common(group)
+
+
+def _add_common(group: "_ArgumentGroup") -> None:
     group.add_argument("--ptx-version", metavar="VERSION", help="PTX version to write, as 8.6")
+    group.add_argument(
+        "-O",
+        dest="opt_level",
+        type=int,
+        choices=(0, 2),
+        help="0: every operation by itself, 2: the fewest instructions (default)",
+    )
     group.add_argument(
         "--model",
         choices=("ptx-6.0", "ptx-7.5"),
@@ -179,4 +222,5 @@ def lowering_of(arguments: Namespace) -> Lowering:
         arguments.ptx_version,
         arguments.model.removeprefix("ptx-"),
         tuple(arguments.without),
+        arguments.opt_level,
     )

@@ -1,4 +1,7 @@
-"""The exit statuses of what judges programs: fence-sim and ``fence-opt --verify-lowering``."""
+"""The exit statuses of what judges programs: fence-sim and ``fence-opt --verify-lowering``.
+
+The worst of several is the one that is given: 1 before all others, then the highest.
+"""
 
 HOLDS = 0
 """What was asked holds."""
@@ -10,4 +13,8 @@ USAGE = 2
 """The command line is wrong, as with argparse, or for fence-sim the input."""
 
 INCOMPLETE = 3
-"""It could not be decided: a limit was reached, or executions were only sampled."""
+"""It could not be decided: a limit was reached, executions were only sampled, or the run was
+interrupted or failed."""
+
+NO_GPU = 4
+"""There is no GPU to run on."""

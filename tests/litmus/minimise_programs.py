@@ -1,6 +1,7 @@
 """Small programs on ``scoped`` as litmus tests, written as lists of steps, and what they can do.
 
-Registers are called r0, r1 and so on; locations x, y are data, f, g, h flags, in global memory;
+Registers are called r0, r1 and so on; locations x, y are data, z is never stored to, f, g, h
+are flags, in global memory;
 s and t are data and flag in LDS of work-group 0. Values are small numbers.
 """
 
@@ -26,7 +27,7 @@ from fencewright.simulator.litmus_run import Limits, Run, RunnableTest, run
 
 WORD = "i32"
 SPACE = {"s": 3, "t": 3}
-LOCATIONS = ("x", "y", "f", "g", "h", "s", "t")
+LOCATIONS = ("x", "y", "z", "f", "g", "h", "s", "t")
 VALUES = range(4)
 
 
@@ -79,6 +80,14 @@ def load(register: str, location: str, ordering: str = "weak", scope: str = "age
     """A load."""
     how = _how(ordering, scope)
     text = f"%{register} = scoped.load {how} %{location} : {_pointer(location)} -> {WORD}"
+    return _line(text, register)
+
+
+def lookup(register: str, location: str = "z") -> Step:
+    """A load from a location that nobody stores to."""
+    text = (
+        f"%{register} = scoped.load weak %{location} {{invariant}} : {_pointer(location)} -> {WORD}"
+    )
     return _line(text, register)
 
 
@@ -151,19 +160,57 @@ def spin(register: str, location: str, value: int, ordering: str, scope: str = "
     return write
 
 
-def lock(register: str, location: str, scope: str = "agent") -> Step:
-    """A compare-exchange, acquire on success and relaxed on failure, until it succeeds."""
+def lock(
+    register: str, location: str, scope: str = "agent", orderings: str = "acquire relaxed"
+) -> Step:
+    """A compare-exchange until it succeeds."""
 
     def write(out: Writer) -> None:
         loop, done = out.block(), out.block()
-        name = f"%is{out.blocks}"
-        operands = f"%{location}, %c0, %c1 : {_pointer(location)}, {WORD}"
         out.lines += [f"cf.br {loop}", f"{loop}:"]
-        out.lines.append(f"%{register}, {name} = scoped.cmpxchg acquire relaxed {scope} {operands}")
-        out.registers.append(register)
+        name = _cmpxchg(out, register, location, (0, 1), f"{orderings} {scope}")
         out.lines += [f"cf.cond_br {name}, {done}, {loop}", f"{done}:"]
 
     return write
+
+
+def attempt(
+    register: str,
+    location: str,
+    values: tuple[int, int],
+    orderings: str = "acquire relaxed",
+    scope: str = "agent",
+    failed: Sequence[Step] = (),
+    first: Sequence[Step] = (),
+) -> Step:
+    """One compare-exchange from the first to the second value; the rest runs if it succeeds.
+
+    ``failed``: what runs if not. ``first``: what runs in either case, before the branch.
+    """
+
+    def write(out: Writer) -> None:
+        go, stop = out.block(), out.block()
+        name = _cmpxchg(out, register, location, values, f"{orderings} {scope}")
+        for step in first:
+            step(out)
+        out.lines += [f"cf.cond_br {name}, {go}, {stop}", f"{stop}:"]
+        known = list(out.registers)
+        for step in failed:
+            step(out)
+        out.end()
+        out.registers = known
+        out.lines.append(f"{go}:")
+
+    return write
+
+
+def _cmpxchg(out: Writer, register: str, location: str, values: tuple[int, int], how: str) -> str:
+    compare, new = values
+    name = f"%ok{out.blocks}"
+    operands = f"%{location}, %c{compare}, %c{new} : {_pointer(location)}, {WORD}"
+    out.lines.append(f"%{register}, {name} = scoped.cmpxchg {how} {operands}")
+    out.registers.append(register)
+    return name
 
 
 @dataclass(frozen=True)
@@ -290,6 +337,7 @@ def forbidden(meant: Run, does: Run) -> frozenset[tuple[int | None, ...]]:
 
 ORDERINGS_OF_LOADS = ("relaxed", "acquire", "acquire", "seq_cst")
 ORDERINGS_OF_STORES = ("relaxed", "release", "release", "seq_cst")
+ORDERINGS_OF_CMPXCHGS = ("acquire relaxed", "acq_rel relaxed", "acquire acquire")
 ORDERINGS_OF_RMWS = ("relaxed", "acquire", "release", "acq_rel", "acq_rel", "seq_cst")
 FENCES_BEFORE = ("release", "release", "acq_rel", "seq_cst")
 FENCES_BEHIND = ("acquire", "acquire", "acq_rel", "seq_cst")
@@ -318,6 +366,7 @@ class Random:
     def __init__(self, seed: int, lds: bool = True, agents: bool = True):
         self.random = random.Random(seed)
         self.registers = 0
+        self.usable: list[str] = []
         self.lds = lds
         self.places = [
             each for each in PLACES if agents or len({place.agent for place in each}) == 1
@@ -334,6 +383,7 @@ class Random:
         result: list[tuple[Where, list[Step]]] = []
         for number, place in enumerate(places):
             self.registers = 0
+            self.usable = []
             steps: list[Step] = []
             if number:
                 steps += self.receive(links[number - 1], self.scope(places[number - 1], place))
@@ -360,7 +410,17 @@ class Random:
     def register(self) -> str:
         """A new register."""
         self.registers += 1
-        return f"r{self.registers - 1}"
+        self.usable.append(f"r{self.registers - 1}")
+        return self.usable[-1]
+
+    def perhaps(self, make: Callable[[], Step], chance: float) -> Step:
+        """A step; at times only on one way out of a branch on what has been loaded."""
+        known = list(self.usable)
+        step = make()
+        if not known or self.random.random() >= chance:
+            return step
+        self.usable = known
+        return maybe(self.random.choice(known), self.random.choice((0, 1)), step)
 
     def scope(self, a: Where, b: Where) -> str:
         """Mostly the scope that spans both places, at times a wider, seldom a narrower one."""
@@ -373,10 +433,11 @@ class Random:
         return ("workgroup", "agent", "system")[min(max(fitting + shift, 0), 2)]
 
     def data_writes(self, name: str, value: int) -> list[Step]:
-        """Stores of what this thread hands on: plain, or relaxed, or nothing."""
+        """Stores of what this thread hands on: plain, or relaxed, at times twice; or nothing."""
+        plain = store(name, value)
         kinds: tuple[list[Step], ...] = (
-            [store(name, value)],
-            [store(name, value)],
+            [plain],
+            [plain, self.perhaps(lambda: plain, 1.0)],
             [store(name, value, "relaxed", "agent")],
             [],
         )
@@ -390,23 +451,26 @@ class Random:
         return [load(self.register(), name) for name in chosen]
 
     def noise(self, chance: float) -> list[Step]:
-        """Synchronisation that nobody may need."""
-        pick = self.random.random
+        """Synchronisation that nobody may need, and loads that need none."""
         steps: list[Step] = []
-        while pick() < chance:
-            scope = self.random.choice(("workgroup", "agent", "agent", "system"))
-            steps.append(
-                self.random.choice(
-                    (
-                        fence(self.random.choice(FENCES_BEFORE), scope),
-                        fence(self.random.choice(FENCES_BEHIND), scope),
-                        rmw(self.register(), "h", 0, self.random.choice(ORDERINGS_OF_RMWS), scope),
-                        load(self.register(), "h", self.random.choice(ORDERINGS_OF_LOADS), scope),
-                        store("h", 0, self.random.choice(ORDERINGS_OF_STORES), scope),
-                    )
-                )
-            )
+        while self.random.random() < chance:
+            steps.append(self.perhaps(self.noise_step, 0.3))
         return steps
+
+    def noise_step(self) -> Step:
+        """One such operation."""
+        choice = self.random.choice
+        scope = choice(("workgroup", "agent", "agent", "system"))
+        return choice(
+            (
+                lambda: fence(choice(FENCES_BEFORE), scope),
+                lambda: fence(choice(FENCES_BEHIND), scope),
+                lambda: rmw(self.register(), "h", 0, choice(ORDERINGS_OF_RMWS), scope),
+                lambda: load(self.register(), "h", choice(ORDERINGS_OF_LOADS), scope),
+                lambda: store("h", 0, choice(ORDERINGS_OF_STORES), scope),
+                lambda: lookup(self.register()),
+            )
+        )()
 
     def publish(self, flag: str, scope: str) -> list[Step]:
         """Raise a flag: a release access, or a fence and a relaxed one; or a barrier."""
@@ -438,6 +502,9 @@ class Random:
         ordering = self.random.choice(ORDERINGS_OF_LOADS)
         register = self.register()
         chance = self.random.random()
+        if chance > 0.92:
+            orderings = self.random.choice(ORDERINGS_OF_CMPXCHGS)
+            return [attempt(register, flag, (1, 1), orderings, scope)]
         if chance < 0.4:
             steps = [spin(register, flag, 1, ordering, scope)]
         elif chance < 0.85:

@@ -31,7 +31,6 @@ from fencewright.simulator.source_events import (
     ScopedProgram,
     Store,
 )
-from fencewright.simulator.source_model import observables
 
 Pairs = set[tuple[int, int]]
 Instances = set[tuple[int, frozenset[int]]]
@@ -538,7 +537,7 @@ def reference(program: ScopedProgram, pool: Iterable[int]) -> Reference:
                         dict(chosen[each.thread].registers).get(each.name, 0)
                         if isinstance(each, Register)
                         else final[each.location]
-                        for each in observables(program)
+                        for each in program.observables()
                     )
                 )
             if consistent:

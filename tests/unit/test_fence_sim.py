@@ -1,18 +1,23 @@
 """fence-sim as a program: exit statuses, one line per error, output for tools, quick to start."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from litmus_modules import MESSAGE_PASSING
 
+from fencewright.simulator.campaign import TaskError
+from fencewright.simulator.exploration import LimitReached
 from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
-from fencewright.tools import fence_sim
+from fencewright.tools import certificate_commands, fence_sim, gpu_commands, picture_commands
 from fencewright.tools.diagnostics import TRACEBACK_VARIABLE
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
 
+HEAVY = ("xdsl.dialects", "llvmlite", "numpy", "fencewright.simulator.source", "fencewright.gpu")
 CORPUS = Path(__file__).parents[1] / "litmus" / "ptx"
 SEEN = MESSAGE_PASSING.replace("forall (P1:r0 = 1)", "exists (P1:r0 = 1)")
 
@@ -38,6 +43,8 @@ def write(folder: Path, text: str) -> str:
         (["--mcpu", "gfx942"], HOLDS),
         (["--mcpu", "gfx942", "--mattr", "+tgsplit"], HOLDS),
         (["--mcpu", "gfx942", "--l2-per-agent", "one"], HOLDS),
+        (["--mcpu", "gfx942", "-O0"], HOLDS),
+        (["--mcpu", "sm_90", "-O2"], HOLDS),
         (["--mcpu", "gfx942", "--progress-check"], HOLDS),
         (["--mcpu", "sm_90", "--ptx-version", "8.6", "--model", "ptx-6.0"], HOLDS),
         (["--mcpu", "gfx942", "--without", "buffer_inv"], DOES_NOT_HOLD),
@@ -53,7 +60,10 @@ def write(folder: Path, text: str) -> str:
         (["--mcpu", "gfx942", "--without", "nothing"], USAGE),
         (["--mcpu", "gfx942", "--without", ""], USAGE),
         (["--without", "buffer_inv"], USAGE),
-        (["--random", "5"], USAGE),
+        (["--mcpu", "sm_90", "--random", "50"], INCOMPLETE),
+        (["--mcpu", "sm_90", "--state-limit", "5"], INCOMPLETE),
+        (["--state-limit", "5"], INCOMPLETE),
+        (["--random", "5"], INCOMPLETE),
         (["--mcpu", "sm_90", "--progress-check"], USAGE),
         (["--bound", "0"], USAGE),
         (["--model", "ptx-8.0"], USAGE),
@@ -94,6 +104,17 @@ def test_what_was_sampled_is_certain_if_more_could_not_change_it(
     assert fence_sim.main(["run", never, "--mcpu", "gfx942", "--random", "50"]) == INCOMPLETE
     out = capsys.readouterr().out
     assert out.count("random walks") == 3
+
+
+def test_a_sampled_source_may_still_have_a_race(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = write(tmp_path, SEEN)
+    assert fence_sim.main(["run", seen]) == HOLDS
+    assert fence_sim.main(["run", seen, "--random", "50"]) == INCOMPLETE
+    racy = write(tmp_path, SEEN.replace("store release", "store relaxed"))
+    assert fence_sim.main(["run", racy, "--random", "50"]) == DOES_NOT_HOLD
+    assert "Race: data race on x" in capsys.readouterr().out
 
 
 def test_the_worst_status_of_several_tests(
@@ -173,8 +194,136 @@ def test_no_traceback_unless_asked(
         raise ZeroDivisionError("whoops")
 
     monkeypatch.setattr(fence_sim, "run", fail)
-    assert fence_sim.main(["run", mp]) == 1
+    assert fence_sim.main(["run", mp]) == INCOMPLETE
     assert capsys.readouterr().err.startswith("fence-sim: error: internal error, please report it")
+
+
+COUNTING = """PTX counting
+{ x=0; }
+P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+L: | L: ;
+atom.add r0, x, 1 | atom.add r0, x, 1 ;
+add r1, r1, 1 | add r1, r1, 1 ;
+blt r1, 6, L | blt r1, 6, L ;
+exists (x == 12)
+"""
+
+
+def test_a_counting_loop_reaches_a_limit_or_is_sampled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "counting.litmus"
+    path.write_text(COUNTING)
+    whole = ["run", str(path), "--bound", "6", "--trace", "never"]
+    assert fence_sim.main([*whole, "--state-limit", "20000"]) == INCOMPLETE
+    assert "Incomplete: limit reached after 20000 steps" in capsys.readouterr().out
+    assert fence_sim.main([*whole, "--random", "100"]) == HOLDS
+    assert "Incomplete: 100 random walks" in capsys.readouterr().out
+    path.write_text(COUNTING.replace("exists (x == 12)", "forall (x == 12)"))
+    assert fence_sim.main([*whole, "--random", "100"]) == INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (MemoryError(), "out of memory; lower --state-limit"),
+    ],
+)
+def test_what_was_interrupted_is_incomplete(
+    mp: str,
+    failure: BaseException,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(fence_sim, "run", fail)
+    assert fence_sim.main(["run", mp]) == INCOMPLETE
+    assert capsys.readouterr().err.startswith(f"fence-sim: error: {message}")
+    assert fence_sim.main(["run", mp, "--json"]) == INCOMPLETE
+    assert json.loads(capsys.readouterr().err)["message"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "arguments"),
+    [
+        (fence_sim, "run_tests", ["run", "x"]),
+        (fence_sim, "convert", ["convert", "x"]),
+        (gpu_commands, "run_on_gpu", ["run-gpu", "x"]),
+        (certificate_commands, "certify_chip", ["certify", "gfx942"]),
+        (certificate_commands, "explain_operation", ["explain", "gfx942", "fence", "acquire"]),
+        (picture_commands, "draw_graph", ["graph", "x"]),
+        (picture_commands, "draw_timeline", ["timeline", "x"]),
+    ],
+)
+def test_every_command_can_be_interrupted(
+    module: ModuleType,
+    function: str,
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, function, interrupted)
+    assert fence_sim.main(arguments) == INCOMPLETE
+    assert capsys.readouterr().err == "fence-sim: error: interrupted\n"
+
+
+def heed_interrupts() -> None:
+    """What runs in the background of a shell inherits that it ignores them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_an_interrupt_from_the_keyboard(mp: str, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.litmus"
+    slow.write_text(COUNTING)
+    command = [sys.executable, "-m", "fencewright.tools.fence_sim", "run", mp, str(slow)]
+    process = subprocess.Popen(
+        [*command, "--bound", "6", "--state-limit", "1000000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # The first test is done, and printed before all are.
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == INCOMPLETE
+    assert err == "fence-sim: error: interrupted\n"
+
+
+def test_a_task_that_fails_leaves_a_certificate_incomplete(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def limited(*_: object, **__: object) -> None:
+        raise TaskError("load acquire: CertificateError: limit reached after 9 states")
+
+    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", limited)
+    assert fence_sim.main(["certify", "gfx942"]) == INCOMPLETE
+    assert "limit reached after 9 states" in capsys.readouterr().err
+
+
+def test_a_picture_that_is_too_large_is_incomplete(
+    mp: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def limited(*_: object, **__: object) -> None:
+        raise LimitReached(7)
+
+    monkeypatch.setattr("fencewright.simulator.cdna_trace.find_counterexample", limited)
+    assert fence_sim.main(["timeline", mp, "--mcpu", "gfx942"]) == INCOMPLETE
+    assert "limit reached after 7 states" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(CORPUS / "MP.litmus")
+    assert fence_sim.main(["convert", source, "-o", "/no/such/folder/x.mlir"]) == USAGE
+    assert "/no/such/folder/x.mlir: error: No such file" in capsys.readouterr().err
 
 
 def test_columns_are_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +376,7 @@ def test_columns_need_no_framework() -> None:
         "import sys\n"
         "from fencewright.tools.fence_sim import main\n"
         f"main(['run', {str(CORPUS / 'MP.litmus')!r}])\n"
-        "print([n for n in sys.modules if n.startswith(('xdsl.dialects', 'llvmlite', 'numpy'))])"
+        f"print([n for n in sys.modules if n.startswith({HEAVY})])"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

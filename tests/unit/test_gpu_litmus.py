@@ -1,22 +1,22 @@
 """Litmus tests as stress kernels: the host's part, the text for ptxas, and what the kernels compute.
 
-The kernels are run by a small interpreter of PTX that interleaves their threads at random, so
-that their addresses, counters and barriers are checked without a GPU.
+The kernels are run by the interpreter of ``gpu_interpreter``.
 """
 
-import random
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from gpu_interpreter import Entries, Interpreter
 
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator import gpu_kernels
 from fencewright.simulator.condition import Memory, Outcomes, Register
 from fencewright.simulator.gpu_kernels import (
+    MOST_SHARED,
     MULTIPLIERS,
     Encoding,
     GpuLitmusError,
@@ -26,7 +26,7 @@ from fencewright.simulator.gpu_kernels import (
     place,
     prepare,
 )
-from fencewright.simulator.gpu_litmus import GpuBuffer, Stress, run_litmus_on_gpu
+from fencewright.simulator.gpu_litmus import Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx_events import AsyncCopy, Placement, Program, Store, Thread
 from fencewright.simulator.ptx_litmus import LitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx_model import outcomes
@@ -45,330 +45,6 @@ def spaces(test: LitmusTest) -> tuple[bool, ...]:
     """Whether locations are in shared memory: no, and yes where that is a choice."""
     copies = any(isinstance(each, AsyncCopy) for t in test.program.threads for each in t.code)
     return (False,) if copies or len(arrange(test.program).clusters) > 1 else (False, True)
-
-
-# An interpreter of the PTX that the kernels consist of
-
-_OPERANDS = re.compile(r",\s*")
-_RANK = 24
-"""A shared address has the CTA's rank in its cluster, plus one, above these bits."""
-
-
-@dataclass
-class Interpreter:
-    """A GPU: global memory, and a random scheduler."""
-
-    seed: int = 0
-    memory: dict[int, int] = field(default_factory=dict[int, int])
-    top: int = 0x1000
-
-    def allocate(self, size: int) -> "Words":
-        buffer = Words(self.memory, self.top, size)
-        self.top += size + 0x100
-        return buffer
-
-    def load(self, ptx: str) -> "Entries":
-        return Entries(self, ptx)
-
-
-@dataclass
-class Words:
-    """A buffer of the interpreter; words that nobody has filled cannot be read."""
-
-    memory: dict[int, int]
-    address: int
-    size: int
-
-    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
-        count = (self.size - offset) // 4 if words is None else words
-        assert 0 <= offset <= offset + 4 * count <= self.size
-        for number in range(count):
-            self.memory[self.address + offset + 4 * number] = word
-
-    def read(self) -> bytes:
-        places = range(self.address, self.address + self.size, 4)
-        return b"".join(self.memory[each].to_bytes(4, "little") for each in places)
-
-
-@dataclass
-class Line:
-    """One instruction; ``block`` is the pair of braces that it is in, empty for none."""
-
-    words: list[str]
-    operands: list[str]
-    guard: str
-    block: str
-
-
-@dataclass
-class Entries:
-    """A module of the interpreter."""
-
-    gpu: Interpreter
-    ptx: str
-
-    def kernel(self, name: str) -> "Entry":
-        body = re.search(rf"\.entry {name}\(.*?\)\s*\{{\n(.*?)\n\}}\n", self.ptx, re.DOTALL)
-        assert body is not None, name
-        code: list[Line] = []
-        labels: dict[str, int] = {}
-        block, blocks = "", 0
-        for line in (line.strip().removesuffix(";") for line in body[1].splitlines()):
-            if line == "{":
-                blocks += 1
-                block = f"{blocks} "
-            elif line == "}":
-                block = ""
-            elif line.endswith(":"):
-                labels[block + line[:-1]] = len(code)
-            elif not line.startswith(".reg"):
-                guard, rest = line.split(" ", 1) if line.startswith("@") else ("", line)
-                mnemonic, _, operands = rest.partition(" ")
-                code.append(Line(mnemonic.split("."), _OPERANDS.split(operands), guard, block))
-        return Entry(self.gpu, code, labels)
-
-
-@dataclass
-class Cta:
-    """A CTA, and what it shares with those of its cluster."""
-
-    index: int
-    rank: int
-    size: int
-    cluster_size: int
-    shared_bytes: int
-    shared: dict[int, int]
-    arrived: dict[object, int]
-
-    @property
-    def base(self) -> int:
-        return self.rank + 1 << _RANK
-
-
-@dataclass
-class Entry:
-    """A kernel of the interpreter."""
-
-    gpu: Interpreter
-    code: list[Line]
-    labels: dict[str, int]
-
-    def launch(
-        self,
-        grid: int,
-        block: int,
-        arguments: Sequence[GpuBuffer | int],
-        *,
-        cluster: int = 1,
-        shared_bytes: int = 0,
-    ) -> None:
-        values = [each if isinstance(each, int) else each.address for each in arguments]
-        assert grid % cluster == 0
-        threads: list[Iterator[None]] = []
-        for first in range(0, grid, cluster):
-            shared: dict[int, int] = {}
-            arrived: dict[object, int] = {}
-            for rank in range(cluster):
-                cta = Cta(first + rank, rank, block, cluster * block, shared_bytes, shared, arrived)
-                threads += [Lane(self, cta, values, number).run() for number in range(block)]
-        scheduler = random.Random(self.gpu.seed)
-        self.gpu.seed += 1
-        rounds = 0
-        while threads:
-            rounds += 1
-            assert rounds < 1000, "the threads do not end"
-            scheduler.shuffle(threads)
-            threads = [each for each in threads if _step(each, scheduler.randrange(1, 4))]
-
-
-def _step(thread: Iterator[None], accesses: int) -> bool:
-    """Whether a thread goes on after so many of its accesses."""
-    return all(next(thread, thread) is None for _ in range(accesses))
-
-
-@dataclass
-class Lane:
-    """A GPU thread."""
-
-    entry: Entry
-    cta: Cta
-    arguments: list[int]
-    number: int
-    registers: dict[str, int] = field(default_factory=dict[str, int])
-    cluster_turn: int = 0
-
-    def value(self, operand: str) -> int:
-        special = {"%tid.x": self.number, "%ntid.x": self.cta.size, "%ctaid.x": self.cta.index}
-        if operand in special:
-            return special[operand]
-        if operand.startswith("%"):
-            return self.registers[operand]
-        return self.cta.base if operand == "scratch" else int(operand) & 0xFFFFFFFF
-
-    def run(self) -> Iterator[None]:
-        """Yields before every access and while it waits."""
-        pc = 0
-        while True:
-            line = self.entry.code[pc]
-            pc += 1
-            if line.guard and self.registers[line.guard.lstrip("@!")] == ("!" in line.guard):
-                continue
-            match line.words:
-                case ["ret"]:
-                    return
-                case ["bra"]:
-                    label = line.operands[0]
-                    labels = self.entry.labels
-                    pc = (
-                        labels[label]
-                        if line.block + label not in labels
-                        else labels[line.block + label]
-                    )
-                case ["ld", "param", _]:
-                    parameter = line.operands[1].strip("[]").rpartition("_")[2]
-                    self.registers[line.operands[0]] = self.arguments[int(parameter)]
-                case ["fence", *_] | ["cp", "async", "bulk", "commit_group" | "wait_group", *_]:
-                    pass
-                case ["cp" | "st", "async", *_]:
-                    yield
-                    self.copy(line)
-                case ["ld" | "st" | "atom" | "red", *_]:
-                    yield
-                    self.access(line)
-                case ["barrier", *_]:
-                    yield from self.barrier(line)
-                case ["mbarrier", *_]:
-                    yield
-                    self.mbarrier(line)
-                case ["mapa", *_]:
-                    offset = self.value(line.operands[1]) & (1 << _RANK) - 1
-                    rank = self.value(line.operands[2])
-                    self.registers[line.operands[0]] = rank + 1 << _RANK | offset
-                case _:
-                    sources = [self.value(each) for each in line.operands[1:]]
-                    self.registers[line.operands[0]] = _compute(line.words, sources)
-
-    def access(self, line: Line) -> None:
-        returns = line.words[0] in ("ld", "atom")
-        where, *sources = line.operands[returns:]
-        address, given = self.value(where.strip("[]")), [self.value(each) for each in sources]
-        memory = self.entry.gpu.memory
-        if any(word.startswith("shared") for word in line.words):
-            memory = self.cta.shared
-            self.check_shared(address, 4, "shared::cluster" in line.words)
-        old = 0 if line.words[0] == "st" else memory[address]
-        if returns:
-            self.registers[line.operands[0]] = old
-        if "cas" in line.words:
-            memory[address] = given[1] if old == given[0] else old
-        elif line.words[0] == "st" or "exch" in line.words:
-            memory[address] = given[0]
-        elif line.words[0] != "ld":
-            memory[address] = _compute(line.words[-2:], [old, *given])
-
-    def barrier(self, line: Line) -> Iterator[None]:
-        arrived = self.cta.arrived
-        if line.words[1] == "cluster":
-            self.cluster_turn += line.words[2] == "arrive"
-            key, count = ("cluster", self.cluster_turn), self.cta.cluster_size
-            arrived[key] = arrived.get(key, 0) + (line.words[2] == "arrive")
-            while line.words[2] == "wait" and arrived[key] < count:
-                yield
-            return
-        count = self.value(line.operands[1]) if line.operands[1:] else self.cta.size
-        key = (self.cta.rank, line.operands[0])
-        arrived[key] = arrived.get(key, 0) + 1
-        wanted = -(-arrived[key] // count) * count
-        while line.words[1] == "sync" and arrived[key] < wanted:
-            yield
-
-    def check_shared(self, address: int, size: int, is_cluster: bool) -> None:
-        offset = address & (1 << _RANK) - 1
-        assert offset % size == 0
-        assert offset <= self.cta.shared_bytes - size
-        assert is_cluster or address >> _RANK == self.cta.rank + 1
-
-    def copy(self, line: Line) -> None:
-        """A copy that is done at once."""
-        places = [self.value(each.strip("[]")) for each in line.operands]
-        if line.words[0] == "st":
-            target, word, mbarrier = places
-            self.check_shared(target, 4, True)
-            self.cta.shared[target] = word
-            self.cta.shared[mbarrier + 4] -= 4
-            return
-        target, source, size, *mbarriers = places
-        assert size % 16 == target % 16 == source % 16 == 0
-        memories = [self.entry.gpu.memory, self.cta.shared]
-        if mbarriers:
-            self.check_shared(target, 16, True)
-            self.cta.shared[mbarriers[0] + 4] -= size
-        else:
-            self.check_shared(source, 16, False)
-            memories.reverse()
-        for offset in range(0, size, 4):
-            memories[1][target + offset] = memories[0].get(source + offset, 0)
-
-    def mbarrier(self, line: Line) -> None:
-        """Its words count the arrivals and the bytes that its first phase still needs."""
-        where = next(each for each in line.operands if each.startswith("["))
-        address = self.value(where.strip("[]"))
-        shared = self.cta.shared
-        self.check_shared(address, 8, "shared::cluster" in line.words)
-        match line.words[1]:
-            case "init":
-                shared[address] = self.value(line.operands[1])
-                shared[address + 4] = 0
-            case "arrive":
-                if "expect_tx" in line.words:
-                    shared[address + 4] += self.value(line.operands[2])
-                shared[address] -= 1
-                assert shared[address] >= 0
-            case _:
-                is_complete = shared[address] == shared[address + 4] == 0
-                self.registers[line.operands[0]] = int(is_complete)
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
-
-
-def _compute(words: Sequence[str], values: Sequence[int]) -> int:
-    a, b, c = (*values, 0, 0)[:3]
-    match words[0]:
-        case "mov" | "cvt" | "cvta":
-            return a
-        case "mul" if words[1] == "wide":
-            return a * b
-        case "setp":
-            left, right = (_signed(a), _signed(b)) if words[-1] == "s32" else (a, b)
-            order = {
-                "eq": (0,),
-                "ne": (-1, 1),
-                "lt": (-1,),
-                "le": (-1, 0),
-                "gt": (1,),
-                "ge": (0, 1),
-            }
-            return int((left > right) - (left < right) in order[words[1]])
-        case "min" | "max":
-            key = _signed if words[-1] == "s32" else int
-            return (min if words[0] == "min" else max)(a, b, key=key)
-        case _:
-            result = {
-                "add": a + b,
-                "sub": a - b,
-                "mul": a * b,
-                "mad": a * b + c,
-                "div": a // b if b else 0,
-                "rem": a % b if b else 0,
-                "and": a & b,
-                "or": a | b,
-                "xor": a ^ b,
-                "shl": a << (b & 63),
-                "shr": a >> (b & 63),
-            }[words[0]]
-            return result & (1 << (64 if words[-1].endswith("64") else 32)) - 1
 
 
 ONE_LAUNCH = Stress(instances=32, launches=1, block_sizes=(32,))
@@ -443,6 +119,95 @@ exists (true)"""
         assert [result.state_text(state) for state in result.histogram] == [
             "P0:r0=3 P0:r1=20 P0:r2=7 P0:r3=3 x=4 y=20"
         ]
+
+
+SPIN = """PTX spin
+{ x=0; f=0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+ st.weak x, 7 | L: ;
+ st.release.gpu f, 1 | ld.acquire.gpu r0, f ;
+ | beq r0, 0, L ;
+ | ld.weak r1, x ;
+exists (P1:r1 == 7)"""
+
+
+def test_a_loop_ends_when_its_partner_has_written() -> None:
+    test = parse_litmus(SPIN)
+    result = run_litmus_on_gpu(test, Interpreter(), stress=SMALL)
+    shown = {result.state_text(state): count for state, count in result.histogram.items()}
+    assert shown == {"P1:r0=1 P1:r1=7 f=1 x=7": 256}
+    assert result.gave_up == 0
+
+
+def test_who_waits_in_vain_gives_up_and_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_kernels, "MOST_PASSES", 8)
+    test = parse_litmus(SPIN)
+    gone = parse_litmus(SPIN.replace("st.release.gpu f, 1 |", "|"))
+    allowed = outcomes(test.program)
+    result = run_litmus_on_gpu(gone, Interpreter(), stress=ONE_LAUNCH, allowed=allowed)
+    assert (result.gave_up, result.histogram, result.forbidden) == (32, {}, {})
+    assert result.instances == 32
+
+
+def test_loops_that_the_model_has_not_followed_to_their_end_are_refused() -> None:
+    test = parse_litmus(
+        "PTX t { } P0@cta 0,gpu 0 ; L: ; atom.add r0, x, 1 ; blt r0, 5, L ; exists (true)"
+    )
+    with pytest.raises(GpuLitmusError, match="raise the bound"):
+        run_litmus_on_gpu(test, Interpreter(), stress=ONE_LAUNCH)
+
+
+def test_a_barrier_beside_a_cta_with_branches() -> None:
+    text = """PTX t
+{ x=0; f=0; }
+P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0 ;
+st.weak x, 7 | bar.cta.sync 0, 0 | ld.acquire.gpu r0, f ;
+bar.cta.sync 0, 0 | st.release.gpu f, 1 | beq r0, 0, OUT ;
+| | ld.weak r1, x ;
+| | OUT: ;
+exists (true)"""
+    result = run_litmus_on_gpu(parse_litmus(text), Interpreter(), stress=SMALL)
+    assert result.forbidden == {}
+
+
+# Where locations are
+
+
+def test_locations_that_do_not_fit_take_fewer_instances_to_a_block() -> None:
+    test = read("MP.one-cta")
+    kernels = prepare(test.program, outcomes(test.program), shared=True)
+    near, far = Launch(1024, 1, 4), Launch(1024, 1, 128)
+    assert kernels.slots(near) == kernels.arrangement.slots(1024) == 512
+    assert kernels.slots(far) == 256
+    assert kernels.shared_bytes(far) == MOST_SHARED
+    stress = Stress(instances=1024, launches=2, block_sizes=(1024,), spacings=(4, 128))
+    assert run_litmus_on_gpu(test, Interpreter(), stress=stress, shared=True).forbidden == {}
+
+
+@pytest.mark.parametrize("path", PATHS, ids=IDS)
+def test_no_launch_asks_for_more_shared_memory_than_there_is(path: Path) -> None:
+    test = read_litmus(path)
+    for shared in spaces(test):
+        kernels = prepare(test.program, outcomes(test.program), shared=shared)
+        for launch in Stress(spacings=(4, 128)):
+            spaced = replace(launch, spacing=max(launch.spacing, kernels.cell))
+            assert kernels.shared_bytes(spaced) <= MOST_SHARED
+            assert kernels.slots(spaced) % 32 == 0
+
+
+def test_a_spacing_that_can_never_fit_is_refused() -> None:
+    test = read("MP.one-cta")
+    stress = Stress(instances=1024, launches=1, spacings=(2048,))
+    with pytest.raises(GpuLitmusError, match="the most for this test is 1024"):
+        run_litmus_on_gpu(test, Interpreter(), stress=stress, shared=True)
+
+
+def test_only_the_locations_that_are_named_are_in_shared_memory() -> None:
+    program = read("MP.one-cta").program
+    kernels = prepare(program, outcomes(program), shared=frozenset({"x"}))
+    assert kernels.homes == {"x": (0, 0)}
+    assert "ld.weak.shared::cta" in kernels.ptx
+    assert "ld.weak.global" in kernels.ptx
 
 
 # What comes back
@@ -550,6 +315,14 @@ def test_launches_cycle_through_everything() -> None:
     assert {each.spacing for each in Stress(launches=64, spacings=(4, 128))} == {4, 128}
 
 
+def test_a_seed_draws_other_launches_and_the_same_again() -> None:
+    drawn = list(Stress(launches=64, seed=1))
+    assert drawn == list(Stress(launches=64, seed=1))
+    assert drawn != list(Stress(launches=64, seed=2))
+    assert all(each.stride % 2 for each in drawn)
+    assert {each.block_size for each in drawn} == {*Stress().block_sizes}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -576,7 +349,7 @@ def test_arrangement_follows_placement() -> None:
     apart = arrange(threads_at(Placement(0), Placement(1)))
     assert apart.clusters == (((0,),), ((1,),))
     assert (apart.width, apart.roles, apart.slots(1024)) == (1, 1, 1024)
-    assert apart.blocks(Launch(256, 1, 4), 65536) == 2 * 65536 // 256
+    assert apart.blocks(apart.slots(256), 65536) == 2 * 65536 // 256
     together = arrange(threads_at(Placement(0), Placement(0), Placement(0)))
     assert together.clusters == (((0, 1, 2),),)
     assert [together.slots(size) for size in (32, 256, 1024)] == [32, 64, 256]
@@ -585,7 +358,7 @@ def test_arrangement_follows_placement() -> None:
     cluster = arrange(threads_at(Placement(0, cluster=4), Placement(1, cluster=4), Placement(2)))
     assert cluster.clusters == (((0,), (1,)), ((2,),))
     assert [cluster.key(thread) for thread in range(3)] == [0, 1, 2]
-    assert cluster.blocks(Launch(32, 1, 4), 32) == 4
+    assert cluster.blocks(32, 32) == 4
 
 
 # What is refused
@@ -595,7 +368,10 @@ def test_arrangement_follows_placement() -> None:
     ("text", "message"),
     [
         ("P0@cta 0,gpu 0 | P1@cta 1,gpu 1 ;\n st.weak x, 1 | st.weak x, 2 ;", "different GPUs"),
-        ("P0@cta 0,gpu 0 ;\n L: ;\n beq r0, 1, L ;", "a loop to L"),
+        (
+            "P0@cta 0,gpu 0 ;\n L: ;\n ld.weak r0, x ;\n beq r0, 1, L ;\n mbarrier.arrive b ;",
+            "a loop and mbarriers",
+        ),
         ("P0@cta 0,gpu 0 ;\n tld r0, x ;", "only the generic proxy"),
         ("P0@cta 0,gpu 0 ;\n fence.proxy.alias ;", "only that of the async proxy"),
         ("P0@cta 0,gpu 0 ;\n atom.mul r0, x, 2 ;", "PTX has no such atomic"),

@@ -4,6 +4,10 @@
 // RUN: not fence-sim run %s --mcpu gfx942 --without buffer_inv | filecheck %s --check-prefix=DAMAGED
 // RUN: not fence-sim run %s --mcpu gfx942 --without global_store_dword:sc1 --progress-check | filecheck %s --check-prefix=STUCK
 // RUN: not fence-sim run %s --mcpu gfx942 --random 20 | filecheck %s --check-prefix=RANDOM
+// RUN: not fence-sim run %s --mcpu sm_90 --random 20 | filecheck %s --check-prefix=RANDOM
+// RUN: not fence-sim run %s --random 20 | filecheck %s --check-prefix=RANDOM
+// RUN: not fence-sim run %s --mcpu sm_90 --state-limit 5 | filecheck %s --check-prefix=LIMIT
+// RUN: not fence-sim run %s --state-limit 5 | filecheck %s --check-prefix=LIMIT
 // RUN: not fence-sim run %s --mcpu gfx942 --state-limit 5 | filecheck %s --check-prefix=LIMIT
 // RUN: fence-sim run %s --mcpu gfx942 --json | filecheck %s --check-prefix=JSON
 // RUN: not fence-sim run %s --test nothing 2>&1 | filecheck %s --check-prefix=NO-TEST
@@ -37,7 +41,7 @@
 // STUCK-NEXT: flag: memory 0, L2 of agent 0 XCD 0: 1 dirty
 
 // RANDOM: Incomplete
-// RANDOM: Incomplete: incomplete: 20 random walks
+// RANDOM: Incomplete: 20 random walks
 // LIMIT:  Incomplete: limit reached after
 
 // JSON: {"file": "{{.*}}fence-sim-run.mlir", "test": "message_passing", "language": "gfx942, many L2 per agent", "verdict": "holds", "condition": "forall (P1:r0 == 42)", "outcomes": [{"P1:r0": 42, "data": 42, "flag": 1}], "positive": 1, "negative": 0, {{.*}}}

@@ -1,7 +1,7 @@
 // RUN: fence-opt %s -p outline-litmus-threads | filecheck %s --check-prefix=OUTLINE
-// RUN: fence-opt %s --mcpu gfx942 | filecheck %s --check-prefixes=TARGET,CDNA
+// RUN: fence-opt %s -O0 --mcpu gfx942 | filecheck %s --check-prefixes=TARGET,CDNA
 // RUN: fence-opt %s --mcpu sm_90 | filecheck %s --check-prefixes=TARGET,PTX
-// RUN: fence-opt %s --mcpu gfx942 -t asm | filecheck %s --check-prefix=ASM
+// RUN: fence-opt %s -O0 --mcpu gfx942 -t asm | filecheck %s --check-prefix=ASM
 
 // A thread's body becomes a kernel, which is lowered as every other; the test itself stays.
 

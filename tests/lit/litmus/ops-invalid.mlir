@@ -82,8 +82,8 @@ litmus.test @argument {
 // -----
 
 litmus.test @value {
-  // expected-error @below {{a kernel runs on locations and registers, @x or "r0", not 1 : i32}}
-  litmus.thread @P0 runs @kernel(1 : i32)
+  // expected-error @below {{a kernel runs on locations, registers and numbers, @x, "r0" or 2 : i32, not unit}}
+  litmus.thread @P0 runs @kernel(unit)
 }
 
 // -----

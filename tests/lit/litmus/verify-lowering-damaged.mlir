@@ -4,10 +4,10 @@
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=buffer_wbl2},insert-waits' -o /dev/null 2>&1 | filecheck %s --check-prefixes=CHECK,WB
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=s_waitcnt},insert-waits' -o /dev/null 2>&1 | filecheck %s
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=buffer_inv modifiers=sc1},insert-waits' -o /dev/null 2>&1 | filecheck %s
-// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90},drop-instructions{mnemonic="fence.acq_rel.gpu"}' -o /dev/null 2>&1 | filecheck %s --check-prefixes=CHECK,FENCE
-// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90},drop-instructions{mnemonic="fence.acq_rel.gpu" replace="fence.acq_rel.cta"}' -o /dev/null 2>&1 | filecheck %s
-// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90},drop-instructions{mnemonic="ld.relaxed.gpu" replace="ld.relaxed.cta"}' -o /dev/null 2>&1 | filecheck %s
-// RUN: not fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942},drop-instructions{mnemonic=nonsense}' -o /dev/null 2>&1 | filecheck %s --check-prefix=NONSENSE
+// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="fence.acq_rel.gpu"}' -o /dev/null 2>&1 | filecheck %s --check-prefixes=CHECK,FENCE
+// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="fence.acq_rel.gpu" replace="fence.acq_rel.cta"}' -o /dev/null 2>&1 | filecheck %s
+// RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="ld.relaxed.gpu" replace="ld.relaxed.cta"}' -o /dev/null 2>&1 | filecheck %s
+// RUN: not fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942 stores=back},drop-instructions{mnemonic=nonsense}' -o /dev/null 2>&1 | filecheck %s --check-prefix=NONSENSE
 
 // A lowering that is damaged on purpose is caught, with the steps to an outcome that the source
 // forbids: an instruction is left out, or narrowed.

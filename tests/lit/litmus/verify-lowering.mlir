@@ -3,8 +3,10 @@
 // RUN: fence-opt %s --verify-lowering --mcpu gfx942 -o /dev/null 2>&1 | filecheck %s
 // RUN: fence-opt %s --verify-lowering --mcpu gfx942 --l2-per-agent one -o /dev/null 2>&1 | filecheck %s
 // RUN: fence-opt %s --verify-lowering --mcpu gfx950 -o /dev/null 2>&1 | filecheck %s
+// RUN: fence-opt %s --verify-lowering -O0 --mcpu gfx942 -o /dev/null 2>&1 | filecheck %s
 // RUN: fence-opt %s --verify-lowering --mcpu sm_70 -o /dev/null 2>&1 | filecheck %s
 // RUN: fence-opt %s --verify-lowering --mcpu sm_90 -o /dev/null 2>&1 | filecheck %s
+// RUN: fence-opt %s --verify-lowering -O0 --mcpu sm_90 -o /dev/null 2>&1 | filecheck %s
 
 // Every outcome of the lowered test is one of the source, on every target.
 

@@ -1,0 +1,187 @@
+"""Counts the mutants that the checker notices, and writes docs/mutants.md.
+
+``python benchmarks/mutants.py [--check]``; with ``--check`` nothing is written, and the exit
+status is 1 if the page is out of date. FENCEWRIGHT_PTX_LITMUS names the folder of public tests.
+"""
+
+import argparse
+import csv
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencewright.simulator.battery import battery
+from fencewright.simulator.bridge import Mode
+from fencewright.simulator.bridge_ptx import ptx_program
+from fencewright.simulator.certificate import (
+    Certificate,
+    Trial,
+    Verdict,
+    modes,
+    requests_of,
+    shipped,
+)
+from fencewright.simulator.condition import And, Condition, Quantifier
+from fencewright.simulator.ptx_litmus import LitmusTest, read_litmus
+from fencewright.simulator.ptx_model import PtxModel, Version
+from fencewright.simulator.ptx_mutants import (
+    NOTICES,
+    Campaign,
+    MutationKind,
+    Notice,
+    run_campaign,
+)
+from fencewright.tools.markdown import markdown_table
+
+ROOT = Path(__file__).parent.parent
+OWN = ROOT / "tests" / "litmus" / "ptx"
+PAGE = ROOT / "docs" / "mutants.md"
+CORPUS = "FENCEWRIGHT_PTX_LITMUS"
+LOWERED = Mode("sm_90", ptx_version=(8, 6))
+
+_UNCONDITIONAL = Condition(Quantifier.FORALL, And(()))
+
+_HEAD = """<!-- Written by `python benchmarks/mutants.py`; change the tests, not this page. -->
+
+# What the checker notices
+
+Agreement with published verdicts says little: most ways to break a litmus test leave its verdict
+as it is. A *mutant* is a test with one thing weakened: a fence dropped, an acquire or a release
+taken away, a scope narrowed. This page counts the mutants that are noticed. Verdicts, outcome
+sets, places and partners each see what the one before sees, and more:
+
+- **verdict**: the published answer, whether the one outcome of the condition can happen, changes;
+- **outcome set**: some final state of all registers and locations appears or disappears;
+- **placed elsewhere**: some does when the threads are all in one CTA, each in its own CTA, in
+  one cluster or not, or each on its own GPU;
+- **among partners**: some does when the changed thread runs among other threads: every partner
+  of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of threads
+  that pass data on through it; a partner and a third thread that overwrites;
+- **equivalent**: nothing can notice, and `fencewright/simulator/ptx_mutants.py` says why, as of a
+  fence that nothing comes after; the reasons are themselves tested on random programs;
+- **missed**: the rest. Some of these may be equivalent too.
+
+"""
+
+_BATTERY = """
+## The battery
+
+The same of lowered code: of each instruction and each bit of every sequence, one weakening, run
+on the tests of the operation's battery until one of them has an outcome that its source forbids,
+or never ends. `docs/certificates.md` names each test, and says why what is kept is kept.
+
+"""
+
+
+def own_tests() -> list[LitmusTest]:
+    """The PTX tests of this project."""
+    return [read_litmus(path) for path in sorted(OWN.glob("*.litmus"))]
+
+
+def public_tests(folder: Path) -> list[LitmusTest]:
+    """The tests that ``expected.csv`` of ``folder`` lists."""
+    with (folder / "expected.csv").open(encoding="utf-8") as file:
+        return [read_litmus(folder / name) for name, _ in csv.reader(file)]
+
+
+def lowered_tests() -> list[LitmusTest]:
+    """The first test of each operation's battery, lowered for sm_90; each program once."""
+    trial = Trial(LOWERED)
+    tests: dict[str, LitmusTest] = {}
+    for request in requests_of(LOWERED):
+        for test in battery(request, LOWERED)[:1]:
+            program = ptx_program(trial.lower(test))
+            tests.setdefault(repr(program), LitmusTest(test.name, program, _UNCONDITIONAL))
+    return list(tests.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is noticed of a set of tests, which have verdicts or not."""
+
+    title: str
+    campaign: Campaign
+    verdicts: bool = True
+
+    def row(self, title: str, kind: MutationKind | None = None) -> Sequence[str]:
+        """Counts and shares: what each level and those before it notice, then what none does."""
+        total = self.campaign.count(Notice, kind)
+        levels = [NOTICES[: at + 1] for at in range(len(NOTICES))]
+        levels += [(Notice.EQUIVALENT,), (Notice.MISSED,)]
+        cells = [_share(self.campaign.count(each, kind), total) for each in levels]
+        return (title, str(total), *(cells if self.verdicts else ("", *cells[1:])))
+
+
+def measured(public: Path | None) -> list[Measured]:
+    """What is noticed of each set of tests; ``public`` None: without the public ones."""
+    found: list[Measured] = []
+    if public is not None:
+        tests = public_tests(public)
+        title = f"{len(tests)} public PTX tests (Dat3M), model of PTX 6.0"
+        found.append(Measured(title, run_campaign(tests, PtxModel(Version.V6_0))))
+    own, lowered = own_tests(), lowered_tests()
+    title = f"{len(own)} PTX tests of this project, model of PTX 7.5"
+    found.append(Measured(title, run_campaign(own)))
+    title = f"{len(lowered)} tests of the battery, lowered for sm_90"
+    found.append(Measured(title, run_campaign(lowered), verdicts=False))
+    return found
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} ({count / max(1, of):.0%})"
+
+
+_COLUMNS = ("", "mutants", *(each.value for each in Notice))
+
+
+def _by_kind(found: Iterable[Measured]) -> str:
+    text: list[str] = []
+    for each in found:
+        rows = [each.row(kind.value, kind) for kind in MutationKind]
+        text.append(f"### {each.title}\n\n{markdown_table(_COLUMNS, rows)}")
+    return "\n".join(text)
+
+
+def _certified(certificates: Iterable[Certificate]) -> str:
+    rows: list[Sequence[str]] = []
+    for each in certificates:
+        verdicts = Counter(part.verdict for made in each.operations for part in made.parts)
+        total = verdicts.total()
+        shares = (_share(verdicts[verdict], total) for verdict in Verdict)
+        rows.append((f"`{each.mode}`", str(total), *shares))
+    return markdown_table(("mode", "weakenings", "noticed", "kept", "unnecessary"), rows)
+
+
+def page(found: Sequence[Measured]) -> str:
+    """The page."""
+    return (
+        _HEAD
+        + markdown_table(_COLUMNS, [each.row(each.title) for each in found])
+        + "\n"
+        + _by_kind(found)
+        + _BATTERY
+        + _certified(map(shipped, modes()))
+    )
+
+
+def main() -> int:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    check = parser.parse_args().check
+    public = os.environ.get(CORPUS)
+    if public is None:
+        parser.error(f"set {CORPUS} to a folder of PTX tests with an expected.csv")
+    text = page(measured(Path(public)))
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return int(current != text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

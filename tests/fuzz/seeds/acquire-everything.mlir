@@ -1,0 +1,51 @@
+// fuzz: gfx950-one-l2-through
+// Seed 12, of merge-fences; found with this broken: acquire_everything
+
+builtin.module {
+  litmus.test @t {
+    litmus.location @f = 0 : i32
+    litmus.location @g = 0 : i32
+    litmus.location @x = 0 : i32
+    litmus.thread @P0 at <workgroup = 0, xcd = 0, cu = 0, agent = 0> {
+      %f = litmus.address @f : !llvm.ptr<1>
+      %x = litmus.address @x : !llvm.ptr<1>
+      %c1 = arith.constant 1 : i32
+      %c2 = arith.constant 2 : i32
+      scoped.store weak %c2, %x : i32, !llvm.ptr<1>
+      scoped.store release agent %c1, %f : i32, !llvm.ptr<1>
+    }
+    litmus.thread @P1 at <workgroup = 1, xcd = 1, cu = 1, agent = 0> {
+      %f = litmus.address @f : !llvm.ptr<1>
+      %g = litmus.address @g : !llvm.ptr<1>
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %r0 = scoped.atomic_rmw add relaxed agent %f, %c0 : !llvm.ptr<1>, i32
+      %0 = arith.cmpi eq, %r0, %c1 : i32
+      cf.cond_br %0, ^bb1, ^bb2
+    ^bb1:
+      scoped.fence acquire agent
+      scoped.store release workgroup %c1, %g : i32, !llvm.ptr<1>
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    ^bb2:
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    }
+    litmus.thread @P2 at <workgroup = 1, xcd = 1, cu = 1, agent = 0> {
+      %g = litmus.address @g : !llvm.ptr<1>
+      %x = litmus.address @x : !llvm.ptr<1>
+      %c1 = arith.constant 1 : i32
+      %r0 = scoped.load seq_cst workgroup %g : !llvm.ptr<1> -> i32
+      %0 = arith.cmpi eq, %r0, %c1 : i32
+      cf.cond_br %0, ^bb1, ^bb2
+    ^bb1:
+      %r1 = scoped.load weak %x : !llvm.ptr<1> -> i32
+      litmus.observe "r0", %r0 : i32
+      litmus.observe "r1", %r1 : i32
+      litmus.end
+    ^bb2:
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// fuzz: gfx90a
+// Seed 212, of loosen-waits; found with this broken: count_on_no_invalidate
+
+builtin.module {
+  litmus.test @t {
+    litmus.location @f = 0 : i32 {kind = "uncached"}
+    litmus.location @g = 0 : i32 {kind = "uncached"}
+    litmus.location @y = 0 : i32
+    litmus.thread @P0 at <workgroup = 3, xcd = 0, cu = 0, agent = 1> {
+      %f = litmus.address @f : !llvm.ptr<1>
+      %y = litmus.address @y : !llvm.ptr<1>
+      %c1 = arith.constant 1 : i32
+      %c2 = arith.constant 2 : i32
+      scoped.store weak %c2, %y : i32, !llvm.ptr<1>
+      %r0 = scoped.atomic_rmw xchg acq_rel system %f, %c1 : !llvm.ptr<1>, i32
+      litmus.observe "r0", %r0 : i32
+    }
+    litmus.thread @P1 at <workgroup = 0, xcd = 0, cu = 0, agent = 0> {
+      %f = litmus.address @f : !llvm.ptr<1>
+      %g = litmus.address @g : !llvm.ptr<1>
+      %c1 = arith.constant 1 : i32
+      %r0 = scoped.load seq_cst system %f : !llvm.ptr<1> -> i32
+      %0 = arith.cmpi eq, %r0, %c1 : i32
+      cf.cond_br %0, ^bb1, ^bb2
+    ^bb1:
+      scoped.fence release agent
+      scoped.store relaxed agent %c1, %g : i32, !llvm.ptr<1>
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    ^bb2:
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    }
+    litmus.thread @P2 at <workgroup = 2, xcd = 1, cu = 0, agent = 0> {
+      %g = litmus.address @g : !llvm.ptr<1>
+      %y = litmus.address @y : !llvm.ptr<1>
+      %c1 = arith.constant 1 : i32
+      %c2 = arith.constant 2 : i32
+      %r0, %0 = scoped.cmpxchg relaxed relaxed agent %g, %c1, %c2 : !llvm.ptr<1>, i32
+      cf.cond_br %0, ^bb1, ^bb2
+    ^bb1:
+      scoped.fence acquire agent
+      %r1 = scoped.load weak %y : !llvm.ptr<1> -> i32
+      litmus.observe "r0", %r0 : i32
+      litmus.observe "r1", %r1 : i32
+      litmus.end
+    ^bb2:
+      litmus.observe "r0", %r0 : i32
+      litmus.end
+    }
+  }
+}

@@ -1,0 +1,407 @@
+"""The fuzzer: its programs, what it says of them, and that it finds passes broken on purpose.
+
+``tests/fuzz/seeds`` has the smallest programs that it has found, each for the setting in its first
+line; one that was found with a rule broken says with which.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import minimise_programs as programs
+import pytest
+import test_minimise_cdna as on_cdna
+import test_minimise_scoped as on_scoped
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.mlir_dialects.cdna import CacheOp, LoadOp
+from fencewright.passes.build_litmus import build
+from fencewright.simulator.campaign import CampaignError
+from fencewright.simulator.program import Placement
+from fencewright.simulator.random_programs import (
+    Attempt,
+    Maybe,
+    Repeat,
+    Retry,
+    SmallProgram,
+    SmallThread,
+    Spin,
+    Step,
+    Steps,
+    When,
+    is_defined,
+    located,
+    operations,
+    random_program,
+    shrink,
+)
+from fencewright.simulator.source_events import (
+    AtomicRmw,
+    Barrier,
+    Cmpxchg,
+    Fence,
+    Load,
+    Store,
+)
+from fencewright.tools import fuzz
+from fencewright.tools.fence_sim import main
+from fencewright.tools.fuzz import (
+    CDNA_SETTINGS,
+    HEAD,
+    PTX_SETTINGS,
+    SETTINGS,
+    Totals,
+    Verdict,
+    Violation,
+    campaign,
+    check,
+    check_module,
+    check_seeds,
+    guilty_pass,
+    lowered,
+    meaning,
+    meant_by,
+    program_of,
+    settings_of,
+    smallest,
+)
+
+THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
+SEEDS = 2_000 if THOROUGH else 60
+FIRST = 1_000_000
+"""Where the seeds of these tests begin, so that they are none that ``make fuzz`` takes."""
+
+SAVED = sorted((Path(__file__).parents[1] / "fuzz" / "seeds").glob("*.mlir"))
+
+GFX942, SM_90 = SETTINGS["gfx942"], SETTINGS["sm_90"]
+
+
+# Programs
+
+
+def test_programs_are_well_formed() -> None:
+    for seed in range(400):
+        program = program_of(seed)
+        assert 2 <= len(program.threads) <= 4
+        assert all(is_defined(thread.steps) for thread in program.threads)
+        build(program).verify()
+
+
+def test_a_seed_is_one_program() -> None:
+    for seed in range(50):
+        assert program_of(seed) == program_of(seed)
+        assert program_of(seed) != program_of(seed + 1)
+
+
+def test_programs_are_read_as_they_are_printed() -> None:
+    for seed in range(20):
+        text = str(build(program_of(seed)))
+        assert str(programs.parse(text)) == text
+
+
+def inner(steps: Steps) -> Iterable[Step]:
+    """The steps, and those within them."""
+    for step in steps:
+        yield step
+        match step:
+            case Maybe() | Repeat():
+                yield from inner(step.steps)
+            case Retry():
+                yield from inner(step.busy)
+            case Attempt():
+                yield from inner((*step.first, *step.failed))
+            case _:
+                pass
+
+
+def test_programs_are_of_every_kind() -> None:
+    drawn = [program_of(seed) for seed in range(1500)]
+    threads = [thread for program in drawn for thread in program.threads]
+    kinds = {type(step) for thread in threads for step in inner(thread.steps)}
+    assert kinds == {
+        Load, Store, AtomicRmw, Cmpxchg, Fence, Barrier, When, Maybe, Repeat, Spin, Retry, Attempt,
+    }  # fmt: skip
+    done = [each for thread in threads for each in operations(thread.steps)]
+    assert {each.ordering for each in done} == set(Ordering)
+    assert {each.scope for each in done} == {None, *Scope}
+    failures = {each.failure_ordering for each in done if isinstance(each, Cmpxchg)}
+    assert failures == {Ordering.RELAXED, Ordering.ACQUIRE, Ordering.SEQ_CST}
+    assert {each.space for program in drawn for each in program.locations} == {
+        AddressSpace.GLOBAL,
+        AddressSpace.LOCAL,
+    }
+    assert any(thread.generic for thread in threads)
+    assert {len(program.threads) for program in drawn} == {2, 3, 4}
+    assert {program.agents for program in drawn} == {1, 2}
+
+
+def test_programs_keep_to_what_a_setting_has() -> None:
+    for seed in range(200):
+        program = random_program(seed, lds=False, mates=False)
+        assert all(each.space is AddressSpace.GLOBAL for each in program.locations)
+        workgroups = [thread.placement.workgroup for thread in program.threads]
+        assert len(set(workgroups)) == len(workgroups)
+        split = random_program(seed, split=False)
+        cus = {(thread.placement.workgroup, thread.placement.cu) for thread in split.threads}
+        assert len(cus) == len({workgroup for workgroup, _ in cus})
+
+
+def test_settings_are_taken_in_turn() -> None:
+    seen = {str(each) for seed in range(60) for each in settings_of(seed)}
+    assert seen == set(SETTINGS)
+    assert len(SETTINGS) == len(CDNA_SETTINGS) + len(PTX_SETTINGS)
+
+
+# Verdicts
+
+
+def test_few_programs_are_racy_and_none_is_a_violation() -> None:
+    totals = Totals()
+    totals.include(check_seeds(FIRST, SEEDS))
+    assert totals.programs == SEEDS
+    assert not totals.violations
+    assert totals.racy + totals.too_large < SEEDS / 4
+    assert totals.count(Verdict.SOUND) > SEEDS
+
+
+HERE, FAR = Placement(0), Placement(1, 1, 1)
+
+
+def message_passing(ordering: Ordering = Ordering.RELEASE) -> SmallProgram:
+    """Data handed on under a flag that is spun on."""
+    scope, acquire = Scope.AGENT, Ordering.ACQUIRE
+    writes = (Store("x", 1), Store("f", 1, ordering, scope))
+    reads = (Spin(Load("r0", "f", acquire, scope), 1), Load("r1", "x"))
+    return located((SmallThread(HERE, writes), SmallThread(FAR, reads)), {})
+
+
+@dataclass(frozen=True)
+class OnCode(ModulePass):
+    """Does something to every operation of a kind."""
+
+    change: Callable[[CacheOp | LoadOp], None]
+    kind: type = CacheOp
+
+    name = "on-code"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, self.kind):
+                self.change(cast("CacheOp | LoadOp", each))
+
+
+def twice(op: CacheOp | LoadOp) -> None:
+    block = op.parent
+    assert block is not None
+    block.insert_op_after(op.clone(), op)
+
+
+def remove(op: CacheOp | LoadOp) -> None:
+    op.detach()
+    op.erase()
+
+
+def without_bits(op: CacheOp | LoadOp) -> None:
+    if op.opcode.data.startswith("global_load"):
+        op.properties["modifiers"] = ArrayAttr([])
+
+
+def fail(op: CacheOp | LoadOp) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (OnCode(remove), Verdict.UNSOUND),
+        (OnCode(twice), Verdict.MORE),
+        (OnCode(without_bits, LoadOp), Verdict.STUCK),
+        (OnCode(fail), Verdict.FAILED),
+    ],
+)
+def test_verdicts(step: OnCode, verdict: Verdict) -> None:
+    program = message_passing()
+    if verdict is Verdict.STUCK:  # The data must not tell.
+        reader = program.threads[1]
+        spin = SmallThread(reader.placement, reader.steps[:1])
+        program = located((program.threads[0], spin), {})
+    meant = meant_by(program)
+    assert check(program, GFX942, meant).verdict is Verdict.SOUND
+    assert check(program, GFX942, meant, (*GFX942.passes(2), step)).verdict is verdict
+
+
+def test_registers_that_are_not_waited_for_are_found() -> None:
+    program = message_passing()
+    passes = [each for each in GFX942.passes(0) if each.name != "insert-waits"]
+    assert check(program, GFX942, meant_by(program), passes).verdict is Verdict.WRONG
+
+
+def test_a_way_through_the_code_counts_once() -> None:
+    module = lowered(build(message_passing()), GFX942.passes(0))
+    assert fuzz.synchronisation(module) == {"write-backs": 1, "invalidates": 1}
+    ptx = lowered(build(message_passing(Ordering.SEQ_CST)), SM_90.passes(0))
+    assert fuzz.synchronisation(ptx) == {"fences": 1}
+
+
+# Rules broken on purpose
+
+RULES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    rule.__name__: rule for rule in (*on_cdna.BROKEN, *on_scoped.BROKEN)
+}
+WITHIN = 150
+"""So many programs are enough to find any of these."""
+
+FOUND_SOON = (
+    "take_stores_for_written_back",
+    "need_nothing",
+    "sink_past_loads",
+    "lose_edges",
+    "acquire_nothing",
+    "wait_for_one_less",
+    "tell_of_lds_by_memory",
+    "publish_nothing",
+    "acquire_everything",
+    "hoist_past_everything",
+    "sink_waits_past_flags",
+    "release_no_loads",
+)
+
+
+@pytest.mark.parametrize("rule", FOUND_SOON)
+def test_a_broken_rule_is_found(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    RULES[rule](monkeypatch)
+    assert any(is_found(seed) for seed in range(WITHIN))
+
+
+def is_found(seed: int) -> bool:
+    """Whether a seed's program shows a mistake on CDNA."""
+    program, (setting, _) = program_of(seed), settings_of(seed)
+    meant = meant_by(program)
+    if meant.races or meant.incomplete:
+        return False
+    return check(program, setting, meant).verdict.is_violation
+
+
+@pytest.mark.parametrize("file", SAVED, ids=lambda file: cast(Path, file).stem)
+def test_saved_programs_are_right(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    setting = SETTINGS[text.splitlines()[0].removeprefix(HEAD)]
+    meant = meaning(programs.parse(text))
+    assert not meant.races
+    assert not meant.incomplete
+
+    def verdict() -> Verdict:
+        return check_module(lambda: programs.parse(text), setting, meant).verdict
+
+    assert verdict() is Verdict.SOUND
+    if (broken := re.search(r"broken: (\w+)", text)) is not None:
+        RULES[broken[1]](monkeypatch)
+        assert verdict().is_violation
+
+
+def test_programs_are_saved() -> None:
+    assert len(SAVED) >= 10
+
+
+# Smaller
+
+
+def test_programs_get_as_small_as_they_can() -> None:
+    def has_a_release_and_a_spin(program: SmallProgram) -> bool:
+        steps = [step for thread in program.threads for step in inner(thread.steps)]
+        released = any(isinstance(s, Store) and s.ordering is Ordering.RELEASE for s in steps)
+        return released and any(isinstance(step, Spin) for step in steps)
+
+    seed = next(seed for seed in range(1000) if has_a_release_and_a_spin(program_of(seed)))
+    small = shrink(program_of(seed), has_a_release_and_a_spin)
+    assert sorted(type(s).__name__ for t in small.threads for s in t.steps) == ["Spin", "Store"]
+    assert len(small.locations) <= 2
+
+
+def test_the_pass_to_blame_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES["need_nothing"](monkeypatch)
+    program = message_passing()
+    assert guilty_pass(program, GFX942, meant_by(program)) == "drop-invalidates"
+
+
+def test_a_violation_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES["need_nothing"](monkeypatch)
+    seed = next(seed for seed in range(WITHIN) if is_found(seed))
+    setting = settings_of(seed)[0]
+    program, guilty = smallest(Violation(seed, str(setting), Verdict.UNSOUND, ""))
+    assert check(program, setting, meant_by(program)).verdict is Verdict.UNSOUND
+    assert sum(len(thread.steps) for thread in program.threads) <= 8
+    assert guilty == "drop-invalidates"
+
+
+# Campaigns
+
+
+def last(stream: Path | None, first: int = FIRST, count: int = 12) -> Totals:
+    *_, totals = campaign(first, count, stream=stream)
+    return totals
+
+
+def test_a_campaign_goes_on_where_it_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(fuzz, "CHUNK", 5)
+    stream = tmp_path / "results"
+    running = campaign(FIRST, 12, stream=stream)
+    assert next(running).programs == 5
+    running.close()
+    done = len(stream.read_text().splitlines())
+    totals = last(stream)
+    assert totals.programs == 12
+    assert totals.settings == last(None).settings
+    assert len(stream.read_text().splitlines()) == done + 2
+    monkeypatch.setattr(fuzz, "check_seeds", fail)
+    assert last(stream).data() == totals.data()
+
+
+def test_results_of_other_code_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stream = tmp_path / "results"
+    last(stream, count=1)
+    monkeypatch.setattr(fuzz, "code_digest", lambda: "other")
+    with pytest.raises(CampaignError, match="not of this campaign"):
+        last(stream, count=1)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    command = ["fuzz", "--programs", "8", "--first", str(FIRST), "--page", str(page)]
+    assert main([*command, "--results", str(tmp_path / "results")]) == 0
+    assert capsys.readouterr().out.startswith("8 programs: ")
+    (results,) = (tmp_path / "results").iterdir()
+    assert json.loads(results.read_text().splitlines()[1])["result"]["programs"] == 8
+    text = page.read_text()
+    assert "**0 violations**" in text
+    assert all(f"| `{name}` |" in text for name in SETTINGS)
+
+
+def test_the_command_shows_what_it_finds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RULES["need_nothing"](monkeypatch)
+    seed = next(seed for seed in range(WITHIN) if is_found(seed))
+    command = ["fuzz", "--first", str(seed), "--programs", "1", "--failures", str(tmp_path)]
+    assert main(command) == 1
+    assert "1 violations" in capsys.readouterr().out
+    (file,) = tmp_path.iterdir()
+    text = file.read_text()
+    assert text.startswith(HEAD)
+    assert "unsound by drop-invalidates" in text
+    assert main(["fuzz", "--seed", str(seed)]) == 1
+    assert "by drop-invalidates" in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--programs", "none"]) == 2
+    assert "--programs" in capsys.readouterr().err

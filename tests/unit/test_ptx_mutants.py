@@ -1,0 +1,206 @@
+"""Mutants: how many the outcome sets notice, and that none called equivalent is noticed."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_ptx_model import OWN, named, needs_corpus, random_program
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.condition import parse_condition
+from fencewright.simulator.ptx_events import (
+    Arithmetic,
+    Atomic,
+    Fence,
+    Instruction,
+    Load,
+    Placement,
+    Program,
+    Store,
+    Thread,
+)
+from fencewright.simulator.ptx_litmus import LitmusTest
+from fencewright.simulator.ptx_model import PtxModel, Version, outcomes
+from fencewright.simulator.ptx_mutants import (
+    Mutant,
+    MutationKind,
+    Notice,
+    among,
+    equivalence,
+    mutants,
+    partners,
+    placed,
+    placements,
+    run_campaign,
+)
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
+MINIMAL = ("MP+rel+acq", "MP+fences", "MP+one-sided", "mbarrier", "async.store", "SB+fence.sc")
+
+
+def test_mutants_are_single_point() -> None:
+    kinds = [mutant.kind for mutant in mutants(named("MP+fences").program)]
+    assert kinds.count(MutationKind.DROP_FENCE) == 2
+    assert kinds.count(MutationKind.NARROW_SCOPE) == 4
+    assert len(kinds) == 6
+
+
+def test_every_mutant_of_a_minimal_test_is_noticed_by_its_outcome_set() -> None:
+    assert run_campaign(map(named, MINIMAL)).rate(Notice.OUTCOMES) == 1
+
+
+def test_what_is_noticed_of_the_own_tests() -> None:
+    campaign = run_campaign(test for test, _ in OWN[Version.V7_5])
+    assert campaign.rate(Notice.OUTCOMES) >= 0.52, str(campaign)
+    assert campaign.rate(Notice.PARTNER) >= 0.78, str(campaign)
+    assert campaign.count((Notice.MISSED,)) <= 7, str(campaign)
+
+
+def test_what_is_noticed_of_the_lowered_battery() -> None:
+    import mutants as page
+
+    campaign = run_campaign(page.lowered_tests()[:: 1 if THOROUGH else 4])
+    assert campaign.tried > (400 if THOROUGH else 90)
+    assert campaign.rate(Notice.OUTCOMES) >= 0.6, str(campaign)
+    assert campaign.rate(Notice.PARTNER) >= 0.85, str(campaign)
+    assert campaign.count((Notice.MISSED,)) <= campaign.tried * 0.061, str(campaign)
+
+
+# A verdict, an outcome set, other places and partners, each of which sees what the last does not
+
+
+def test_an_outcome_set_sees_what_the_verdict_does_not() -> None:
+    test = replace(named("MP+rel+acq"), condition=parse_condition("exists (P1:r0 == 1)"))
+    campaign = run_campaign([test])
+    assert campaign.count((Notice.VERDICT,)) == 0
+    assert campaign.rate(Notice.OUTCOMES) == 1
+
+
+def alone(*code: Instruction) -> Program:
+    return Program((Thread(Placement(0), code),))
+
+
+def notice_of(program: Program, kind: MutationKind) -> Notice:
+    """What notices the first mutant of one kind."""
+    test = LitmusTest("test", program, named("MP").condition)
+    campaign = run_campaign([test])
+    (found,) = {notice for (each, notice), n in campaign.found.items() if each is kind and n}
+    return found
+
+
+def test_places_show_what_a_scope_is_for() -> None:
+    """In one CTA the scope may as well be narrow."""
+    program = named("MP+rel+acq").program
+    together = placed(program, [Placement(0)] * 2)
+    assert notice_of(together, MutationKind.NARROW_SCOPE) is Notice.PLACEMENT
+
+
+def test_partners_show_what_a_fence_is_for() -> None:
+    """A thread by itself has the same outcomes without it."""
+    program = alone(Store("x", 1), Fence(Ordering.SEQ_CST, Scope.AGENT), Load("r0", "y"))
+    assert notice_of(program, MutationKind.DROP_FENCE) is Notice.PARTNER
+
+
+def test_a_chain_shows_what_an_atomic_passes_on() -> None:
+    """What an atomic acquires and releases by itself only a third thread can tell."""
+    program = alone(Atomic("r0", "x", Arithmetic.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
+    for mutant in mutants(program):
+        if mutant.kind is MutationKind.NARROW_SCOPE:
+            continue
+        telling = {
+            len(others)
+            for others in partners(program.threads[0])
+            if _differ(among(program, 0, others), among(mutant.program, 0, others), PtxModel())
+        }
+        assert telling == {2}, mutant.kind
+
+
+# Equivalent mutants
+
+
+def noticed(program: Program, mutant: Mutant, model: PtxModel) -> bool:
+    """Whether outcome sets differ, here or at another place."""
+    pairs = [(program, mutant.program)]
+    pairs += [(placed(program, at), placed(mutant.program, at)) for at in placements(program)]
+    return any(_differ(*pair, model) for pair in pairs)
+
+
+def _differ(program: Program, mutated: Program, model: PtxModel) -> bool:
+    original = outcomes(program, model)
+    return outcomes(mutated, model).project(original.observables) != original
+
+
+@pytest.mark.parametrize("version", list(Version))
+def test_no_mutant_that_is_called_equivalent_is_noticed(version: Version) -> None:
+    """In random programs; what is said is of every program with the thread."""
+    model, reasons = PtxModel(version), set[str]()
+    for seed in range(1000 if THOROUGH else 60):
+        program = random_program(seed)
+        for mutant in mutants(program):
+            if reason := equivalence(program, mutant):
+                reasons.add(reason)
+                assert not noticed(program, mutant, model), (seed, mutant.kind, reason)
+    assert len(reasons) >= 6
+
+
+def test_partners_do_not_notice_what_is_called_equivalent() -> None:
+    model = PtxModel()
+    checked = 0
+    for test, _ in OWN[Version.V7_5][:: 1 if THOROUGH else 4]:
+        for mutant in mutants(test.program):
+            if not equivalence(test.program, mutant):
+                continue
+            checked += 1
+            for others in partners(test.program.threads[mutant.thread]):
+                programs = (test.program, mutant.program)
+                before, after = (among(each, mutant.thread, others) for each in programs)
+                assert not _differ(before, after, model), (test.name, mutant.kind, others)
+    assert checked >= 8
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        ((Fence(Ordering.SEQ_CST, Scope.AGENT), Load("r0", "x")), "drop fence", "nothing before"),
+        ((Store("x", 1), Fence(Ordering.SEQ_CST, Scope.AGENT)), "drop fence", "nothing after"),
+        ((Store("x", 1), Fence(Ordering.ACQ_REL, Scope.AGENT), Load("r0", "y")),
+         "drop fence", "in no pattern"),
+        ((Store("x", 1, Ordering.RELEASE, Scope.AGENT),), "release to relaxed", "nothing before"),
+        ((Load("r0", "x", Ordering.ACQUIRE, Scope.AGENT), Load("r1", "x")),
+         "acquire to relaxed", "loads of its location"),
+        ((Load("r0", "x", Ordering.RELAXED, Scope.AGENT), Load("r1", "y")),
+         "scope to cta", "begins nothing"),
+    ],
+)  # fmt: skip
+def test_why_a_mutant_is_equivalent(code: tuple[Instruction, ...], kind: str, reason: str) -> None:
+    program = alone(*code)
+    (mutant,) = (each for each in mutants(program) if each.kind.value == kind)
+    assert reason in equivalence(program, mutant)
+
+
+def test_what_orders_something_is_not_called_equivalent() -> None:
+    for name in MINIMAL:
+        program = named(name).program
+        assert not any(equivalence(program, mutant) for mutant in mutants(program)), name
+
+
+# The public tests
+
+
+@needs_corpus
+def test_what_is_noticed_of_the_public_tests() -> None:
+    """Far beyond their verdicts, which notice one in six; and the page says so."""
+    import mutants as page
+
+    found = page.measured(Path(os.environ[page.CORPUS]))
+    public = found[0].campaign
+    assert public.tried == 275
+    assert public.rate(Notice.VERDICT) < 0.17, str(public)
+    assert public.rate(Notice.OUTCOMES) >= 0.22, str(public)
+    assert public.rate(Notice.PARTNER) >= 0.86, str(public)
+    assert public.count((Notice.MISSED,)) <= 5, str(public)
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(found)

@@ -1,0 +1,92 @@
+"""Random executions of scoped programs, and enumerations that stop at a limit: never too much."""
+
+import pytest
+from source_cases import BY_NAME, CASES
+
+from fencewright.simulator.exploration import LimitReached, Work
+from fencewright.simulator.source_model import (
+    FULL_MODEL,
+    Rule,
+    behaviour,
+    explain,
+    sampled_behaviour,
+)
+
+WALKS = 150
+NAMES = [each.name for each in CASES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_walks_find_nothing_that_the_model_does_not_have(name: str) -> None:
+    program = BY_NAME[name].test.program
+    whole = behaviour(program, bound=2)
+    found = sampled_behaviour(program, bound=2, walks=WALKS)
+    assert not found.complete
+    assert set(found.races) <= set(whole.races)
+    if whole.outcomes is not None:
+        assert found.outcomes is not None
+        assert found.outcomes.states <= whole.outcomes.states
+
+
+def test_walks_find_nearly_everything_in_small_programs() -> None:
+    missed: list[str] = []
+    for each in CASES:
+        whole = behaviour(each.test.program, bound=2)
+        found = sampled_behaviour(each.test.program, bound=2, walks=WALKS)
+        if whole.outcomes is None:
+            all_there = bool(found.races)
+        else:
+            assert found.outcomes is not None
+            all_there = found.outcomes.states == whole.outcomes.states
+        if not all_there:
+            missed.append(each.name)
+    assert len(missed) <= len(CASES) // 20, missed
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("SB+fences", Rule.SEQ_CST),
+        ("IRIW+fences", Rule.SEQ_CST),
+        ("MP+rel+acq", Rule.RELEASE_ACQUIRE),
+    ],
+)
+def test_walks_are_judged_by_the_rules(name: str, rule: Rule) -> None:
+    # Were one not asked, a walk would show what it forbids.
+    program = BY_NAME[name].test.program
+    whole = behaviour(program)
+    assert whole.outcomes is not None
+    weaker = sampled_behaviour(program, FULL_MODEL.without(rule), walks=400)
+    assert weaker.outcomes is None or weaker.outcomes.states - whole.outcomes.states
+
+
+def test_the_same_seed_walks_the_same_way() -> None:
+    program = BY_NAME["CoRR2"].test.program
+    first, again, other = (sampled_behaviour(program, walks=10, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("limit", [0, 1, 10, 100, 1000])
+def test_a_limit_takes_away_and_adds_nothing(limit: int) -> None:
+    for each in CASES:
+        program = each.test.program
+        whole = behaviour(program, bound=2)
+        work = Work(limit)
+        found = behaviour(program, bound=2, work=work)
+        assert set(found.races) <= set(whole.races)
+        assert found.complete is (whole.complete and not work.is_spent)
+        if whole.outcomes is not None:
+            assert found.outcomes is not None
+            assert found.outcomes.states <= whole.outcomes.states
+        if found.complete:
+            assert found == whole
+
+
+def test_a_witness_is_searched_as_far_as_the_limit() -> None:
+    test = BY_NAME["IRIW+fences"].test
+    with pytest.raises(LimitReached, match="steps"):
+        explain(test.program, test.condition.formula, work=Work(20))
+    witness = explain(test.program, test.condition.formula, work=Work(1_000_000))
+    assert witness is not None
+    assert not witness.allowed
