@@ -12,10 +12,10 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from statistics import median
+from time import monotonic, sleep
 from typing import Any, Protocol
 
 Extent = int | tuple[int, int, int]
@@ -23,6 +23,7 @@ Extent = int | tuple[int, int, int]
 
 _LOG_BYTES = 8192
 _DEFAULT_SHARED = 48 * 1024
+_LONGEST_SLEEP = 0.01
 _REMEDY = "needs an NVIDIA GPU with its driver, and the package cuda-bindings (fencewright[gpu])"
 
 
@@ -39,6 +40,10 @@ class NoGpuError(GpuError):
     """There is no GPU to run on; the message says what is missing."""
 
 
+class HangError(GpuError):
+    """A launch did not end in time. It runs on until the process ends; nothing else will run."""
+
+
 class Addressed(Protocol):
     """Anything in the GPU's memory."""
 
@@ -52,15 +57,25 @@ Argument = Addressed | int | float | bytes
 """A kernel's argument: memory, a 32-bit integer, a 32-bit float, or a value byte for byte."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Driver:
-    """The driver API: its module, and calls that raise ``GpuError`` when they fail."""
+    """The driver API: its module, and calls that raise ``GpuError`` when they fail.
 
-    api: Any
+    ``patience``: the seconds that a wait may take, or None. ``is_busy``: a wait was given up, so
+    that a launch may still run; what the driver does behind it would wait for it.
+    """
+
+    def __init__(self, api: Any, patience: float | None = None):
+        self.api = api
+        self.patience = patience
+        self.is_busy = False
 
     def call(self, name: str, *arguments: object) -> Any:
         """What ``name`` gives besides its status: nothing, one value, or a tuple."""
-        status, *values = getattr(self.api, name)(*arguments)
+        try:
+            status, *values = getattr(self.api, name)(*arguments)
+        except (AttributeError, RuntimeError) as error:
+            # So say the bindings where they, or libcuda, are too old or not there.
+            raise GpuError(name, "not in the installed CUDA driver or cuda-bindings") from error
         if status != self.api.CUresult.CUDA_SUCCESS:
             raise GpuError(name, self.error_name(status))
         return values[0] if len(values) == 1 else tuple(values)
@@ -70,18 +85,47 @@ class _Driver:
         known, name = self.api.cuGetErrorName(status)
         return name.decode() if known == self.api.CUresult.CUDA_SUCCESS else str(status)
 
+    def wait(self) -> None:
+        """Return when every launch has ended; raises ``HangError``, or ``GpuError`` if one failed.
 
-def _driver() -> _Driver:
+        It asks again and again, since nothing interrupts the driver's own waits, not even Ctrl-C.
+        """
+        event = self.call("cuEventCreate", int(self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        self.call("cuEventRecord", event, 0)
+        self.is_busy = True
+        start = monotonic()
+        while (status := self.api.cuEventQuery(event)[0]) == self.api.CUresult.CUDA_ERROR_NOT_READY:
+            waited = monotonic() - start
+            if self.patience is not None and waited > self.patience:
+                raise HangError("a launch hangs", f"it did not end within {self.patience:g} s")
+            sleep(min(waited / 8, _LONGEST_SLEEP))
+        self.is_busy = False
+        if status != self.api.CUresult.CUDA_SUCCESS:
+            raise GpuError("a launch failed", self.error_name(status))
+        self.call("cuEventDestroy", event)
+
+    def parameters(self, function: Any) -> tuple[int, ...] | None:
+        """The size of every parameter of a kernel; None where the driver is older than 12.4."""
+        sizes: list[int] = []
+        while True:
+            try:
+                _, size = self.call("cuFuncGetParamInfo", function, len(sizes))
+            except GpuError as error:
+                return None if error.__cause__ else tuple(sizes)
+            sizes.append(size)
+
+
+def _driver(patience: float | None = None) -> _Driver:
     try:
-        driver = _Driver(import_module("cuda.bindings.driver"))
+        driver = _Driver(import_module("cuda.bindings.driver"), patience)
     except ImportError as error:
         raise NoGpuError("no GPU", _REMEDY) from error
     try:
         driver.call("cuInit", 0)
         count = driver.call("cuDeviceGetCount")
-    except (GpuError, RuntimeError) as error:
-        # The bindings raise a RuntimeError of their own when there is no libcuda.
-        reason = error.error if isinstance(error, GpuError) else "no CUDA driver is installed"
+    except GpuError as error:
+        # The bindings look for libcuda in the first call.
+        reason = "no CUDA driver is installed" if error.__cause__ else error.error
         raise NoGpuError("no GPU", f"{reason}; {_REMEDY}") from error
     if not count:
         raise NoGpuError("no GPU", f"the driver sees no device; {_REMEDY}")
@@ -136,6 +180,7 @@ class Buffer:
         wanted = self.size - offset if size is None else size
         self._check(offset, wanted)
         data = bytearray(wanted)
+        self._driver.wait()
         if wanted:
             target = (ctypes.c_char * wanted).from_buffer(data)
             self._driver.call("cuMemcpyDtoH", ctypes.addressof(target), self._at(offset), wanted)
@@ -154,7 +199,8 @@ class Buffer:
             self._driver.call("cuMemFree", self._driver.api.CUdeviceptr(address))
 
     def __del__(self) -> None:
-        if self.address and not sys.is_finalizing():
+        # The driver would wait for a launch that hangs.
+        if self.address and not self._driver.is_busy and not sys.is_finalizing():
             self._driver.api.cuMemFree(self._driver.api.CUdeviceptr(self.address))
 
     def _at(self, offset: int) -> Any:
@@ -191,6 +237,7 @@ class Kernel:
     def __init__(self, driver: _Driver, function: Any, name: str):
         self._driver = driver
         self._function = function
+        self._parameters = driver.parameters(function)
         self._shared_limit = _DEFAULT_SHARED
         self.name = name
 
@@ -205,9 +252,12 @@ class Kernel:
     ) -> None:
         """Start it; ``cluster`` is in blocks and must divide the grid, the default is none.
 
-        Launches run one after another. Raises ``GpuError``; what goes wrong while the kernel
-        runs is raised by the next call that waits for it.
+        Launches run one after another. Raises ``GpuError``, also where the arguments are not the
+        kernel's by number and size; what goes wrong while the kernel runs is raised by the next
+        call that waits for it.
         """
+        packed = pack_arguments(arguments)
+        self._check([len(each) for each in packed])
         if shared_bytes > self._shared_limit:
             attribute = self._driver.api.CUfunction_attribute
             self._driver.call(
@@ -218,12 +268,17 @@ class Kernel:
             )
             self._shared_limit = shared_bytes
         # The parameters are copied during the call, so that they need to live no longer.
-        values = [
-            ctypes.create_string_buffer(each, len(each)) for each in pack_arguments(arguments)
-        ]
+        values = [ctypes.create_string_buffer(each, len(each)) for each in packed]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
         config = self._config(_extent(grid), _extent(block), _extent(cluster), shared_bytes)
         self._driver.call("cuLaunchKernelEx", config, self._function, ctypes.addressof(pointers), 0)
+
+    def _check(self, sizes: Sequence[int]) -> None:
+        # The driver would read on behind the last argument.
+        if self._parameters is None or tuple(sizes) == self._parameters:
+            return
+        takes, given = (", ".join(map(str, each)) or "none" for each in (self._parameters, sizes))
+        raise GpuError(f"kernel {self.name}", f"takes arguments of {takes} bytes, given: {given}")
 
     def _config(
         self,
@@ -265,11 +320,15 @@ class Module:
 
 
 class Device:
-    """One GPU, with its primary context made current in this thread."""
+    """One GPU, with its primary context made current in this thread.
 
-    def __init__(self, index: int = 0):
+    ``patience`` is how many seconds a launch may keep a call waiting that waits for it, before
+    ``HangError`` is raised; None: forever.
+    """
+
+    def __init__(self, index: int = 0, *, patience: float | None = None):
         """Raises ``NoGpuError`` when there is nothing to run on."""
-        self._driver = _driver()
+        self._driver = _driver(patience)
         call = self._driver.call
         count = call("cuDeviceGetCount")
         if not 0 <= index < count:
@@ -315,13 +374,40 @@ class Device:
         kind, image = ("cubin", code) if isinstance(code, bytes) else ("PTX", code.encode() + b"\0")
         status, module = api.cuModuleLoadDataEx(image, len(names), names, [log, _LOG_BYTES])
         if status != api.CUresult.CUDA_SUCCESS:
-            said = log.partition(b"\0")[0].decode(errors="replace").strip()
-            raise GpuError(f"{kind} not loaded", self._driver.error_name(status), said)
+            said = log.partition(b"\0")[0].decode(errors="replace").splitlines()
+            lines = "; ".join(line.strip() for line in said if line.strip())
+            raise GpuError(f"{kind} not loaded", self._driver.error_name(status), lines)
         return Module(self._driver, module)
+
+    def tensor_map(
+        self, memory: Addressed, extents: Sequence[int], strides: Sequence[int], box: Sequence[int]
+    ) -> bytes:
+        """The tensor map of a tensor of 32-bit words, 128 bytes that no launch has to be told of.
+
+        ``extents`` and ``box`` are in words, ``strides`` (of all dimensions but the first) in
+        bytes; the first dimension is the one without gaps. Raises ``GpuError``.
+        Source: CUDA Driver API, "Tensor Map Object Management", cuTensorMapEncodeTiled.
+        """
+        api = self._driver.api
+        encoded = self._driver.call(
+            "cuTensorMapEncodeTiled",
+            api.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT32,
+            len(extents),
+            memory.address,
+            [api.cuuint64_t(each) for each in extents],
+            [api.cuuint64_t(each) for each in strides],
+            [api.cuuint32_t(each) for each in box],
+            [api.cuuint32_t(1) for _ in extents],
+            api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            api.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_NONE,
+            api.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+        return struct.pack("<16Q", *map(int, encoded.opaque))
 
     def synchronize(self) -> None:
         """Wait for every launch; raises ``GpuError`` if one failed."""
-        self._driver.call("cuCtxSynchronize")
+        self._driver.wait()
 
     def time(self, work: Callable[[], None], repeats: int = 7, warm_up: int = 1) -> float:
         """Median seconds that the launches of ``work`` take, by events, after ``warm_up`` runs."""
@@ -332,15 +418,14 @@ class Device:
     def _seconds(self, work: Callable[[], None]) -> float:
         call = self._driver.call
         start, end = call("cuEventCreate", 0), call("cuEventCreate", 0)
-        try:
-            call("cuEventRecord", start, 0)
-            work()
-            call("cuEventRecord", end, 0)
-            call("cuEventSynchronize", end)
-            return call("cuEventElapsedTime", start, end) / 1000
-        finally:
-            call("cuEventDestroy", start)
-            call("cuEventDestroy", end)
+        call("cuEventRecord", start, 0)
+        work()
+        call("cuEventRecord", end, 0)
+        self._driver.wait()
+        milliseconds: float = call("cuEventElapsedTime", start, end)
+        call("cuEventDestroy", start)
+        call("cuEventDestroy", end)
+        return milliseconds / 1000
 
 
 # The self-test
@@ -374,6 +459,7 @@ SELF_TEST_PTX = """\
 
 _SELF_TEST_BLOCKS = 8
 _SELF_TEST_SHARED = 100 * 1024
+_SELF_TEST_SECONDS = 20.0
 
 
 def self_test(device: Device) -> Iterator[tuple[str, bool]]:
@@ -391,6 +477,12 @@ def self_test(device: Device) -> Iterator[tuple[str, bool]]:
     seconds = device.time(lambda: kernel.launch(blocks, 32, [out, 7], shared_bytes=4))
     yield f"timed with events: {1e6 * seconds:.1f} us", 0 < seconds < 1
     try:
+        kernel.launch(1, 32, [out])
+    except GpuError as error:
+        yield f"a missing argument is refused: {error}", "8, 4 bytes" in error.error
+    else:
+        yield "a missing argument is refused", False
+    try:
         device.load(SELF_TEST_PTX.replace("mov.u32 %rank,", "mov.u32 %nowhere,"))
     except GpuError as error:
         yield f"bad PTX is refused: {error}", "nowhere" in error.log
@@ -404,18 +496,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--self-test", action="store_true")
     wanted = parser.parse_args(arguments)
     try:
-        device = Device()
-    except NoGpuError as error:
+        device = Device(patience=_SELF_TEST_SECONDS)
+        return _introduce(device, tests=wanted.self_test)
+    except GpuError as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def _introduce(device: Device, *, tests: bool) -> int:
     major, minor = device.cuda_version
     capability = "{}.{}".format(*device.compute_capability)
     driver = f"driver {driver_version() or 'of unknown version'} for CUDA {major}.{minor}"
     print(f"{device.name}, compute capability {capability}, {driver}")
-    results = list(self_test(device)) if wanted.self_test else []
-    for what, held in results:
-        print(f"{'ok' if held else 'FAILED'}: {what}")
-    return 0 if all(held for _, held in results) else 1
+    failed = 0
+    for what, held in self_test(device) if tests else ():
+        print(f"{'ok' if held else 'FAILED'}: {what}", flush=True)
+        failed += not held
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

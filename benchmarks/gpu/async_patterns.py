@@ -16,16 +16,18 @@ before the work-group does. The lowered instructions stay as they are.
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from enum import Enum
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from fencewright.gpu import Device, GpuError, driver_version
+from fencewright.gpu import Argument, Device, GpuError, driver_version
 
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = _ROOT / "examples" / "async"
@@ -42,12 +44,24 @@ class Role(Enum):
     """What an argument of a pattern is for."""
 
     OUT = "a word for every thread"
+    BEFORE = "the same, of what is read before it is overwritten"
     OUT_TILE = "128 bytes for every work-group"
     DATA = "128 bytes for every instance"
+    ADDRESS = "the same, elsewhere in every other launch"
     FLAG = "a word for every instance, zero at first"
     VALUE = "the instance's own value"
     PEER = "the other work-group of the cluster"
     DESCRIPTOR = "a matrix of wgmma that repeats the first 128 bytes of the tile"
+    MAP = "the instance's tensor map, of 128 bytes"
+    COORDINATE = "zero"
+
+
+class Filling(Enum):
+    """What a launch finds in the data of an instance, by the kernel that puts it there."""
+
+    NONE = ""
+    VALUE = "put"
+    HALVES = "put_halves"
 
 
 class Slot(Enum):
@@ -70,7 +84,8 @@ class Weakening:
     """One synchronisation that is taken out, or made weaker where ``instead`` is given.
 
     ``first``: how its line begins; ``lines``: how many it has (a wait on an mbarrier is a loop);
-    ``nth``: which of the lines that begin so, from 0.
+    ``nth``: which of the lines that begin so, from 0; ``instead``: a regular expression, and what
+    its first match becomes.
     """
 
     title: str
@@ -88,16 +103,20 @@ class Weakening:
         at = places[self.nth]
         if self.instead is None:
             return "".join([*text[:at], *text[at + self.lines :]])
-        changed = text[at].replace(*self.instead, 1)
+        changed = re.sub(*self.instead, text[at], count=1)
         if changed == text[at]:
             raise ValueError(f"{self.title}: {text[at].strip()} has no {self.instead[0]}")
         return "".join([*text[:at], changed, *text[at + 1 :]])
 
 
 _NO_WAIT = Weakening("no wait on the mbarrier", "mbarrier.try_wait", lines=2)
-_RELAXED_WAIT = Weakening("wait relaxed", "mbarrier.try_wait", instead=(".acquire", ".relaxed"))
+_RELAXED_WAIT = Weakening("wait relaxed", "mbarrier.try_wait", instead=("acquire", "relaxed"))
 _NO_INIT_FENCE = Weakening("no fence.mbarrier_init", "fence.mbarrier_init")
 _RELAXED_FLAG = Weakening("flag read relaxed", "ld.acquire.gpu", instead=("acquire", "relaxed"))
+_REGISTERS_OF_WGMMA = (
+    Weakening("no fence of the registers", "wgmma.fence"),
+    Weakening("no commit of the group", "wgmma.commit_group"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +126,8 @@ class Pattern:
     Instance n gives its value in ``per`` words, ``step`` apart, of ``stride`` words in the
     output; that of its partner in the cluster where ``from_peer``. ``pair``: an instance is two
     work-groups, the first the producer. ``split``: the leader of the second is none.
+    ``block`` threads are in a work-group. ``before``: how a line begins, and what is put in front
+    of the first such.
     """
 
     name: str
@@ -119,10 +140,11 @@ class Pattern:
     from_peer: bool = False
     pair: bool = False
     split: bool = False
-    filled: bool = False
+    block: int = BLOCK
+    filling: Filling = Filling.NONE
     slot: Slot = Slot.FIRST
     prologue: tuple[str, ...] = ()
-    before_wgmma: tuple[str, ...] = ()
+    before: tuple[str, tuple[str, ...]] | None = None
     epilogue: tuple[str, ...] = ()
 
     @property
@@ -155,6 +177,24 @@ _PRODUCE = (
     "ret;",
     "$h_consume:",
 )
+_BUSY = (
+    # In every other launch copies of the same tile, to nowhere: what the program copies has to
+    # queue behind them. The salt is a multiple of GRID.
+    _TILE,
+    f"mad.wide.u32 %h_place, %h_cta, {4 * BLOCK}, %h_scratch;",
+    "@!%h_leader bra $h_busy;",
+    "sub.u32 %h_word, %h_value, %h_instance;",
+    f"and.b32 %h_word, %h_word, {GRID & -GRID};",
+    "setp.eq.u32 %h_few, %h_word, 0;",
+    "@%h_few bra $h_busy;",
+    "mov.u32 %h_word, 0;",
+    "$h_copy:",
+    f"cp.async.bulk.global.shared::cta.bulk_group [%h_place], [%h_tile], {4 * BLOCK};",
+    "add.u32 %h_word, %h_word, 1;",
+    "setp.lt.u32 %h_few, %h_word, 32;",
+    "@%h_few bra $h_copy;",
+    "$h_busy:",
+)
 _FILL_TILE = (
     _TILE,
     "mul.wide.u32 %h_place, %h_tid, 4;",
@@ -185,15 +225,18 @@ _USE_INIT = (
     "st.weak.global.b32 [%h_place], %h_value;",
     *_CLUSTER,
 )
+_HALF = 511
+"""What of an instance's value becomes a 16-bit float: its square, 16 times, is exact in 32 bits."""
+
 _WGMMA_VALUE = (
-    "and.b32 %h_word, %h_value, 31;",
+    f"and.b32 %h_word, %h_value, {_HALF};",
     "add.u32 %h_word, %h_word, 1;",
     "cvt.rn.f16.u32 %h_half, %h_word;",
     "mov.b32 {VALUE}, {%h_half, %h_half};",
 )
 _WGMMA_ZERO = tuple(f"mov.b32 %acc_sum_{n}, 0;" for n in range(4))
 _WGMMA_JUDGE = (
-    "and.b32 %h_word, %h_value, 31;",
+    f"and.b32 %h_word, %h_value, {_HALF};",
     "add.u32 %h_word, %h_word, 1;",
     "mul.lo.u32 %h_word, %h_word, %h_word;",
     "shl.b32 %h_word, %h_word, 4;",
@@ -204,13 +247,59 @@ _WGMMA_JUDGE = (
     "@%h_few mov.b32 %h_value, 0;",
     "st.weak.global.b32 [{OUT}], %h_value;",
 )
+_FILL_SOURCE = (
+    _TILE,
+    "mul.wide.u32 %h_place, %h_tid, 4;",
+    "add.s64 %h_tile, %h_tile, %h_place;",
+    "setp.lt.u32 %h_few, %h_tid, 32;",
+    "not.b32 %h_word, %h_value;",
+    "@%h_few st.weak.shared.b32 [%h_tile], %h_word;",
+    "@%h_few st.weak.shared.b32 [%h_tile+256], %h_value;",
+    "fence.proxy.async.shared::cta;",
+    "barrier.sync 0;",
+)
+_JUDGE_BEFORE = (
+    "not.b32 %h_word, %h_value;",
+    "ld.weak.global.b32 %h_lane, [{BEFORE}];",
+    "setp.ne.b32 %h_few, %h_word, %h_lane;",
+    "@%h_few st.weak.global.b32 [{OUT}], 0;",
+)
+_READ_LATE = (
+    "mov.u32 %h_word, %cluster_ctarank;",
+    "setp.ne.u32 %h_few, %h_word, 0;",
+    "@%h_few nanosleep.u32 1000;",
+)
+_LAST_WRITES_LATE = (
+    f"setp.ge.u32 %h_few, %h_tid, {BLOCK - 32};",
+    "@%h_few nanosleep.u32 1000;",
+)
+_MAP_TO_TILE = (
+    # The map that is about to change is in the cache of maps.
+    "@%h_leader prefetch.tensormap [{MAP}];",
+    _TILE,
+    "mul.wide.u32 %h_offset, %h_tid, 4;",
+    "add.s64 %h_tile, %h_tile, %h_offset;",
+    "add.s64 %h_place, {MAP}, %h_offset;",
+    "ld.weak.global.b32 %h_word, [%h_place];",
+    "st.weak.shared.b32 [%h_tile], %h_word;",
+)
+_BOX_OUT = (
+    "ld.weak.shared.b32 %h_word, [%h_tile+256];",
+    "mad.wide.u32 %h_place, %h_thread, 4, %h_out;",
+    "st.weak.global.b32 [%h_place], %h_word;",
+)
+_PLAIN_COPY_OF_MAP = (
+    r"tensormap\.cp_fenceproxy\S+ \[(\S+)\], \[\S+\], 128;",
+    r"ld.weak.shared.b32 %h_word, [%h_tile]; add.s64 %h_place, \1, %h_offset; "
+    r"st.weak.global.b32 [%h_place], %h_word;",
+)
 
 PATTERNS = (
     Pattern(
         "tma_to_core",
         (Role.DATA, Role.OUT),
         (_NO_WAIT, _RELAXED_WAIT, _NO_INIT_FENCE),
-        filled=True,
+        filling=Filling.VALUE,
         epilogue=_DRAIN,
     ),
     Pattern(
@@ -226,6 +315,7 @@ PATTERNS = (
         per=32,
         stride=32,
         slot=Slot.SPREAD,
+        prologue=_BUSY,
         epilogue=_DRAIN_STORES,
     ),
     Pattern(
@@ -253,12 +343,12 @@ PATTERNS = (
                 instead=("wait_group", "wait_group.read"),
             ),
             Weakening("no commit of the group", "cp.async.bulk.commit_group"),
-            Weakening("flag set relaxed", "atom.release", instead=("release", "relaxed")),
+            Weakening("flag set relaxed", "red.release", instead=("release", "relaxed")),
             _RELAXED_FLAG,
         ),
         pair=True,
         split=True,
-        prologue=_FILL_TILE,
+        prologue=(*_FILL_TILE, *_BUSY),
         epilogue=_DRAIN_STORES,
     ),
     Pattern("cluster_init", (), (_NO_INIT_FENCE,), cluster=2, epilogue=_USE_INIT),
@@ -290,6 +380,7 @@ PATTERNS = (
         step=4,
         from_peer=True,
         slot=Slot.SPREAD,
+        before=("st.weak.shared", _LAST_WRITES_LATE),
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
     Pattern(
@@ -315,16 +406,48 @@ PATTERNS = (
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
     Pattern(
+        "cluster_core_to_peer_async",
+        (Role.BEFORE, Role.OUT, Role.PEER),
+        (
+            Weakening("no release fence", "fence.proxy.async::generic.release"),
+            Weakening("no acquire fence", "fence.proxy.async::generic.acquire"),
+            Weakening("no wait for the bytes", "mbarrier.try_wait", lines=2, nth=1),
+            Weakening(
+                "wait for the bytes relaxed",
+                "mbarrier.try_wait",
+                nth=1,
+                instead=("acquire", "relaxed"),
+            ),
+            _NO_INIT_FENCE,
+            Weakening("no wait for the readers", "mbarrier.try_wait", lines=2),
+            Weakening("no barrier at the end", "barrier.cluster.arrive", lines=2, nth=1),
+        ),
+        cluster=2,
+        per=32,
+        step=4,
+        from_peer=True,
+        slot=Slot.SPREAD,
+        prologue=_FILL_SOURCE,
+        before=("ld.weak.shared", _READ_LATE),
+        epilogue=(*_JUDGE_BEFORE, *_DRAIN),
+    ),
+    Pattern(
         "cluster_barrier_dsmem",
         (Role.OUT, Role.VALUE, Role.PEER),
         (
-            Weakening("no barrier before the read", "barrier.cluster.arrive", lines=2),
-            Weakening("arrival relaxed", "barrier.cluster.arrive", instead=("release", "relaxed")),
+            Weakening("no barrier before the read", "barrier.cluster.arrive", lines=2, nth=1),
+            Weakening(
+                "arrival before the read relaxed",
+                "barrier.cluster.arrive",
+                nth=1,
+                instead=("release", "relaxed"),
+            ),
+            Weakening("no barrier before the write", "barrier.cluster.arrive", lines=2),
         ),
         cluster=2,
         from_peer=True,
         slot=Slot.OWN,
-        prologue=_CLUSTER,
+        epilogue=_CLUSTER,
     ),
     Pattern(
         "mbarrier_core_to_core_sm80",
@@ -344,7 +467,7 @@ PATTERNS = (
             Weakening("no wait for the copy", "cp.async.wait_group"),
             Weakening("no commit of the group", "cp.async.commit_group"),
         ),
-        filled=True,
+        filling=Filling.VALUE,
         epilogue=("cp.async.wait_all;",),
     ),
     Pattern(
@@ -353,11 +476,42 @@ PATTERNS = (
         (
             Weakening("no proxy fence", "fence.proxy.async.shared::cta"),
             Weakening("no barrier", "barrier.sync.aligned"),
+            *_REGISTERS_OF_WGMMA,
         ),
         slot=Slot.SPREAD,
         prologue=_WGMMA_VALUE,
-        before_wgmma=_WGMMA_ZERO,
+        before=("wgmma.", _WGMMA_ZERO),
         epilogue=_WGMMA_JUDGE,
+    ),
+    Pattern(
+        "tma_to_wgmma",
+        (Role.DATA, Role.OUT, Role.DESCRIPTOR, Role.DESCRIPTOR),
+        (_NO_WAIT, _RELAXED_WAIT, _NO_INIT_FENCE, *_REGISTERS_OF_WGMMA),
+        filling=Filling.HALVES,
+        before=("wgmma.", _WGMMA_ZERO),
+        epilogue=(*_WGMMA_JUDGE, *_DRAIN),
+    ),
+    Pattern(
+        "tensormap_update",
+        (Role.MAP, Role.MAP, Role.ADDRESS, Role.COORDINATE, Role.COORDINATE),
+        (
+            _NO_WAIT,
+            _RELAXED_WAIT,
+            _NO_INIT_FENCE,
+            Weakening("no barrier of the wavefront", "bar.warp.sync"),
+            Weakening("no acquire of the map", "fence.proxy.tensormap"),
+            Weakening(
+                "map copied without its release",
+                "tensormap.cp_fenceproxy",
+                instead=_PLAIN_COPY_OF_MAP,
+            ),
+        ),
+        per=32,
+        stride=32,
+        block=32,
+        filling=Filling.VALUE,
+        prologue=_MAP_TO_TILE,
+        epilogue=(*_BOX_OUT, *_DRAIN),
     ),
 )
 
@@ -388,7 +542,7 @@ _REGISTERS = (
     ".reg .f32 %h_float;",
     ".reg .b32 %h_cta, %h_tid, %h_instance, %h_index, %h_thread, %h_value;",
     ".reg .b32 %h_word, %h_lane, %h_stale;",
-    ".reg .b64 %h_out, %h_offset, %h_place, %h_tile, %h_full;",
+    ".reg .b64 %h_out, %h_scratch, %h_offset, %h_place, %h_tile, %h_full;",
     ".reg .pred %h_leader, %h_second, %h_done, %h_few;",
 )
 
@@ -414,8 +568,12 @@ _PAIRED = (
 
 _ARGUMENT = {
     Role.OUT: ("mad.wide.u32 {0}, %h_thread, 4, {0};",),
+    Role.BEFORE: ("mad.wide.u32 {0}, %h_thread, 4, {0};",),
     Role.OUT_TILE: ("mad.wide.u32 {0}, %h_index, 128, {0};",),
     Role.DATA: ("mad.wide.u32 {0}, %h_instance, 128, {0};",),
+    Role.ADDRESS: ("mad.wide.u32 {0}, %h_instance, 128, {0};",),
+    Role.MAP: ("mad.wide.u32 {0}, %h_instance, 128, {0};",),
+    Role.COORDINATE: (),
     Role.FLAG: ("mad.wide.u32 {0}, %h_instance, 128, {0};",),
     Role.VALUE: ("mov.b32 {0}, %h_value;",),
     Role.PEER: ("mov.u32 {0}, %cluster_ctarank;", "xor.b32 {0}, {0}, 1;"),
@@ -424,9 +582,9 @@ _ARGUMENT = {
 
 
 def instrument(pattern: Pattern, ptx: str) -> str:
-    """PTX whose arguments are each thread's own, with two more: the output, and the salt."""
-    for each in (".param .b64 h_param_out", ".param .b32 h_param_salt"):
-        ptx = re.sub(r"\n?\)\n\{", f",\n\t{each}\n)\n{{", ptx, count=1)
+    """PTX whose arguments are each thread's own, and more: output, scratch memory, the salt."""
+    for each in (".b64 h_param_out", ".b64 h_param_scratch", ".b32 h_param_salt"):
+        ptx = re.sub(r"\n?\)\n\{", f",\n\t.param {each}\n)\n{{", ptx, count=1)
     ptx = ptx.replace("(,", "(", 1)
     lines = ptx.splitlines()
     loads = {int(m[2]): m[1] for m in re.finditer(r"ld\.param\.\w+ (%\w+), \[\w+_(\d+)\]", ptx)}
@@ -434,11 +592,12 @@ def instrument(pattern: Pattern, ptx: str) -> str:
     before = [
         *_REGISTERS,
         "ld.param.b64 %h_out, [h_param_out];",
+        "ld.param.b64 %h_scratch, [h_param_scratch];",
         "ld.param.b32 %h_value, [h_param_salt];",
         *_POSITION,
         *(_PAIRED if pattern.pair else _ALONE),
         "add.u32 %h_value, %h_value, %h_instance;",
-        f"mad.lo.u32 %h_thread, %h_index, {BLOCK}, %h_tid;",
+        f"mad.lo.u32 %h_thread, %h_index, {pattern.block}, %h_tid;",
         *(
             line.replace("{0}", loads[n])
             for n, role in enumerate(pattern.roles)
@@ -451,9 +610,11 @@ def instrument(pattern: Pattern, ptx: str) -> str:
     body = lines.index("{") + 1
     start = next(n for n in range(body, len(lines)) if not is_prologue.match(lines[n]))
     result = [*lines[:start], *_indented(before)]
+    first, added = pattern.before or ("", ())
+    place = next(line for line in lines[start:] if line.strip().startswith(first))
     for line in lines[start:]:
-        if line.strip() == "wgmma.fence.sync.aligned;":
-            result += _indented(pattern.before_wgmma)
+        if line is place:
+            result += _indented(added)
         if line.strip() == "ret;":
             result += _indented(_named(pattern.epilogue, registers))
         result.append(line)
@@ -474,7 +635,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
     return [line if line.startswith("$") else f"\t{line}" for line in lines]
 
 
-CHECKER = """\
+CHECKER = f"""\
 .version 7.8
 .target sm_90
 .address_size 64
@@ -483,7 +644,7 @@ CHECKER = """\
 .visible .entry check(.param .u64 p_words, .param .u32 p_base, .param .u32 p_instances,
     .param .u32 p_per, .param .u32 p_step, .param .u32 p_stride, .param .u32 p_flip,
     .param .u64 p_wrong)
-{
+{{
     .reg .pred %p;
     .reg .b32 %n, %t, %base, %limit, %per, %step, %stride, %flip, %value;
     .reg .b64 %words, %wrong, %offset;
@@ -520,11 +681,11 @@ again:
 bad:
     red.global.add.u32 [%wrong], 1;
     ret;
-}
+}}
 
 // The 32 words of instance n become base + n.
 .visible .entry put(.param .u64 q_words, .param .u32 q_base)
-{
+{{
     .reg .b32 %n, %t, %base;
     .reg .b64 %words, %offset;
     ld.param.u64 %words, [q_words];
@@ -537,7 +698,29 @@ bad:
     add.u64 %words, %words, %offset;
     st.global.u32 [%words], %base;
     ret;
-}
+}}
+
+// The 64 halves of instance n become what is left of base + n.
+.visible .entry put_halves(.param .u64 h_words, .param .u32 h_base)
+{{
+    .reg .b16 %half;
+    .reg .b32 %n, %t, %base;
+    .reg .b64 %words, %offset;
+    ld.param.u64 %words, [h_words];
+    ld.param.u32 %base, [h_base];
+    mov.u32 %n, %ctaid.x;
+    mov.u32 %t, %tid.x;
+    add.u32 %base, %base, %n;
+    and.b32 %base, %base, {_HALF};
+    add.u32 %base, %base, 1;
+    cvt.rn.f16.u32 %half, %base;
+    mov.b32 %base, {{%half, %half}};
+    mad.lo.u32 %t, %n, 32, %t;
+    mul.wide.u32 %offset, %t, 4;
+    add.u64 %words, %words, %offset;
+    st.global.u32 [%words], %base;
+    ret;
+}}
 """
 
 
@@ -548,13 +731,17 @@ bad:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One pattern with one weakening (empty: as lowered). ``error``: why there is no count."""
+    """One pattern with one weakening (empty: as lowered). ``error``: why there is no count.
+
+    ``is_same``: ptxas makes the same machine code of it as without the weakening.
+    """
 
     pattern: str
     weakening: str
     instances: int
     wrong: int
     error: str = ""
+    is_same: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -570,15 +757,21 @@ def variants(pattern: Pattern, ptx: str) -> list[tuple[str, str]]:
 
 def run_pattern(pattern: Pattern, ptx: str, device: Device, launches: int) -> Iterable[Run]:
     """Launch every variant so many times, each launch checked on the GPU."""
-    out = device.allocate(4 * BLOCK * GRID)
-    data, flags = device.allocate(128 * GRID), device.allocate(128 * GRID)
+    out, before, scratch = (device.allocate(4 * BLOCK * GRID) for _ in range(3))
+    data, elsewhere, flags, maps = (device.allocate(128 * GRID) for _ in range(4))
     wrong = device.allocate(4)
     helpers = device.load(CHECKER)
-    check, put = helpers.kernel("check"), helpers.kernel("put")
-    buffers = {Role.OUT: out, Role.OUT_TILE: out, Role.DATA: data, Role.FLAG: flags}
-    arguments = [
-        buffers.get(role, 0 if role is not Role.DESCRIPTOR else bytes(8)) for role in pattern.roles
-    ]
+    check = helpers.kernel("check")
+    put = helpers.kernel(pattern.filling.value) if pattern.filling.value else None
+    fixed: dict[Role, Argument] = {
+        Role.OUT: out,
+        Role.BEFORE: before,
+        Role.OUT_TILE: out,
+        Role.DATA: data,
+        Role.FLAG: flags,
+        Role.MAP: maps,
+        Role.DESCRIPTOR: bytes(8),
+    }
     salts = count(GRID, GRID)
     for title, text in variants(pattern, ptx):
         try:
@@ -587,12 +780,22 @@ def run_pattern(pattern: Pattern, ptx: str, device: Device, launches: int) -> It
             yield Run(pattern.name, title, 0, 0, str(error))
             continue
         wrong.fill(0)
+        if Role.MAP in pattern.roles:
+            maps.write(GRID * device.tensor_map(data, [32, 1], [128], [32, 1]))
         for _ in range(launches):
             salt = next(salts)
+            address = elsewhere if salt // GRID % 2 else data
+            filled = address if Role.ADDRESS in pattern.roles else data
+            arguments = fixed | {Role.ADDRESS: address}
             flags.fill(0)
-            if pattern.filled:
-                put.launch(GRID, 32, [data, salt])
-            kernel.launch(GRID, BLOCK, [*arguments, out, salt], cluster=pattern.cluster)
+            if put is not None:
+                put.launch(GRID, 32, [filled, salt])
+            kernel.launch(
+                GRID,
+                pattern.block,
+                [*(arguments.get(role, 0) for role in pattern.roles), out, scratch, salt],
+                cluster=pattern.cluster,
+            )
             shape = [pattern.instances, pattern.per, pattern.step, pattern.stride]
             check.launch(
                 (pattern.instances + 255) // 256,
@@ -639,7 +842,7 @@ def markdown(runs: Sequence[Run], machine: str) -> str:
                 f"`{run.pattern}`" if not run.weakening else "",
                 run.weakening or "nothing",
                 f"{run.instances:,}",
-                run.error or f"{run.wrong:,}",
+                run.error or f"{run.wrong:,}{' (same machine code)' if run.is_same else ''}",
             )
         )
         for run in runs
@@ -656,15 +859,43 @@ def _machine(device: Device, launches: int) -> str:
     driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
     return (
         f"Measured {date.today().isoformat()} on {device.name}, {driver}: {launches:,} launches "
-        f"of {GRID:,} work-groups of {BLOCK} threads for every row."
+        f"of {GRID:,} work-groups for every row."
     )
 
 
+_SAME = "same-machine-code.json"
+
+
 def build(directory: Path) -> None:
-    """Write the PTX of every pattern to ``directory``."""
+    """Write the PTX of every pattern to ``directory``, and which weakenings change no code."""
     directory.mkdir(parents=True, exist_ok=True)
+    same: dict[str, list[str]] = {}
     for pattern in PATTERNS:
-        (directory / f"{pattern.name}.ptx").write_text(lower_pattern(pattern.name))
+        ptx = lower_pattern(pattern.name)
+        (directory / f"{pattern.name}.ptx").write_text(ptx)
+        same[pattern.name] = unchanged(pattern, ptx)
+    (directory / _SAME).write_text(json.dumps(same, indent=1))
+
+
+def unchanged(pattern: Pattern, ptx: str) -> list[str]:
+    """The titles of the weakenings that change no machine code; none where there is no ptxas."""
+    ptxas = shutil.which("ptxas")
+    if ptxas is None:
+        return []
+    codes = {title: assemble(ptxas, text) for title, text in variants(pattern, ptx)}
+    return [title for title, code in codes.items() if title and code == codes[""]]
+
+
+def assemble(ptxas: str, ptx: str) -> bytes:
+    """The binary of a program; raises ``BuildError``."""
+    with TemporaryDirectory() as folder:
+        source, binary = Path(folder) / "pattern.ptx", Path(folder) / "pattern.cubin"
+        source.write_text(ptx)
+        command = [ptxas, f"-arch={ARCHITECTURE}", str(source), "-o", str(binary)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BuildError(done.stderr or done.stdout)
+        return binary.read_bytes()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -681,14 +912,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wanted.build:
         build(wanted.build)
         return 0
-    built: Path = wanted.built or wanted.output / "ptx"
-    if not wanted.built:
-        build(built)
     try:
         device = Device()
     except GpuError as error:
         print(error, file=sys.stderr)
         return 2
+    built: Path = wanted.built or wanted.output / "ptx"
+    if not wanted.built:
+        build(built)
     if wanted.only:
         pattern = next(each for each in PATTERNS if each.name == wanted.only)
         ptx = (built / f"{pattern.name}.ptx").read_text()
@@ -696,8 +927,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(json.dumps(asdict(run)), flush=True)
         return 0
     runs: list[Run] = []
+    same = json.loads((built / _SAME).read_text())
     for pattern in PATTERNS:
-        for run in run_apart(pattern, built, wanted.launches):
+        for each in run_apart(pattern, built, wanted.launches):
+            run = replace(each, is_same=each.weakening in same[pattern.name])
             print(run, flush=True)
             runs.append(run)
     wanted.output.mkdir(parents=True, exist_ok=True)

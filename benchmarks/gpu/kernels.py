@@ -1,11 +1,12 @@
 """Runs kernels written in ``scoped`` beside their twins in CUDA C++ with libcu++, on one GPU.
 
-``python benchmarks/gpu/kernels.py --out DIR`` lowers examples/kernels/*.mlir, compiles the
-twins of benchmarks/gpu/kernels/*.cu with nvcc, runs both, checks what they compute, and writes
-DIR/gpu-kernels.md and DIR/gpu-kernels.json. One ptxas, nvcc's, assembles both. Where the GPU's
-machine lacks nvcc or xDSL, ``--build DIR`` makes the binaries elsewhere, and ``--built DIR``
-takes them from there. Exit status: 1 if a result is wrong or a kernel is slower than its twin
-by more than ``TOLERANCE``; 2 if nothing could be built or run.
+``python benchmarks/gpu/kernels.py --out DIR`` lowers examples/kernels/*.mlir at every level of
+``LEVELS``, compiles the twins of benchmarks/gpu/kernels/*.cu with nvcc, runs all, checks what they
+compute, and writes DIR/gpu-kernels.md and DIR/gpu-kernels.json. One ptxas, nvcc's, assembles
+both. Where the GPU's machine lacks nvcc or xDSL, ``--build DIR`` makes the binaries elsewhere, and
+``--built DIR`` takes them from there. Exit status: 1 if a result is wrong, or a kernel at the
+highest level slower than at another or than its twin by more than ``TOLERANCE``; 2 if nothing
+could be built or run.
 """
 
 import argparse
@@ -20,13 +21,13 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from statistics import median
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, driver_version
 
@@ -34,14 +35,21 @@ _ROOT = Path(__file__).parents[2]
 KERNELS = _ROOT / "examples" / "kernels"
 TWINS = Path(__file__).parent / "kernels"
 ARCHITECTURE = "sm_90a"
+Level: TypeAlias = Literal[0, 2]
+
+LEVELS: tuple[Level, ...] = (0, 2)
+"""The levels of optimisation (``fence-opt -O``); the last is compared with the others."""
+
 TOLERANCE = 0.01
-"""How much slower than its twin a kernel may seem.
+"""How much slower than its twin, or than at a lower level, a kernel may seem.
 
 The ratio of one pair moved by up to 0.007 from run to run on an H200.
 """
 
-RUNS, SAMPLES = 2, 7
+RUNS, SAMPLES = 3, 15
 _POISON = 0xDEADBEEF
+_SECONDS = 30.0
+"""How long a sample may take before it counts as hanging."""
 
 
 # ---------------------------------------------------------------------------------------
@@ -53,15 +61,21 @@ class BuildError(Exception):
     """A tool is missing, or said no."""
 
 
-def lower_kernel(source: Path) -> str:
+def lower_kernel(source: Path, level: Level) -> str:
     """The PTX of a kernel written in ``scoped``.
 
     A reader of a stage owes the next bulk copy into it a proxy fence only by the letter of the
     memory model (``fence_reads``); the twin, like every TMA pipeline in use, has none.
     """
-    passes = (
-        f"insert-proxy-fences{{fence_reads=false}},convert-scoped-to-ptx{{mcpu={ARCHITECTURE}}}"
-    )
+    # The machine with the GPU may have no xDSL.
+    from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
+    from fencewright.passes.pipelines import PTXPipeline
+
+    steps = [
+        replace(step, fence_reads=False) if isinstance(step, InsertProxyFencesPass) else step
+        for step in PTXPipeline(ARCHITECTURE, opt_level=level).passes()
+    ]
+    passes = ",".join(str(step.pipeline_pass_spec()) for step in steps)
     command = [sys.executable, "-m", "fencewright.tools.fence_opt", str(source)]
     return _output([*command, "-p", passes, "-t", "ptx"])
 
@@ -99,10 +113,10 @@ def _release(tool: str) -> str:
 def build(cases: Iterable["Case"], directory: Path) -> None:
     """Write the binaries of both sides, the PTX that was lowered, and the versions of the tools."""
     directory.mkdir(parents=True, exist_ok=True)
-    for kernel in sorted({case.kernel for case in cases}):
-        ptx = directory / f"{kernel}.ptx"
-        ptx.write_text(lower_kernel(KERNELS / f"{kernel}.mlir"))
-        assemble(ptx, directory / f"{kernel}.cubin")
+    for program, level in product(sorted({case.program for case in cases}), LEVELS):
+        ptx = directory / f"{program}.O{level}.ptx"
+        ptx.write_text(lower_kernel(KERNELS / f"{program}.mlir", level))
+        assemble(ptx, ptx.with_suffix(".cubin"))
     for twin in {twin: None for case in cases for twin in case.twins}:
         compile_twin(twin, directory / twin.cubin)
     versions = {tool: _release(tool) for tool in ("nvcc", "ptxas")}
@@ -170,7 +184,7 @@ class Case:
     """One row: a kernel and its twins, how they are launched, and what is counted.
 
     ``launches`` is how many a sample has, one after the other, ``units`` how many of ``unit``
-    happen in each.
+    happen in each. ``form`` is what the program is called besides the kernel, if anything.
     """
 
     title: str
@@ -182,6 +196,16 @@ class Case:
     unit: str
     units: int = 1
     launches: int = 1
+    form: str = ""
+
+    @property
+    def program(self) -> str:
+        """The name of its file in examples/kernels."""
+        return "_".join(filter(None, (self.kernel, self.form)))
+
+    def binary(self, level: int) -> str:
+        """The name of what is assembled of it at a level."""
+        return f"{self.program}.O{level}.cubin"
 
 
 def difference(wanted: "array[int] | array[float]", found: bytes) -> str | None:
@@ -344,6 +368,16 @@ def pipeline_workload(groups: int, tiles: int) -> Callable[[Allocator], Workload
     return make
 
 
+def _with_fences(case: Case) -> Case:
+    """The same with relaxed atomics and full fences, beside the twin that is written so."""
+    return replace(
+        case,
+        title=f"{case.title}, full fences",
+        twins=(Twin(case.kernel, "full fences", ("-DFULL_FENCES",)),),
+        form="fences",
+    )
+
+
 def _lock_cases(title: str, kernel: str, words: int) -> list[Case]:
     total = 6400
     return [
@@ -364,7 +398,7 @@ def _lock_cases(title: str, kernel: str, words: int) -> list[Case]:
 _SCAN_TILES, _SCAN_LAUNCHES = 8192, 64
 _PIPELINE_GROUPS, _PIPELINE_TILES = 264, 4096
 
-CASES = (
+_CASES = (
     *_lock_cases("spin lock", "spin_lock", 1),
     *_lock_cases("ticket lock", "ticket_lock", 2),
     Case(
@@ -409,6 +443,15 @@ CASES = (
         launches=4,
     ),
 )
+
+CASES = (
+    *_CASES,
+    *(
+        _with_fences(case)
+        for case in _CASES
+        if case.kernel in ("spin_lock", "ticket_lock", "grid_barrier", "split_k_semaphore")
+    ),
+)
 """What is measured."""
 
 
@@ -421,16 +464,18 @@ CASES = (
 class Row:
     """A case as measured: seconds per unit in each run, and what was wrong with the results.
 
-    ``twins`` has a tuple of runs for each twin of the case; ``enqueue`` is the longest that the
-    host took to launch a sample, in seconds, all of which the hold-up has to cover.
+    ``ours`` has a tuple of runs for each level, ``twins`` for each twin of the case; ``enqueue``
+    is the longest that the host took to launch a sample, in seconds, all of which the hold-up has
+    to cover. ``is_same``: the levels gave the same PTX.
     """
 
     case: Case
-    ours: tuple[float, ...]
+    ours: tuple[tuple[float, ...], ...]
     twins: tuple[tuple[float, ...], ...]
     problems: tuple[str, ...]
     bytes_moved: int
     enqueue: float
+    is_same: bool
 
     @property
     def best(self) -> int:
@@ -439,33 +484,49 @@ class Row:
 
     @property
     def ratios(self) -> list[float]:
-        """Ours over the fastest twin's, each run."""
-        return [a / b for a, b in zip(self.ours, self.twins[self.best], strict=True)]
+        """Ours at the highest level over the fastest twin's, each run."""
+        return _over(self.ours[-1], self.twins[self.best])
 
     @property
-    def is_right(self) -> bool:
-        """Whether all compute what they should, and ours is not slower in every run."""
-        return not self.problems and min(self.ratios) <= 1 + TOLERANCE
+    def gains(self) -> list[float]:
+        """Ours at the highest level over ours at the lowest, each run."""
+        return _over(self.ours[-1], self.ours[0])
+
+    def failures(self) -> list[str]:
+        """What is wrong with the results, and what is slower in every run than it may be."""
+        slower = {"its twin": self.ratios, f"at -O{LEVELS[0]}": self.gains}
+        return [
+            *self.problems,
+            *(
+                f"slower than {what}: {_decimals(each)}"
+                for what, each in slower.items()
+                if min(each) > 1 + TOLERANCE
+            ),
+        ]
 
     def record(self) -> dict[str, object]:
         """The row as JSON; seconds."""
         forms = [twin.form for twin in self.case.twins]
         return {
             "title": self.case.title,
-            "kernel": self.case.kernel,
+            "program": self.case.program,
             "grid": self.case.grid,
             "block": self.case.block,
             "unit": self.case.unit,
-            "scoped": self.ours,
+            "scoped": {f"O{level}": each for level, each in zip(LEVELS, self.ours, strict=True)},
+            "same PTX": self.is_same,
             "libcu++": dict(zip(forms, self.twins, strict=True)),
             "ratio": self.ratios,
+            "gain": self.gains,
             "enqueue": self.enqueue,
             "problems": self.problems,
         }
 
     def cells(self) -> list[str]:
         """The row of the Markdown table."""
-        rate = self.bytes_moved and self.bytes_moved / self.case.units / median(self.ours) / 1e12
+        rate = (
+            self.bytes_moved and self.bytes_moved / self.case.units / median(self.ours[-1]) / 1e12
+        )
         others = [
             f"{twin.form} {_microseconds(runs)}"
             for n, (twin, runs) in enumerate(zip(self.case.twins, self.twins, strict=True))
@@ -474,14 +535,23 @@ class Row:
         return [
             self.case.title,
             self.case.unit,
-            _microseconds(self.ours),
+            *map(_microseconds, self.ours),
+            _decimals(self.gains) + (" (same PTX)" if self.is_same else ""),
             _microseconds(self.twins[self.best]),
-            ", ".join(f"{each:.3f}" for each in self.ratios),
+            _decimals(self.ratios),
             self.case.twins[self.best].form,
             "; ".join(others),
             f"{rate:.2f}" if rate else "",
             "; ".join(self.problems) or "right",
         ]
+
+
+def _over(ours: Iterable[float], theirs: Iterable[float]) -> list[float]:
+    return [a / b for a, b in zip(ours, theirs, strict=True)]
+
+
+def _decimals(ratios: Iterable[float]) -> str:
+    return ", ".join(f"{each:.3f}" for each in ratios)
 
 
 def _microseconds(runs: Iterable[float]) -> str:
@@ -509,7 +579,7 @@ class Holdup:
 
 def hold_up(device: Device, directory: Path) -> Holdup:
     """One on ``device``."""
-    module = device.load((directory / "spin_lock.cubin").read_bytes())
+    module = device.load((directory / f"spin_lock.O{LEVELS[-1]}.cubin").read_bytes())
     return Holdup(
         module.kernel("spin_lock"), device.allocate(_LINE), device.allocate(4 * LOCK_THREADS)
     )
@@ -518,7 +588,8 @@ def hold_up(device: Device, directory: Path) -> Holdup:
 def measure(case: Case, device: Device, directory: Path, holdup: Holdup) -> Row:
     """Check all sides, time their samples in turn, and check again."""
     workload = case.workload(device)
-    names = {"scoped": f"{case.kernel}.cubin"} | {twin.form: twin.cubin for twin in case.twins}
+    names = {f"-O{level}": case.binary(level) for level in LEVELS}
+    names |= {twin.form: twin.cubin for twin in case.twins}
     kernels = {
         side: device.load((directory / name).read_bytes()).kernel(case.kernel)
         for side, name in names.items()
@@ -547,11 +618,24 @@ def measure(case: Case, device: Device, directory: Path, holdup: Holdup) -> Row:
     check()
     medians: list[list[float]] = []
     for _ in range(RUNS):
-        samples = [[sample(kernel) for kernel in kernels.values()] for _ in range(SAMPLES)]
-        medians.append([median(each) for each in zip(*samples, strict=True)])
+        samples: dict[str, list[float]] = {side: [] for side in kernels}
+        for turn in range(SAMPLES):
+            # None is always the first, or always behind the same other.
+            for side in random.Random(turn).sample(list(kernels), len(kernels)):
+                samples[side].append(sample(kernels[side]))
+        medians.append([median(each) for each in samples.values()])
     check()
-    ours, *twins = zip(*medians, strict=True)
-    return Row(case, ours, tuple(twins), tuple(problems), workload.bytes_moved, max(enqueued))
+    sides = list(zip(*medians, strict=True))
+    texts = {(directory / case.binary(level)).with_suffix(".ptx").read_text() for level in LEVELS}
+    return Row(
+        case,
+        tuple(sides[: len(LEVELS)]),
+        tuple(sides[len(LEVELS) :]),
+        tuple(problems),
+        workload.bytes_moved,
+        max(enqueued),
+        is_same=len(texts) == 1,
+    )
 
 
 def _launch(case: Case, kernel: Kernel, workload: Workload) -> None:
@@ -566,9 +650,10 @@ def _launch(case: Case, kernel: Kernel, workload: Workload) -> None:
 _COLUMNS = (
     "kernel",
     "per",
-    "scoped (us)",
+    *(f"-O{level} (us)" for level in LEVELS),
+    f"-O{LEVELS[-1]} / -O{LEVELS[0]}",
     "fastest twin (us)",
-    "ratio",
+    f"-O{LEVELS[-1]} / twin",
     "its form",
     "other twins (us)",
     "TB/s",
@@ -583,13 +668,15 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
         "",
         machine,
         "",
-        "Each kernel of examples/kernels is written in `scoped` and lowered here; its twin in "
-        "benchmarks/gpu/kernels is CUDA C++ with libcu++, the same algorithm, launched alike. "
-        "Twins that wait are measured with an acquire in the poll and with a fence behind a "
-        "relaxed one, as the `scoped` kernels were before one form was kept; the ratio is to the "
-        "faster. "
-        f"A figure is the median of {SAMPLES} samples, taken of both sides in turn, one figure "
-        f"for each of {RUNS} runs; a ratio below 1 means that the lowered kernel is faster, "
+        "Each kernel of examples/kernels is written in `scoped` and lowered here without "
+        f"(`fence-opt -O{LEVELS[0]}`) and with the passes that take synchronisation away "
+        f"(`-O{LEVELS[-1]}`); its twin in benchmarks/gpu/kernels is CUDA C++ with libcu++, the same "
+        "algorithm, launched alike. Twins that wait are measured with an acquire in the poll and "
+        "with a fence behind a relaxed one; the ratio is to the faster. The rows with *full "
+        "fences* are the same kernels with relaxed atomics, and a full fence behind the poll and in "
+        "front of what is polled for, as `__threadfence()` is used; so are their twins. "
+        f"A figure is the median of {SAMPLES} samples, taken of all sides in turn, one figure "
+        f"for each of {RUNS} runs; a ratio below 1 means that -O{LEVELS[-1]} is faster, "
         f"one of up to {1 + TOLERANCE} counts as equal. "
         "Results are checked against the host's before and after.",
         "",
@@ -625,10 +712,9 @@ def report(rows: Sequence[Row], machine: str, directory: Path) -> int:
     (directory / "gpu-kernels.md").write_text(markdown(rows, machine))
     data = {"machine": machine, "rows": [row.record() for row in rows]}
     (directory / "gpu-kernels.json").write_text(json.dumps(data, indent=1) + "\n")
-    wrong = [row for row in rows if not row.is_right]
+    wrong = [row for row in rows if row.failures()]
     for row in wrong:
-        reason = "; ".join(row.problems) or f"slower than its twin: {row.cells()[4]}"
-        print(f"FAILED: {row.case.title}: {reason}", file=sys.stderr)
+        print(f"FAILED: {row.case.title}: {'; '.join(row.failures())}", file=sys.stderr)
     print(f"{len(rows)} kernels, {len(wrong)} failed; see {directory / 'gpu-kernels.md'}")
     return 1 if wrong else 0
 
@@ -646,11 +732,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = _arguments(arguments)
     directory: Path = wanted.build or wanted.built or wanted.out
     try:
+        device = Device(patience=_SECONDS) if wanted.build is None else None
         if wanted.built is None:
             build(CASES, directory)
-        if wanted.build is not None:
+        if device is None:
             return 0
-        device = Device()
         holdup = hold_up(device, directory)
         rows: list[Row] = []
         for case in CASES:

@@ -2,6 +2,9 @@
 // wavefront copies it to global memory and releases it; the thread that uses it acquires it in
 // the tensor-map proxy: that fence is inserted.
 //
+// Launch: work-groups of one wavefront, since each copies the map; a map in the first 128 bytes of
+// the tile; %map_out and %map are the same place.
+//
 // fence-opt --mcpu sm_90a -t asm examples/async/tensormap_update.mlir
 
 llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 128 : i64}

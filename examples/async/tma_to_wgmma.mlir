@@ -1,6 +1,9 @@
 // TMA -> wgmma. Both are in the async proxy: the mbarrier is enough, and wgmma.fence is there for
 // the registers only.
 //
+// Launch: work-groups of 128 threads; %a and %b describe the matrices in the tile (PTX ISA, wgmma,
+// "Matrix Descriptor Format").
+//
 // fence-opt --mcpu sm_90a -t asm examples/async/tma_to_wgmma.mlir
 
 llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 128 : i64}

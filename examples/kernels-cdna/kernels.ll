@@ -1,17 +1,14 @@
 ; The eighteen kernels of kernels.mlir in LLVM IR, for comparison with what LLVM makes of them.
 target triple = "amdgcn-amd-amdhsa"
 declare void @llvm.amdgcn.s.barrier()
-@lds = internal addrspace(3) global i32 poison
-@ldsflag = internal addrspace(3) global i32 poison
 
-define amdgpu_kernel void @mp_producer(ptr addrspace(1) %d, ptr addrspace(1) %f, i32 %n) {
+define amdgpu_kernel void @mp_producer(ptr addrspace(1) %d, ptr addrspace(1) %e, ptr addrspace(1) %f, i32 %n) {
 entry:
-  %far = getelementptr i32, ptr addrspace(1) %d, i64 300
   br label %loop
 loop:
   %i = phi i32 [0, %entry], [%next, %loop]
   store i32 %i, ptr addrspace(1) %d
-  store i32 1, ptr addrspace(1) %far
+  store i32 1, ptr addrspace(1) %e
   %next = add i32 %i, 1
   store atomic i32 %next, ptr addrspace(1) %f syncscope("agent") release, align 4
   %more = icmp ult i32 %next, %n
@@ -44,7 +41,7 @@ go:
   store i32 %x, ptr addrspace(1) %o
   ret void
 }
-define amdgpu_kernel void @spin_lock(ptr addrspace(1) %l, ptr addrspace(1) %d) {
+define amdgpu_kernel void @spin_lock(ptr addrspace(1) %l, ptr addrspace(1) %d, ptr addrspace(1) %e) {
 entry:
   br label %spin
 spin:
@@ -52,7 +49,6 @@ spin:
   %ok = extractvalue { i32, i1 } %r, 1
   br i1 %ok, label %critical, label %spin
 critical:
-  %e = getelementptr i32, ptr addrspace(1) %d, i64 100
   %v0 = load i32, ptr addrspace(1) %d
   %v1 = load i32, ptr addrspace(1) %e
   %w0 = add i32 %v0, 1
@@ -62,30 +58,27 @@ critical:
   store atomic i32 0, ptr addrspace(1) %l syncscope("agent") release, align 4
   ret void
 }
-define amdgpu_kernel void @look_back(ptr addrspace(1) %sums, ptr addrspace(1) %flags, i32 %partial, i64 %i) {
+define amdgpu_kernel void @look_back(ptr addrspace(1) %p, ptr addrspace(1) %c, ptr addrspace(1) %f, ptr addrspace(1) %its_p, ptr addrspace(1) %its_c, ptr addrspace(1) %its_f, i32 %partial) {
 entry:
-  %mine = getelementptr i32, ptr addrspace(1) %sums, i64 %i
-  %flag = getelementptr i32, ptr addrspace(1) %flags, i64 %i
-  store i32 %partial, ptr addrspace(1) %mine
-  store atomic i32 1, ptr addrspace(1) %flag syncscope("agent") release, align 4
-  br label %step
-step:
-  %j = phi i64 [%i, %entry], [%k, %step]
-  %sum = phi i32 [%partial, %entry], [%total, %step]
-  %k = add i64 %j, -1
-  %its_flag = getelementptr i32, ptr addrspace(1) %flags, i64 %k
-  %its_sum = getelementptr i32, ptr addrspace(1) %sums, i64 %k
-  %state = load atomic i32, ptr addrspace(1) %its_flag syncscope("agent") acquire, align 4
-  %x = load i32, ptr addrspace(1) %its_sum
-  %total = add i32 %sum, %x
+  store i32 %partial, ptr addrspace(1) %p
+  store atomic i32 1, ptr addrspace(1) %f syncscope("agent") release, align 4
+  br label %look
+look:
+  %state = load atomic i32, ptr addrspace(1) %its_f syncscope("agent") acquire, align 4
+  %some = icmp ne i32 %state, 0
+  br i1 %some, label %add, label %look
+add:
+  %x = load i32, ptr addrspace(1) %its_p
   %whole = icmp eq i32 %state, 2
-  br i1 %whole, label %publish, label %step
+  br i1 %whole, label %publish, label %look
 publish:
-  store i32 %total, ptr addrspace(1) %mine
-  store atomic i32 2, ptr addrspace(1) %flag syncscope("agent") release, align 4
+  %y = load i32, ptr addrspace(1) %its_c
+  %before = add i32 %x, %y
+  store i32 %before, ptr addrspace(1) %c
+  store atomic i32 2, ptr addrspace(1) %f syncscope("agent") release, align 4
   ret void
 }
-define amdgpu_kernel void @grid_barrier(ptr addrspace(1) %d, ptr addrspace(1) %c, i32 %n, i32 %leads) {
+define amdgpu_kernel void @grid_barrier(ptr addrspace(1) %d, ptr addrspace(1) %e, ptr addrspace(1) %c, i32 %n, i32 %leads, ptr addrspace(1) %o) {
 entry:
   store i32 1, ptr addrspace(1) %d
   fence syncscope("agent") release
@@ -106,9 +99,8 @@ join:
   call void @llvm.amdgcn.s.barrier()
   fence syncscope("workgroup") acquire
   fence syncscope("agent") acquire
-  %x = load i32, ptr addrspace(1) %d
-  %y = add i32 %x, 1
-  store i32 %y, ptr addrspace(1) %d
+  %x = load i32, ptr addrspace(1) %e
+  store i32 %x, ptr addrspace(1) %o
   ret void
 }
 define amdgpu_kernel void @two_release_fences(ptr addrspace(1) %d, ptr addrspace(1) %f) {
@@ -124,34 +116,40 @@ define amdgpu_kernel void @two_release_stores(ptr addrspace(1) %d, ptr addrspace
   store atomic i32 1, ptr addrspace(1) %g syncscope("agent") release, align 4
   ret void
 }
-define amdgpu_kernel void @release_after_lds(ptr addrspace(1) %f) {
-  store i32 1, ptr addrspace(3) @lds
+define amdgpu_kernel void @release_after_lds(ptr addrspace(3) %s, ptr addrspace(1) %f) {
+  store i32 1, ptr addrspace(3) %s
   fence syncscope("agent") release
   store atomic i32 1, ptr addrspace(1) %f syncscope("agent") monotonic, align 4
   ret void
 }
 define amdgpu_kernel void @acquire_load_and_fence(ptr addrspace(1) %f, ptr addrspace(1) %d, ptr addrspace(1) %o) {
+entry:
   %v = load atomic i32, ptr addrspace(1) %f syncscope("agent") acquire, align 4
   fence syncscope("agent") acquire
+  %some = icmp ne i32 %v, 0
+  br i1 %some, label %go, label %done
+go:
   %x = load i32, ptr addrspace(1) %d
   %y = add i32 %x, %v
   store i32 %y, ptr addrspace(1) %o
   ret void
+done:
+  ret void
 }
-define amdgpu_kernel void @mp_in_lds(i32 %leads, ptr addrspace(1) %o) {
+define amdgpu_kernel void @mp_in_lds(ptr addrspace(3) %s, ptr addrspace(3) %f, i32 %leads, ptr addrspace(1) %o) {
 entry:
   %leader = icmp ne i32 %leads, 0
   br i1 %leader, label %produce, label %spin
 produce:
-  store i32 1, ptr addrspace(3) @lds
-  store atomic i32 1, ptr addrspace(3) @ldsflag syncscope("workgroup") release, align 4
+  store i32 1, ptr addrspace(3) %s
+  store atomic i32 1, ptr addrspace(3) %f syncscope("workgroup") release, align 4
   ret void
 spin:
-  %v = load atomic i32, ptr addrspace(3) @ldsflag syncscope("workgroup") acquire, align 4
+  %v = load atomic i32, ptr addrspace(3) %f syncscope("workgroup") acquire, align 4
   %again = icmp eq i32 %v, 0
   br i1 %again, label %spin, label %go
 go:
-  %x = load i32, ptr addrspace(3) @lds
+  %x = load i32, ptr addrspace(3) %s
   store i32 %x, ptr addrspace(1) %o
   ret void
 }
@@ -178,17 +176,22 @@ define amdgpu_kernel void @release_at_entry(ptr addrspace(1) %f) {
   store atomic i32 1, ptr addrspace(1) %f syncscope("agent") monotonic, align 4
   ret void
 }
-define amdgpu_kernel void @fence_after_prefetch(ptr addrspace(1) %f, ptr addrspace(1) noalias %w, ptr addrspace(1) %d, ptr addrspace(1) %o) {
-  %w1 = getelementptr i32, ptr addrspace(1) %w, i64 1024
+define amdgpu_kernel void @fence_after_prefetch(ptr addrspace(1) %f, ptr addrspace(1) noalias %w, ptr addrspace(1) noalias %w1, ptr addrspace(1) %d, ptr addrspace(1) %o) {
+entry:
   %v = load atomic i32, ptr addrspace(1) %f syncscope("agent") monotonic, align 4
   %x0 = load i32, ptr addrspace(1) %w
   %x1 = load i32, ptr addrspace(1) %w1
   fence syncscope("agent") acquire
+  %some = icmp ne i32 %v, 0
+  br i1 %some, label %go, label %done
+go:
   %y = load i32, ptr addrspace(1) %d
   %s0 = add i32 %x0, %x1
   %s1 = add i32 %s0, %y
   %s2 = add i32 %s1, %v
   store i32 %s2, ptr addrspace(1) %o
+  ret void
+done:
   ret void
 }
 define amdgpu_kernel void @store_then_seq_cst_load(ptr addrspace(1) %x, ptr addrspace(1) %y, ptr addrspace(1) %o) {

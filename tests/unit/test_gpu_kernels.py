@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from fencewright import gpu
+
 ROOT = Path(__file__).parents[2]
 PTXAS = shutil.which("ptxas")
 NVCC = shutil.which("nvcc")
@@ -37,12 +39,24 @@ BENCHMARK = _benchmark()
 
 
 @pytest.fixture(scope="module")
-def lowered() -> dict[str, str]:
-    return {path.stem: BENCHMARK.lower_kernel(path) for path in SOURCES}
+def levels() -> dict[int, dict[str, str]]:
+    """The PTX of every program at every level."""
+    return {
+        level: {path.stem: BENCHMARK.lower_kernel(path, level) for path in SOURCES}
+        for level in BENCHMARK.LEVELS
+    }
+
+
+@pytest.fixture(scope="module")
+def lowered(levels: dict[int, dict[str, str]]) -> dict[str, str]:
+    return levels[max(levels)]
 
 
 def test_every_kernel_has_a_case() -> None:
-    assert {case.kernel for case in BENCHMARK.CASES} == {path.stem for path in SOURCES}
+    assert {case.program for case in BENCHMARK.CASES} == {path.stem for path in SOURCES}
+    for case in BENCHMARK.CASES:
+        assert f"@{case.kernel}(" in (BENCHMARK.KERNELS / f"{case.program}.mlir").read_text()
+        assert case.twins
 
 
 def test_every_twin_has_a_source() -> None:
@@ -54,11 +68,29 @@ def test_every_twin_has_a_source() -> None:
 
 @pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("name", [path.stem for path in SOURCES])
-def test_kernels_assemble(name: str, lowered: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", BENCHMARK.LEVELS)
+def test_kernels_assemble(
+    level: int, name: str, levels: dict[int, dict[str, str]], tmp_path: Path
+) -> None:
     ptx = tmp_path / "kernel.ptx"
-    ptx.write_text(lowered[name])
+    ptx.write_text(levels[level][name])
     BENCHMARK.assemble(ptx, tmp_path / "kernel.cubin")
     assert (tmp_path / "kernel.cubin").stat().st_size > 0
+
+
+def test_a_reader_owes_no_proxy_fence_at_any_level(levels: dict[int, dict[str, str]]) -> None:
+    """The twin has none, and the pipeline by itself would insert one."""
+    for texts in levels.values():
+        assert "fence.proxy" not in texts["mbarrier_pipeline"]
+
+
+SYNCHRONISES = re.compile(r"fence\.|\.(?:acquire|release|acq_rel)\.")
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SOURCES])
+def test_optimisation_adds_no_synchronisation(name: str, levels: dict[int, dict[str, str]]) -> None:
+    first, *others = (len(SYNCHRONISES.findall(texts[name])) for texts in levels.values())
+    assert all(each <= first for each in others)
 
 
 @pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
@@ -110,11 +142,11 @@ def test_ids_are_compared_as_they_were_read(lowered: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(NVCC is None, reason="needs nvcc")
-def test_a_twin_compiles_both_ways(tmp_path: Path) -> None:
-    acquire, fence = BENCHMARK.polling_twins("grid_barrier")
-    for twin in (acquire, fence):
+def test_a_twin_compiles_in_every_form(tmp_path: Path) -> None:
+    twins = {t for case in BENCHMARK.CASES for t in case.twins if t.source == "grid_barrier"}
+    for twin in twins:
         BENCHMARK.compile_twin(twin, tmp_path / twin.cubin)
-    assert (tmp_path / acquire.cubin).read_bytes() != (tmp_path / fence.cubin).read_bytes()
+    assert len({(tmp_path / twin.cubin).read_bytes() for twin in twins}) == len(twins) == 3
 
 
 # Results
@@ -219,26 +251,75 @@ def test_pipeline_results() -> None:
     check(workload, out, [each % (1 << 32) for each in right])
 
 
+# The command
+
+
+def test_without_a_gpu_the_benchmark_says_so_before_it_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu, "import_module", missing)
+    assert BENCHMARK.main(["--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("no GPU: needs an NVIDIA GPU")
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def missing(name: str) -> object:
+    raise ImportError(name)
+
+
 # Verdicts
 
 
-def row(ours: tuple[float, ...], *twins: tuple[float, ...], problems: tuple[str, ...] = ()) -> Any:
-    return BENCHMARK.Row(BENCHMARK.CASES[0], ours, twins, problems, 0, 0.0)
+def row(
+    best: tuple[float, ...],
+    *twins: tuple[float, ...],
+    first: tuple[float, ...] = (2.0, 2.0),
+    problems: tuple[str, ...] = (),
+) -> Any:
+    """One of a kernel that takes ``first`` at the lowest level, ``best`` at the highest."""
+    return BENCHMARK.Row(BENCHMARK.CASES[0], (first, best), twins, problems, 0, 0.0, False)
 
 
 def test_the_ratio_is_to_the_fastest_twin() -> None:
-    assert row((1.0, 1.0), (2.0, 2.0), (0.5, 0.5)).ratios == [2.0, 2.0]
+    measured = row((1.0, 1.0), (2.0, 2.0), (0.5, 0.5))
+    assert measured.ratios == [2.0, 2.0]
+    assert measured.gains == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("measured", "is_right"),
+    ("measured", "reason"),
     [
-        (row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0)), True),
-        (row((1.2, 1.2), (1.0, 1.0), (2.0, 2.0)), False),
-        (row((1.2, 1.0), (1.0, 1.0), (2.0, 2.0)), True),
-        (row((0.5, 0.5), (1.0, 1.0), (2.0, 2.0), problems=("scoped: wrong",)), False),
+        (row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0)), None),
+        (row((1.2, 1.2), (1.0, 1.0), (2.0, 2.0)), "slower than its twin: 1.200, 1.200"),
+        (row((1.2, 1.0), (1.0, 1.0), (2.0, 2.0)), None),
+        (
+            row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0), first=(0.8, 0.8)),
+            "slower than at -O0: 1.250, 1.250",
+        ),
+        (row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0), first=(0.8, 1.0)), None),
+        (row((0.5, 0.5), (1.0, 1.0), (2.0, 2.0), problems=("-O2: wrong",)), "-O2: wrong"),
     ],
 )
-def test_verdict(measured: Any, is_right: bool, tmp_path: Path) -> None:
-    assert measured.is_right is is_right
-    assert BENCHMARK.report([measured], "a machine", tmp_path) == (0 if is_right else 1)
+def test_verdict(
+    measured: Any, reason: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measured.failures() == ([] if reason is None else [reason])
+    assert BENCHMARK.report([measured], "a machine", tmp_path) == (0 if reason is None else 1)
+    assert (reason or "") in capsys.readouterr().err
+
+
+def test_a_row_has_a_cell_for_every_column() -> None:
+    table = BENCHMARK.markdown([row((1.0, 1.0), (1.0, 1.0), (2.0, 2.0))], "a machine")
+    *_, names, lines, cells = table.splitlines()
+    assert names.count("|") == lines.count("|") == cells.count("|")
+    assert "-O0 (us) | -O2 (us) | -O2 / -O0" in names
+
+
+def test_a_kernel_with_full_fences_is_compared_with_a_twin_that_has_them() -> None:
+    fenced = [case for case in BENCHMARK.CASES if case.form == "fences"]
+    waiting = {case.kernel for case in BENCHMARK.CASES if len(case.twins) == 2}
+    assert {case.kernel for case in fenced} == waiting - {"mbarrier_pipeline"}
+    for case in fenced:
+        assert [twin.flags for twin in case.twins] == [("-DFULL_FENCES",)]

@@ -4,7 +4,9 @@ import ctypes
 import shutil
 import struct
 import subprocess
+import sys
 from array import array
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 from fencewright import gpu
-from fencewright.gpu import Device, GpuError, NoGpuError, pack_arguments
+from fencewright.gpu import Device, GpuError, HangError, NoGpuError, pack_arguments
 
 PTXAS = shutil.which("ptxas")
 
@@ -23,7 +25,9 @@ class Status(IntEnum):
 
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_PTX = 218
+    CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_NOT_FOUND = 500
+    CUDA_ERROR_NOT_READY = 600
     CUDA_ERROR_LAUNCH_FAILED = 719
 
 
@@ -36,6 +40,13 @@ class FakeDriver:
 
     CUresult = Status
     CUdeviceptr = Pointer
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUtensorMapDataType = SimpleNamespace(CU_TENSOR_MAP_DATA_TYPE_UINT32="words")
+    CUtensorMapInterleave = SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE=0)
+    CUtensorMapSwizzle = SimpleNamespace(CU_TENSOR_MAP_SWIZZLE_NONE=0)
+    CUtensorMapL2promotion = SimpleNamespace(CU_TENSOR_MAP_L2_PROMOTION_NONE=0)
+    CUtensorMapFloatOOBfill = SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE=0)
+    cuuint64_t = cuuint32_t = int
     CUjit_option = SimpleNamespace(
         CU_JIT_ERROR_LOG_BUFFER="log", CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES="size"
     )
@@ -54,7 +65,8 @@ class FakeDriver:
         self.freed: list[int] = []
         self.limits: list[int] = []
         self.launches: list[Any] = []
-        self.sync_status = Status.CUDA_SUCCESS
+        self.ends_after = 0
+        self.end = Status.CUDA_SUCCESS
 
     def CUlaunchConfig(self) -> SimpleNamespace:
         return SimpleNamespace(attrs=[])
@@ -77,8 +89,21 @@ class FakeDriver:
     def cuCtxSetCurrent(self, context: str) -> tuple[Status]:
         return (Status.CUDA_SUCCESS,)
 
-    def cuCtxSynchronize(self) -> tuple[Status]:
-        return (self.sync_status,)
+    def cuEventQuery(self, event: str) -> tuple[Status]:
+        self.ends_after -= 1
+        return (Status.CUDA_ERROR_NOT_READY if self.ends_after >= 0 else self.end,)
+
+    def cuFuncGetParamInfo(self, function: bytes, index: int) -> tuple[Status, int, int]:
+        if index < 2:
+            return Status.CUDA_SUCCESS, 8 * index, (8, 4)[index]
+        return Status.CUDA_ERROR_INVALID_VALUE, 0, 0
+
+    def cuTensorMapEncodeTiled(self, *arguments: Any) -> tuple[Status, SimpleNamespace]:
+        kind, rank, address, extents, strides, box, steps, *options = arguments
+        assert (kind, options) == ("words", [0, 0, 0, 0])
+        assert (len(extents), len(strides), len(box), steps) == (rank, rank - 1, rank, [1] * rank)
+        words = [address, *extents, *strides, *box]
+        return Status.CUDA_SUCCESS, SimpleNamespace(opaque=words + [0] * (16 - len(words)))
 
     def cuDeviceGetName(self, size: int, device: int) -> tuple[Status, bytes]:
         return Status.CUDA_SUCCESS, b"Fake" + bytes(size - 4)
@@ -154,7 +179,7 @@ class FakeDriver:
     def cuEventRecord(self, event: str, stream: int) -> tuple[Status]:
         return (Status.CUDA_SUCCESS,)
 
-    cuEventSynchronize = cuEventDestroy = cuCtxSetCurrent
+    cuEventDestroy = cuCtxSetCurrent
 
     def cuEventElapsedTime(self, start: str, end: str) -> tuple[Status, float]:
         return Status.CUDA_SUCCESS, 2.5
@@ -322,11 +347,78 @@ def test_a_kernel_that_is_not_there(driver: FakeDriver) -> None:
         Device().load("ptx").kernel("nobody")
 
 
+def waits(device: Device) -> list[Callable[[], object]]:
+    """All that waits for launches."""
+    buffer = device.allocate(4)
+    return [device.synchronize, buffer.read, lambda: device.time(lambda: None, 1, 0)]
+
+
 def test_a_failed_launch_is_told(driver: FakeDriver) -> None:
+    for wait in waits(Device()):
+        driver.end = Status.CUDA_ERROR_LAUNCH_FAILED
+        with pytest.raises(GpuError, match="a launch failed: CUDA_ERROR_LAUNCH_FAILED"):
+            wait()
+
+
+def test_a_wait_ends_with_the_launch(driver: FakeDriver) -> None:
+    for wait in waits(Device(patience=60)):
+        driver.ends_after = 5
+        wait()
+        assert driver.ends_after == -1
+
+
+def test_a_launch_that_hangs_is_told_and_left_alone(driver: FakeDriver) -> None:
+    device = Device(patience=0.01)
+    for wait in waits(device):
+        driver.ends_after = 1 << 30
+        with pytest.raises(HangError, match=r"a launch hangs: it did not end within 0\.01 s"):
+            wait()
+        # The driver's own free would wait for it.
+        buffer = device.allocate(8)
+        del buffer
+        assert driver.freed == []
+
+
+def test_arguments_that_are_not_the_kernels_are_refused(driver: FakeDriver) -> None:
     device = Device()
-    driver.sync_status = Status.CUDA_ERROR_LAUNCH_FAILED
-    with pytest.raises(GpuError, match="cuCtxSynchronize: CUDA_ERROR_LAUNCH_FAILED"):
-        device.synchronize()
+    kernel = device.load("ptx").kernel("ranks")
+    out = device.allocate(4)
+    for arguments, given in (
+        ([], "none"),
+        ([out], "8"),
+        ([5, out], "4, 8"),
+        ([out, 5, 5], "8, 4, 4"),
+    ):
+        with pytest.raises(GpuError) as caught:
+            kernel.launch(1, 32, arguments)
+        assert str(caught.value) == f"kernel ranks: takes arguments of 8, 4 bytes, given: {given}"
+    assert driver.launches == []
+
+
+def test_a_driver_that_tells_no_parameters_launches(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(FakeDriver, "cuFuncGetParamInfo")
+    device = Device()
+    device.load("ptx").kernel("ranks").launch(1, 32, [device.allocate(4), 0])
+    assert len(driver.launches) == 1
+
+
+def test_a_function_that_is_not_there_is_told(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device()
+    memory = device.allocate(4096)
+    monkeypatch.delattr(FakeDriver, "cuTensorMapEncodeTiled")
+    with pytest.raises(GpuError, match="cuTensorMapEncodeTiled: not in the installed CUDA driver"):
+        device.tensor_map(memory, [32, 8], [128], [32, 1])
+
+
+def test_a_tensor_map_has_128_bytes(driver: FakeDriver) -> None:
+    device = Device()
+    memory = device.allocate(4096)
+    encoded = device.tensor_map(memory, [32, 8], [128], [32, 1])
+    assert struct.unpack("<16Q", encoded)[:6] == (memory.address, 32, 8, 128, 32, 1)
 
 
 # The self-test
@@ -338,7 +430,17 @@ def test_the_self_test_passes(driver: FakeDriver, capsys: pytest.CaptureFixture[
     assert said.startswith("Fake, compute capability 9.0, driver")
     assert "for CUDA 13.2" in said
     assert "FAILED" not in said
-    assert said.count("\nok: ") == 7
+    assert said.count("\nok: ") == 8
+
+
+def test_a_gpu_that_cannot_run_the_self_test_says_so_in_one_line(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu, "SELF_TEST_PTX", "%nowhere")
+    assert gpu.main(["--self-test"]) == 1
+    assert capsys.readouterr().err == (
+        "PTX not loaded: CUDA_ERROR_INVALID_PTX: line 13; error: Unknown symbol '%nowhere'\n"
+    )
 
 
 def test_the_self_test_notices_a_launcher_without_clusters(
@@ -356,3 +458,65 @@ def test_ptxas_accepts_the_self_test(tmp_path: Path) -> None:
     command = [str(PTXAS), "-arch=sm_90", str(source), "-o", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# On a GPU
+
+needs_gpu = pytest.mark.skipif(not gpu.available(), reason="needs an NVIDIA GPU of sm_90 or later")
+
+ENDLESS = """
+from fencewright.gpu import Device, HangError
+
+device = Device(patience=1)
+kernel = device.load('''
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry spin(.param .u64 word)
+{
+    .reg .b64 %word;
+    .reg .b32 %seen;
+    .reg .pred %again;
+    ld.param.u64 %word, [word];
+wait:
+    ld.relaxed.gpu.global.u32 %seen, [%word];
+    setp.eq.u32 %again, %seen, 0;
+    @%again bra wait;
+    ret;
+}
+''').kernel("spin")
+word = device.allocate(4)
+word.fill(0)
+kernel.launch(1, 32, [word])
+try:
+    word.read()
+except HangError as error:
+    print(error)
+"""
+
+
+@needs_gpu
+def test_the_self_test_passes_on_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu.main(["--self-test"]) == 0, capsys.readouterr().out
+
+
+@needs_gpu
+def test_a_launch_that_hangs_on_a_gpu_ends_with_its_process() -> None:
+    command = [sys.executable, "-c", ENDLESS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "a launch hangs: it did not end within 1 s\n",
+        "",
+    )
+
+
+@needs_gpu
+def test_a_tensor_map_is_made_on_a_gpu() -> None:
+    device = Device()
+    memory = device.allocate(4096)
+    encoded = device.tensor_map(memory, [32, 8], [128], [32, 1])
+    assert len(encoded) == 128
+    assert struct.pack("<Q", memory.address) in encoded
+    with pytest.raises(GpuError, match="CUDA_ERROR_INVALID_VALUE"):
+        device.tensor_map(memory, [32, 8], [128], [0, 1])

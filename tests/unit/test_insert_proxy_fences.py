@@ -58,12 +58,18 @@ from fencewright.simulator.ptx_model import outcomes
 EXAMPLES = Path(__file__).parents[2] / "examples" / "async"
 
 SYNCHRONISATION: dict[str, str] = {
+    # As many barriers as by hand, one cheaper: a peer has to have started before it is written to
+    # (CUDA Programming Guide, "Distributed Shared Memory"), which takes no release; at the end,
+    # where hand-written PTX has its other one, every write to the work-group is done.
     "cluster_barrier_dsmem": """
-        barrier.cluster.arrive.release
+        barrier.cluster.arrive.relaxed
         barrier.cluster.wait.acquire
         barrier.cluster.arrive.release
         barrier.cluster.wait.acquire
     """,
+    # The hand-over by hand has the first eight. The rest makes a kernel of it that ends: an mbarrier
+    # of its own for the bytes, which are expected and waited for, and a barrier that keeps the
+    # source of the copy there.
     "cluster_core_to_peer_async": """
         mbarrier.init.shared::cta.b64
         fence.mbarrier_init.release.cluster
@@ -73,6 +79,11 @@ SYNCHRONISATION: dict[str, str] = {
         mbarrier.arrive.relaxed.cluster.shared::cluster.b64
         mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64
         fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster
+        mbarrier.init.shared::cta.b64
+        mbarrier.arrive.expect_tx.release.cta.shared::cta.b64
+        mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64
+        barrier.cluster.arrive.relaxed
+        barrier.cluster.wait.acquire
     """,
     "cluster_dsmem_bulk": """
         mbarrier.init.shared::cta.b64

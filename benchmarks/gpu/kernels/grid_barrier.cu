@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(256)
       slot[blockIdx.x] = round;
     __syncthreads();
     if (threadIdx.x == 0) {
-      counter.fetch_add(1, cuda::std::memory_order_release);
+      before_release();
+      counter.fetch_add(1, release_order);
       while (counter.load(poll_order) < goal) {
       }
       after_poll();

@@ -13,7 +13,9 @@ extern "C" __global__ void __launch_bounds__(128)
     __syncthreads();
     data[threadIdx.x] += 1;
     __syncthreads();
-    if (threadIdx.x == 0)
-      flag.store(0, cuda::std::memory_order_release);
+    if (threadIdx.x == 0) {
+      before_release();
+      flag.store(0, release_order);
+    }
   }
 }

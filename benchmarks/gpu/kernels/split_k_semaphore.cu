@@ -21,7 +21,9 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     y[column] += sum;
     __syncthreads();
-    if (threadIdx.x == 0)
-      semaphore.store(turn + 1, cuda::std::memory_order_release);
+    if (threadIdx.x == 0) {
+      before_release();
+      semaphore.store(turn + 1, release_order);
+    }
   }
 }

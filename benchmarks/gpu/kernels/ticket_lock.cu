@@ -16,7 +16,9 @@ extern "C" __global__ void __launch_bounds__(128)
     __syncthreads();
     data[threadIdx.x] += 1;
     __syncthreads();
-    if (threadIdx.x == 0)
-      served.store(ticket + 1, cuda::std::memory_order_release);
+    if (threadIdx.x == 0) {
+      before_release();
+      served.store(ticket + 1, release_order);
+    }
   }
 }
