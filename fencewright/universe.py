@@ -97,10 +97,40 @@ def _merge_fences() -> type[ModulePass]:
     return MergeFencesPass
 
 
+def _merge_ptx_fences() -> type[ModulePass]:
+    from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
+
+    return MergePTXFencesPass
+
+
+def _fold_fences() -> type[ModulePass]:
+    from fencewright.passes.fold_fences import FoldFencesPass
+
+    return FoldFencesPass
+
+
+def _infer_address_spaces() -> type[ModulePass]:
+    from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
+
+    return InferAddressSpacesPass
+
+
+def _acquire_on_success() -> type[ModulePass]:
+    from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
+
+    return AcquireOnSuccessPass
+
+
 def _drop_write_backs() -> type[ModulePass]:
     from fencewright.passes.drop_write_backs import DropWriteBacksPass
 
     return DropWriteBacksPass
+
+
+def _hoist_write_backs() -> type[ModulePass]:
+    from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
+
+    return HoistWriteBacksPass
 
 
 def _drop_invalidates() -> type[ModulePass]:
@@ -115,6 +145,12 @@ def _sink_invalidates() -> type[ModulePass]:
     return SinkInvalidatesPass
 
 
+def _sink_waits() -> type[ModulePass]:
+    from fencewright.passes.sink_waits import SinkWaitsPass
+
+    return SinkWaitsPass
+
+
 def _loosen_waits() -> type[ModulePass]:
     from fencewright.passes.loosen_waits import LoosenWaitsPass
 
@@ -125,6 +161,18 @@ def _store_through() -> type[ModulePass]:
     from fencewright.passes.store_through import StoreThroughPass
 
     return StoreThroughPass
+
+
+def _clamp_scopes() -> type[ModulePass]:
+    from fencewright.passes.clamp_scopes import ClampScopesPass
+
+    return ClampScopesPass
+
+
+def _clamp_caches() -> type[ModulePass]:
+    from fencewright.passes.clamp_caches import ClampCachesPass
+
+    return ClampCachesPass
 
 
 def _cdna_pipeline() -> type[ModulePass]:
@@ -175,11 +223,19 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "outline-litmus-threads": _outline_litmus_threads,
     "drop-instructions": _drop_instructions,
     "merge-fences": _merge_fences,
+    "merge-ptx-fences": _merge_ptx_fences,
+    "fold-fences": _fold_fences,
+    "infer-address-spaces": _infer_address_spaces,
+    "acquire-on-success": _acquire_on_success,
     "drop-write-backs": _drop_write_backs,
+    "hoist-write-backs": _hoist_write_backs,
     "drop-invalidates": _drop_invalidates,
     "sink-invalidates": _sink_invalidates,
+    "sink-waits": _sink_waits,
     "loosen-waits": _loosen_waits,
     "store-through": _store_through,
+    "clamp-scopes": _clamp_scopes,
+    "clamp-caches": _clamp_caches,
     "cdna-pipeline": _cdna_pipeline,
     "ptx-pipeline": _ptx_pipeline,
     "llvm-ir-pipeline": _llvm_ir_pipeline,

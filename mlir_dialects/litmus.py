@@ -15,14 +15,15 @@
     }
 
 A thread has a body of its own, or runs a kernel of the module: an argument is a location, whose
-address it gets, or a string, the name of a register that what the kernel stores there becomes.
+address it gets, a string, the name of a register that what the kernel stores there becomes, or a
+number, as ``2 : i32``.
 ``outline-litmus-threads`` makes kernels of the bodies, which every pass then lowers like any
 other; the test itself names them and stays as it is.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -63,6 +64,7 @@ from xdsl.traits import (
     SymbolTable,
 )
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.attributes import AddressSpaceAttr
@@ -71,8 +73,11 @@ from fencewright.simulator.program import MemoryKind, Placement
 
 _NONE = NoneAttr()
 
-ThreadArgument = SymbolRefAttr | StringAttr
-"""What a thread hands to the kernel that it runs: a location, or a register for what it stores."""
+ThreadArgument: TypeAlias = SymbolRefAttr | StringAttr | IntegerAttr[IntegerType]
+"""What a thread hands to the kernel that it runs.
+
+A location, a register for what it stores, or a number.
+"""
 
 
 @irdl_attr_definition
@@ -327,7 +332,11 @@ def _argument(attribute: Attribute) -> ThreadArgument:
         return attribute
     if isinstance(attribute, StringAttr):
         return attribute
-    raise VerifyException(f'a kernel runs on locations and registers, @x or "r0", not {attribute}')
+    if isa(attribute, IntegerAttr[IntegerType]):
+        return attribute
+    raise VerifyException(
+        f'a kernel runs on locations, registers and numbers, @x, "r0" or 2 : i32, not {attribute}'
+    )
 
 
 def _end(body: Region) -> None:

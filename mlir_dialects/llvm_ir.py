@@ -204,6 +204,9 @@ def type_to_text(type: Attribute) -> str:
 # Operations
 # ---------------------------------------------------------------------------------------
 
+NO_ACCESS = "llvm_ir.no_access"
+"""The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
+
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
@@ -250,6 +253,8 @@ class _TemplateOperation(IRDLOperation):
     @property
     def may_access_memory(self) -> bool:
         """Whether the instruction can touch memory: not arithmetic, phis, branches, debug records."""
+        if NO_ACCESS in self.attributes:
+            return False
         return not (self.opcode in _NO_ACCESS_OPCODES or self.opcode.startswith("#dbg"))
 
     def verify_(self) -> None:
@@ -317,6 +322,11 @@ class LabelOp(IRDLOperation):
 
     def __init__(self, text: str):
         super().__init__(properties={"text": StringAttr(text)})
+
+    @property
+    def may_access_memory(self) -> bool:
+        """That it cannot: it is no instruction."""
+        return False
 
     def verify_(self) -> None:
         if self.prev_op is not None:

@@ -218,7 +218,7 @@ def _rmw_problem(kind: RmwKind, value_type: Attribute) -> str | None:
 # Custom syntax
 # ---------------------------------------------------------------------------------------
 
-_IN_DICTIONARY = ("volatile", "nontemporal", "one_as", "weak", "alignment")
+_IN_DICTIONARY = ("volatile", "nontemporal", "invariant", "one_as", "weak", "alignment")
 """The properties that the custom syntax writes in the attribute dictionary, in this order."""
 
 _WITH_A_PLACE = ("ordering", "failure_ordering", "scope", "kind", "spaces", "availability")
@@ -535,8 +535,9 @@ class LoadOp(AccessOperation):
 
     ``pointer``: ``!llvm.ptr<N>``; the result ``value``: an integer of 8 to 128 bits, f16,
     bf16, f32, f64, ``!llvm.ptr`` or a vector of them (unless weak, as wide as one atomic
-    access). ``nontemporal`` hints that the location is not used again soon.
-    Source: LLVM LangRef, "load"; PTX ISA, "ld".
+    access). ``nontemporal`` hints that the location is not used again soon; ``invariant``
+    says that nobody stores to the location while the program runs, so that the load, a weak
+    one, takes no part in ordering. Source: LLVM LangRef, "load", "invariant.load"; PTX ISA, "ld".
 
         %v = scoped.load acquire agent %p {alignment = 4} : !llvm.ptr<1> -> i32
     """
@@ -547,6 +548,7 @@ class LoadOp(AccessOperation):
     pointer = operand_def(LLVMPointerType)
     value = result_def()
     nontemporal = opt_prop_def(UnitAttr)
+    invariant = opt_prop_def(UnitAttr)
 
     def __init__(
         self,
@@ -557,6 +559,7 @@ class LoadOp(AccessOperation):
         *,
         volatile: bool = False,
         nontemporal: bool = False,
+        invariant: bool = False,
         one_as: bool = False,
         spaces: Iterable[AddressSpace | str] | None = None,
         availability: Availability | str | None = None,
@@ -566,6 +569,8 @@ class LoadOp(AccessOperation):
         _add_access_properties(properties, volatile, alignment)
         if nontemporal:
             properties["nontemporal"] = _UNIT
+        if invariant:
+            properties["invariant"] = _UNIT
         Operation.__init__(
             self, operands=(pointer,), result_types=(value_type,), properties=properties
         )
@@ -573,6 +578,15 @@ class LoadOp(AccessOperation):
     @property
     def value_type(self) -> Attribute:
         return self.value.type
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.invariant is None:
+            return
+        if self.ordering.data is not Ordering.WEAK or self.volatile is not None:
+            raise VerifyException(
+                "what never changes needs no order: an invariant load is weak and not volatile"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

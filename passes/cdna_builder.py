@@ -37,8 +37,14 @@ def pointer_width(pointer: LLVMPointerType) -> int:
 
 @cache
 def bits_of(type: Attribute) -> int | None:
-    """The width in bits of a value; None for a type that registers do not hold."""
-    return kernel_frontend.bits_of(type, pointer_width)
+    """The width in bits of a value; None for a type that registers do not hold.
+
+    Pointers to memory that the chips do not have (tensor memory, 6) are of that kind.
+    """
+    try:
+        return kernel_frontend.bits_of(type, pointer_width)
+    except ValueError:
+        return None
 
 
 @cache

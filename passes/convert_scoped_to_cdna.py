@@ -63,6 +63,7 @@ from fencewright.passes.cdna_builder import (
     pointer_width,
     register_type,
 )
+from fencewright.passes.cdna_caches import INVARIANT
 from fencewright.passes.kernel_frontend import (
     SharedVariables,
     byte_size,
@@ -193,6 +194,7 @@ class _Conversion:
         self.workgroup_ids: list[SSAValue] = []
         self.workitem_ids: list[SSAValue] = []
         self.divergent: dict[SSAValue, Operation] | None = None
+        self.location = function.location
 
     # The kernel
 
@@ -321,6 +323,7 @@ class _Conversion:
         handler = _HANDLERS.get(type(op))
         if handler is None:
             unsupported(op, f"'{op.name}' is not supported on the {_PATH} path")
+        self.location = op.location
         handler(self, op)
 
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:
@@ -494,6 +497,7 @@ class _Conversion:
                 result_types=results,
                 properties=properties.copy(),
             )
+            op.location = self.location
             add(op)
             if results:
                 result = op.results[0]
@@ -513,6 +517,8 @@ class _Conversion:
         plan = self.plan(op)
         loaded = self.emit(plan.steps, self.places(addr=self.values[load.pointer]))
         assert loaded is not None
+        if load.invariant is not None:
+            cast(Operation, loaded.owner).attributes[INVARIANT] = _UNIT
         self.values[load.value] = loaded
 
     def store(self, op: Operation) -> None:

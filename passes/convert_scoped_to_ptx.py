@@ -25,7 +25,7 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import CHIPS, default_version
 from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
 from fencewright.lowering.ptx.module import is_identifier
-from fencewright.lowering.ptx.select import CONVERGED
+from fencewright.lowering.ptx.select import CONVERGED, NO_ACQUIRE_FENCE_AFTER
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.mlir_dialects import scoped
@@ -55,6 +55,7 @@ from fencewright.mlir_dialects.ptx import (
     number_attr,
     register_of,
 )
+from fencewright.passes.acquire_fences import unfenced_updates
 from fencewright.passes.convergence import converged_blocks
 from fencewright.passes.convert_scoped_async_to_ptx import ASYNC_HANDLERS
 from fencewright.passes.kernel_frontend import (
@@ -175,6 +176,7 @@ class _Conversion:
         self.plans = plans
         self.source_blocks = reachable_blocks(function.body) if function.body.blocks else []
         self.converged: frozenset[Block] | None = None
+        self.unfenced: frozenset[Operation] | None = None
 
     # The kernel
 
@@ -397,7 +399,7 @@ class _Conversion:
 
     def _emit(self, op: Operation, used: bool, places: Mapping[str, SSAValue]) -> SSAValue | None:
         """Append the instructions of ``op``, planned once for all like it; what they return."""
-        features = (CONVERGED,) if self._is_converged_barrier(op) else ()
+        features = self._features(op, used)
         key = (plan_key(op, used), features)
         plan = self.plans.get(key)
         if plan is None:
@@ -411,17 +413,23 @@ class _Conversion:
                 result_types=results,
                 properties=properties.copy(),
             )
+            step.location = op.location
             add(step)
             if results:
                 result = step.results[0]
         return result
 
-    def _is_converged_barrier(self, op: Operation) -> bool:
-        if not isinstance(op, scoped.BarrierOp):
-            return False
-        if self.converged is None:
-            self.converged = converged_blocks(self.source_blocks)
-        return op.parent in self.converged
+    def _features(self, op: Operation, used: bool) -> tuple[str, ...]:
+        """What the function says of ``op``; each analysis runs once, where something asks for it."""
+        if isinstance(op, scoped.BarrierOp):
+            if self.converged is None:
+                self.converged = converged_blocks(self.source_blocks)
+            return (CONVERGED,) if op.parent in self.converged else ()
+        if isinstance(op, scoped.AtomicRmwOp) and not used:
+            if self.unfenced is None:
+                self.unfenced = unfenced_updates(self.source_blocks, ends_thread=True)
+            return (NO_ACQUIRE_FENCE_AFTER,) if op in self.unfenced else ()
+        return ()
 
     def _plan(
         self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]

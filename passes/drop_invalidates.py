@@ -1,6 +1,7 @@
 """The pass ``drop-invalidates``: no invalidate that nobody needs before the next one."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -61,25 +62,34 @@ class Needs:
     def taken_in(self, step: CacheStep, needed: Caches) -> None:
         """Note what a take-in needs behind it."""
         if step.is_barrier:
-            self.barrier |= needed
+            self.barrier = carried(self.barrier, Caches.NONE, needed)
         else:
-            self.flag |= needed
+            self.flag = carried(self.flag, Caches.NONE, needed)
 
     def handed_on(self, step: CacheStep) -> Caches:
         """What those need who learn of this wave's past by ``step``."""
         needed = self.barrier if step.is_barrier else self.flag
-        return needed | Caches.SYSTEM if step.leaves_workgroup else needed
+        return carried(needed, Caches.NONE, Caches.SYSTEM) if step.leaves_workgroup else needed
 
 
 def needed_at(step: CacheStep, needs: Needs) -> Caches:
     """What ``step`` itself needs to be free of stale lines when it comes."""
     own = step.effect.reads
-    return own | needs.handed_on(step) if step.publishes else own
+    return carried(own, Caches.NONE, needs.handed_on(step)) if step.publishes else own
 
 
 def before(step: CacheStep, needed: Caches, needs: Needs) -> Caches:
     """What is needed before ``step``, if ``needed`` is needed behind it."""
-    return needed & ~step.effect.invalidates | needed_at(step, needs)
+    return carried(needed, step.effect.invalidates, needed_at(step, needs))
+
+
+@cache
+def carried(needed: Caches, invalidated: Caches, own: Caches) -> Caches:
+    """Those that are ``needed`` less those ``invalidated``, and its ``own``.
+
+    Remembered, because operators of flags are slow and there are few sets of caches.
+    """
+    return needed & ~invalidated | own
 
 
 def solve_needs(group: WorkGroupSteps) -> Needs:

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.passes.cdna_caches import CacheStep, WorkGroupSteps, work_groups
+from fencewright.passes.cdna_caches import VMCNT, CacheStep, WorkGroupSteps, work_groups
 from fencewright.passes.kernel_frontend import successors
 
 
@@ -62,14 +62,15 @@ class Stores(NamedTuple):
 
     def join(self, other: "Stores") -> "Stores":
         """What holds on either path."""
-        return Stores(
-            max(self.agent, other.agent),
-            max(self.system, other.system),
-            self.reading | other.reading,
-        )
+        reading = self.reading | other.reading
+        if reading == self.reading:
+            return self.at_least(other.agent, other.system)
+        return Stores(max(self.agent, other.agent), max(self.system, other.system), reading)
 
     def at_least(self, agent: Level, system: Level) -> "Stores":
         """With at least these levels."""
+        if agent <= self.agent and system <= self.system:
+            return self
         return Stores(max(self.agent, agent), max(self.system, system), self.reading)
 
     def level(self, reach: Reach) -> Level:
@@ -105,24 +106,47 @@ def _arrived(level: Level) -> Level:
     return Level.DONE if level is Level.DONE else Level.DIRTY
 
 
-def droppable_write_backs(group: WorkGroupSteps) -> list[Operation]:
-    """The write-backs that have nothing to write back."""
+class Solution(NamedTuple):
+    """What this wave has to make available, and what is handed on.
+
+    ``states``: for each block before each of its steps, and where it ends.
+    """
+
+    states: dict[Block, list[Stores]]
+    published: Published
+
+
+def solve(group: WorkGroupSteps) -> Solution:
+    """The fixpoint, over publications too."""
     published = Published()
     while True:
         entry = _solve(group, published)
         found = Published(published.barrier, published.flag)
-        droppable: list[Operation] = []
+        states: dict[Block, list[Stores]] = {}
         for block, steps in zip(group.blocks, group.steps, strict=True):
             state = entry[block]
+            states[block] = before = [state]
             for step in steps:
-                if is_redundant(step, state):
-                    droppable.append(step.op)
                 if step.publishes:
                     found.add(step, state)
                 state = after(step, state, published)
+                before.append(state)
         if found == published:
-            return droppable
+            return Solution(states, published)
         published = found
+
+
+def droppable_write_backs(group: WorkGroupSteps) -> list[Operation]:
+    """The write-backs that have nothing to write back."""
+    if all(step.effect.writes_back is None for steps in group.steps for step in steps):
+        return []
+    states, _ = solve(group)
+    return [
+        step.op
+        for block, steps in zip(group.blocks, group.steps, strict=True)
+        for step, state in zip(steps, states[block], strict=False)
+        if is_redundant(step, state)
+    ]
 
 
 def is_redundant(step: CacheStep, state: Stores) -> bool:
@@ -137,10 +161,9 @@ def after(step: CacheStep, state: Stores, published: Published) -> Stores:
     if effect.writes_back is not None:
         return written_back(effect.writes_back, state, published)
     if step.takes_in:
-        received = published.taken_in(step)
-        state = state.join(received)
-        if not step.is_barrier:
-            state = state._replace(reading=state.reading | step.counters)
+        state = state.join(published.taken_in(step))
+        if not step.is_barrier and state.reading | step.counters != state.reading:
+            state = Stores(state.agent, state.system, state.reading | step.counters)
     if effect.stores is not None:
         state = state.at_least(
             _stored(effect.stores, Reach.AGENT), _stored(effect.stores, Reach.SYSTEM)
@@ -167,10 +190,11 @@ def _sent(level: Level, behind: Level) -> Level:
 
 
 def _waited(waits: int, state: Stores) -> Stores:
-    reading = state.reading & ~waits
-    if not waits & 1:
-        return state._replace(reading=reading)
-    return Stores(_completed(state.agent), _completed(state.system), reading)
+    agent, system, before = state
+    reading = before & ~waits
+    if waits & VMCNT and (agent is Level.ISSUED or system is Level.ISSUED):
+        return Stores(_completed(agent), _completed(system), reading)
+    return state if reading == before else Stores(agent, system, reading)
 
 
 def _completed(level: Level) -> Level:
@@ -185,10 +209,11 @@ def _solve(group: WorkGroupSteps, published: Published) -> dict[Block, Stores]:
         changed = False
         for block, steps in zip(group.blocks, group.steps, strict=True):
             state = entry.get(block)
-            if state is None:
+            targets = successors(block)
+            if state is None or not targets:
                 continue
             state = carried(steps, state, published)
-            for target in successors(block):
+            for target in targets:
                 known = entry.get(target)
                 joined = state if known is None else known.join(state)
                 if joined != known:

@@ -48,7 +48,8 @@ class InsertWaitsPass(ModulePass):
 
     Runs on ``cdna.kernel`` before registers are allocated. A data wait has no phase. An
     ordering wait keeps its phase and its counts, unless everything that it has to cover has
-    completed on every path to it (a release also covers invalidates); one right after another wait is merged into that.
+    completed on every path to it (a release also covers invalidates); one right after another
+    wait is merged into that.
     Source: the rules in ``fencewright.lowering.cdna.scoreboard``.
     """
 

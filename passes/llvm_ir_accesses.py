@@ -14,6 +14,8 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.llvm_asm import ADDRESS, Register, inline_asm
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Operation as Operations
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir import METADATA, InstOp, PackOp, escape, type_to_text
 from fencewright.mlir_dialects.scoped import (
     FLOAT_KINDS,
@@ -21,6 +23,7 @@ from fencewright.mlir_dialects.scoped import (
     AtomicRmwOp,
     BarrierOp,
     CmpxchgOp,
+    FenceOp,
     LoadOp,
     ScopedOperation,
     width_of,
@@ -55,6 +58,14 @@ def debug_location(op: Operation) -> str | None:
     return place[0] if place else None
 
 
+def compiler_fence(op: Operation, ordering: Ordering) -> FenceOp:
+    """A fence for LLVM's optimiser alone, at the debug location of ``op``."""
+    properties = {"ordering": ORDERINGS[ordering], "scope": SCOPES[Scope.SINGLETHREAD]}
+    line = debug_location(op)
+    attributes = {METADATA: StringAttr(line)} if line else {}
+    return FenceOp.create(properties=properties, attributes=attributes)
+
+
 def block_of(op: Operation) -> Block:
     """The block that ``op`` is in."""
     assert op.parent is not None
@@ -76,6 +87,7 @@ class _Code:
             result_types=types,
             properties={"text": StringAttr(text + self._ending)},
         )
+        op.location = self._op.location
         self._block.insert_op_before(op, self._op)
         return op
 

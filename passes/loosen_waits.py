@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.cdna.instructions import Counter
 from fencewright.lowering.cdna.scoreboard import LIMITS, EventKind
 from fencewright.lowering.sequence import WaitCounts
@@ -23,7 +22,13 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     count_attr,
 )
-from fencewright.passes.cdna_caches import ACCESS_KIND, is_atomic, step_of
+from fencewright.passes.cdna_caches import (
+    ACCESS_KIND,
+    INVARIANT,
+    counted_on,
+    is_atomic,
+    step_of,
+)
 from fencewright.passes.cdna_dataflow import COUNTED, events_at
 from fencewright.passes.kernel_frontend import reachable_blocks, successors, top_level
 
@@ -39,8 +44,9 @@ class LoosenWaitsPass(ModulePass):
 
     Runs on ``cdna.kernel`` before ``insert-waits``. The wait of an acquire or of a seq_cst load
     covers earlier atomic accesses, not the plain ones issued after them; the wait of a release
-    covers everything but private and constant memory. A release need not wait for LDS if only
-    LDS operations can tell: a wave's are in order. Waits for data (no phase) are not touched.
+    covers everything but private, constant and invariant memory. A release need not wait for LDS
+    if only LDS operations can tell: a wave's are in order. Waits for data (no phase) are not
+    touched.
     A forward analysis of ages and a backward one of who can tell; see ``Ages``.
     Source: MI300 ISA 4.4; LLVM AMDGPUUsage, Memory Model GFX942 (load atomic seq_cst, fence
     acquire); certified by tests/unit/test_minimise_cdna.py.
@@ -135,7 +141,7 @@ def after(op: Operation, ages: Ages) -> Ages:
     if kind not in COUNTED:
         return ages
     atomics, everything = ages
-    ordered = _takes_part(op)
+    ordered = takes_part(op)
     synchronises = ordered and must_be_acquired(op)
     events = events_at(op)
     for event in events[:1]:
@@ -170,44 +176,58 @@ def _kernel_of(op: Operation) -> KernelOp:
 
 
 def _is_counted_on(op: Operation) -> bool:
-    """Whether waves that this one hands on to may count on an invalidate being over.
-
-    Those that acquire at agent scope invalidate for themselves, at work-group scope they share
-    the queues of this CU, but in tgsplit; of other agents' writes only this one knows.
-    """
+    """Whether waves that this one hands on to may count on an invalidate being over."""
     kernel = _kernel_of(op)
     step = step_of(op, kernel.chip.data)
     assert step is not None
-    shared = Caches.SYSTEM | (Caches.NONE if kernel.tgsplit is None else Caches.AGENT)
-    return bool(step.effect.invalidates & shared)
+    return bool(step.effect.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
 
 
 _UNSHARED = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
 
 
-def _takes_part(op: Operation) -> bool:
+def takes_part(op: Operation) -> bool:
     """Whether others can tell when ``op`` is performed."""
     if type(op) not in ACCESS_KIND:
         return True
     access = cast(MemoryOp, op)
-    return access.row.space not in _UNSHARED or is_atomic(access)
+    space = access.row.space
+    if INVARIANT in access.attributes and space is not AddressSpace.GENERIC:
+        return False
+    return space not in _UNSHARED or is_atomic(access)
+
+
+_RELEVANT = COUNTED | {WaitOp, BarrierOp}
+
+Code: TypeAlias = dict[Block, list[Operation]]
+"""The relevant operations of the blocks that control can reach, in reverse postorder."""
 
 
 def loosen_waits(kernel: KernelOp) -> None:
     """Loosen the waits of one kernel."""
-    blocks = reachable_blocks(kernel.body)
-    entry = _solve(blocks)
-    told = _outside_tells(blocks)
-    for block in blocks:
+    code = {
+        block: [op for op in block.ops if type(op) in _RELEVANT]
+        for block in reachable_blocks(kernel.body)
+    }
+    told = _outside_tells(code)
+    lds_matters: dict[Operation, bool] = {}
+    for block, ops in code.items():
+        lds_matters.update(_backwards(block, ops, told))
+    entry = _solve(code, lds_matters)
+    for block, ops in code.items():
         ages = entry[block]
-        lds_matters = _backwards(block, told)
-        for op in list(block.ops):
+        for op in ops:
             counts = _loosened(op, ages, lds_matters)
-            # What follows is waited for as the looser wait leaves it.
-            ages = after(op, ages) if counts is None else _after_wait(counts, ages)
+            ages = loosely_after(op, ages, lds_matters)
             if counts is not None:
                 assert isinstance(op, WaitOp)
                 _carry_out(op, counts)
+
+
+def loosely_after(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+    """Carry the ages over ``op`` as it will be: what follows is as the looser wait leaves it."""
+    counts = _loosened(op, ages, lds_matters)
+    return after(op, ages) if counts is None else _after_wait(counts, ages)
 
 
 def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
@@ -249,19 +269,20 @@ def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
             wait.properties[name] = count_attr(count)
 
 
-def _solve(blocks: Sequence[Block]) -> dict[Block, Ages]:
+def _solve(code: Code, lds_matters: dict[Operation, bool]) -> dict[Block, Ages]:
     """The ages where every block begins, a fixpoint: they only shrink or appear."""
-    entry = {blocks[0]: Ages()}
+    entry = {next(iter(code)): Ages()}
     changed = True
     while changed:
         changed = False
-        for block in blocks:
+        for block, ops in code.items():
             ages = entry.get(block)
-            if ages is None:
+            targets = successors(block)
+            if ages is None or not targets:
                 continue
-            for op in block.ops:
-                ages = after(op, ages)
-            for target in successors(block):
+            for op in ops:
+                ages = loosely_after(op, ages, lds_matters)
+            for target in targets:
                 known = entry.get(target)
                 joined = ages if known is None else known.join(ages)
                 if joined != known:
@@ -286,15 +307,15 @@ def _before(op: Operation, told: bool) -> bool:
     return told or tells_of_lds(op)
 
 
-def _outside_tells(blocks: Sequence[Block]) -> dict[Block, bool]:
+def _outside_tells(code: Code) -> dict[Block, bool]:
     """Where each block begins: whether something tells before the next release that waits."""
-    begin = dict.fromkeys(blocks, False)
-    changed = True
+    begin = dict.fromkeys(code, False)
+    changed = len(code) > 1
     while changed:
         changed = False
-        for block in reversed(blocks):
+        for block, ops in reversed(code.items()):
             told = any(begin[target] for target in successors(block))
-            for op in reversed(list(block.ops)):
+            for op in reversed(ops):
                 told = _before(op, told)
             if told != begin[block]:
                 begin[block] = told
@@ -302,11 +323,13 @@ def _outside_tells(blocks: Sequence[Block]) -> dict[Block, bool]:
     return begin
 
 
-def _backwards(block: Block, begin: dict[Block, bool]) -> dict[Operation, bool]:
+def _backwards(
+    block: Block, ops: Sequence[Operation], begin: dict[Block, bool]
+) -> dict[Operation, bool]:
     """For each wait of a block: whether something tells behind it."""
     told = any(begin[target] for target in successors(block))
     result: dict[Operation, bool] = {}
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops):
         if type(op) is WaitOp:
             result[op] = told
         told = _before(op, told)

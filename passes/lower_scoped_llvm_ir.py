@@ -22,11 +22,12 @@ from itertools import pairwise
 from typing import Any, Literal, NoReturn, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.facts import facts_for
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction, UnsupportedError
@@ -35,7 +36,6 @@ from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir import (
-    METADATA,
     FuncOp,
     InstOp,
     TopLevelOp,
@@ -43,14 +43,14 @@ from fencewright.mlir_dialects.llvm_ir import (
 )
 from fencewright.mlir_dialects.scoped import (
     AccessOperation,
-    BarrierOp,
     CmpxchgOp,
-    FenceOp,
     ScopedOperation,
 )
+from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import (
     InlineAssembly,
     block_of,
+    compiler_fence,
     debug_location,
     pointer_widths,
 )
@@ -72,12 +72,11 @@ _UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\
 class _Synchronisation:
     """What goes around an access, a fence or a barrier being one that is empty.
 
-    ``before`` and ``after`` are inline assembly, None where no instruction is needed;
-    ``releases`` and ``acquires`` say whether LLVM has to keep accesses on their side.
+    ``before`` and ``after`` are instructions; ``releases`` and ``acquires`` say whether LLVM has to keep accesses on their side.
     """
 
-    before: StringAttr | None
-    after: StringAttr | None
+    before: tuple[Instruction, ...]
+    after: tuple[Instruction, ...]
     releases: bool
     acquires: bool
 
@@ -88,14 +87,11 @@ def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synch
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
     if not operation.OPERATION.is_access:
-        # All waves of a work-group have to meet at one and the same barrier.
-        attributes = " convergent" if operation is BarrierOp else ""
-        assembly = _assembly(sequence, attributes)
-        return _Synchronisation(assembly, None, merged.releases, merged.acquires)
+        return _Synchronisation(sequence, (), merged.releases, merged.acquires)
     access = [instruction.phase for instruction in sequence].index(Phase.ACCESS)
     return _Synchronisation(
-        before=_assembly(sequence[:access]),
-        after=_assembly(sequence[access + 1 :]),
+        before=sequence[:access],
+        after=sequence[access + 1 :],
         releases=steps[0] is not Step.ACCESS,
         acquires=steps[-1] is not Step.ACCESS,
     )
@@ -105,13 +101,6 @@ def _merged(request: Mapping[str, Any]) -> Ordering:
     """The ordering of a request, for a compare-exchange that of both outcomes."""
     ordering, failure = request["ordering"], request["failure_ordering"]
     return ordering if failure is None else merged_ordering(ordering, failure)
-
-
-def _assembly(instructions: tuple[Instruction, ...], attributes: str = "") -> StringAttr | None:
-    if not instructions:
-        return None
-    text = "\\0A".join(instruction.text for instruction in instructions)
-    return StringAttr(f'call void asm sideeffect "{text}", "~{{memory}}"(){attributes}')
 
 
 @dataclass(frozen=True)
@@ -133,6 +122,8 @@ class LowerScopedLLVMIRPass(ModulePass):
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
     ptx_version: str | None = None
+    opt_level: Literal[0, 2] = 2
+    facts: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         architecture = ARCHITECTURES[load_target(self.target).architecture]
@@ -175,15 +166,30 @@ class _Lowering:
                 reason = f"@{name} is for '{cpu}', but {self.asked.target} was asked for"
                 _refuse(function, reason)
         options = self._options(attributes)
-        lower_operation = self._replace if self.architecture.registers else self._surround
+        accesses = bool(self.architecture.registers)
+        lower_operation = self._replace if accesses else self._surround
         visible = _noalias_arguments(function)
+        promised = _promises(function) if accesses else {}
         for block in function.body.blocks:
             for op in tuple(block.ops):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None:
-                        lower_operation(op, self._request(op, options), visible)
-                elif self.architecture.registers and isinstance(op, InstOp):
+                        features = (*options["features"], *promised.get(op, ()))
+                        request = self._request(op, {**options, "features": features})
+                        lower_operation(op, request, visible)
+                elif accesses and isinstance(op, InstOp):
                     _require_no_atomic(op)
+        if not accesses:
+            self._finish(function, options)
+
+    def _finish(self, function: FuncOp, options: Mapping[str, Any]) -> None:
+        """Leave only the ``cdna`` operations that are needed, and make inline assembly of them."""
+        from fencewright.passes.llvm_ir_caches import minimise_caches, print_inline_assembly
+
+        if self.asked.opt_level:
+            facts = facts_for(self.asked.facts, self.asked.target)
+            minimise_caches(function, options, facts)
+        print_inline_assembly(function)
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """What ``lower`` is asked for in a function with these ``attributes``."""
@@ -240,7 +246,9 @@ class _Lowering:
     def _surround(
         self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
     ) -> None:
-        """Put inline assembly around ``op``, and LLVM's fences for what is ``visible``."""
+        """Put ``cdna`` operations around ``op``, and LLVM's fences for what is ``visible``."""
+        from fencewright.passes.llvm_ir_caches import cdna_operations
+
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
         try:
@@ -248,13 +256,16 @@ class _Lowering:
         except UnsupportedError as problem:
             op.emit_error(str(problem), problem)
         if around.releases:
-            _insert_before(op, _compiler_fence(op, Ordering.RELEASE))
-        if around.before is not None:
-            _insert_before(op, _instruction(op, around.before))
+            block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
+        line = debug_location(op)
+        before = cdna_operations(around.before, line)
+        after = cdna_operations(around.after, line)
+        for each in (*before, *after):
+            each.location = op.location
+        block_of(op).insert_ops_before(before, op)
         if around.acquires:
-            _insert_after(op, _compiler_fence(op, Ordering.ACQUIRE))
-        if around.after is not None:
-            _insert_after(op, _instruction(op, around.after))
+            _insert_after(op, compiler_fence(op, Ordering.ACQUIRE))
+        block_of(op).insert_ops_after(after, op)
         if not op.OPERATION.is_access:
             block_of(op).erase_op(op)
             return
@@ -263,6 +274,17 @@ class _Lowering:
             op.properties["failure_ordering"] = _RELAXED
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
+
+
+def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:
+    """What PTX's features may be promised of operations: that no acquire fence comes behind them."""
+    from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
+    from fencewright.passes.acquire_fences import unfenced_updates
+    from fencewright.passes.llvm_ir_memory import is_kernel
+
+    blocks = reachable_blocks(function.body)
+    found = unfenced_updates(blocks, ends_thread=is_kernel(function))
+    return dict.fromkeys(found, (NO_ACQUIRE_FENCE_AFTER,))
 
 
 def _noalias_arguments(function: FuncOp) -> tuple[SSAValue, ...]:
@@ -289,23 +311,6 @@ def _is_private(op: ScopedOperation) -> bool:
     return isinstance(op, AccessOperation) and op.space is AddressSpace.PRIVATE
 
 
-def _compiler_fence(op: ScopedOperation, ordering: Ordering) -> FenceOp:
-    """A fence for LLVM's optimiser alone, at the debug location of ``op``."""
-    properties = {"ordering": ORDERINGS[ordering], "scope": _SINGLETHREAD}
-    line = debug_location(op)
-    attributes = {METADATA: StringAttr(line)} if line else {}
-    return FenceOp.create(properties=properties, attributes=attributes)
-
-
-def _instruction(op: ScopedOperation, text: StringAttr) -> InstOp:
-    line = debug_location(op)
-    return InstOp.create(properties={"text": StringAttr(f"{text.data}, {line}") if line else text})
-
-
-def _insert_before(op: Operation, new: Operation) -> None:
-    block_of(op).insert_op_before(new, op)
-
-
 def _insert_after(op: Operation, new: Operation) -> None:
     block_of(op).insert_op_after(new, op)
 
@@ -322,6 +327,8 @@ def lower_llvm_ir(
     compat: str | None = None,
     ptx_version: str | None = None,
     *,
+    opt_level: Literal[0, 2] = 2,
+    facts: Iterable[str] = (),
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -329,12 +336,14 @@ def lower_llvm_ir(
     ``text`` and the result are LLVM IR; ``features`` as ``("tgsplit",)``, added to the
     ``target-features`` of each function; ``ptx_version`` as ``8.6``, for PTX only: without it
     that of each function's ``target-features``, or the lowest with all that the chip has. The
-    result wants to be compiled for no lower one. ``file`` is named in messages. Raises
+    result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
+    synchronisation which nothing needs; ``facts``: what is promised of every launch. ``file`` is named in messages. Raises
     ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
     for what the target lacks, ``VerifyException`` for a module for another target.
     """
     # The translation imports llvmlite's users; the pass itself does not need them.
     from fencewright.lowering.llvm_ir import export_llvm_ir, import_llvm_ir
+    from fencewright.passes.pipelines import LLVMIRPipeline
 
     features = frozenset(features)
     known = ARCHITECTURES[load_target(target).architecture].features
@@ -342,11 +351,13 @@ def lower_llvm_ir(
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
     module = import_llvm_ir(text, file)
-    LowerScopedLLVMIRPass(
-        target=target,
+    LLVMIRPipeline(
+        target,
         tgsplit="tgsplit" in features,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
         compat=cast(Literal["llvm"] | None, compat),
         ptx_version=ptx_version,
+        opt_level=opt_level,
+        facts=tuple(facts),
     ).apply(Context(), module)
     return export_llvm_ir(module)

@@ -1,8 +1,8 @@
 """The pass ``merge-fences``: fences whose work another one does, before or after them."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, gpu
@@ -16,6 +16,9 @@ from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.kernel_frontend import reachable_blocks, successors
 
+if TYPE_CHECKING:
+    from fencewright.mlir_dialects.llvm_ir import FuncOp
+
 _RANK = {scope: rank for rank, scope in enumerate(Scope, 1)}
 _NOTHING = 0
 """Below every scope."""
@@ -28,8 +31,9 @@ class MergeFencesPass(ModulePass):
     """Remove fences that add nothing to other synchronisation, and halves of acq_rel fences.
 
     Runs on ``scoped``, for any target. A *release* fence goes if one of at least its scope was
-    passed on every way here and no memory operation since; or if one follows on every way
-    before anything that could publish. An *acquire* fence goes if on every way here all atomic
+    passed on every way here and no memory operation since; or if whatever could publish behind
+    it, up to the thread's end, releases at its scope itself or has another one before it. An
+    *acquire* fence goes if on every way here all atomic
     reads have been acquired at its scope already, by fences or by themselves; or if one follows
     on every way before any memory operation. A *seq_cst* fence goes next to another of at least
     its scope with no memory operation between. Fences that order some address spaces only, or
@@ -53,8 +57,9 @@ def merge_fences(body: Region) -> None:
     """
     blocks = reachable_blocks(body)
     for whole in (True, False):
-        _merge_into_earlier(blocks, whole)
-        _merge_into_later(blocks, whole)
+        if whole or _has_two_sided_fence(blocks):
+            _merge_into_earlier(blocks, whole)
+            _merge_into_later(blocks, whole)
 
 
 def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
@@ -62,18 +67,19 @@ def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
     for block in blocks:
         state = passed[block]
         for op in list(block.ops):
-            if isinstance(op, scoped.FenceOp) and is_plain(op):
+            if type(op) is scoped.FenceOp and is_plain(op):
                 if _weaken(op, redundant_behind(op, state), whole):
                     continue
             state = behind(op, state)
 
 
 def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
-    coming = _solve_backward(blocks)
+    end = _end_of(blocks[0])
+    coming = _solve_backward(blocks, end)
     for block in blocks:
-        future = _at_end(block, coming)
+        future = _at_end(block, coming, end)
         for op in reversed(list(block.ops)):
-            if isinstance(op, scoped.FenceOp) and is_plain(op):
+            if type(op) is scoped.FenceOp and is_plain(op):
                 if _weaken(op, redundant_before(op, future), whole):
                     continue
             future = ahead(op, future)
@@ -81,6 +87,12 @@ def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
 
 def _has_fence(region: Region) -> bool:
     return any(isinstance(op, scoped.FenceOp) for block in region.blocks for op in block.ops)
+
+
+def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
+    """Whether there is a fence that can lose one of its halves."""
+    fences = (op for block in blocks for op in block.ops if type(op) is scoped.FenceOp)
+    return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
 
 
 def is_plain(op: scoped.FenceOp) -> bool:
@@ -147,21 +159,26 @@ def _begins_thread(entry: Block) -> bool:
         return owner.kernel is not None
     if isinstance(owner, func.FuncOp):
         return "gpu.kernel" in owner.attributes
+    if owner is not None and owner.name == "llvm_ir.func":
+        # That dialect is not imported for others.
+        from fencewright.passes.llvm_ir_memory import is_kernel
+
+        return is_kernel(cast("FuncOp", owner))
     return owner is not None and owner.name == "litmus.thread"
 
 
 def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
     """What of ``op`` has been done already."""
-    scope = _rank(op)
+    scope = rank_of(op)
     return Half(passed.released >= scope, passed.acquired >= scope, passed.sequential >= scope)
 
 
 def behind(op: Operation, passed: Passed) -> Passed:
     """Carry what has been done over ``op``."""
-    if isinstance(op, scoped.FenceOp):
+    if type(op) is scoped.FenceOp:
         if not is_plain(op):
             return passed
-        scope, ordering = _rank(op), op.ordering.data
+        scope, ordering = rank_of(op), op.ordering.data
         released, acquired, sequential = passed
         if ordering.acquires and acquired < scope:
             # What it takes in has not been released since.
@@ -171,7 +188,7 @@ def behind(op: Operation, passed: Passed) -> Passed:
             max(acquired, scope if ordering.acquires else _NOTHING),
             max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
         )
-    if _is_silent(op):
+    if is_silent(op):
         return passed
     return Passed(_NOTHING, min(passed.acquired, acquired_by(op)), _NOTHING)
 
@@ -180,7 +197,7 @@ def acquired_by(op: Operation) -> int:
     """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no flag."""
     if isinstance(op, scoped.LoadOp | scoped.StoreOp) and _is_weak(op):
         return EVERYTHING
-    if isinstance(op, scoped.StoreOp):
+    if isinstance(op, scoped.StoreOp) or _is_whole_barrier(op):
         return EVERYTHING
     if not isinstance(op, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
         return _NOTHING
@@ -188,7 +205,7 @@ def acquired_by(op: Operation) -> int:
     acquires = op.ordering.data.acquires
     if isinstance(op, scoped.CmpxchgOp):
         acquires = acquires and op.failure_ordering.data.acquires
-    return _rank(op) if acquires and whole else _NOTHING
+    return rank_of(op) if acquires and whole else _NOTHING
 
 
 def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
@@ -198,11 +215,12 @@ def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
         changed = False
         for block in blocks:
             state = entry.get(block)
-            if state is None:
+            targets = successors(block)
+            if state is None or not targets:
                 continue
             for op in block.ops:
                 state = behind(op, state)
-            for target in successors(block):
+            for target in targets:
                 known = entry.get(target)
                 joined = state if known is None else known.join(state)
                 if joined != known:
@@ -211,13 +229,26 @@ def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
     return entry
 
 
+def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
+    found: dict[Operation, int] = {}
+    passed = _solve_forward(blocks)
+    for block in blocks:
+        state = passed[block]
+        for op in block.ops:
+            if op in ops:
+                found[op] = state.acquired
+            state = behind(op, state)
+    return found
+
+
 # What will be done behind
 
 
 class Coming(NamedTuple):
     """The backward lattice: ranks of scopes, joined by the smaller one.
 
-    ``released``: of the release fence that comes before anything that could publish.
+    ``released``: at which whatever could publish is released, by fences or by itself.
     ``acquired``, ``sequential``: of the acquire and the seq_cst fence that come before any
     memory operation.
     """
@@ -232,20 +263,26 @@ class Coming(NamedTuple):
 
 
 AT_END = Coming(_NOTHING, _NOTHING, _NOTHING)
+AT_A_KERNELS_END = Coming(EVERYTHING, _NOTHING, _NOTHING)
+"""A thread that has ended publishes nothing; a function's caller may."""
+
+
+def _end_of(entry: Block) -> Coming:
+    return AT_A_KERNELS_END if _begins_thread(entry) else AT_END
 
 
 def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
     """What of ``op`` will be done in time by another."""
-    scope = _rank(op)
+    scope = rank_of(op)
     return Half(coming.released >= scope, coming.acquired >= scope, coming.sequential >= scope)
 
 
 def ahead(op: Operation, coming: Coming) -> Coming:
     """Carry what will be done over ``op``, backwards."""
-    if isinstance(op, scoped.FenceOp):
+    if type(op) is scoped.FenceOp:
         if not is_plain(op):
             return coming
-        scope, ordering = _rank(op), op.ordering.data
+        scope, ordering = rank_of(op), op.ordering.data
         released, acquired, sequential = coming
         if ordering.releases:
             # It releases what has been taken in before it, not what will be behind it.
@@ -255,37 +292,51 @@ def ahead(op: Operation, coming: Coming) -> Coming:
             max(acquired, scope if ordering.acquires else _NOTHING),
             max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
         )
-    if _is_silent(op):
+    if is_silent(op):
         return coming
-    return Coming(coming.released if not may_publish(op) else _NOTHING, _NOTHING, _NOTHING)
+    return Coming(min(coming.released, released_by(op)), _NOTHING, _NOTHING)
+
+
+def released_by(op: Operation) -> int:
+    """The rank up to which what ``op`` publishes is released by itself; above all if it is nothing."""
+    if not may_publish(op):
+        return EVERYTHING
+    if not isinstance(op, scoped.ScopedOperation) or not op.ordering.data.releases:
+        return _NOTHING
+    whole = op.spaces is None and op.one_as is None and _is_available(op)
+    return rank_of(op) if whole else _NOTHING
 
 
 def may_publish(op: Operation) -> bool:
     """Whether a release fence before ``op`` may matter to it."""
-    if isinstance(op, scoped.LoadOp):
+    if isinstance(op, scoped.LoadOp) or _is_whole_barrier(op):
         return False
     return not (isinstance(op, scoped.StoreOp) and _is_weak(op))
 
 
-def _at_end(block: Block, begin: dict[Block, Coming]) -> Coming:
+def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
     targets = successors(block)
     if not targets:
-        return AT_END
+        return end
     state = begin[targets[0]]
     for target in targets[1:]:
         state = state.join(begin[target])
     return state
 
 
-def _solve_backward(blocks: Sequence[Block]) -> dict[Block, Coming]:
+def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]:
     """A loop that never leaves needs nothing: from above, so that loops do not stand in the way."""
     everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
     begin = dict.fromkeys(blocks, everything)
+    # Where no branch leads to nobody asks what will be done.
+    reached = {target for block in blocks for target in successors(block)}
     changed = True
     while changed:
         changed = False
         for block in reversed(blocks):
-            state = _at_end(block, begin)
+            if block not in reached:
+                continue
+            state = _at_end(block, begin, end)
             for op in reversed(list(block.ops)):
                 state = ahead(op, state)
             if state != begin[block]:
@@ -294,10 +345,25 @@ def _solve_backward(blocks: Sequence[Block]) -> dict[Block, Coming]:
     return begin
 
 
+def released_behind(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which whatever could publish behind it is released."""
+    found: dict[Operation, int] = {}
+    end = _end_of(blocks[0])
+    coming = _solve_backward(blocks, end)
+    for block in blocks:
+        state = _at_end(block, coming, end)
+        for op in reversed(list(block.ops)):
+            if op in ops:
+                found[op] = state.released
+            state = ahead(op, state)
+    return found
+
+
 # Operations
 
 
-def _rank(op: scoped.ScopedOperation) -> int:
+def rank_of(op: scoped.ScopedOperation) -> int:
+    """The rank of an operation's scope, above every scope's that it includes."""
     return _NOTHING if op.scope is None else _RANK[op.scope.data]
 
 
@@ -305,9 +371,38 @@ def _is_weak(op: scoped.LoadOp | scoped.StoreOp) -> bool:
     return op.ordering.data is Ordering.WEAK and op.volatile is None
 
 
-def _is_silent(op: Operation) -> bool:
+def _is_whole_barrier(op: Operation) -> bool:
+    """Whether ``op`` is a barrier that needs no fences: what it hands on, it hands on by itself.
+
+    Fences meet through atomic accesses, of which it is none (C++20 [atomics.fences]).
+    """
+    if not isinstance(op, scoped.BarrierOp) or not op.ordering.data.releases:
+        return False
+    return op.spaces is None and op.one_as is None and _is_available(op)
+
+
+def is_silent(op: Operation) -> bool:
     """Whether ``op`` has nothing to do with memory."""
-    return isinstance(op, _SILENT) or is_side_effect_free(op)
+    kind = type(op)
+    if kind in _ACCESSES:
+        return False
+    if kind in _SILENT or is_side_effect_free(op):
+        return True
+    # Operations of llvm_ir know it of themselves; that dialect is not imported for others.
+    return getattr(op, "may_access_memory", True) is False
 
 
-_SILENT = (arith.ConstantOp, cf.BranchOp, cf.ConditionalBranchOp)
+_ACCESSES = frozenset({scoped.LoadOp, scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
+_SILENT = frozenset(
+    {
+        arith.ConstantOp,
+        cf.BranchOp,
+        cf.ConditionalBranchOp,
+        func.ReturnOp,
+        gpu.ReturnOp,
+        gpu.ThreadIdOp,
+        gpu.BlockIdOp,
+        gpu.BlockDimOp,
+        gpu.GridDimOp,
+    }
+)

@@ -3,14 +3,24 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.facts import facts_for
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
+
+OptLevel: TypeAlias = Literal[0, 2]
+"""0: every operation has all the synchronisation that it needs by itself; 2: the fewest."""
+
+DEFAULT_OPT_LEVEL: OptLevel = 2
+
+Stores: TypeAlias = Literal["auto", "back", "through"]
+"""Plain stores leave dirty lines that releases write back, or go to the agent by themselves;
+auto: whichever costs less, kernel by kernel."""
 
 
 @dataclass(frozen=True)
@@ -26,39 +36,83 @@ class Pipeline(ModulePass):
             step.apply(ctx, op)
 
 
-def _before_cdna() -> tuple[ModulePass, ...]:
+def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
+    """What takes synchronisation away from ``scoped``, for all targets."""
+    from fencewright.passes.clamp_scopes import ClampScopesPass
     from fencewright.passes.merge_fences import MergeFencesPass
 
-    return (MergeFencesPass(),)
+    return (ClampScopesPass(mcpu, facts), MergeFencesPass())
 
 
-def _through() -> tuple[ModulePass, ...]:
+def _before_cdna() -> tuple[ModulePass, ...]:
+    """What moves synchronisation about on ``scoped`` that is about to become ``cdna``."""
+    from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
+    from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
+
+    return (InferAddressSpacesPass(), AcquireOnSuccessPass())
+
+
+def _before_ptx(mcpu: str, ptx_version: str | None) -> tuple[ModulePass, ...]:
+    """What takes synchronisation away from ``scoped`` that is about to become PTX."""
+    from fencewright.passes.fold_fences import FoldFencesPass
+
+    return (FoldFencesPass(mcpu, ptx_version),)
+
+
+def _on_ptx() -> tuple[ModulePass, ...]:
+    """What takes synchronisation away from ``ptx``."""
+    from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
+
+    return (MergePTXFencesPass(),)
+
+
+def _storing(stores: Stores) -> tuple[ModulePass, ...]:
+    """What decides how far plain stores go by themselves."""
     from fencewright.passes.store_through import StoreThroughPass
 
-    return (StoreThroughPass(),)
+    if stores == "back":
+        return ()
+    return (StoreThroughPass(policy="always" if stores == "through" else "cheaper"),)
 
 
-def _on_cdna() -> tuple[ModulePass, ...]:
+def _on_cdna(facts: tuple[str, ...], stores: Stores) -> tuple[ModulePass, ...]:
+    """What takes synchronisation away from ``cdna``, before the waits are inserted."""
+    from fencewright.passes.clamp_caches import ClampCachesPass
     from fencewright.passes.drop_invalidates import DropInvalidatesPass
     from fencewright.passes.drop_write_backs import DropWriteBacksPass
+    from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
     from fencewright.passes.loosen_waits import LoosenWaitsPass
     from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+    from fencewright.passes.sink_waits import SinkWaitsPass
 
     return (
+        ClampCachesPass(facts),
+        *_storing(stores),
         DropWriteBacksPass(),
+        HoistWriteBacksPass(),
         DropInvalidatesPass(),
         SinkInvalidatesPass(),
+        SinkWaitsPass(),
         LoosenWaitsPass(),
     )
+
+
+def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None:
+    """Raise ``UnsupportedError`` for facts that would make no difference."""
+    if facts and not opt_level:
+        reason = "nothing is taken away at opt-level=0, whatever is known"
+        raise UnsupportedError(f"facts {', '.join(facts)}", reason, ("opt-level=2",))
+    facts_for(facts, mcpu)
 
 
 @dataclass(frozen=True)
 class CDNAPipeline(Pipeline):
     """``scoped`` to CDNA machine instructions that ``-t asm`` prints.
 
-    ``minimise``: with the passes that take away synchronisation which nothing needs.
-    ``stores``: through makes plain stores leave no dirty line, so that there is nothing to
-    write back to the agent.
+    ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
+    ``facts`` of ``lowering.facts`` help them. ``stores``: through makes plain stores leave no
+    dirty line, so that there is nothing to write back to the agent; auto does so for the
+    kernels where it is cheaper, at ``opt_level`` 2.
     """
 
     name = "cdna-pipeline"
@@ -67,8 +121,12 @@ class CDNAPipeline(Pipeline):
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
-    minimise: bool = False
-    stores: Literal["back", "through"] = "back"
+    opt_level: OptLevel = DEFAULT_OPT_LEVEL
+    facts: tuple[str, ...] = ()
+    stores: Stores = "auto"
+
+    def __post_init__(self) -> None:
+        _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.allocate_registers import AllocateRegistersPass
@@ -78,28 +136,44 @@ class CDNAPipeline(Pipeline):
 
         return (
             OutlineLitmusThreadsPass(),
-            *(_before_cdna() if self.minimise else ()),
+            *(_before_cdna() if self.opt_level else ()),
+            *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
             ConvertScopedToCDNAPass(
                 mcpu=self.mcpu,
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
             ),
-            *(_through() if self.stores == "through" else ()),
-            *(_on_cdna() if self.minimise else ()),
+            *self._on_cdna(),
             InsertWaitsPass(),
             AllocateRegistersPass(),
         )
 
+    def _on_cdna(self) -> tuple[ModulePass, ...]:
+        if self.opt_level:
+            return _on_cdna(self.facts, self.stores)
+        return _storing("back" if self.stores == "auto" else self.stores)
+
 
 @dataclass(frozen=True)
 class PTXPipeline(Pipeline):
-    """``scoped`` to PTX instructions that ``-t asm`` and ``-t ptx`` print."""
+    """``scoped`` to PTX instructions that ``-t asm`` and ``-t ptx`` print.
+
+    ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
+    ``facts`` of ``lowering.facts`` help them. ``fence_reads``: also between a generic read and a
+    later async write, as ``insert-proxy-fences`` has it.
+    """
 
     name = "ptx-pipeline"
 
     mcpu: str
     ptx_version: str | None = None
+    opt_level: OptLevel = DEFAULT_OPT_LEVEL
+    facts: tuple[str, ...] = ()
+    fence_reads: bool = True
+
+    def __post_init__(self) -> None:
+        _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
@@ -108,14 +182,21 @@ class PTXPipeline(Pipeline):
 
         return (
             OutlineLitmusThreadsPass(),
-            InsertProxyFencesPass(),
+            *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
+            InsertProxyFencesPass(fence_reads=self.fence_reads),
+            *(_before_ptx(self.mcpu, self.ptx_version) if self.opt_level else ()),
             ConvertScopedToPTXPass(mcpu=self.mcpu, ptx_version=self.ptx_version),
+            *(_on_ptx() if self.opt_level else ()),
         )
 
 
 @dataclass(frozen=True)
 class LLVMIRPipeline(Pipeline):
-    """LLVM IR with ``scoped`` operations to LLVM IR with explicit synchronisation."""
+    """LLVM IR with ``scoped`` operations to LLVM IR with explicit synchronisation.
+
+    ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
+    ``facts`` of ``lowering.facts`` help them.
+    """
 
     name = "llvm-ir-pipeline"
 
@@ -124,20 +205,33 @@ class LLVMIRPipeline(Pipeline):
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
     ptx_version: str | None = None
+    opt_level: OptLevel = DEFAULT_OPT_LEVEL
+    facts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def passes(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 
+        before = _BEFORE_ASSEMBLY.get(load_target(self.mcpu).architecture)
         return (
+            *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
+            *(before(self.mcpu, self.ptx_version) if self.opt_level and before else ()),
             LowerScopedLLVMIRPass(
                 target=self.mcpu,
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
                 ptx_version=self.ptx_version,
+                opt_level=self.opt_level,
+                facts=self.facts,
             ),
         )
 
+
+_BEFORE_ASSEMBLY = {"ptx": _before_ptx}
+"""What runs on ``scoped`` in LLVM IR that is about to become inline assembly, by architecture."""
 
 _PIPELINE_OF = {"cdna": CDNAPipeline, "ptx": PTXPipeline}
 
@@ -155,10 +249,14 @@ def lower_module(
     l2_per_agent: Literal["one", "many"] = "many",
     compat: Literal["llvm"] | None = None,
     ptx_version: str | None = None,
+    opt_level: OptLevel = DEFAULT_OPT_LEVEL,
+    facts: Iterable[str] = (),
 ) -> None:
     """Lower the ``scoped`` kernels of an xDSL module to ``target``'s instructions, in place.
 
     The options are those of ``lower``; what a target has no use for must be left out.
+    ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
+    ``facts``: what is promised of every launch, as ``("single-wave-workgroup",)``.
     Verifies the module before and after. Raises ``UnsupportedError`` for an unknown target or
     option, ``DiagnosticException`` at the operation that cannot be lowered.
     """
@@ -172,11 +270,11 @@ def lower_module(
         )
         if value is not None
     }
-    known = {field.name for field in fields(pipeline)} - {"mcpu"}
+    known = {field.name for field in fields(pipeline)} - {"mcpu", "opt_level", "facts"}
     unknown = sorted(asked.keys() - known)
     if unknown:
         reason = f"{target} has no option {', '.join(unknown)}"
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
     module.verify()
-    pipeline(target, **asked).apply(Context(), module)
+    pipeline(target, opt_level=opt_level, facts=tuple(facts), **asked).apply(Context(), module)
     module.verify()

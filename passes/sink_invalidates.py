@@ -1,5 +1,6 @@
 """The pass ``sink-invalidates``: an invalidate only on the ways out of its block that need it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,9 +10,23 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import Caches
-from fencewright.mlir_dialects.cdna import BranchOp, CacheOp, CondBranchOp
-from fencewright.passes.cdna_caches import CacheStep, WorkGroupSteps, work_groups
-from fencewright.passes.drop_invalidates import AT_END, Needs, needed_at, solve_needs
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.cdna import (
+    PHASES,
+    BranchOp,
+    CacheOp,
+    CondBranchOp,
+    KernelOp,
+    WaitOp,
+)
+from fencewright.passes.cdna_caches import (
+    VMCNT,
+    CacheStep,
+    WorkGroupSteps,
+    counted_on,
+    work_groups,
+)
+from fencewright.passes.drop_invalidates import AT_END, Needs, carried, needed_at, solve_needs
 from fencewright.passes.kernel_frontend import successors
 
 
@@ -22,7 +37,8 @@ class SinkInvalidatesPass(ModulePass):
     Runs on ``cdna.kernel``, best after ``drop-invalidates``. A spin loop then invalidates once,
     as it ends; a compare-exchange that is retried, once it has succeeded. An invalidate that
     every way needs stays where it is. It only ever comes later, and never past what needs it
-    (``drop-invalidates`` says what that is), nor into a loop: no path has more than before.
+    (``drop-invalidates`` says what that is), nor past a release's wait if others count on its
+    being over behind that, nor into a loop: no path has more than before.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
     """
 
@@ -30,17 +46,36 @@ class SinkInvalidatesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for group in work_groups(op):
-            _Sinking(group).run()
+            kernel = cast(KernelOp, group.entries[0].parent_op())
+            Sinking(group, counted_on(tgsplit=kernel.tgsplit is not None)).run()
 
 
-class _Sinking:
-    """One work-group's code; ``needs`` is needed on some way, ``must`` on every way."""
+class Sinking:
+    """One work-group's code; ``needs`` is needed on some way, ``must`` on every way.
 
-    def __init__(self, group: WorkGroupSteps):
+    ``awaited``: the caches whose invalidates a release's wait behind them has to cover.
+    ``insert`` puts an invalidate where a block begins, ``insert_on_edge`` on a way out of one.
+    """
+
+    def __init__(
+        self,
+        group: WorkGroupSteps,
+        awaited: Caches,
+        insert: "Callable[[Pending, Block], None] | None" = None,
+        insert_on_edge: "Callable[[Pending, Block, int], None] | None" = None,
+    ):
         self.group = group
+        self.awaited = awaited
+        self.waiting = {
+            block
+            for block, steps in zip(group.blocks, group.steps, strict=True)
+            if any(map(_is_release_wait, steps))
+        }
+        self.insert = insert or _insert
+        self.insert_on_edge = insert_on_edge or _insert_on_edge
         self.needs = solve_needs(group)
         self.must = _must(group, self.needs)
-        self.arriving: dict[Block, list[_Pending]] = {}
+        self.arriving: dict[Block, list[Pending]] = {}
         self.predecessors: dict[Block, int] = {}
         for block in group.blocks:
             for target in successors(block):
@@ -48,7 +83,7 @@ class _Sinking:
 
     def run(self) -> None:
         """Move every invalidate that some way does not need."""
-        edges: list[tuple[Block, int, _Pending]] = []
+        edges: list[tuple[Block, int, Pending]] = []
         for block, steps in zip(self.group.blocks, self.group.steps, strict=True):
             for pending in self._leaving(block, steps):
                 for index, target in enumerate(successors(block)):
@@ -56,29 +91,42 @@ class _Sinking:
                         continue
                     if self.predecessors[target] > 1:
                         edges.append((block, index, pending))
-                    elif pending.caches & self.must[target]:
-                        _insert(pending, target)
+                    elif pending.caches & self.must[target] or self._is_awaited(pending, target):
+                        self.insert(pending, target)
                     else:
                         self.arriving.setdefault(target, []).append(pending)
         for block, index, pending in edges:
-            _insert_on_edge(pending, block, index)
+            self.insert_on_edge(pending, block, index)
 
-    def _leaving(self, block: Block, steps: list[CacheStep]) -> "list[_Pending]":
+    def _is_awaited(self, pending: "Pending", block: Block) -> bool:
+        return block in self.waiting and bool(pending.caches & self.awaited)
+
+    def _leaving(self, block: Block, steps: list[CacheStep]) -> "list[Pending]":
         """Take away the invalidates of ``block`` that not every way behind them needs."""
         leaving = self.arriving.get(block, [])
         must = _at_end(block, self.must)
+        waited = Caches.NONE
         for step in reversed(steps):
             caches = step.effect.invalidates
-            if caches and not caches & must:
-                leaving = [*leaving, _Pending(cast(CacheOp, step.op), caches)]
+            if _is_release_wait(step):
+                waited = self.awaited
+            if caches and not caches & (must | waited):
+                leaving = [*leaving, Pending(cast(CacheOp, step.op), caches)]
                 step.op.detach()
                 continue
             must = _before(step, must, self.needs)
         return leaving
 
 
+def _is_release_wait(step: CacheStep) -> bool:
+    return bool(step.waits & VMCNT) and type(step.op) is WaitOp and step.op.phase == _RELEASES
+
+
+_RELEASES = PHASES[Phase.RELEASE]
+
+
 @dataclass(frozen=True, slots=True)
-class _Pending:
+class Pending:
     """An invalidate on its way down, and what it invalidates."""
 
     op: CacheOp
@@ -110,17 +158,17 @@ def _at_end(block: Block, begin: dict[Block, Caches]) -> Caches:
 
 
 def _before(step: CacheStep, must: Caches, needs: Needs) -> Caches:
-    return must & ~step.effect.invalidates | needed_at(step, needs)
+    return carried(must, step.effect.invalidates, needed_at(step, needs))
 
 
-def _insert(pending: _Pending, block: Block) -> None:
+def _insert(pending: Pending, block: Block) -> None:
     """At the beginning of ``block``."""
     first = block.first_op
     assert first is not None
     block.insert_op_before(pending.op.clone(), first)
 
 
-def _insert_on_edge(pending: _Pending, block: Block, index: int) -> None:
+def _insert_on_edge(pending: Pending, block: Block, index: int) -> None:
     last = block.last_op
     assert last is not None
     if len(last.successors) == 1:

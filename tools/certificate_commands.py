@@ -17,8 +17,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.tools.diagnostics import error, output_file
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -159,12 +159,17 @@ def explain_operation(arguments: Namespace) -> int:
 
 def certify_chip(arguments: Namespace) -> int:
     """``fence-sim certify``."""
-    from fencewright.simulator.campaign import CampaignError
+    from fencewright.simulator.campaign import CampaignError, TaskError
     from fencewright.simulator.certificate import CertificateError, modes, recheck
 
     if arguments.recheck is not None:
-        problems = recheck(_read_certificate(arguments.recheck), arguments.sample, arguments.seed)
-        print(*(problems or ("the certificate holds",)), sep="\n")
+        certificate = _read_certificate(arguments.recheck)
+        try:
+            problems = recheck(certificate, arguments.sample, arguments.seed)
+        except CertificateError as problem:
+            raise error(str(problem), str(arguments.recheck)) from problem
+        what = "the certificate" if arguments.sample is None else "the sample of the certificate"
+        print(*(problems or (f"{what} holds",)), sep="\n")
         return DOES_NOT_HOLD if problems else HOLDS
     if arguments.chip == ALL:
         folder = Path(arguments.output or ".")
@@ -176,6 +181,8 @@ def certify_chip(arguments: Namespace) -> int:
             judged = [
                 _certify(mode, output, executor, arguments.stream) for mode, output in outputs
             ]
+    except TaskError as problem:
+        raise ToolError((Diagnostic(str(problem), NAME),), status=INCOMPLETE) from problem
     except (CertificateError, CampaignError, UnsupportedError) as problem:
         raise error(str(problem), NAME) from problem
     return HOLDS if all(judged) else DOES_NOT_HOLD

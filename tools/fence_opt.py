@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any, ClassVar, cast
+from typing import IO, TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,9 +22,10 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkExcepti
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from fencewright.lowering.facts import MEANING
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
-from fencewright.passes.pipelines import Pipeline, pipeline_for
+from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, OptLevel, Pipeline, pipeline_for
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
@@ -37,11 +38,19 @@ from fencewright.tools.expectations import Expectations
 from fencewright.tools.located_parser import LocatedParser
 from fencewright.universe import UNIVERSE
 
+if TYPE_CHECKING:
+    from fencewright.passes.remark_observer import Observer
+    from fencewright.passes.remarks import Remark
+
 NAME = "fence-opt"
 STDIN = "<stdin>"
 CHUNK_SEPARATOR = "// -----"
+REMARKS = "--remarks"
 FEATURES = ("tgsplit",)
 """What ``--mattr`` switches."""
+
+FLAGS = {**dict.fromkeys(FEATURES, "--mattr"), "opt_level": "-O", "facts": "--assume"}
+"""What sets an option, if not the flag of its name."""
 
 OTHER_NAMES = {"mcpu": "target"}
 """What a pass may call the option that a flag sets, if not as the flag."""
@@ -113,6 +122,21 @@ class FenceOptMain(xDSLOptMain):
             help="PTX version to write, as 8.6 (default: the lowest with all that the chip has)",
         )
         lowering.add_argument(
+            "-O",
+            dest="opt_level",
+            type=int,
+            choices=get_args(OptLevel),
+            help="0: every operation with all the synchronisation that it needs by itself; "
+            f"2: the fewest that a whole kernel needs (default: {DEFAULT_OPT_LEVEL})",
+        )
+        lowering.add_argument(
+            "--assume",
+            dest="facts",
+            metavar="FACTS",
+            help="what is promised of every launch, comma separated: "
+            + "; ".join(f"{fact}: {meaning}" for fact, meaning in MEANING.items()),
+        )
+        lowering.add_argument(
             "--import-llvm",
             dest="frontend",
             action="store_const",
@@ -136,6 +160,18 @@ class FenceOptMain(xDSLOptMain):
             action="store_true",
             help="print the IR to stderr after each pass",
         )
+        remarks = arg_parser.add_argument_group("remarks")
+        remarks.add_argument(
+            REMARKS,
+            nargs="?",
+            choices=("text", "yaml"),
+            help="say on stderr what became of each fence and ordered operation, why, and what it "
+            f"costs: {REMARKS} or {REMARKS}=text for one line each, {REMARKS}=yaml as LLVM writes "
+            "them",
+        )
+        remarks.add_argument(
+            f"{REMARKS}-output", metavar="FILE", help="write the remarks to FILE, as LLVM's YAML"
+        )
 
     # Pipeline
 
@@ -148,11 +184,13 @@ class FenceOptMain(xDSLOptMain):
         taken = set[str]()
         passes = [self._make_pass(spec, options, taken) for spec in specs]
         for name in options.keys() - taken:
-            flag = "mattr" if name in FEATURES else name.replace("_", "-")
+            flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
             needs = "no pass given with -p takes it" if specs else "it needs --mcpu or -p"
-            raise error(f"--{flag} has no effect: {needs}", NAME)
+            raise error(f"{flag} has no effect: {needs}", NAME)
         steps = [step for p in passes for step in (p.passes() if isinstance(p, Pipeline) else (p,))]
         self.pipeline = PassPipeline(tuple(steps), self._between_passes)
+        self.observer: Observer | None = None
+        self.remarks: list[Remark] = []
         self._pass_start = time.perf_counter()
 
     def _target_options(self) -> dict[str, Any]:
@@ -166,9 +204,11 @@ class FenceOptMain(xDSLOptMain):
                 known = ", ".join(FEATURES)
                 raise error(f"unknown feature '{feature}' in --mattr; known: {known}", NAME)
             options[name] = not feature.startswith("-")
-        for name in ("l2_per_agent", "compat", "ptx_version"):
+        for name in ("l2_per_agent", "compat", "ptx_version", "opt_level"):
             if (value := getattr(self.args, name)) is not None:
                 options[name] = value
+        if self.args.facts is not None:
+            options["facts"] = tuple(self.args.facts.split(","))
         return options
 
     def _make_pass(self, spec: ArgSpec, options: dict[str, Any], taken: set[str]) -> ModulePass:
@@ -185,7 +225,7 @@ class FenceOptMain(xDSLOptMain):
         filled: dict[str, tuple[Any, ...]] = {}
         for name, value in options.items():
             for option in known.intersection((name, OTHER_NAMES.get(name, name))):
-                filled[option] = (value,)
+                filled[option] = value if isinstance(value, tuple) else (value,)
                 taken.add(name)
         try:
             return pass_type.from_spec(ArgSpec(spec.name, {**filled, **given}))
@@ -203,6 +243,8 @@ class FenceOptMain(xDSLOptMain):
             previous is None or prints_ir or self.args.verify_each
         ):
             module.verify()
+        if self.observer is not None:
+            self.observer.between(previous, module, following)
         if previous and following and self.args.print_between_passes:
             print(f"IR after {previous.name}:\n{module}\n\n\n")
         if previous and self.args.print_ir_after_all:
@@ -260,9 +302,37 @@ class FenceOptMain(xDSLOptMain):
                 raise
             raise error(f"target '{spec.name}': {problem}", NAME) from problem
 
+    def _observe(self) -> None:
+        """Collect remarks on the chunk that comes now, if they are asked for."""
+        if self.args.remarks is None and self.args.remarks_output is None:
+            return
+        from fencewright.passes.remark_observer import Observer, lowered_for
+
+        self.observer = Observer(self.remarks, lowered_for(self.pipeline.passes))
+
+    def _write_remarks(self) -> list[Diagnostic]:
+        """Write the remarks of all chunks where they are to go, in the order of the input.
+
+        Returns those that go to stderr as lines.
+        """
+        if self.observer is None:
+            return []
+        from fencewright.tools.remark_writer import diagnostic, in_order, to_yaml
+
+        remarks = in_order(self.remarks)
+        if self.args.remarks_output is not None:
+            with output_file(self.args.remarks_output) as output:
+                output.write(to_yaml(remarks))
+        if self.args.remarks == "yaml":
+            sys.stderr.write(to_yaml(remarks))
+        if self.args.remarks != "text":
+            return []
+        return [diagnostic(each, self.get_input_name()) for each in remarks]
+
     def _process(self, text: str, line_offset: int) -> str:
         """One chunk from text to text."""
         module = self._parse(text, line_offset)
+        self._observe()
         if self.args.verify_lowering:
             from fencewright.tools.lowering_check import LoweringCheck
 
@@ -304,8 +374,11 @@ class FenceOptMain(xDSLOptMain):
                     found.append(
                         cast(Diagnostic, diagnose(problem, self.get_input_name(), line_offset))
                     )
+            remarks = self._write_remarks()
             if matching:
-                found = expectations.mismatches(found)
+                found = expectations.mismatches([*found, *remarks])
+            elif remarks:
+                print(*remarks, sep="\n", file=sys.stderr)
             if found:
                 raise ToolError(tuple(found))
         if self.args.shrink:
@@ -334,9 +407,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         with _xdsl_globals_restored():
-            FenceOptMain(NAME, argv).run()
+            FenceOptMain(NAME, arguments).run()
         return 0
 
+    # argparse would take the file that comes behind it for the value.
+    given = sys.argv[1:] if argv is None else argv
+    arguments = [f"{REMARKS}=text" if each == REMARKS else each for each in given]
     if argv is None:
         # One run and out: the IR lives to the end, and collecting costs 1.5x on rewrites.
         gc.disable()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from fencewright.simulator.condition import Formula, Not, Quantifier
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, RunnableTest, SourceTest
-from fencewright.tools.diagnostics import error, output_file
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
 from fencewright.tools.litmus_files import name_of
 from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:
     from fencewright.simulator.pictures.execution_graph import ExecutionGraph
@@ -156,5 +156,5 @@ def _timeline(test: RunnableTest, anyhow: bool) -> "Timeline | None":
     try:
         found = find_counterexample(test.test.program, formula, test.configuration)
     except LimitReached as reached:
-        raise error(str(reached), NAME) from reached
+        raise ToolError((Diagnostic(str(reached), NAME),), status=INCOMPLETE) from reached
     return None if found is None else timeline(found)

@@ -55,13 +55,21 @@ def test_only_what_is_public():
 
 def test_lower_module_in_place():
     module = _parse(RELEASE)
-    fencewright.lower_module(module, "gfx942")
+    fencewright.lower_module(module, "gfx942", opt_level=0)
     assert "buffer_wbl2 sc1" in _assembly(module)
+
+
+def test_lower_module_keeps_only_what_the_kernel_needs():
+    module = _parse(RELEASE)
+    fencewright.lower_module(module, "gfx942")
+    assert "buffer_wbl2" not in _assembly(module)
 
 
 def test_lower_module_takes_the_options_of_lower():
     module = _parse(RELEASE)
-    fencewright.lower_module(module, "gfx942", features=["tgsplit"], l2_per_agent="one")
+    fencewright.lower_module(
+        module, "gfx942", features=["tgsplit"], l2_per_agent="one", opt_level=0
+    )
     text = _assembly(module)
     assert "buffer_wbl2" not in text
     assert ".amdhsa_tg_split 1" in text
@@ -90,6 +98,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
   store atomic i32 1, ptr addrspace(1) %p syncscope("agent") release, align 4
   ret void
 }"""
-    lowered = fencewright.lower_llvm_ir(text, target="gfx942")
+    lowered = fencewright.lower_llvm_ir(text, target="gfx942", opt_level=0)
     assert "buffer_wbl2 sc1" in lowered
     assert 'syncscope("agent") monotonic' in lowered
+    assert "buffer_wbl2" not in fencewright.lower_llvm_ir(text, target="gfx942")

@@ -8,6 +8,8 @@ from fencewright.simulator import ptx_events as ptx
 from fencewright.simulator.bridge import Code, Mode, TargetLowering, lower_program, request_of
 from fencewright.simulator.bridge_cdna import cdna_program
 from fencewright.simulator.bridge_ptx import ptx_program
+from fencewright.simulator.certificate import machines_of, source_outcomes
+from fencewright.simulator.condition import Register
 from fencewright.simulator.program import (
     Arithmetic,
     ArithmeticKind,
@@ -145,6 +147,20 @@ def test_compare_exchange_tells_its_success():
     ]
 
 
+@pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
+def test_outcomes_tell_the_success_of_a_compare_exchange(mode: Mode):
+    """Whether or not the old value is asked for as well, in every model."""
+    for dst in (None, "r0"):
+        for expected, success in ((0, 1), (5, 0)):
+            code = (Cmpxchg("x", expected, 1, RELAXED, RELAXED, AGENT, dst, success="won"),)
+            lowering = lowered(*code, mode=mode)
+            allowed = source_outcomes(lowering.program)
+            assert allowed is not None
+            assert {state[Register(0, "won")] for state in allowed.as_mappings()} == {success}
+            (machine, *_) = machines_of(mode)
+            assert machine.outcomes(lowering) == allowed
+
+
 def test_a_sequence_can_be_replaced_at_one_place():
     code = lowered(Store("x", 1), Store("f", 1, RELEASE, AGENT))
     weaker = Sequence(code.sequences[0, 1].instructions[-1:])
@@ -205,10 +221,19 @@ def test_ptx():
     )
 
 
-def test_ptx_loops_are_refused():
+def test_ptx_loops():
     nand = AtomicRmw(RmwKind.NAND, "x", 1, RELAXED, AGENT, "r0")
-    with pytest.raises(ProgramError, match="does not cover"):
-        ptx_program(lowered(nand, mode=SM_90))
+    (thread,) = ptx_program(lowered(nand, mode=SM_90)).threads
+    assert thread.code[0] == ptx.Load("r0", "x", RELAXED, AGENT)
+    (swap,) = (each for each in thread.code if isinstance(each, ptx.Atomic))
+    assert (swap.register, swap.ordering, swap.scope) == ("r0", RELAXED, AGENT)
+    assert isinstance(thread.code[-1], ptx.Branch)
+
+
+def test_ptx_loops_of_other_values_are_refused():
+    fmax = AtomicRmw(RmwKind.FMAX, "x", 1, RELAXED, AGENT, "r0")
+    with pytest.raises(ProgramError, match="does not cover 'max"):
+        ptx_program(lowered(fmax, mode=SM_90))
 
 
 def test_mode_names():

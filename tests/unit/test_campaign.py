@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.campaign import Backend, CampaignError, Task, open_executor, run
+from fencewright.simulator.campaign import (
+    Backend,
+    CampaignError,
+    Task,
+    TaskError,
+    open_executor,
+    run,
+)
 
 
 def square(number: int) -> int:
@@ -78,7 +85,7 @@ def test_results_are_written_as_they_come(tmp_path: Path):
 
 def test_resume_runs_nothing_twice(tmp_path: Path):
     stream = tmp_path / "results.jsonl"
-    with pytest.raises(CampaignError, match="13: ValueError: thirteen"):
+    with pytest.raises(TaskError, match="13: ValueError: thirteen"):
         list(run(marks(tmp_path, 1, 2, 13, 3), stream=stream, name="marks"))
     results = dict(run(marks(tmp_path, 1, 2, 3), stream=stream, name="marks"))
     assert results == {"1": 1, "2": 2, "3": 3}
@@ -98,13 +105,14 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path: Path):
 def test_results_of_another_campaign_are_refused(tmp_path: Path):
     stream = tmp_path / "results.jsonl"
     list(run(marks(tmp_path, 1), stream=stream, name="marks"))
-    with pytest.raises(CampaignError, match="not of this campaign"):
+    with pytest.raises(CampaignError, match="not of this campaign") as refused:
         list(run(marks(tmp_path, 1), stream=stream, name="others"))
+    assert not isinstance(refused.value, TaskError)
 
 
 def test_a_failing_task_is_named():
     with (
         open_executor(Backend.THREADS, workers=1) as executor,
-        pytest.raises(CampaignError, match="bad: TypeError"),
+        pytest.raises(TaskError, match="bad: TypeError"),
     ):
         list(run([Task("bad", square, ("a",))], executor))

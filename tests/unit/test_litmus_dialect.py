@@ -325,7 +325,8 @@ def test_what_the_simulator_cannot_execute(body: str, message: str) -> None:
     [
         ("runs @missing()", "", "there is no kernel 'missing' in the module"),
         ("runs @k()", "%p: !llvm.ptr<1>", "the kernel takes 1 arguments, the thread binds 0"),
-        ("runs @k(@x)", "%n: i32", "a kernel argument of i32 cannot be bound"),
+        ("runs @k(@x)", "%n: i32", "argument 0 of the kernel, i32, needs a number"),
+        ("runs @k(1 : i32)", "%p: !llvm.ptr<1>", "needs a location or a register"),
     ],
 )
 def test_kernels_that_do_not_fit(thread: str, kernel: str, message: str) -> None:
@@ -405,3 +406,27 @@ def test_an_unknown_chip() -> None:
 def test_a_module_that_cannot_be_parsed() -> None:
     with pytest.raises(ToolError, match=r"test.mlir:1:13: error: "):
         one_program("litmus.test mp {}")
+
+
+NUMBERS = """
+litmus.test @t {
+  litmus.location @x = 0 : i32
+  litmus.thread @P0 runs @k(@x, 3 : i32, "r0")
+}
+func.func @k(%p: !llvm.ptr<1>, %n: i32, %o: !llvm.ptr<1>) attributes {gpu.kernel} {
+  %one = arith.constant 1 : i32
+  %more = arith.addi %n, %one : i32
+  scoped.store weak %n, %p : i32, !llvm.ptr<1>
+  scoped.store weak %more, %o : i32, !llvm.ptr<1>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("chip", LANGUAGES)
+def test_a_kernel_may_be_given_numbers(chip: str | None) -> None:
+    from fencewright.simulator.litmus_run import run
+
+    outcomes = run(one_program(NUMBERS, chip)).outcomes
+    assert outcomes is not None
+    assert outcomes.states == {(4, 3)}

@@ -5,8 +5,10 @@ source allows. Each rule of a pass is then broken on purpose, and a program must
 """
 
 import os
+import random
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import minimise_programs as programs
 import pytest
@@ -15,12 +17,14 @@ from minimise_programs import (
     Target,
     Threads,
     Where,
+    attempt,
     barrier,
     copy,
     fence,
     forbidden,
     load,
     lock,
+    lookup,
     maybe,
     program,
     rmw,
@@ -31,30 +35,64 @@ from minimise_programs import (
 )
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import Caches, Reach
-from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.mlir_dialects.cdna import CacheOp
-from fencewright.passes import drop_invalidates, drop_write_backs, loosen_waits, sink_invalidates
-from fencewright.passes.cdna_caches import CacheStep
+from fencewright.lowering.vocabulary import L2PerAgent, Ordering
+from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.cdna import (
+    BranchOp,
+    CacheOp,
+    CondBranchOp,
+    EndOp,
+    KernelOp,
+    LoadOp,
+    MemoryOp,
+    StoreOp,
+)
+from fencewright.mlir_dialects.scoped import CmpxchgOp
+from fencewright.passes import (
+    acquire_on_success,
+    drop_invalidates,
+    drop_write_backs,
+    hoist_write_backs,
+    infer_address_spaces,
+    loosen_waits,
+    sink_invalidates,
+    sink_waits,
+    store_through,
+)
+from fencewright.passes.acquire_on_success import AcquireOnSuccessPass, Edge
+from fencewright.passes.cdna_caches import CacheStep, WorkGroupSteps
+from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass, Needs
 from fencewright.passes.drop_write_backs import DropWriteBacksPass, Level, Published, Stores
+from fencewright.passes.hoist_write_backs import Hoisting, HoistWriteBacksPass
+from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
+from fencewright.passes.kernel_frontend import reachable_blocks, successors
 from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.loosen_waits import Age, LoosenWaitsPass
+from fencewright.passes.loops import frequencies, loops_of
+from fencewright.passes.loosen_waits import Age, Ages, LoosenWaitsPass
 from fencewright.passes.merge_fences import MergeFencesPass
 from fencewright.passes.sink_invalidates import SinkInvalidatesPass
-from fencewright.simulator.litmus_run import CdnaTest, Limits, stuck_waves
+from fencewright.passes.sink_waits import SinkWaitsPass
+from fencewright.passes.store_through import StoreThroughPass
+from fencewright.simulator.litmus_run import CdnaTest, Limits, run, stuck_waves
+from fencewright.simulator.program import ProgramError
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SEEDS = 4_000 if THOROUGH else 240
 LIMITS = Limits(states=60_000)
 
-BEFORE: tuple[ModulePass, ...] = (MergeFencesPass(),)
+BEFORE: tuple[ModulePass, ...] = (AcquireOnSuccessPass(), MergeFencesPass())
 ON_CDNA: tuple[ModulePass, ...] = (
     DropWriteBacksPass(),
+    HoistWriteBacksPass(),
     DropInvalidatesPass(),
     SinkInvalidatesPass(),
+    SinkWaitsPass(),
     LoosenWaitsPass(),
 )
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
@@ -206,7 +244,68 @@ CASES: dict[str, Case] = {
         (1, 0),
         Target(compat="llvm"),
     ),
+    "a load that a release covers": Case(
+        (
+            (HERE, [load("r0", "x"), store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), store("x", 1)]),
+        ),
+        (1, 1),
+        (0, 0),
+    ),
+    "a read that a fence waits for": Case(
+        (
+            (HERE, [store("x", 1, "relaxed"), store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "relaxed"), fence("acq_rel"), load("r1", "x", "relaxed")]),
+        ),
+        (2, 1),
+        (0, 0),
+    ),
+    "a store behind which an acquire waits for no flag": Case(
+        (
+            (HERE, [load("r0", "t", "acquire", "workgroup"), store("x", 1), fence("acquire"),
+                    maybe("r0", 1, lookup("r1")), store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
+        ),
+        (1, 2),
+        (1, 1),
+    ),
     # What goes.
+    "work behind the last store": Case(
+        (
+            (HERE, [store("x", 1), lookup("r0"), load("r1", "s"), store("t", 1),
+                    fence("release"), lookup("r2"), store("f", 1, "relaxed")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "work on two ways behind the last store": Case(
+        (
+            (HERE, [load("r0", "y"), store("x", 1), maybe("r0", 0, load("r1", "s")),
+                    store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "a store on one of two ways": Case(
+        (
+            (HERE, [load("r0", "y"), store("x", 1), maybe("r0", 0, store("x", 2)),
+                    store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "loads of what never changes": Case(
+        (
+            (HERE, [store("x", 1), lookup("r0"), store("f", 1, "release"), lookup("r1")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), lookup("r1"),
+                   store("y", 1, "relaxed"), lookup("r2")]),
+        ),
+        (1, 1),
+        (1, 0),
+    ),
     "prefetching": Case(
         (
             (HERE, [store("x", 1), store("f", 1, "release")]),
@@ -259,6 +358,60 @@ CASES: dict[str, Case] = {
         ),
         (2, 2),
         (2, 2),
+    ),
+    "lock that acquires whenever it fails": Case(
+        (
+            (HERE, [lock("r0", "f", orderings="acquire acquire"), load("r1", "x"), store("x", 1),
+                    store("f", 0, "release")]),
+            (FAR, [lock("r0", "f", orderings="acquire acquire"), load("r1", "x"), store("x", 2),
+                   store("f", 0, "release")]),
+        ),
+        (2, 2),
+        (2, 2),
+    ),
+    "attempt that looks elsewhere and tries again": Case(
+        (
+            (HERE, [store("x", 1), store("f", 1, "release")]),
+            (FAR, [attempt("r0", "f", (1, 2),
+                           failed=[load("r1", "y"), attempt("r2", "f", (1, 2)), load("r3", "x")]),
+                   load("r4", "x")]),
+        ),
+        (1, 2),
+        (1, 2),
+    ),
+    "attempt that looks elsewhere if it fails": Case(
+        (
+            (HERE, [store("x", 1), store("f", 1, "release")]),
+            (FAR, [attempt("r0", "f", (1, 2), failed=[load("r1", "y")]), load("r2", "x")]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "attempt that looks up what never changes": Case(
+        (
+            (HERE, [store("x", 1), store("f", 1, "release")]),
+            (FAR, [attempt("r0", "f", (1, 2), first=[lookup("r1")], failed=[load("r2", "y")]),
+                   load("r3", "x")]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "attempt that acquires if it fails": Case(
+        (
+            (HERE, [store("x", 1), store("f", 1, "release")]),
+            (FAR, [attempt("r0", "f", (2, 3), "acquire acquire",
+                           failed=[when("r0", 1), load("r1", "x")])]),
+        ),
+        (1, 1),
+        (1, 1),
+    ),
+    "attempt that loads at once": Case(
+        (
+            (HERE, [store("x", 1, "relaxed"), store("f", 1, "release")]),
+            (FAR, [attempt("r0", "f", (1, 2), first=[load("r1", "x", "relaxed")])]),
+        ),
+        (1, 1),
+        (0, 0),
     ),
     "needed on one way": Case(
         (
@@ -335,6 +488,124 @@ def test_what_is_left_is_little(name: str) -> None:
     assert cache_operations(programs.lower(text, case.target, BEFORE, ON_CDNA)) == case.minimal
 
 
+# Stores that go through.
+
+STORING: tuple[ModulePass, ...] = (StoreThroughPass(), StoreThroughPass(policy="cheaper"))
+TWO_STORES: Threads = (
+    (HERE, [store("y", 1), store("x", 1), store("f", 1, "release")]),
+    (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x"), load("r2", "y")]),
+)
+
+
+def storing_problem(threads: Threads, target: Target, storing: ModulePass) -> object:
+    """As ``problem``, the stores decided on by ``storing``."""
+    text = program(threads)
+    module = programs.lower(text, target, BEFORE, (storing, *ON_CDNA))
+    does = programs.execute(module, target, LIMITS)
+    assert not does.incomplete
+    return forbidden(source(text), does)
+
+
+@pytest.mark.parametrize("storing", STORING, ids=lambda each: each.policy)
+@pytest.mark.parametrize("name", CASES)
+def test_storing_through_is_enough(name: str, storing: ModulePass) -> None:
+    assert not storing_problem(CASES[name].threads, CASES[name].target, storing)
+
+
+def test_storing_through_writes_nothing_back() -> None:
+    module = programs.lower(program(TWO_STORES), GFX942, BEFORE, (STORING[1], *ON_CDNA))
+    assert cache_operations(module) == (0, 1)
+    assert not storing_problem(TWO_STORES, GFX942, STORING[1])
+
+
+def test_storing_half_through_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = store_through.convertible
+
+    def convertible(group: WorkGroupSteps, reach: Reach) -> list[StoreOp]:
+        return list(real(group, reach))[:1]
+
+    def is_redundant(step: CacheStep, state: Stores) -> bool:
+        return step.effect.writes_back is not None
+
+    monkeypatch.setattr(store_through, "convertible", convertible)
+    monkeypatch.setattr(drop_write_backs, "is_redundant", is_redundant)
+    assert storing_problem(TWO_STORES, GFX942, STORING[0])
+
+
+def loop_nest(depth: int) -> list[Block]:
+    """The blocks of so many loops in each other, the innermost in the middle."""
+    text = ["func.func @k(%n : i32) {", "%c = arith.cmpi eq, %n, %n : i32", "cf.br ^in0"]
+    for level in range(depth):
+        text += [f"^in{level}:", f"cf.br ^in{level + 1}"]
+    text += [f"^in{depth}:", f"cf.br ^out{depth - 1}"]
+    for level in reversed(range(depth)):
+        behind = f"^out{level - 1}" if level else "^end"
+        text += [f"^out{level}:", f"cf.cond_br %c, ^in{level}, {behind}"]
+    module = programs.parse("\n".join([*text, "^end:", "func.return", "}"]))
+    (function,) = [op for op in module.walk() if isinstance(op, FuncOp)]
+    return reachable_blocks(function.body)
+
+
+def test_what_is_in_loops_runs_more_often() -> None:
+    blocks = loop_nest(2)
+    loops = loops_of(blocks)
+    assert loops is not None
+    assert [len(body) for body in loops.values()] == [3, 5]
+    times = frequencies(blocks, loops)
+    assert [times[block] for block in blocks] == [1, 10, 100, 100, 100, 10, 1]
+
+
+def test_loops_without_end_are_not_looked_at() -> None:
+    assert loops_of(loop_nest(400)) is None
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS // 3, 20))
+def test_random_programs_that_store_through_stay_right(start: int) -> None:
+    for seed in range(start, start + 20):
+        threads, target = random_case(seed)
+        meant = source(program(threads))
+        if not meant.races and not meant.incomplete:
+            assert not storing_problem(threads, target, STORING[seed % 2]), seed
+
+
+# Generic pointers.
+
+
+def generic_problem(threads: Threads, target: Target) -> object:
+    """As ``problem``, of the program with generic pointers: to LDS too."""
+    text = re.sub(r"!llvm.ptr<\d>", "!llvm.ptr", program(threads))
+    before = (InferAddressSpacesPass(), *BEFORE)
+    does = programs.execute(programs.lower(text, target, before, ON_CDNA), target, LIMITS)
+    assert not does.incomplete
+    return forbidden(source(text), does)
+
+
+def uses_flat(threads: Threads) -> bool:
+    """Whether flat instructions are left of a program with generic pointers."""
+    text = re.sub(r"!llvm.ptr<\d>", "!llvm.ptr", program(threads))
+    module = programs.lower(text, GFX942, (InferAddressSpacesPass(),), ())
+    found = [op.opcode.data for op in module.walk() if isinstance(op, MemoryOp)]
+    return any(name.startswith("flat_") for name in found)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].target.tgsplit])
+def test_generic_pointers_change_nothing(name: str) -> None:
+    assert not generic_problem(CASES[name].threads, CASES[name].target)
+
+
+def test_only_what_may_be_lds_stays_generic() -> None:
+    assert uses_flat(CASES["message passing in LDS"].threads)
+    assert not uses_flat(CASES["message passing"].threads)
+
+
+def test_lds_taken_for_global_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing: frozenset[str] = frozenset()
+    monkeypatch.setattr(infer_address_spaces, "kernels_with_lds_arguments", always(nothing))
+    case = CASES["message passing in LDS"]
+    with pytest.raises(ProgramError, match="is in LDS"):
+        generic_problem(case.threads, case.target)
+
+
 # Each rule broken on purpose.
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -347,6 +618,32 @@ def always(value: object) -> Callable[..., object]:
         return value
 
     return answer
+
+
+def acquire_where_it_failed(patch: pytest.MonkeyPatch) -> None:
+    """The acquire goes to the other edge."""
+    real = acquire_on_success.success_edge
+
+    def success_edge(op: CmpxchgOp) -> Edge | None:
+        edge = real(op)
+        return None if edge is None else replace(edge, index=1 - edge.index)
+
+    patch.setattr(acquire_on_success, "success_edge", success_edge)
+
+
+def ignore_failure_orderings(patch: pytest.MonkeyPatch) -> None:
+    """Every failure is taken for relaxed."""
+
+    def acquires_on_success_only(op: CmpxchgOp) -> bool:
+        op.failure_ordering = ORDERINGS[Ordering.RELAXED]
+        return True
+
+    patch.setattr(acquire_on_success, "acquires_on_success_only", acquires_on_success_only)
+
+
+def acquire_after_what_follows(patch: pytest.MonkeyPatch) -> None:
+    """What stands before the branch need not be behind the acquire."""
+    patch.setattr(acquire_on_success, "nothing_between", always(True))
 
 
 def ignore_narrower_synchronisation(patch: pytest.MonkeyPatch) -> None:
@@ -385,6 +682,26 @@ def hand_on_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
 def take_stores_for_written_back(patch: pytest.MonkeyPatch) -> None:
     """No store leaves a dirty line."""
     patch.setattr(drop_write_backs, "_stored", always(Level.ISSUED))
+
+
+def hoist_past_everything(patch: pytest.MonkeyPatch) -> None:
+    """Nothing gets dirty, and the later write-backs go whatever the analysis says."""
+    patch.setattr(hoist_write_backs, "dirties", always(False))
+    patch.setattr(hoist_write_backs, "droppable_write_backs", _later_write_backs)
+
+
+def _later_write_backs(group: WorkGroupSteps) -> list[Operation]:
+    found = [step.op for steps in group.steps for step in steps if step.effect.writes_back]
+    return found[1:]
+
+
+def sink_waits_past_flags(patch: pytest.MonkeyPatch) -> None:
+    """Waits go to the end of their block."""
+
+    def may_pass(op: Operation) -> bool:
+        return not isinstance(op, BranchOp | CondBranchOp | EndOp)
+
+    patch.setattr(sink_waits, "may_pass", may_pass)
 
 
 def need_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -437,6 +754,15 @@ def acquire_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(loosen_waits, "must_be_acquired", always(False))
 
 
+def release_no_loads(patch: pytest.MonkeyPatch) -> None:
+    """Every plain load is taken for one of what never changes."""
+
+    def takes_part(op: Operation) -> bool:
+        return not isinstance(op, LoadOp)
+
+    patch.setattr(loosen_waits, "takes_part", takes_part)
+
+
 def wait_for_one_less(patch: pytest.MonkeyPatch) -> None:
     """Counts are one too great."""
     real = Age.greatest.fget
@@ -447,6 +773,15 @@ def wait_for_one_less(patch: pytest.MonkeyPatch) -> None:
         return None if count is None else count + 1
 
     patch.setattr(Age, "greatest", property(greatest))
+
+
+def count_on_waits_that_go(patch: pytest.MonkeyPatch) -> None:
+    """What follows a wait is judged by what it was."""
+
+    def loosely_after(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+        return loosen_waits.after(op, ages)
+
+    patch.setattr(loosen_waits, "loosely_after", loosely_after)
 
 
 def tell_of_lds_by_memory(patch: pytest.MonkeyPatch) -> None:
@@ -460,6 +795,12 @@ def count_on_no_invalidate(patch: pytest.MonkeyPatch) -> None:
 
 
 BROKEN: dict[Break, tuple[str, ...]] = {
+    acquire_where_it_failed: (
+        "attempt that looks elsewhere and tries again",
+        "attempt that looks elsewhere if it fails",
+        "attempt that looks up what never changes",
+    ),
+    ignore_failure_orderings: ("attempt that acquires if it fails",),
     ignore_narrower_synchronisation: (
         "handed on by a narrower flag",
         "handed on by a narrower release to a wider acquire",
@@ -469,13 +810,26 @@ BROKEN: dict[Break, tuple[str, ...]] = {
     ignore_reads_on_their_way: ("taken in behind the back of a write-back",),
     hand_on_what_is_on_its_way: ("a store on its way that a mate hands on",),
     take_stores_for_written_back: ("message passing", "two releases", "grid barrier", "counting"),
+    hoist_past_everything: (
+        "message passing",
+        "handed on by a barrier",
+        "work behind the last store",
+        "a store on one of two ways",
+    ),
+    sink_waits_past_flags: (
+        "message passing",
+        "work behind the last store",
+        "a read that a fence waits for",
+    ),
     need_nothing: ("message passing", "spin", "lock", "needed on one way", "grid barrier"),
     need_nothing_for_mates: ("received for a mate by a flag",),
     need_nothing_for_the_agent: ("received for the agent",),
     sink_past_loads: ("message passing", "prefetching"),
-    lose_edges: ("spin", "lock", "needed on one way"),
+    lose_edges: ("spin", "lock that acquires whenever it fails", "needed on one way"),
+    release_no_loads: ("a load that a release covers",),
     acquire_nothing: ("a wait for the flag that a fence acquires",),
     wait_for_one_less: ("message passing", "store buffering"),
+    count_on_waits_that_go: ("a store behind which an acquire waits for no flag",),
     tell_of_lds_by_memory: ("a wait for LDS that a flag in memory tells",),
     count_on_no_invalidate: ("received for the agent",),
 }
@@ -488,6 +842,44 @@ def test_a_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: Break,
     broken(monkeypatch)
     case = CASES[name]
     assert problem(case.threads, case.target)
+
+
+# The pass on the source, by the model of the source.
+
+
+def source_problem(threads: Threads) -> object:
+    """Outcomes that acquire-on-success adds to a program; a race is one too."""
+    text = program(threads)
+    meant = source(text)
+    assert not meant.races
+    module = programs.parse(text)
+    AcquireOnSuccessPass().apply(Context(), module)
+    module.verify()
+    does = run(programs.runnable(module, ReadOptions()))
+    return ["race"] if does.outcomes is None else forbidden(meant, does)
+
+
+ATTEMPTS = [name for name in CASES if "attempt" in name or "lock" in name]
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_an_acquire_on_success_adds_no_outcome(name: str) -> None:
+    assert not source_problem(CASES[name].threads)
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (acquire_where_it_failed, "attempt that looks elsewhere if it fails"),
+        (ignore_failure_orderings, "attempt that acquires if it fails"),
+        (acquire_after_what_follows, "attempt that loads at once"),
+    ],
+)
+def test_a_broken_acquire_on_success_is_caught(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, name: str
+) -> None:
+    broken(monkeypatch)
+    assert source_problem(CASES[name].threads)
 
 
 # Programs at random.
@@ -509,6 +901,7 @@ def test_random_programs_stay_right(start: int) -> None:
         meant = source(text)
         if meant.races or meant.incomplete:
             continue
+        assert not source_problem(threads), seed
         module = programs.lower(text, target, BEFORE, ON_CDNA)
         does = programs.execute(module, target, LIMITS)
         assert not does.incomplete, seed
@@ -522,6 +915,8 @@ def test_random_programs_stay_right(start: int) -> None:
     [
         ignore_narrower_synchronisation,
         take_stores_for_written_back,
+        hoist_past_everything,
+        sink_waits_past_flags,
         need_nothing,
         need_nothing_for_mates,
         sink_past_loads,
@@ -542,6 +937,109 @@ def _is_caught(seed: int) -> bool:
         return False
     meant = source(text)
     return not meant.races and not meant.incomplete and bool(forbidden(meant, does))
+
+
+# No way through a kernel has more than before.
+
+PIECES = (
+    'scoped.store weak %n, %x : i32, !llvm.ptr<1>',
+    'scoped.store weak %n, %s : i32, !llvm.ptr<3>',
+    'scoped.store weak %n, %s : i32, !llvm.ptr<3>',
+    'scoped.store relaxed agent %n, %f : i32, !llvm.ptr<1>',
+    'scoped.store release agent %n, %f : i32, !llvm.ptr<1>',
+    'scoped.store release agent %n, %f : i32, !llvm.ptr<1>',
+    'scoped.store release system %n, %f : i32, !llvm.ptr<1>',
+    'scoped.store release workgroup %n, %f : i32, !llvm.ptr<1>',
+    'scoped.fence acquire workgroup',
+    'scoped.barrier workgroup',
+    '%v{} = scoped.load relaxed workgroup %f : !llvm.ptr<1> -> i32',
+    '%v{} = scoped.load acquire agent %f : !llvm.ptr<1> -> i32',
+)  # fmt: skip
+
+
+def random_kernel(seed: int) -> str:
+    """A kernel of seven blocks, with branches from each to any behind the first.
+
+    They hand on what was loaded last.
+    """
+    pick = random.Random(seed)
+    text = ["func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %s : !llvm.ptr<3>, %n : i32) {"]
+    for block in range(7):
+        text.append(f"^b{block}(%a{block} : i32):" if block else "")
+        last = "%n"
+        for number in range(pick.randrange(4)):
+            piece = pick.choice(PIECES).format(f"{block}_{number}")
+            last = piece.partition(" ")[0] if piece.startswith("%") else last
+            text.append(piece)
+        first, second = [f"^b{target}({last} : i32)" for target in pick.choices(range(1, 7), k=2)]
+        text.append(f"%c{block} = arith.cmpi eq, %n, %n : i32")
+        go_on = f"cf.cond_br %c{block}, {first}, {second}"
+        text.append("func.return" if block == 6 or pick.random() < 0.1 else go_on)
+    return "\n".join([*text, "}"])
+
+
+LONGEST_WAY = 8
+
+
+def write_backs_by_way(module: ModuleOp) -> dict[tuple[int, ...], int]:
+    """How many write-backs each way through the one kernel has, to its end or so many blocks."""
+    (kernel,) = [op for op in module.walk() if isinstance(op, KernelOp)]
+    number = {block: n for n, block in enumerate(kernel.body.blocks)}
+    found: dict[tuple[int, ...], int] = {}
+
+    def follow(block: Block, way: tuple[int, ...], count: int) -> None:
+        names = [op.opcode.data for op in block.ops if isinstance(op, CacheOp)]
+        way, count = (*way, number[block]), count + names.count("buffer_wbl2")
+        if len(way) == LONGEST_WAY or not successors(block):
+            found[way] = count
+            return
+        for target in successors(block):
+            follow(target, way, count)
+
+    follow(kernel.body.blocks[0], (), 0)
+    return found
+
+
+def ways_with_more(seed: int) -> list[tuple[int, ...]]:
+    """The ways through a random kernel that hoist-write-backs adds a write-back to.
+
+    One that is cut off may have one now that it would have had a little later.
+    """
+    module = programs.parse(random_kernel(seed))
+    for each in (ConvertScopedToCDNAPass("gfx942"), DropWriteBacksPass()):
+        each.apply(Context(), module)
+    before = write_backs_by_way(module)
+    HoistWriteBacksPass().apply(Context(), module)
+    module.verify()
+    behind = write_backs_by_way(module)
+    return [way for way in before if behind[way] > before[way] + (len(way) == LONGEST_WAY)]
+
+
+def test_no_way_writes_back_more() -> None:
+    assert not [seed for seed in range(1_000 if THOROUGH else 200) if ways_with_more(seed)]
+
+
+def hoist_what_some_way_needs(patch: pytest.MonkeyPatch) -> None:
+    """One write-back on one way out of a block is enough."""
+
+    def at_end(hoisting: Hoisting, block: Block) -> CacheOp | None:
+        targets = [each for each in successors(block) if each in hoisting.hoistable]
+        return hoisting.next[targets[0]] if targets else None
+
+    patch.setattr(Hoisting, "at_end", at_end)
+
+
+def hoist_into_some_ways(patch: pytest.MonkeyPatch) -> None:
+    """One place on one way into a block is enough."""
+    patch.setattr(Hoisting, "can_enter", always(True))
+
+
+@pytest.mark.parametrize("broken", [hoist_what_some_way_needs, hoist_into_some_ways])
+def test_a_way_that_writes_back_more_is_seen(
+    monkeypatch: pytest.MonkeyPatch, broken: Break
+) -> None:
+    broken(monkeypatch)
+    assert any(ways_with_more(seed) for seed in range(100, 120))
 
 
 @pytest.mark.parametrize("name", ["spin", "lock", "message passing", "grid barrier"])

@@ -1,6 +1,9 @@
 """The eighteen kernels: how much synchronisation is left of them, and that it is enough."""
 
+import re
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import minimise_programs as programs
@@ -9,7 +12,9 @@ from xdsl.context import Context
 
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.cdna import CacheOp
+from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.pipelines import CDNAPipeline
+from fencewright.simulator.litmus_run import CdnaTest, Run, stuck_waves
 
 ROOT = Path(__file__).parents[2]
 KERNELS = (ROOT / "examples" / "kernels-cdna" / "kernels.mlir").read_text(encoding="utf-8")
@@ -39,60 +44,238 @@ def test_the_page_is_up_to_date() -> None:
     assert kernels_cdna.PAGE.read_text(encoding="utf-8") == kernels_cdna.page()
 
 
+@dataclass(frozen=True)
+class KernelTest:
+    """Threads that run kernels, or bodies of their own beside them, each at its place.
+
+    ``lds`` are the locations of work-group 0.
+    """
+
+    threads: tuple[tuple[str, str], ...]
+    lds: str = ""
+
+
+HERE, FAR = "workgroup = 0, xcd = 0", "workgroup = 1, xcd = 1"
+THIRD = "workgroup = 2, xcd = 0"
+PRODUCER = (HERE, "runs @two_release_fences(@d, @f)")
+CONSUMER = (FAR, 'runs @mp_consumer_acquire_load(@d, @f, "r0")')
+
+
+def waiting_for(
+    flag: str, value: int, *data: str, how: str = "acquire agent", lds: str = ""
+) -> str:
+    """A body that spins on a flag, and then loads."""
+    of = {name: f"!llvm.ptr<{3 if name in lds else 1}>" for name in (flag, *data)}
+    lines = ["{", *(f"%{name} = litmus.address @{name} : {type}" for name, type in of.items())]
+    lines += [
+        f"%value = arith.constant {value} : i32",
+        "cf.br ^spin",
+        "^spin:",
+        f"%v = scoped.load {how} %{flag} : {of[flag]} -> i32",
+        "%done = arith.cmpi eq, %v, %value : i32",
+        "cf.cond_br %done, ^go, ^spin",
+        "^go:",
+    ]
+    for n, name in enumerate(data):
+        lines.append(f"%x{n} = scoped.load weak %{name} : {of[name]} -> i32")
+        lines.append(f'litmus.observe "r{n}", %x{n} : i32')
+    return "\n".join([*lines, "litmus.end", "}"])
+
+
+FIRST_TILE = """{
+  %p = litmus.address @p : !llvm.ptr<1>
+  %c = litmus.address @c : !llvm.ptr<1>
+  %f = litmus.address @f : !llvm.ptr<1>
+  %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
+  scoped.store weak %one, %p : i32, !llvm.ptr<1>
+  scoped.store release agent %one, %f : i32, !llvm.ptr<1>
+  scoped.store weak %two, %c : i32, !llvm.ptr<1>
+  scoped.store release agent %two, %f : i32, !llvm.ptr<1>
+}"""
+
 TESTS = {
-    "two release fences, spinning on an acquire load": (
-        "runs @two_release_fences(@d, @f)",
-        'runs @mp_consumer_acquire_load(@d, @f, "r0")',
+    "mp_producer": KernelTest(
+        ((HERE, "runs @mp_producer(@d, @e, @f, 2 : i32)"), (FAR, waiting_for("f", 2, "d", "e")))
     ),
-    "two release fences, spinning before a fence": (
-        "runs @two_release_fences(@d, @f)",
-        'runs @mp_consumer_fence(@d, @f, "r0")',
+    "mp_consumer_acquire_load": KernelTest((PRODUCER, CONSUMER)),
+    "mp_consumer_fence": KernelTest(
+        (PRODUCER, (FAR, 'runs @mp_consumer_fence(@d, @f, "r0")')),
     ),
-    "two release stores": (
-        "runs @two_release_stores(@d, @g, @f)",
-        'runs @mp_consumer_acquire_load(@d, @f, "r0")',
+    "spin_lock": KernelTest(
+        ((HERE, "runs @spin_lock(@f, @d, @e)"), (FAR, "runs @spin_lock(@f, @d, @e)"))
     ),
-    "Dekker": ('runs @dekker(@f, @g, "r0")', 'runs @dekker(@g, @f, "r0")'),
-    "read-modify-writes between fences": (
-        'runs @fenced_rmw(@d, @f, "r0")',
-        'runs @fenced_rmw(@d, @f, "r0")',
+    "look_back": KernelTest(
+        (
+            (HERE, FIRST_TILE),
+            (FAR, "runs @look_back(@q, @d, @g, @p, @c, @f, 3 : i32)"),
+            (THIRD, waiting_for("g", 2, "q", "d")),
+        )
     ),
-    "acquire, then a read-modify-write": (
-        "runs @two_release_stores(@d, @f, @g)",
-        "runs @acquire_then_rmw(@f, @g)",
+    "grid_barrier": KernelTest(
+        (
+            (HERE, 'runs @grid_barrier(@d, @e, @f, 2 : i32, 1 : i32, "r0")'),
+            (FAR, 'runs @grid_barrier(@e, @d, @f, 2 : i32, 1 : i32, "r0")'),
+        )
     ),
-    "release at entry": (
-        "runs @release_at_entry(@f)",
-        'runs @mp_consumer_acquire_load(@d, @f, "r0")',
+    "grid_barrier of two waves": KernelTest(
+        (
+            (HERE, 'runs @grid_barrier(@d, @e, @f, 2 : i32, 1 : i32, "r0")'),
+            (HERE, 'runs @grid_barrier(@c, @e, @f, 2 : i32, 0 : i32, "r0")'),
+            (FAR, 'runs @grid_barrier(@e, @c, @f, 2 : i32, 1 : i32, "r0")'),
+        )
     ),
-    "stores behind loads": (
-        'runs @store_then_seq_cst_load(@d, @f, "r0")',
-        "runs @release_at_entry(@f)",
+    "two_release_fences": KernelTest((PRODUCER, CONSUMER)),
+    "two_release_stores": KernelTest(
+        ((HERE, "runs @two_release_stores(@d, @g, @f)"), CONSUMER),
     ),
+    "two_release_stores, the first": KernelTest(
+        ((HERE, "runs @two_release_stores(@d, @f, @g)"), CONSUMER),
+    ),
+    "release_after_lds": KernelTest(
+        (
+            (HERE, "runs @release_after_lds(@s, @f)"),
+            (HERE, waiting_for("f", 1, "s", lds="s")),
+            (FAR, "runs @acquire_load_and_fence(@f, @d, @g)"),
+        ),
+        lds="s",
+    ),
+    "acquire_load_and_fence": KernelTest(
+        (PRODUCER, (FAR, 'runs @acquire_load_and_fence(@f, @d, "r0")')),
+    ),
+    "mp_in_lds": KernelTest(
+        (
+            (HERE, 'runs @mp_in_lds(@s, @t, 1 : i32, "r0")'),
+            (HERE, 'runs @mp_in_lds(@s, @t, 0 : i32, "r0")'),
+        ),
+        lds="st",
+    ),
+    "dekker": KernelTest(
+        ((HERE, 'runs @dekker(@f, @g, "r0")'), (FAR, 'runs @dekker(@g, @f, "r0")'))
+    ),
+    "acq_rel_rmw_loop": KernelTest(
+        (
+            (HERE, "runs @acq_rel_rmw_loop(@f, 2 : i32)"),
+            (FAR, "runs @acq_rel_rmw_loop(@f, 2 : i32)"),
+            (THIRD, waiting_for("f", 4)),
+        )
+    ),
+    "release_at_entry": KernelTest(((HERE, "runs @release_at_entry(@f)"), CONSUMER)),
+    "fence_after_prefetch": KernelTest(
+        (PRODUCER, (FAR, 'runs @fence_after_prefetch(@f, @p, @q, @d, "r0")')),
+    ),
+    "store_then_seq_cst_load": KernelTest(
+        (
+            (HERE, 'runs @store_then_seq_cst_load(@d, @f, "r0")'),
+            (FAR, "runs @release_at_entry(@f)"),
+        )
+    ),
+    "acquire_then_rmw": KernelTest(
+        (
+            (HERE, "runs @two_release_stores(@d, @f, @g)"),
+            (FAR, "runs @acquire_then_rmw(@f, @g)"),
+        )
+    ),
+    "fenced_rmw": KernelTest(
+        ((HERE, 'runs @fenced_rmw(@d, @f, "r0")'), (FAR, 'runs @fenced_rmw(@d, @f, "r0")'))
+    ),
+}  # fmt: skip
+
+
+def test_every_kernel_is_run() -> None:
+    import kernels_cdna
+
+    run = {
+        name for test in TESTS.values() for _, what in test.threads for name in RUNS.findall(what)
+    }
+    assert run == set(kernels_cdna.kernels())
+    assert run <= set(TESTS)
+
+
+RUNS = re.compile(r"runs @(\w+)\(")
+
+
+def litmus_test(test: KernelTest) -> str:
+    """The test, beside the kernels."""
+    code = "\n".join(what for _, what in test.threads)
+    lines = ["litmus.test @t {"]
+    for name in sorted(set(re.findall(r"@(\w)\b", code))):
+        where = " in local {workgroup = 0 : i32}" if name in test.lds else ""
+        lines.append(f"litmus.location @{name} = 0 : i32{where}")
+    for number, (place, what) in enumerate(test.threads):
+        lines.append(f"litmus.thread @P{number} at <{place}> {what}")
+    return "\n".join([KERNELS, *lines, "}"])
+
+
+PIPELINES = {
+    "minimised": CDNAPipeline("gfx942"),
+    "writing back": CDNAPipeline("gfx942", stores="back"),
+    "storing through": CDNAPipeline("gfx942", stores="through"),
 }
 
 
-@pytest.mark.parametrize("stores", ["back", "through"])
+@cache
+def meant_by(name: str) -> Run:
+    """What a test's source may do."""
+    return programs.source(litmus_test(TESTS[name]))
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("l2_per_agent", L2PerAgent)
 @pytest.mark.parametrize("name", TESTS)
-def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, stores: str) -> None:
-    test = ["litmus.test @t {", *(f"litmus.location @{each} = 0 : i32" for each in "dfg")]
-    for number, runs in enumerate(TESTS[name]):
-        test.append(f"litmus.thread @P{number} at <workgroup = {number}, xcd = {number}> {runs}")
-    text = "\n".join([KERNELS, *test, "}"])
-    meant = programs.source(text)
+def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, pipeline: str) -> None:
+    meant = meant_by(name)
     assert not meant.races
-    module = programs.parse(text)
-    through = "through" if stores == "through" else "back"
-    CDNAPipeline("gfx942", minimise=True, stores=through).apply(Context(), module)
+    module = programs.parse(litmus_test(TESTS[name]))
+    PIPELINES[pipeline].apply(Context(), module)
     does = programs.execute(module, programs.Target(l2_per_agent=l2_per_agent))
     assert not does.incomplete
+    assert does.outcomes is not None
+    assert does.outcomes.states
     assert not programs.forbidden(meant, does)
+
+
+@pytest.mark.parametrize("name", [name for name in TESTS if " of two" not in name])
+def test_kernels_end(name: str) -> None:
+    of_two = KernelTest(TESTS[name].threads[:2], TESTS[name].lds)
+    module = programs.parse(litmus_test(of_two))
+    CDNAPipeline("gfx942").apply(Context(), module)
+    test = programs.runnable(module, ReadOptions())
+    assert isinstance(test, CdnaTest)
+    assert stuck_waves(test) == ()
+
+
+WEAKENED = {
+    "mp_producer": "buffer_wbl2",
+    "mp_consumer_acquire_load": "buffer_inv",
+    "mp_consumer_fence": "buffer_inv",
+    "spin_lock": "buffer_inv",
+    "look_back": "buffer_inv",
+    "grid_barrier": "buffer_wbl2",
+    "grid_barrier of two waves": "buffer_inv",
+    "two_release_fences": "buffer_wbl2",
+    "two_release_stores": "buffer_wbl2",
+    "acquire_load_and_fence": "buffer_inv",
+    "fence_after_prefetch": "buffer_inv",
+}
+"""What has to be there: without it, an outcome appears that the source forbids."""
+
+
+@pytest.mark.parametrize("name", WEAKENED)
+def test_what_is_left_is_needed(name: str) -> None:
+    module = programs.parse(litmus_test(TESTS[name]))
+    CDNAPipeline("gfx942", stores="back").apply(Context(), module)
+    for op in list(module.walk()):
+        if isinstance(op, CacheOp) and op.opcode.data == WEAKENED[name]:
+            op.detach()
+            op.erase()
+    does = programs.execute(module, programs.Target())
+    assert programs.forbidden(meant_by(name), does)
 
 
 def test_storing_through_needs_no_write_back() -> None:
     module = programs.parse(KERNELS)
-    CDNAPipeline("gfx942", minimise=True, stores="through").apply(Context(), module)
+    CDNAPipeline("gfx942", stores="through").apply(Context(), module)
     names = [op.opcode.data for op in module.walk() if isinstance(op, CacheOp)]
     assert "buffer_wbl2" not in names
 
@@ -101,6 +284,6 @@ def test_chips_whose_stores_have_no_bits_write_back() -> None:
     texts: list[str] = []
     for stores in ("back", "through"):
         module = programs.parse(KERNELS)
-        CDNAPipeline("gfx90a", minimise=True, stores=stores).apply(Context(), module)
+        CDNAPipeline("gfx90a", stores=stores).apply(Context(), module)
         texts.append(str(module))
     assert texts[0] == texts[1]

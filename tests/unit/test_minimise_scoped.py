@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fencewright.mlir_dialects.scoped import FenceOp
+from fencewright.mlir_dialects.scoped import BarrierOp, FenceOp
 from fencewright.passes import merge_fences
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.merge_fences import EVERYTHING, Coming, MergeFencesPass, Passed
@@ -100,6 +100,15 @@ WRITERS: dict[str, tuple[Threads, list[str]]] = {
         ),
         ["release agent", "release agent", "acquire agent"],
     ),
+    "an ordering barrier between": (
+        (
+            (HERE, [store("x", 1), fence("release"), barrier(), fence("acq_rel"),
+                    store("f", 1, "relaxed")]),
+            (MATE, [barrier(), fence("release"), store("g", 1, "relaxed")]),
+            READER,
+        ),
+        ["release agent", "release agent", "acquire agent"],
+    ),
 }  # fmt: skip
 
 
@@ -139,6 +148,15 @@ READERS: dict[str, tuple[Threads, list[str]]] = {
         reader(load("r0", "f", "relaxed"), when("r0", 1), fence("acquire"), load("r1", "x"),
                load("r2", "g", "relaxed"), fence("acquire"), load("r3", "x")),
         ["release agent", "acquire agent", "acquire agent"],
+    ),
+    "an ordering barrier between": (
+        (
+            (HERE, [store("x", 1), store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "relaxed"), fence("acquire"), barrier(), fence("acquire"),
+                   when("r0", 1), load("r1", "x")]),
+            (Where(1, 1), [barrier(), fence("acquire")]),
+        ),
+        ["acquire agent"],
     ),
     "released in between": (
         (
@@ -199,6 +217,15 @@ def acquire_everything(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(merge_fences, "acquired_by", always(EVERYTHING))
 
 
+def trust_barriers(patch: pytest.MonkeyPatch) -> None:
+    """A barrier orders memory even if it is relaxed."""
+
+    def is_barrier(op: Operation) -> bool:
+        return isinstance(op, BarrierOp)
+
+    patch.setattr(merge_fences, "_is_whole_barrier", is_barrier)
+
+
 def forget_stores(patch: pytest.MonkeyPatch) -> None:
     """What comes behind a release fence is released by it."""
     real = merge_fences.behind
@@ -226,6 +253,7 @@ BROKEN: dict[Break, Threads] = {
         fence("release"), store("f", 1, "relaxed"), fence("release"), store("g", 1, "relaxed")
     ),
     acquire_everything: READERS["an earlier flag"][0],
+    trust_barriers: WRITERS["a barrier between"][0],
     forget_stores: (
         (HERE, [fence("release"), store("x", 1), fence("release"), store("f", 1, "relaxed")]),
         READER,
@@ -240,6 +268,40 @@ def test_a_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: Break)
     assert not new_outcomes(text)
     broken(monkeypatch)
     assert new_outcomes(text)
+
+
+AT_THE_END = """
+func.func @f(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %v: i32){attributes} {{
+  scoped.store weak %v, %p : i32, !llvm.ptr<1>
+  scoped.fence {ordering} agent
+  {behind}
+  func.return
+}}
+"""
+KERNEL = " attributes {gpu.kernel}"
+RELEASE = "scoped.store release agent %v, %q : i32, !llvm.ptr<1>"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "ordering", "behind", "left"),
+    [
+        (KERNEL, "release", "", []),
+        ("", "release", "", ["release agent"]),
+        (KERNEL, "acq_rel", "", []),
+        (KERNEL, "release", RELEASE, []),
+        (KERNEL, "release", RELEASE.replace("release", "relaxed"), ["release agent"]),
+        (KERNEL, "release", RELEASE.replace("agent", "workgroup"), ["release agent"]),
+        (KERNEL, "release", RELEASE.replace("agent", "system"), []),
+        (KERNEL, "release", RELEASE.replace("%q :", "%q spaces [global] :"), ["release agent"]),
+        ("", "release", RELEASE, ["release agent"]),
+        (KERNEL, "seq_cst", "", ["seq_cst agent"]),
+    ],
+)
+def test_a_thread_publishes_nothing_behind_its_end(
+    attributes: str, ordering: str, behind: str, left: list[str]
+) -> None:
+    text = AT_THE_END.format(attributes=attributes, ordering=ordering, behind=behind)
+    assert fences(merged(text)) == left
 
 
 class _WithFences(Random):

@@ -72,9 +72,12 @@ DAMAGES = [
 
 @pytest.mark.parametrize(("chip", "damage"), DAMAGES)
 def test_a_damaged_lowering_is_caught(chip: str, damage: Damage) -> None:
-    (whole,) = verifications(MESSAGE_PASSING, Lowering(chip))
+    # At -O2 the stores of this test go to the agent by themselves.
+    level = 0 if damage.mnemonic == "buffer_wbl2" else None
+    (whole,) = verifications(MESSAGE_PASSING, Lowering(chip, opt_level=level))
     assert whole.verdict is Verdict.SOUND
-    (found,) = verifications(MESSAGE_PASSING, Lowering(chip, damages=(damage,)))
+    lowering = Lowering(chip, damages=(damage,), opt_level=level)
+    (found,) = verifications(MESSAGE_PASSING, lowering)
     assert found.verdict is Verdict.UNSOUND
     assert "the lowering of 'mp' can end with P1:r0=0 x=1 f=1" in found.message
     assert len(found.steps) > 5

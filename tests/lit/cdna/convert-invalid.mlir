@@ -43,3 +43,10 @@ func.func @block_dim() {
 
 // expected-error @below {{a global variable outside LDS (addr_space 3) is not supported}}
 llvm.mlir.global internal @g() {addr_space = 1 : i32} : i32
+
+// -----
+
+// expected-error @+1 {{a value of !llvm.ptr<6> is not supported on the CDNA path}}
+func.func @tensor_memory(%t: !llvm.ptr<6>) attributes {gpu.kernel} {
+  func.return
+}

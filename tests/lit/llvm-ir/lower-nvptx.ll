@@ -1,6 +1,6 @@
-; RUN: fence-opt %s --mcpu sm_90 --ptx-version 8.6 -t llvm | filecheck %s --check-prefixes=CHECK,SM90
-; RUN: fence-opt --import-llvm %s --mcpu sm_80 -t llvm | filecheck %s --check-prefixes=CHECK,SM80
-; RUN: fence-opt %s -p 'lower-scoped-llvm-ir{target=sm_90 ptx-version="8.3"}' -t llvm | filecheck %s --check-prefixes=CHECK,SM80
+; RUN: fence-opt %s --mcpu sm_90 --ptx-version 8.6 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,SM90
+; RUN: fence-opt --import-llvm %s --mcpu sm_80 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,SM80
+; RUN: fence-opt %s -p 'lower-scoped-llvm-ir{target=sm_90 ptx-version="8.3" opt-level=0}' -t llvm | filecheck %s --check-prefixes=CHECK,SM80
 ; RUN: fence-opt %s -t llvm | filecheck %s --check-prefix=BACK
 ; RUN: not fence-opt %s --mcpu gfx942 2>&1 | filecheck %s --check-prefix=CDNA
 
@@ -32,7 +32,7 @@ define i32 @rmw(ptr addrspace(1) %p, i32 %x) {
 ; An unused result goes nowhere; a float goes as its bits.
 ; CHECK-LABEL: @unused
 ; CHECK: %[[BITS:.*]] = bitcast float %x to i32
-; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acquire.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(i64 %{{.*}}, i32 %[[BITS]])
+; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acq_rel.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(i64 %{{.*}}, i32 %[[BITS]])
 define void @unused(ptr %p, float %x) {
   %v = atomicrmw fadd ptr %p, float %x syncscope("block") seq_cst, align 4
   ret void

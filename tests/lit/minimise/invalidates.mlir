@@ -101,3 +101,14 @@ func.func @at_the_end(%f : !llvm.ptr<1>) {
   %w = scoped.load acquire system %f : !llvm.ptr<1> -> i32
   func.return
 }
+
+// What never changes is not stale.
+// CHECK-LABEL: cdna.kernel @never_changes
+// CHECK-NOT:  buffer_inv
+// CHECK:      cdna.end
+func.func @never_changes(%d : !llvm.ptr<1>, %f : !llvm.ptr<1>) {
+  %v = scoped.load acquire agent %f : !llvm.ptr<1> -> i32
+  %x = scoped.load weak %d {invariant} : !llvm.ptr<1> -> i32
+  scoped.store weak %x, %f : i32, !llvm.ptr<1>
+  func.return
+}

@@ -89,3 +89,18 @@ func.func @in_lds_and_memory(%f : !llvm.ptr<1>) {
   scoped.store relaxed workgroup %one, %f : i32, !llvm.ptr<1>
   func.return
 }
+
+// What was loaded from where nobody stores stays on its way past a release, as private memory does.
+// CHECK-LABEL: cdna.kernel @never_changes
+// CHECK:      cdna.store global_store_dword
+// CHECK-NEXT: cdna.load global_load_dword {{.*invariant.*}}
+// CHECK-NEXT: cdna.s_waitcnt vmcnt(1) {phase = #cdna<phase release>
+// CHECK-NEXT: cdna.store global_store_dword
+func.func @never_changes(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %z : !llvm.ptr<1>, %o : !llvm.ptr<1>) {
+  %one = arith.constant 1 : i32
+  scoped.store weak %one, %x : i32, !llvm.ptr<1>
+  %v = scoped.load weak %z {invariant} : !llvm.ptr<1> -> i32
+  scoped.store release workgroup %one, %f : i32, !llvm.ptr<1>
+  scoped.store weak %v, %o : i32, !llvm.ptr<1>
+  func.return
+}

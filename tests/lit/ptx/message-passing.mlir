@@ -15,7 +15,7 @@
 // PTX-NEXT:  ld.weak.global.b32
 
 // CDNA: amdgcn-amd-amdhsa--gfx942
-// CDNA: buffer_wbl2 sc1
+// CDNA: global_store_dword {{.*}} off sc1
 
 // WHY:     st.weak.global.b32 [%rd1], 42;{{$}}
 // WHY:     st.release.gpu.global.b32 [%rd2], 1; // access: NVIDIA PTX Writer's Guide, Atomics ABI

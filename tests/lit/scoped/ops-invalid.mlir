@@ -520,6 +520,30 @@ func.func @f(%p: !llvm.ptr<1>, %v: i32) {
 
 // -----
 
+func.func @f(%p: !llvm.ptr<1>) {
+  // expected-error @below {{what never changes needs no order: an invariant load is weak and not volatile}}
+  %0 = scoped.load relaxed agent %p {invariant} : !llvm.ptr<1> -> i32
+  func.return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>) {
+  // expected-error @below {{what never changes needs no order: an invariant load is weak and not volatile}}
+  %0 = scoped.load weak %p {volatile, invariant} : !llvm.ptr<1> -> i32
+  func.return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %v: i32) {
+  // expected-error @below {{'invariant' has no meaning on store}}
+  scoped.store weak %v, %p {invariant} : i32, !llvm.ptr<1>
+  func.return
+}
+
+// -----
+
 // Properties and discardable attributes.
 
 func.func @f(%p: !llvm.ptr<1>, %v: i32) {

@@ -30,6 +30,9 @@ func.func @loads(%p: !llvm.ptr<1>, %l: !llvm.ptr<3>, %c: !llvm.ptr<4>, %g: !llvm
   %7 = scoped.load acquire agent %p spaces [global, local] av(none) {note = "kept", alignment = 4, one_as, nontemporal, volatile} : !llvm.ptr<1> -> i32
   // CHECK-NEXT: %8 = scoped.load relaxed workgroup %p av(full) : !llvm.ptr<1> -> i32
   %8 = scoped.load relaxed workgroup %p av(full) : !llvm.ptr<1> -> i32
+  // CHECK-NEXT: %9 = scoped.load weak %p {nontemporal, invariant} : !llvm.ptr<1> -> i32
+  // GENERIC: %9 = "scoped.load"(%p) <{ordering = #scoped<ordering weak>, nontemporal, invariant}> : (!llvm.ptr<1>) -> i32
+  %9 = scoped.load weak %p {invariant, nontemporal} : !llvm.ptr<1> -> i32
   func.return
 }
 

@@ -1,0 +1,51 @@
+"""What instructions of LLVM IR may do to memory, as far as synchronisation depends on it."""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from xdsl.ir import Operation
+
+from fencewright.mlir_dialects.llvm_ir import FuncOp, InstOp, TerminatorOp
+
+_PLAIN = re.compile(
+    r"(?:load|store) (?!atomic|volatile)"
+    r"|(?:tail )?call void @llvm\.(?:memcpy|memmove|memset)\.[^(]*\(.*, i1 false\)"
+)
+_BARRIER = re.compile(r"(?:tail )?call void @llvm\.amdgcn\.s\.barrier\(\)")
+_KERNEL = re.compile(r"\b(?:amdgpu_kernel|ptx_kernel)\b")
+
+
+class Memory(Enum):
+    """What an instruction that is carried as text does.
+
+    PLAIN: weak accesses; BARRIER: it waits for the work-group; UNKNOWN: perhaps anything.
+    """
+
+    NONE = "none"
+    PLAIN = "plain"
+    BARRIER = "barrier"
+    UNKNOWN = "unknown"
+
+
+def memory_of(op: Operation) -> Memory:
+    """What ``op`` does to memory; NONE for operations of other dialects, which say it themselves.
+
+    Source: LLVM LangRef; LLVM AMDGPUUsage, llvm.amdgcn.s.barrier.
+    """
+    if not isinstance(op, InstOp | TerminatorOp) or not op.may_access_memory:
+        return Memory.NONE
+    for pattern, found in ((_PLAIN, Memory.PLAIN), (_BARRIER, Memory.BARRIER)):
+        if pattern.match(op.text.data):
+            return found
+    return Memory.UNKNOWN
+
+
+def is_kernel(function: FuncOp) -> bool:
+    """Whether a thread begins and ends with the function."""
+    return _KERNEL.search(function.text.data) is not None
+
+
+def unknown_in(function: FuncOp) -> Iterator[Operation]:
+    """The instructions of a function of which nothing is known."""
+    return (op for op in function.walk() if memory_of(op) is Memory.UNKNOWN)

@@ -1,0 +1,340 @@
+"""Why the passes on ``cdna`` did what they did to write-backs, invalidates, waits and stores."""
+
+from collections.abc import Set
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
+from fencewright.lowering.facts import CACHE_CLAMPS, MEANING, CacheClamp
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, KernelOp, StoreOp, WaitOp
+from fencewright.passes import drop_invalidates, drop_write_backs
+from fencewright.passes.cdna_caches import CacheStep, modifiers_of, work_groups
+from fencewright.passes.cdna_dataflow import COUNTED
+from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.loosen_waits import must_be_acquired
+from fencewright.passes.remark_search import Code, Lines, Verdict, code_in, line_behind
+from fencewright.passes.remarks import (
+    Argument,
+    Change,
+    Finding,
+    Parts,
+    Reason,
+    at,
+    helped_by,
+    synchronises,
+)
+
+# ---------------------------------------------------------------------------------------
+# Write-backs
+# ---------------------------------------------------------------------------------------
+
+_ONE_L2 = "; an agent with one L2 (--l2-per-agent one) needs none"
+_THROUGH = "; the policy stores=through leaves nothing dirty"
+
+
+def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
+    """What a write-back has to write, or since when there is nothing."""
+    del following
+    reasons: dict[Operation, Parts] = {}
+    for group in work_groups(module):
+        _, published = drop_write_backs.solve(group)
+        droppable = set(drop_write_backs.droppable_write_backs(group))
+        lines = Lines(dict(zip(group.blocks, group.steps, strict=True)))
+        for step in lines.place:
+            reach = step.effect.writes_back
+            if reach is None:
+                continue
+            if step.op in droppable:
+                reasons[step.op] = _is_clean(lines, step, droppable)
+                continue
+            dirty = _dirtied_by(lines, step, reach, published)
+            facts = (*_needless_if(dirty, reach), *_would_help(step.op))
+            reasons[step.op] = (*_dirtied(dirty), *facts)
+    return lambda finding: reasons.get(finding.before.op)
+
+
+def _is_clean(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
+    def judge(each: CacheStep) -> Verdict:
+        stays = each.effect.writes_back is not None and each.op not in gone
+        return Verdict.FOUND if stays else Verdict.ON
+
+    earlier = lines.earlier(step, judge)
+    if earlier is None:
+        return ("nothing is dirty since the kernel began",)
+    return ("nothing is dirty since ", *at(earlier.op, "Since"))
+
+
+def _dirtied_by(
+    lines: Lines[CacheStep], step: CacheStep, reach: Reach, published: drop_write_backs.Published
+) -> CacheStep | None:
+    """The nearest step that by itself leaves something to write back; None: it was there before."""
+    dirty = drop_write_backs.Level.DIRTY
+    clean = drop_write_backs.Stores(drop_write_backs.Level.DONE, drop_write_backs.Level.DONE)
+
+    def judge(each: CacheStep) -> Verdict:
+        written = each.effect.writes_back
+        if written is not None:
+            return Verdict.STOP if written >= reach else Verdict.ON
+        level = drop_write_backs.after(each, clean, published).level(reach)
+        return Verdict.FOUND if level is dirty else Verdict.ON
+
+    return lines.earlier(step, judge)
+
+
+def _dirtied(by: CacheStep | None) -> Parts:
+    if by is None:
+        return ("what earlier kernels or other waves have stored may be dirty",)
+    if by.is_barrier:
+        return (*at(by.op, "By"), " hands on what other waves have stored")
+    if by.takes_in:
+        return (*at(by.op, "By"), " may take in what other waves have stored")
+    return (*at(by.op, "By"), " leaves a dirty line")
+
+
+def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:
+    """The facts or policies with which there would be nothing to write back."""
+    if reach is not Reach.AGENT:
+        return ()
+    is_store = dirty is not None and dirty.effect.stores is not None
+    return (_ONE_L2, _THROUGH) if is_store else (_ONE_L2,)
+
+
+def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
+    """Behind what a write-back begins, now that it has moved."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        if finding.change is Change.GONE:
+            return ("one that begins earlier covers it",)
+        if not _is_copy(finding):
+            return None
+        behind = finding.after[0].op.prev_op
+        if behind is None or not synchronises(behind):
+            return ("it begins earlier, while other work is done",)
+        return ("it begins right behind ", *at(behind, "Behind"), ", while other work is done")
+
+    return reason
+
+
+def _is_copy(finding: Finding) -> bool:
+    """Whether an operation has moved by copies elsewhere."""
+    return all(each.op is not finding.before.op for each in finding.after)
+
+
+# ---------------------------------------------------------------------------------------
+# Invalidates
+# ---------------------------------------------------------------------------------------
+
+_KEPT_BY_READER = "; loads with scope bits of their own do not need it"
+
+
+def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
+    """Who looks into the caches that an invalidate empties, or until when nobody does."""
+    del following
+    reasons: dict[Operation, Parts] = {}
+    for group in work_groups(module):
+        needs = drop_invalidates.solve_needs(group)
+        useless = set(drop_invalidates.useless_invalidates(group))
+        lines = Lines(dict(zip(group.blocks, group.steps, strict=True)))
+        for step in lines.place:
+            if not step.effect.invalidates:
+                continue
+            if step.op in useless:
+                reasons[step.op] = _nobody_looks(lines, step, useless)
+            else:
+                reasons[step.op] = (*_looked_into(lines, step, needs), *_would_help(step.op))
+    return lambda finding: reasons.get(finding.before.op)
+
+
+def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
+    caches = step.effect.invalidates
+
+    def judge(each: CacheStep) -> Verdict:
+        covers = _covers(each, caches) and each.op not in gone
+        return Verdict.FOUND if covers else Verdict.ON
+
+    later = lines.later(step, judge)
+    if later is None:
+        return ("nobody looks into those caches before the kernel ends",)
+    return ("nobody looks into those caches before ", *at(later.op, "Before"))
+
+
+def _looked_into(lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidates.Needs) -> Parts:
+    caches = step.effect.invalidates
+
+    def judge(each: CacheStep) -> Verdict:
+        if drop_invalidates.needed_at(each, needs) & caches:
+            return Verdict.FOUND
+        return Verdict.STOP if _covers(each, caches) else Verdict.ON
+
+    by = lines.later(step, judge)
+    if by is None:
+        return ("kernels that come later count on the system's caches",)
+    if by.effect.reads & caches:
+        helps = not by.takes_in and _bits_help(by.op, caches)
+        hint = (_KEPT_BY_READER,) if helps else ()
+        return (*at(by.op, "By"), " may find a stale line", *hint)
+    return (*at(by.op, "By"), " hands on to waves that do not invalidate for themselves")
+
+
+def _bits_help(load: Operation, caches: Caches) -> bool:
+    """Whether a load with some policy bits looks into none of ``caches``."""
+    chip = _kernel_of(load).chip.data
+    return any(not access_effect(chip, AccessKind.LOAD, bits).reads & caches for bits in _BITS)
+
+
+_BITS = (("sc1",), ("sc0", "sc1"), ("glc",))
+
+
+def _covers(step: CacheStep, caches: Caches) -> bool:
+    return not caches & ~step.effect.invalidates
+
+
+def sunk(module: ModuleOp, following: ModulePass) -> Reason:
+    """Which way an invalidate went."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        if not _is_copy(finding):
+            return None
+        lines = sorted({line for each in finding.after if (line := line_behind(each.op))})
+        if not lines:
+            return ("only some of the ways on need it",)
+        ways = " and ".join(f"line {line}" for line in lines)
+        return ("only the way to ", Argument("To", ways), " needs it")
+
+    return reason
+
+
+# ---------------------------------------------------------------------------------------
+# Waits
+# ---------------------------------------------------------------------------------------
+
+_RELEASES = PHASES[Phase.RELEASE]
+
+
+def waits(module: ModuleOp, following: ModulePass) -> Reason:
+    """The nearest operation that an ordering wait has to cover."""
+    del following
+    covered: dict[Operation, Operation | None] = {}
+    counts: dict[Operation, WaitCounts] = {}
+    for kernel in top_level(module):
+        code = code_in(kernel.regions)
+        for op in code.place:
+            if isinstance(op, WaitOp) and op.phase is not None:
+                counts[op] = op.counts
+                covered[op] = _covered_by(op, code)
+
+    def reason(finding: Finding) -> Parts | None:
+        wait = finding.before.op
+        if not isinstance(wait, WaitOp) or wait not in covered:
+            return None
+        by = covered[wait]
+        if finding.change is Change.GONE or by is None:
+            return ("nothing that it has to cover is outstanding",)
+        complete = (*at(by, "By"), " has to be complete")
+        if finding.change is Change.KEPT:
+            return complete
+        if wait.counts.vmcnt is not None and wait.counts.vmcnt == counts[wait].vmcnt:
+            return (*complete, ", no access to LDS has")
+        return (*complete, ", what was issued behind it has not")
+
+    return reason
+
+
+def _covered_by(wait: WaitOp, code: Code) -> Operation | None:
+    releases = wait.phase == _RELEASES
+
+    def judge(op: Operation) -> Verdict:
+        counted = type(op) in COUNTED if releases else must_be_acquired(op)
+        return Verdict.FOUND if counted else Verdict.ON
+
+    return code.earlier(wait, judge)
+
+
+def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
+    """Before what a wait comes, now that it has moved."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        if not isinstance(finding.before.op, WaitOp):
+            return None
+        line = line_behind(finding.before.op)
+        if line is None:
+            return ("what takes no part in ordering is done meanwhile",)
+        where = Argument("To", f"line {line}")
+        return ("it comes right before ", where, ", other work is done meanwhile")
+
+    return reason
+
+
+def covered_waits(module: ModuleOp, following: ModulePass) -> Reason:
+    """Why an ordering wait goes when waits for data come."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        if not isinstance(finding.before.op, WaitOp):
+            return None
+        return ("nothing is outstanding that the wait before it does not cover",)
+
+    return reason
+
+
+# ---------------------------------------------------------------------------------------
+# Policies and facts
+# ---------------------------------------------------------------------------------------
+
+
+def through(module: ModuleOp, following: ModulePass) -> Reason:
+    """What the policy bits of a store are for."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        if not isinstance(finding.before.op, StoreOp):
+            return None
+        return ("it goes past the L2 by itself and leaves nothing to write back",)
+
+    return reason
+
+
+def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
+    """The promise that made cache maintenance needless."""
+    del following
+    rows = {
+        op: _clamps_of(op)
+        for kernel in top_level(module)
+        for op in kernel.walk()
+        if isinstance(op, CacheOp)
+    }
+
+    def reason(finding: Finding) -> Parts | None:
+        op = finding.before.op
+        if not isinstance(op, CacheOp):
+            return None
+        return ("; ".join(MEANING[row.fact] for row in rows[op]),)
+
+    return reason
+
+
+def _would_help(op: Operation) -> Parts:
+    """The facts with which cache maintenance could be less."""
+    assert isinstance(op, CacheOp)
+    helped = helped_by(row.fact for row in _clamps_of(op))
+    return () if helped is None else ("; ", *helped)
+
+
+def _clamps_of(op: CacheOp) -> list[CacheClamp]:
+    chip, instruction = _kernel_of(op).chip.data, (op.opcode.data, modifiers_of(op))
+    return [
+        row for row in CACHE_CLAMPS if chip in row.chips and (row.mnemonic, row.bits) == instruction
+    ]
+
+
+def _kernel_of(op: Operation) -> KernelOp:
+    kernel = op.parent_op()
+    assert isinstance(kernel, KernelOp)
+    return kernel

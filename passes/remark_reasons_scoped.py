@@ -1,0 +1,199 @@
+"""Why the passes on ``scoped`` did what they did to fences, orderings and scopes."""
+
+from collections.abc import Callable, Iterable
+from math import prod
+
+from xdsl.dialects import func, gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.facts import CLAMPS, LANES_OF_WAVE, MEANING, Fact
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import Ordering
+from fencewright.mlir_dialects import scoped
+from fencewright.passes import merge_fences
+from fencewright.passes.clamp_scopes import ClampScopesPass, is_function, is_whole_kernel
+from fencewright.passes.kernel_frontend import known_block_size, top_level
+from fencewright.passes.merge_fences import Half
+from fencewright.passes.remark_search import Code, Verdict, code_in
+from fencewright.passes.remarks import Change, Finding, Parts, Reason, at, helped_by
+
+# ---------------------------------------------------------------------------------------
+# Fences
+# ---------------------------------------------------------------------------------------
+
+
+def merged(module: ModuleOp, following: ModulePass) -> Reason:
+    """Who does the work of a fence that goes, or what stands between it and another one."""
+    del following
+    code = code_in(region for op in module.walk() for region in op.regions)
+    orderings = {op: op.ordering.data for op in code.place if isinstance(op, scoped.FenceOp)}
+
+    def reason(finding: Finding) -> Parts | None:
+        op = finding.before.op
+        if not isinstance(op, scoped.FenceOp):
+            return None
+        if finding.change is Change.KEPT:
+            return _stands_between(op, orderings[op], code)
+        lost = _lost(orderings[op], finding)
+        by = code.earlier(op, _does_before(op, lost)) or code.later(op, _does_behind(op, lost))
+        if by is None:
+            return ("what it does is done on every way",)
+        return (*at(by, "By"), " does its work")
+
+    return reason
+
+
+def _done_by(ordering: Ordering) -> Half:
+    """What a fence of an ordering does."""
+    if ordering is Ordering.SEQ_CST:
+        return Half(releases=False, acquires=False, sequential=True)
+    return Half(ordering.releases, ordering.acquires, sequential=False)
+
+
+def _lost(before: Ordering, finding: Finding) -> Half:
+    """What a fence no longer does."""
+    left = finding.after[0].op if finding.after else None
+    now = left.ordering.data if isinstance(left, scoped.FenceOp) else Ordering.WEAK
+    return Half(*(a and not b for a, b in zip(_done_by(before), _done_by(now), strict=True)))
+
+
+def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
+    def judge(op: Operation) -> Verdict:
+        if op.parent is None or merge_fences.is_silent(op):
+            return Verdict.ON
+        if type(op) is scoped.FenceOp:
+            return Verdict.FOUND if _does_any(op, fence, lost) else Verdict.ON
+        if not lost.acquires:
+            return Verdict.STOP
+        acquired = merge_fences.acquired_by(op)
+        passed = merge_fences.AT_ENTRY._replace(acquired=acquired)
+        does = merge_fences.redundant_behind(fence, passed).acquires
+        is_read = acquired < merge_fences.EVERYTHING
+        return Verdict.FOUND if does and is_read else Verdict.ON
+
+    return judge
+
+
+def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
+    def judge(op: Operation) -> Verdict:
+        if op.parent is None or merge_fences.is_silent(op):
+            return Verdict.ON
+        if type(op) is scoped.FenceOp:
+            return Verdict.FOUND if _does_any(op, fence, lost) else Verdict.ON
+        goes_on = lost.releases and not merge_fences.may_publish(op)
+        return Verdict.ON if goes_on else Verdict.STOP
+
+    return judge
+
+
+def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
+    """Whether ``other`` alone does any of what ``fence`` has lost."""
+    passed = merge_fences.behind(other, merge_fences.AT_ENTRY)
+    does = merge_fences.redundant_behind(fence, passed)
+    return any(a and b for a, b in zip(does, lost, strict=True))
+
+
+def _stands_between(fence: scoped.FenceOp, ordering: Ordering, code: Code) -> Parts | None:
+    """What keeps a fence from going for an earlier one; None if there is none that would do."""
+    whole = _done_by(ordering)
+
+    def does_it(op: Operation) -> Verdict:
+        if type(op) is not scoped.FenceOp or op.parent is None or op is fence:
+            return Verdict.ON
+        return Verdict.FOUND if _does_any(op, fence, whole) else Verdict.ON
+
+    def is_memory(op: Operation) -> Verdict:
+        silent = op.parent is None or merge_fences.is_silent(op)
+        return Verdict.ON if silent else Verdict.FOUND
+
+    by, between = code.earlier(fence, does_it), code.earlier(fence, is_memory)
+    if by is None or between is None or by is between:
+        return None
+    return (*at(between, "Between"), " stands between it and ", *at(by, "Fence"))
+
+
+def folded(module: ModuleOp, following: ModulePass) -> Reason:
+    """The access that a fence went into: the one next to it."""
+    del following
+    code = code_in(region for op in module.walk() for region in op.regions)
+    acquires = {
+        op: op.ordering.data is Ordering.ACQUIRE
+        for op in code.place
+        if isinstance(op, scoped.FenceOp)
+    }
+
+    def is_memory(op: Operation) -> Verdict:
+        return Verdict.ON if merge_fences.is_silent(op) else Verdict.FOUND
+
+    def reason(finding: Finding) -> Parts | None:
+        fence = finding.before.op
+        if not isinstance(fence, scoped.FenceOp):
+            return None
+        search = code.earlier if acquires[fence] else code.later
+        access = search(fence, is_memory)
+        assert access is not None
+        return ("together they cost less as ", *at(access, "Access"))
+
+    return reason
+
+
+# ---------------------------------------------------------------------------------------
+# Orderings and scopes
+# ---------------------------------------------------------------------------------------
+
+
+def on_success(module: ModuleOp, following: ModulePass) -> Reason:
+    """Where the acquire of a compare-exchange has gone."""
+    del module, following
+
+    def reason(finding: Finding) -> Parts | None:
+        return ("an acquire fence on the way of its success does the rest",)
+
+    return reason
+
+
+def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
+    """The facts by which a scope was narrowed, or with which it could be."""
+    assert isinstance(following, ClampScopesPass)
+    architecture = load_target(following.mcpu).architecture
+    scopes = {
+        op: op.scope.data
+        for op in module.walk()
+        if isinstance(op, scoped.ScopedOperation) and op.scope is not None
+    }
+    whole_kernels = {op for op in top_level(module) if is_function(op) and is_whole_kernel(op)}
+
+    def reason(finding: Finding) -> Parts | None:
+        op = finding.before.op
+        if not isinstance(op, scoped.ScopedOperation) or op.scope is None:
+            return None
+        wide, now = scopes[op], op.scope.data
+        rows = [
+            row
+            for row in CLAMPS
+            if row.architecture == architecture and op.OPERATION in row.operations
+        ]
+        if finding.change is Change.KEPT:
+            hopeless = {*following.facts, *_never(op, architecture)}
+            whole = op.parent_op() in whole_kernels
+            return helped_by(
+                row.fact
+                for row in rows
+                if row.wide is wide and row.fact not in hopeless and (whole or not row.whole_kernel)
+            )
+        steps = [r for r in rows if wide.includes(r.wide) and r.narrow.includes(now)]
+        return ("; ".join(MEANING[row.fact] for row in steps),)
+
+    return reason
+
+
+def _never(op: Operation, architecture: str) -> Iterable[Fact]:
+    """The facts that the kernel itself says do not hold."""
+    function = op.parent_op()
+    if not isinstance(function, func.FuncOp | gpu.FuncOp):
+        return ()
+    size = known_block_size(function)
+    one_wave = size is None or prod(size) <= LANES_OF_WAVE[architecture]
+    return () if one_wave else (Fact.SINGLE_WAVE_WORKGROUP,)

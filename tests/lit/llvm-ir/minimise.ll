@@ -1,0 +1,83 @@
+; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 -O2 -t llvm | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 -O0 -t llvm | filecheck %s --check-prefix=ALL
+; RUN: fence-opt %s --mcpu gfx942 --assume uncached-memory -t llvm | filecheck %s --check-prefix=UNCACHED
+
+; A kernel in LLVM IR keeps the write-backs, invalidates and waits that it needs.
+
+target triple = "amdgcn-amd-amdhsa"
+
+; Once the loop has ended; and only where the data is read.
+; CHECK-LABEL: @consumer
+; CHECK:      load atomic i32
+; CHECK-NEXT: asm sideeffect "s_waitcnt vmcnt(0)"
+; CHECK:      go:
+; CHECK-NEXT: asm sideeffect "buffer_inv sc1"
+; CHECK-NEXT: fence syncscope("singlethread") acquire
+; CHECK-NEXT: load i32
+; ALL-LABEL:  @consumer
+; ALL:        asm sideeffect "s_waitcnt vmcnt(0)\0Abuffer_inv sc1"
+; ALL-NOT:    buffer_inv
+define amdgpu_kernel void @consumer(ptr addrspace(1) %data, ptr addrspace(1) %flag, ptr addrspace(1) %out) {
+entry:
+  br label %spin
+spin:
+  %v = load atomic i32, ptr addrspace(1) %flag syncscope("agent") acquire, align 4
+  %again = icmp eq i32 %v, 0
+  br i1 %again, label %spin, label %go
+go:
+  %x = load i32, ptr addrspace(1) %data
+  store i32 %x, ptr addrspace(1) %out
+  ret void
+}
+
+; The second release has nothing to write back: the first flag went past the L2 by itself.
+; CHECK-LABEL: @two_flags
+; CHECK:      asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0)"
+; CHECK:      asm sideeffect "s_waitcnt vmcnt(0)"
+; ALL-LABEL:  @two_flags
+; ALL-COUNT-2: asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0) lgkmcnt(0)"
+; UNCACHED-LABEL: @two_flags
+; UNCACHED-NOT: buffer_wbl2
+; UNCACHED:   asm sideeffect "s_waitcnt vmcnt(0)"
+define amdgpu_kernel void @two_flags(ptr addrspace(1) %data, ptr addrspace(1) %f, ptr addrspace(1) %g) {
+  store i32 1, ptr addrspace(1) %data
+  store atomic i32 1, ptr addrspace(1) %f syncscope("agent") release, align 4
+  store atomic i32 1, ptr addrspace(1) %g syncscope("agent") release, align 4
+  ret void
+}
+
+; One wave: its work-group needs no waits, but for copies to LDS.
+; CHECK-LABEL: @one_wave
+; CHECK:      store i32 1
+; CHECK-NOT:  s_waitcnt
+; CHECK:      call void @llvm.amdgcn.s.barrier()
+; CHECK-NOT:  s_waitcnt
+; CHECK:      load i32
+; ALL-LABEL:  @one_wave
+; ALL:        s_waitcnt
+; ALL:        s_waitcnt
+define amdgpu_kernel void @one_wave(ptr addrspace(3) %x, ptr addrspace(1) %out) #0 {
+  store i32 1, ptr addrspace(3) %x
+  fence syncscope("workgroup") release
+  call void @llvm.amdgcn.s.barrier()
+  fence syncscope("workgroup") acquire
+  %v = load i32, ptr addrspace(3) %x
+  store i32 %v, ptr addrspace(1) %out
+  ret void
+}
+
+; CHECK-LABEL: @one_wave_that_copies
+; CHECK:      llvm.amdgcn.global.load.lds
+; CHECK:      s_waitcnt vmcnt(0) lgkmcnt(0)
+; CHECK:      llvm.amdgcn.s.barrier
+define amdgpu_kernel void @one_wave_that_copies(ptr addrspace(1) %p, ptr addrspace(3) %x) #0 {
+  call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %p, ptr addrspace(3) %x, i32 4, i32 0, i32 0)
+  fence syncscope("workgroup") release
+  call void @llvm.amdgcn.s.barrier()
+  ret void
+}
+
+declare void @llvm.amdgcn.s.barrier()
+declare void @llvm.amdgcn.global.load.lds(ptr addrspace(1), ptr addrspace(3), i32, i32, i32)
+attributes #0 = { "amdgpu-flat-work-group-size"="1,64" }
