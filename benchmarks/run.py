@@ -1,29 +1,61 @@
-"""Runs the benchmarks and writes docs/benchmarks.md: ``python benchmarks/run.py [NAME ...]``."""
+"""Runs the benchmarks and writes docs/benchmarks.md: ``python benchmarks/run.py [NAME ...]``.
+
+Where some are named, only their sections of the page are written anew.
+"""
 
 import argparse
+import re
 import sys
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from harness import machine
+from harness import Result, machine
 
-_NAMES = ("lowering_rate", "end_to_end", "llvm_ir_rate", "start_up")
+_NAMES = (
+    "lowering_rate",
+    "end_to_end",
+    "llvm_ir_rate",
+    "start_up",
+    "simulator",
+    "certificate",
+)
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+_HEAD = "# Benchmarks\n\nWritten by `make bench`.\n\n"
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """The sections of a page by their titles."""
+    parts = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
+
+
+def updated(page: str, results: Iterable[Result], where: str) -> str:
+    """``page`` with new sections in the place of the old, each saying where if the page does not."""
+    head = page.partition("\n## ")[0].rstrip()
+    sections = sections_of(page)
+    for result in results:
+        text = result.markdown()
+        sections[result.title] = text if where in head else f"{text}\n{where}\n"
+    return _joined(head, sections)
+
+
+def _joined(head: str, sections: Mapping[str, str]) -> str:
+    return "\n".join([f"{head}\n", *sections.values()])
 
 
 def main() -> int:
-    """Run the named benchmarks, or all; the page is written only when all were run."""
+    """Run the named benchmarks, or all, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*_NAMES, []], help="all where none is named")
-    names = parser.parse_args().names or _NAMES
-    sections: list[str] = []
-    for name in names:
+    names = parser.parse_args().names
+    results: list[Result] = []
+    for name in names or _NAMES:
         for result in import_module(name).results():
-            sections.append(result.markdown())
-            print(sections[-1], flush=True)
-    if len(names) == len(_NAMES):
-        page = ["# Benchmarks", "", "Written by `make bench`.", "", machine(), "", *sections]
-        _PAGE.write_text("\n".join(page))
+            results.append(result)
+            print(result.markdown(), flush=True)
+    page = _PAGE.read_text() if names and _PAGE.exists() else f"{_HEAD}{machine()}\n"
+    _PAGE.write_text(updated(page, results, machine()))
     return 0
 
 
