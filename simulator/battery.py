@@ -877,20 +877,6 @@ def _chains(
                         (middle, (*roles.read("f", "r0", compare), *pass_on)),
                         (last, (*_observe("g", "r1", scope), *read)),
                     )
-                if data is relaxed and _hands_on_itself(roles, mode, scope) and not in_lds:
-                    # On CDNA nothing comes between the exchange and its being seen: docs/litmus.md.
-                    (how, compare), *_ = roles.reading() or [("", 1)]
-                    exchange = roles.read("f", "r0", compare)
-                    yield w.test(
-                        f"ISA2 middle exchange{how} {name}",
-                        "1:r0 2:r1 2:r2" if roles.reads else "2:r1 2:r2",
-                        (first, (data.store("x", 1), *_publish("f", roles.scope))),
-                        (middle, exchange if roles.reads else roles.write("f", 2)),
-                        (
-                            last,
-                            (Load("r1", "f", RELAXED, roles.scope), Fence(ACQUIRE, scope), *read),
-                        ),
-                    )
                 if roles.hands_on and scope.rank <= roles.scope.rank:
                     yield w.test(
                         f"ISA2 middle learns {name}",
@@ -918,12 +904,6 @@ def _chains(
                         (*_observe("f", "r1", scope), Load("r2", "x", RELAXED, wide)),
                     ),
                 )
-
-
-def _hands_on_itself(roles: _Roles, mode: Mode, scope: Scope) -> bool:
-    """Whether one access takes in at its scope, and tells others of a narrower one, in PTX."""
-    both = roles.writes and roles.acquires and roles.releases
-    return mode.is_ptx and both and scope.rank < roles.scope.rank
 
 
 def _relay(

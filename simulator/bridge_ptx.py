@@ -2,20 +2,21 @@
 
 Covers what one PTX instruction does, and the compare-and-swap loops that stand for arithmetic
 PTX lacks, whose outcomes are complete from one round more than others write the location.
-Alignment, widths and state spaces mean nothing to the model: part of a word is its lowest part.
+Alignment and widths mean nothing to the model: part of a word is its lowest part. Of state spaces
+it knows who has which shared memory.
 """
 
 import re
 from collections.abc import Iterator
 
 from fencewright.lowering.sequence import Instruction
-from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator import program as common
 from fencewright.simulator import ptx_events as ptx
 from fencewright.simulator.bridge import SCOPED, Code
 from fencewright.simulator.condition import Comparison
 from fencewright.simulator.program import ArithmeticKind, ProgramError
-from fencewright.simulator.ptx_litmus import ORDERINGS
+from fencewright.simulator.ptx_litmus import ORDERINGS, restriction_in
 from fencewright.simulator.source_events import (
     AtomicRmw,
     Barrier,
@@ -64,11 +65,29 @@ def ptx_program(code: Code) -> ptx.Program:
                 made += _success(each, f"{position}")
             else:
                 made.append(_common(each))
-        place = thread.placement
-        placement = ptx.Placement(place.workgroup, place.agent, place.cluster)
-        threads.append(ptx.Thread(placement, tuple(made)))
+        threads.append(ptx.Thread(_placement(thread.placement), tuple(made)))
     initial = {each.name: each.initial for each in code.program.locations}
-    return ptx.Program(tuple(threads), initial)
+    return ptx.Program(tuple(threads), initial, shared=_homes(code, threads))
+
+
+def _homes(code: Code, threads: list[ptx.Thread]) -> dict[str, ptx.Placement]:
+    """The CTA of each location in shared memory; none where no fence asks.
+
+    Programs that mean the same are then the same, and executed once.
+    """
+    fences = (each for t in threads for each in t.code if isinstance(each, ptx.Fence))
+    if all(fence.restriction is None for fence in fences):
+        return {}
+    homes = {t.placement.workgroup: _placement(t.placement) for t in code.program.threads}
+    return {
+        each.name: homes[each.workgroup]
+        for each in code.program.locations
+        if each.space is AddressSpace.LOCAL and each.workgroup in homes
+    }
+
+
+def _placement(place: common.Placement) -> ptx.Placement:
+    return ptx.Placement(place.workgroup, place.agent, place.cluster)
 
 
 def _common(instruction: object) -> ptx.Instruction:
@@ -104,12 +123,9 @@ def _instructions(
     """What one line of a sequence is in the model."""
     head = instruction.mnemonic.split(".")[0]
     ordering, scope = _words(instruction)
-    if "sync_restrict" in instruction.mnemonic:
-        # To the model it would be a fence of everything.
-        raise ProgramError(f"the PTX model does not cover '{instruction.text}'")
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
-            return (ptx.Fence(ordering, scope),)
+            return (ptx.Fence(ordering, scope, restriction_in(instruction.mnemonic)),)
         case "barrier", Barrier():
             return (_barrier(instruction, ordering),)
         case "ld", Load():

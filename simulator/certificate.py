@@ -378,7 +378,9 @@ def _weaker_words(
             yield ("weak",)
     elif head == "barrier" and "arrive" in words and word == "release":
         yield ("relaxed",)
-    if head in ("fence", "ld", "st", "atom", "red") and word in _NARROWER:
+    # A fence of shared memory alone has the one scope.
+    restricted = any(each.startswith("sync_restrict") for each in words)
+    if head in ("fence", "ld", "st", "atom", "red") and word in _NARROWER and not restricted:
         narrower = "cluster" if word == "gpu" and clusters else _NARROWER[word]
         yield (narrower,)
 
@@ -699,11 +701,6 @@ KEPT: tuple[Kept, ...] = (
          "PTX has no warp scope, so the row gives the CTA's; to the source model a wavefront is "
          "one thread, so that no test has a second one",
          (), {"scope": (Scope.WAVEFRONT,), "architecture": ("ptx",)}),
-    Kept("an exchange hands on what it takes in",
-         "to one with an acquire fence of a narrower scope; there is none below .cta, and the row "
-         "is one for all scopes", (".acq_rel",),
-         {"op": (Operation.ATOMIC_RMW, Operation.CMPXCHG), "ordering": (Ordering.SEQ_CST,),
-          "architecture": ("ptx",)}),
     Kept("atomic, though alone",
          "an atomic access must stay strong, or a race with another thread's would tear it",
          (".relaxed",), {"scope": (Scope.SINGLETHREAD,), "architecture": ("ptx",)}),

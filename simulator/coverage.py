@@ -61,8 +61,8 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
          "the threads of one wave run as one: there is nobody to wait for",
          {"op": (Operation.BARRIER,), "scope": (Scope.SINGLETHREAD, Scope.WAVEFRONT)}),
     Uncertified("fence of shared memory alone",
-         "as narrow as shared memory reaches, which the PTX model shows to be enough where it has "
-         "the fence (tests/unit/test_coverage.py); it has none with .sync_restrict",
+         "as narrow as shared memory reaches, or restricted to it, which the PTX model shows to be "
+         "enough (tests/unit/test_coverage.py, test_minimise_ptx.py)",
          {"op": (Operation.FENCE,), "limited": (True,), "architecture": ("ptx",)}),
     Uncertified("limited operation",
          "what limits an operation (address spaces, one-as, av(none)) chooses among the rows of its "

@@ -380,7 +380,7 @@ class _Writer:
         self._check()
 
     def _homes(self, shared: bool | frozenset[str]) -> dict[str, tuple[int, int]]:
-        """The locations in shared memory: where the copies want them, or with who is first."""
+        """The locations in shared memory: where copies or the program want them, or who is first."""
         if shared is True and len(self.arrangement.clusters) > 1:
             raise GpuLitmusError("its threads are in different CTAs and share no shared memory")
         chosen = frozenset(self.locations) if shared is True else shared or frozenset[str]()
@@ -390,6 +390,11 @@ class _Writer:
                 found[copy.location] = self._mbarrier_home(copy.mbarrier)
             elif copy.source is not None:
                 found[copy.source] = self.arrangement.home(number)
+        for name, place in self.program.shared.items():
+            there = [n for n, each in enumerate(self.program.threads) if each.placement == place]
+            if not there:
+                raise GpuLitmusError(f"'{name}' is in the shared memory of a CTA without threads")
+            found.setdefault(name, self.arrangement.home(there[0]))
         for number, thread in enumerate(self.program.threads):
             for name in sorted(_locations(thread) & chosen):
                 found.setdefault(name, self.arrangement.home(number))
@@ -783,7 +788,7 @@ class _Writer:
             case ProxyFence():
                 return ["fence.proxy.async;"]
             case Fence():
-                return [f"fence{_qualifiers(instruction.ordering, instruction.scope)};"]
+                return [f"{instruction_text(instruction)};"]
             case Barrier(number=int(barrier)):
                 # One warp's lanes wait for the same warps, whatever the instance.
                 count = f"%count_{position}"

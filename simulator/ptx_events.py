@@ -17,12 +17,23 @@ from enum import Enum
 from functools import cached_property
 from itertools import combinations, product
 from random import Random
+from typing import ClassVar
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import Comparison
 from fencewright.simulator.exploration import Work
 from fencewright.simulator.interleaving import Hint, Interleaving
 from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic, union
+from fencewright.simulator.thread_runs import (
+    Choice,
+    Choices,
+    Domain,
+    Run,
+    Runner,
+    Steps,
+    WalkedDomain,
+    all_paths,
+)
 
 Value = int | str
 """A constant, or the name of a register."""
@@ -123,12 +134,44 @@ class Atomic:
         return (self.operand,) if self.compare is None else (self.compare, self.operand)
 
 
+class Restriction(Enum):
+    """The objects that a fence with ``.sync_restrict`` is about: shared memory of its CTA, or of
+    all CTAs of its cluster. Source: PTX ISA, "membar / fence".
+    """
+
+    OWN = "shared::cta"
+    CLUSTER = "shared::cluster"
+
+    @property
+    def ordering(self) -> Ordering:
+        """The one ordering that a fence can have with it."""
+        return Ordering.RELEASE if self is Restriction.OWN else Ordering.ACQUIRE
+
+    @property
+    def reach(self) -> Scope:
+        """Whose shared memory it is."""
+        return Scope.WORKGROUP if self is Restriction.OWN else Scope.CLUSTER
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """``fence``; ``fence.sc`` has the ordering seq_cst."""
+    """``fence``; ``fence.sc`` has the ordering seq_cst, ``restriction`` is ``.sync_restrict``."""
 
     ordering: Ordering
     scope: Scope
+    restriction: Restriction | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why there is no such fence; "" if there is. Source: PTX ISA, "membar / fence"."""
+        restriction = self.restriction
+        if restriction is None or (self.ordering, self.scope) == (
+            restriction.ordering,
+            Scope.CLUSTER,
+        ):
+            return ""
+        words = f"{restriction.ordering} fences at cluster scope"
+        return f"sync_restrict::{restriction.value} is for {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +339,15 @@ class Program:
 
     ``initial`` has the value of every location that does not start at 0, ``aliases`` names
     further virtual addresses and what they are another address of, ``mbarriers`` has the
-    arrival count of each mbarrier, which is initialised before the threads start.
+    arrival count of each mbarrier, which is initialised before the threads start. ``shared``
+    has the CTA of every location in shared memory; only ``.sync_restrict`` tells them apart.
     """
 
     threads: tuple[Thread, ...]
     initial: Mapping[str, int] = field(default_factory=dict[str, int])
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     mbarriers: Mapping[str, int] = field(default_factory=dict[str, int])
+    shared: Mapping[str, Placement] = field(default_factory=dict[str, Placement])
 
     def location(self, variable: str) -> str:
         """The physical location of a virtual address."""
@@ -363,6 +408,7 @@ class Event:
     location: str | None = None
     proxy: Proxy | None = Proxy.GENERIC
     is_red: bool = False
+    restriction: Restriction | None = None
     rendezvous: Rendezvous | None = None
     role: Role | None = None
     phase: int | None = None
@@ -409,71 +455,14 @@ class Path:
     blocked: bool
 
 
-Derivation = Mask
-"""The stores, as bits, that a value passed through on its way."""
-
-
-class _Domain:
-    """The values that each location can have, each with the least derivations it can come from."""
-
-    def __init__(self, program: Program, seeds: Iterable[int] = (), work: Work | None = None):
-        self.program = program
-        self.work = Work() if work is None else work
-        self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {}
-        self.seeds = tuple(seeds)
-        self.changed = False
-
-    def of(self, location: str) -> dict[int, tuple[Derivation, ...]]:
-        """The values of ``location`` and their derivations; its initial value has the empty one."""
-        known = self.values.get(location)
-        if known is None:
-            initial = self.program.initial.get(location, 0)
-            known = {value: (0,) for value in (initial, *self.seeds)}
-            self.values[location] = known
-        return known
-
-    def choices(self, location: str) -> Iterable[int]:
-        """The values that a read of ``location`` tries."""
-        return self.of(location)
-
-    def derive(
-        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
-    ) -> bool:
-        """Record that the store ``bit`` writes ``value``, which depends on ``reads``.
-
-        False if it would have to come out of thin air.
-        """
-        derivations = [bit]
-        for source, read in reads:
-            known = self.of(source)[read]
-            derivations = [a | b for a in derivations for b in known if not b & bit]
-            if not self.work.take(len(derivations)):
-                return False
-        if derivations:
-            self.add(location, value, derivations)
-        return bool(derivations)
-
-    def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
-        """Record that ``value`` can be written to ``location``."""
-        known = self.of(location)
-        kept = known.get(value, ())
-        for new in derivations:
-            if any(old & new == old for old in kept):
-                continue
-            kept = (*(old for old in kept if new & old != new), new)
-            self.changed = True
-        known[value] = kept
-
-
 @dataclass(slots=True)
-class _Run:
-    """A thread in the middle of a run; copied where a read can return several values."""
+class _Run(Run[Event]):
+    """A run with all that becomes of a path; copied where a read can return several values.
 
-    pc: int
-    registers: dict[str, int]
-    taints: dict[str, Mask]
-    control: Mask = 0
-    events: tuple[Event, ...] = ()
+    Of its events those of asynchronous copies are in the ``background``; ``uncommitted`` and
+    ``committed`` are those of copies that complete with a group.
+    """
+
     values: tuple[int, ...] = ()
     dependences: tuple[Mask, ...] = ()
     read_modify_writes: tuple[Pair, ...] = ()
@@ -482,25 +471,25 @@ class _Run:
     background: Mask = 0
     uncommitted: Mask = 0
     committed: Mask = 0
-    executed: Mapping[int, int] = field(default_factory=dict[int, int])
-    visits: Mapping[str, "_Visit"] = field(default_factory=dict[str, "_Visit"])
 
     def copy(self) -> "_Run":
-        return replace(self, registers=dict(self.registers), taints=dict(self.taints))
-
-    def value(self, operand: Value) -> int:
-        return operand if isinstance(operand, int) else self.registers.get(operand, 0)
-
-    def taint(self, *operands: Value) -> Mask:
-        result = 0
-        for operand in operands:
-            if isinstance(operand, str):
-                result |= self.taints.get(operand, 0)
-        return result
-
-    def assign(self, register: str, value: int, taint: Mask) -> None:
-        self.registers[register] = value
-        self.taints[register] = taint
+        return _Run(
+            self.pc,
+            dict(self.registers),
+            dict(self.taints),
+            self.control,
+            self.events,
+            self.executed,
+            self.visits,
+            self.values,
+            self.dependences,
+            self.read_modify_writes,
+            self.order,
+            self.issued,
+            self.background,
+            self.uncommitted,
+            self.committed,
+        )
 
     def append(self, event: Event, value: int, dependences: Mask) -> int:
         """Add an event after all earlier ones of the thread, copies apart; its number."""
@@ -522,59 +511,36 @@ class _Run:
         return (1 << len(self.events)) - 1 & ~self.background
 
 
-@dataclass(frozen=True, slots=True)
-class _Visit:
-    """A pass over a label: how often it was passed, and how many events there were then."""
+class _ThreadRunner(Runner[_Run, Path]):
+    """All runs of one thread."""
 
-    passes: int
-    events: int
+    LABEL = Label
+    BRANCH = Branch
+    IDLE = (EventKind.READ, EventKind.FENCE)
 
-
-class _ThreadRunner:
-    """All runs of one thread, for the values that ``domain`` has for each location."""
-
-    def __init__(self, program: Program, thread: int, bound: int, store_bits: dict[Pair, int]):
+    def __init__(self, program: Program, thread: int, bound: int, write_bits: dict[object, int]):
+        super().__init__(thread, program.threads[thread].code, bound, write_bits)
         self.program = program
-        self.thread = thread
-        self.code = program.threads[thread].code
-        self.bound = bound
-        self.labels = {each.name: i for i, each in enumerate(self.code) if isinstance(each, Label)}
         self.locations = {each: program.location(each) for each in _variables(self.code)}
-        self.assigned = frozenset(name for each in self.code for name in _assigned(each))
-        self.store_bits = store_bits
-        self.domain = _Domain(program)
-        self.paths: list[Path] = []
-        self.complete = True
+        self.sets = frozenset(name for each in self.code for name in _assigned(each))
 
-    def run(self, domain: _Domain) -> tuple[list[Path], bool]:
-        """The paths, and whether none was cut at the loop bound."""
-        self.domain = domain
-        self.paths, self.complete = [], True
-        registers = dict(self.program.threads[self.thread].registers)
-        stack = [_Run(0, registers, {})]
-        while stack:
-            run = stack.pop()
-            if not domain.work.take(1 + len(run.events)):
-                return self.paths, False
-            stack.extend(reversed(self.advance(run)))
-        return self.paths, self.complete
+    def begin(self) -> _Run:
+        return _Run(0, dict(self.program.threads[self.thread].registers), {})
 
-    def advance(self, run: _Run) -> list[_Run]:
-        """Run until the thread ends or forks; the forks."""
-        code = self.code
-        while run.pc < len(code):
-            instruction = code[run.pc]
-            run.pc += 1
-            forks = _STEP[type(instruction)](self, run, instruction)
-            if forks is not None:
-                return forks
-        self.paths.append(self._path(run, blocked=False))
-        return []
+    def assigned(self, instruction: Instruction) -> tuple[str, ...]:
+        return _assigned(instruction)
+
+    def used(self, instruction: Instruction) -> tuple[Value, ...]:
+        is_computed = isinstance(instruction, Compute)
+        return (instruction.left, instruction.right) if is_computed else ()
+
+    def path(self, run: _Run) -> Path:
+        return self._path(run, blocked=False)
 
     def _path(self, run: _Run, blocked: bool) -> Path:
         registers: dict[str, int | None] = dict(run.registers)
         if blocked:
-            registers.update((name, None) for name in self.assigned if name not in run.taints)
+            registers.update((name, None) for name in self.sets if name not in run.taints)
         return Path(
             run.events,
             run.values,
@@ -613,11 +579,8 @@ class _ThreadRunner:
 
     def _derives(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
         """Note that ``value`` can be written; False if it would have to come out of thin air."""
-        store = (self.thread, run.pc << 8 | run.executed.get(run.pc, 0))
-        bit = 1 << self.store_bits.setdefault(store, len(self.store_bits))
-        run.executed = {**run.executed, run.pc: run.executed.get(run.pc, 0) + 1}
         reads = [(run.events[n].location or "", run.values[n]) for n in bits(dependences)]
-        return self.domain.derive(event.location or "", value, bit, reads)
+        return self.derives(run, event.location or "", value, reads)
 
     def _write(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
         """Append a write; False if its value would have to come out of thin air."""
@@ -654,7 +617,14 @@ class _ThreadRunner:
         return forks
 
     def fence(self, run: _Run, fence: Fence) -> None:
-        event = Event(EventKind.FENCE, self.thread, run.pc - 1, fence.ordering, fence.scope)
+        event = Event(
+            EventKind.FENCE,
+            self.thread,
+            run.pc - 1,
+            fence.ordering,
+            fence.scope,
+            restriction=fence.restriction,
+        )
         run.append(event, 0, 0)
 
     def proxy_fence(self, run: _Run, fence: ProxyFence) -> None:
@@ -799,77 +769,36 @@ class _ThreadRunner:
         result = compute.operation.apply(left, right)
         run.assign(compute.register, result, run.taint(compute.left, compute.right))
 
-    def label(self, run: _Run, label: Label) -> None:
-        passed = run.visits.get(label.name, _Visit(0, 0)).passes
-        visit = _Visit(passed + 1, len(run.events))
-        run.visits = {**run.visits, label.name: visit}
-
     def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
         if branch.comparison is not None:
             run.control |= run.taint(branch.left, branch.right)
             if not branch.comparison.holds(run.value(branch.left), run.value(branch.right)):
                 return None
-        target = self.labels[branch.label]
-        visit = run.visits.get(branch.label)
-        if target < run.pc and visit is not None and visit.passes >= self.bound:
-            if not self._is_idle(run, target, visit):
-                self.complete = False
-            return []
-        run.pc = target
-        return None
+        return self.jump(run, branch.label)
 
-    def _is_idle(self, run: _Run, target: int, visit: _Visit) -> bool:
-        """Whether the round since ``visit`` did nothing that another round would not undo.
-
-        A round of reads and fences alone, whose registers are all set again before the next
-        round can use them or leave, only constrains an execution further: the axioms forbid no
-        more when they are taken out, so that no outcome is lost by leaving such rounds out.
-        """
-        if any(event.kind not in _IDLE for event in run.events[visit.events :]):
-            return False
-        body = self.code[target : run.pc]
-        changed = frozenset(name for each in body for name in _assigned(each))
-        again: set[Value] = set()
-        for instruction in body:
-            if isinstance(instruction, Branch):
-                break
-            if isinstance(instruction, Compute):
-                carried = {instruction.left, instruction.right} & changed
-                if not carried <= again:
-                    return False
-            again.update(_assigned(instruction))
-        return changed <= again
-
-
-_IDLE = (EventKind.READ, EventKind.FENCE)
-"""What a round may do and be left out."""
+    STEPS: ClassVar[Steps] = {
+        Load: load,
+        Store: store,
+        Atomic: atomic,
+        Fence: fence,
+        ProxyFence: proxy_fence,
+        Barrier: barrier,
+        ClusterBarrier: cluster_barrier,
+        MbarrierArrive: mbarrier_arrive,
+        MbarrierWait: mbarrier_wait,
+        AsyncCopy: async_copy,
+        CommitGroup: commit_group,
+        WaitGroup: wait_group,
+        Compute: compute,
+        Branch: branch,
+        Label: Runner[_Run, Path].label,
+    }
 
 
 def _assigned(instruction: Instruction) -> tuple[str, ...]:
     if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
         return (instruction.register,)
     return ()
-
-
-_Step = Callable[..., "list[_Run] | None"]
-_STEP: Mapping[type[Instruction], _Step] = {
-    Load: _ThreadRunner.load,
-    Store: _ThreadRunner.store,
-    Atomic: _ThreadRunner.atomic,
-    Fence: _ThreadRunner.fence,
-    ProxyFence: _ThreadRunner.proxy_fence,
-    Barrier: _ThreadRunner.barrier,
-    ClusterBarrier: _ThreadRunner.cluster_barrier,
-    MbarrierArrive: _ThreadRunner.mbarrier_arrive,
-    MbarrierWait: _ThreadRunner.mbarrier_wait,
-    AsyncCopy: _ThreadRunner.async_copy,
-    CommitGroup: _ThreadRunner.commit_group,
-    WaitGroup: _ThreadRunner.wait_group,
-    Compute: _ThreadRunner.compute,
-    Branch: _ThreadRunner.branch,
-    Label: _ThreadRunner.label,
-}
-"""How each instruction runs: it returns None to go on, or the runs it forks into."""
 
 
 def _half(kind: EventKind, ordering: Ordering) -> Ordering:
@@ -895,6 +824,9 @@ def _check(program: Program) -> None:
         for each in thread.code:
             if isinstance(each, Branch) and each.label not in labels:
                 raise ProgramError(f"thread {number} jumps to {each.label}, which is not there")
+            problem = each.problem if isinstance(each, Fence) else ""
+            if problem:
+                raise ProgramError(f"thread {number}: {problem}")
             mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
             if mbarrier is not None and mbarrier not in program.mbarriers:
                 raise ProgramError(f"thread {number} uses {mbarrier}, which is not an mbarrier")
@@ -981,16 +913,6 @@ class Combination:
     registers: tuple[Mapping[str, int | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A path, with its shape and its reads and writes as bits over (location, value)."""
-
-    path: Path
-    shape: int
-    needs: Mask
-    provides: Mask
-
-
 class Candidates:
     """Every combination of paths of a program.
 
@@ -1013,8 +935,7 @@ class Candidates:
         self.complete = True
         self.work = Work() if work is None else work
         self._skeletons: dict[tuple[int, ...], tuple[Skeleton, ...]] = {}
-        self._shapes: dict[object, int] = {}
-        self._value_bits: dict[tuple[str, int], Mask] = {}
+        self._numbers = Choices()
         self._paths = self._run_threads(bound, thin_air)
         events = (e for paths in self._paths for p in paths for e in p.events if e.location)
         named = {program.location(each) for each in program.initial}
@@ -1027,23 +948,17 @@ class Candidates:
     def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
         """Run all threads until no store writes a value that no earlier round has seen."""
         program = self.program
-        store_bits: dict[Pair, int] = {}
+        write_bits: dict[object, int] = {}
         runners = [
-            _ThreadRunner(program, i, bound, store_bits) for i in range(len(program.threads))
+            _ThreadRunner(program, i, bound, write_bits) for i in range(len(program.threads))
         ]
-        domain = _Domain(program, _constants(program) if thin_air else (), self.work)
-        domain.changed = True
-        results: list[tuple[list[Path], bool]] = []
-        while domain.changed and not self.work.is_spent:
-            domain.changed = False
-            results = [runner.run(domain) for runner in runners]
-        self.complete = all(complete for _, complete in results)
-        return [paths for paths, _ in results]
+        seeds = _constants(program) if thin_air else ()
+        paths = all_paths(runners, Domain(program.initial, seeds, self.work))
+        self.complete = all(runner.complete for runner in runners)
+        return paths
 
     def __iter__(self) -> Iterator[Combination]:
-        initial = 0
-        for each in self.initial:
-            initial |= self._value_bit(each)
+        initial = self._numbers.values(self.initial)
         choices = [[self._choice(path) for path in paths] for paths in self._paths]
         for chosen in product(*choices):
             if not self.work.take():
@@ -1068,16 +983,11 @@ class Candidates:
             registers = tuple(choice.path.registers for choice in chosen)
             yield Combination(skeletons, tuple(values), registers)
 
-    def _value_bit(self, key: tuple[str, int]) -> Mask:
-        return self._value_bits.setdefault(key, 1 << len(self._value_bits))
-
-    def _choice(self, path: Path) -> _Choice:
-        needs = provides = 0
-        for event, value in zip(path.events, path.values, strict=True):
-            if event.kind is EventKind.READ:
-                needs |= self._value_bit((event.location or "", value))
-            elif event.kind is EventKind.WRITE:
-                provides |= self._value_bit((event.location or "", value))
+    def _choice(self, path: Path) -> Choice[Path]:
+        accesses = [
+            (event.kind, (event.location or "", value))
+            for event, value in zip(path.events, path.values, strict=True)
+        ]
         shape = (
             path.events,
             path.dependences,
@@ -1086,7 +996,9 @@ class Candidates:
             path.issued,
             path.blocked,
         )
-        return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
+        read = (each for kind, each in accesses if kind is EventKind.READ)
+        written = (each for kind, each in accesses if kind is EventKind.WRITE)
+        return self._numbers.choice(path, shape, read, written)
 
 
 def _skeletons(
@@ -1121,23 +1033,6 @@ class Walk:
     hint: Hint
 
 
-class _WalkedDomain(_Domain):
-    """The one value that each read of an interleaving takes."""
-
-    def __init__(self, program: Program, interleaving: Interleaving):
-        super().__init__(program)
-        self.interleaving = interleaving
-
-    def choices(self, location: str) -> Iterable[int]:
-        return (self.interleaving.read(location),)
-
-    def derive(
-        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
-    ) -> bool:
-        self.interleaving.write(location, value)
-        return True
-
-
 _MOST_MEETINGS = 64
 """How many ways for barrier operations to meet are looked at in one walk."""
 
@@ -1162,8 +1057,8 @@ class Walks:
             for thread in program.threads
         )
         self._interleaving = Interleaving(self.initial)
-        domain = _WalkedDomain(program, self._interleaving)
-        bits: dict[Pair, int] = {}
+        domain = WalkedDomain(self._interleaving)
+        bits: dict[object, int] = {}
         self._runners = [
             _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
         ]
@@ -1192,7 +1087,7 @@ class Walks:
     def _paths(self, random: Random) -> list[Path] | None:
         """A path for each thread; None if one was cut at the bound of a loop."""
         self._interleaving.start(random)
-        runs = [_Run(0, dict(thread.registers), {}) for thread in self.program.threads]
+        runs = [runner.begin() for runner in self._runners]
         ended: dict[int, Path] = {}
         going = list(range(len(runs)))
         while going:
@@ -1201,11 +1096,13 @@ class Walks:
             runner.paths = []
             self._interleaving.thread = number
             forks = runner.advance(runs[number])
+            if forks is None:
+                runner.paths.append(runner.path(runs[number]))
             # Where a thread may wait for ever it does so in one walk of four.
-            if forks and not (runner.paths and random.random() < 0.25):
+            elif forks and not (runner.paths and random.random() < 0.25):
                 runs[number] = forks[0]
                 continue
-            if not runner.paths:
+            elif not runner.paths:
                 return None
             ended[number] = runner.paths[-1]
             going.remove(number)

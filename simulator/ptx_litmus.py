@@ -10,9 +10,10 @@ thread headed by its placement, and a final condition (``condition``)::
      st.release.gpu flag, 1   | ld.weak r1, x               ;
     ~exists (P1:r0 == 1 /\\ P1:r1 == 0)
 
-The initial state also takes ``t @ texture aliases x`` (another virtual address of x) and
-``b = mbarrier(2)`` (an mbarrier that expects two arrivals). Placements take an optional
-``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
+The initial state also takes ``t @ texture aliases x`` (another virtual address of x),
+``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
+shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
+optional ``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
 texture, surface and constant proxies. The first operand of ``bar.cta`` tells the barrier
 instructions of the program apart, then follow the barrier's number and its thread count.
 """
@@ -44,6 +45,7 @@ from fencewright.simulator.ptx_events import (
     Program,
     Proxy,
     ProxyFence,
+    Restriction,
     Role,
     Store,
     Thread,
@@ -103,10 +105,12 @@ _FENCE_ORDERINGS = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL, Orderi
 _HEAD = re.compile(r"\s*(?:PTX|ptx)\s+(?P<name>[^\s{\"]+)(?P<remarks>(?:\s*\"[^\"]*\")*)[^{\"]*\{")
 _COMMENT = re.compile(r"//[^\n]*|\(\*.*?\*\)", re.DOTALL)
 _CONDITION = re.compile(r"(?:~\s*)?\b(?:exists|forall)\b")
-_THREAD = re.compile(
-    r"P(?P<number>\d+)\s*@\s*cta\s+(?P<cta>\d+)\s*"
+_CTA = (
+    r"\s*@\s*cta\s+(?P<cta>\d+)\s*"
     r"(?:,\s*cluster\s+(?P<cluster>\d+)\s*)?,\s*gpu\s+(?P<gpu>\d+)$"
 )
+_THREAD = re.compile(rf"P(?P<number>\d+){_CTA}")
+_SHARED = re.compile(rf"(?P<name>[A-Za-z_]\w*){_CTA}")
 _INITIAL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\w+)$")
 _INITIAL_REGISTER = re.compile(r"P?(?P<thread>\d+)\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$")
 _ALIAS = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*(?P<proxy>\w+)\s+aliases\s+(?P<location>\w+)$")
@@ -142,7 +146,7 @@ class _Piece:
     def number(self) -> int:
         if not _NUMBER.match(self.text):
             raise self.error(f"expected a number, found '{self.text}'")
-        return int(self.text, 0)
+        return int(self.text, 16 if "x" in self.text else 10)
 
     def value(self) -> Value:
         return self.text if _REGISTER.match(self.text) else self.number()
@@ -289,11 +293,17 @@ def _fence(op: _Operation) -> Instruction:
     if op.take("proxy"):
         return _proxy_fence(op)
     ordering = op.ordering(Ordering.ACQ_REL, _FENCE_ORDERINGS)
+    restriction = restriction_in(op.mnemonic)
+    if restriction is not None:
+        op.take(_restriction_word(restriction))
     scope = op.scope()
     op.finish()
     if scope is None:
         raise op.error(f"{op.mnemonic} needs a scope: {_listed(SCOPES)}")
-    return Fence(ordering, scope)
+    fence = Fence(ordering, scope, restriction)
+    if fence.problem:
+        raise op.error(fence.problem)
+    return fence
 
 
 def _proxy_fence(op: _Operation) -> Instruction:
@@ -448,7 +458,7 @@ def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
         for number, (placement, code) in enumerate(columns)
     )
     remarks = tuple(re.findall(r'"([^"]*)"', head["remarks"]))
-    program = Program(threads, initial.values, initial.aliases, initial.mbarriers)
+    program = Program(threads, initial.values, initial.aliases, initial.mbarriers, initial.shared)
     condition = parse_condition(source, condition_at.start())
     return LitmusTest(head["name"], program, condition, remarks)
 
@@ -466,16 +476,21 @@ class _Initial:
         self.registers: dict[int, dict[str, int]] = {}
         self.aliases: dict[str, str] = {}
         self.mbarriers: dict[str, int] = {}
+        self.shared: dict[str, Placement] = {}
 
     def read(self, piece: _Piece) -> None:
         if not piece.text:
             return
         if match := _MBARRIER.match(piece.text):
+            if int(match["count"]) not in range(1, 1 << 20):
+                raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
             self.mbarriers[match["name"]] = int(match["count"])
         elif match := _ALIAS.match(piece.text):
             if match["proxy"] not in [proxy.value for proxy in Proxy]:
                 raise piece.error(f"unknown proxy '{match['proxy']}'")
             self.aliases[match["name"]] = match["location"]
+        elif match := _SHARED.match(piece.text):
+            self.shared[match["name"]] = _placement(match)
         elif match := _INITIAL_REGISTER.match(piece.text):
             registers = self.registers.setdefault(int(match["thread"]), {})
             registers[match["name"]] = _Piece(piece.source, match["value"], piece.offset).number()
@@ -496,8 +511,7 @@ def _columns(table: _Piece) -> list[tuple[Placement, tuple[Instruction, ...]]]:
         match = _THREAD.match(cell.text)
         if match is None or int(match["number"]) != number:
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
-        cluster = None if match["cluster"] is None else int(match["cluster"])
-        placements.append(Placement(int(match["cta"]), int(match["gpu"]), cluster))
+        placements.append(_placement(match))
     codes: list[list[Instruction]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
@@ -518,6 +532,21 @@ def _instruction(cell: _Piece) -> Instruction:
     if reader is None:
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
     return reader(operation)
+
+
+def _placement(match: re.Match[str]) -> Placement:
+    cluster = None if match["cluster"] is None else int(match["cluster"])
+    return Placement(int(match["cta"]), int(match["gpu"]), cluster)
+
+
+def restriction_in(mnemonic: str) -> Restriction | None:
+    """The ``.sync_restrict`` qualifier of a fence; None if it has none."""
+    words = mnemonic.split(".")
+    return next((each for each in Restriction if _restriction_word(each) in words), None)
+
+
+def _restriction_word(restriction: Restriction) -> str:
+    return f"sync_restrict::{restriction.value}"
 
 
 def _operands(*operands: Value | None) -> str:
@@ -549,7 +578,7 @@ def instruction_text(instruction: Instruction) -> str:
         case Atomic():
             return _atomic_text(instruction)
         case Fence():
-            return f"fence{_qualifiers(instruction.ordering, instruction.scope)}"
+            return _fence_text(instruction)
         case ProxyFence():
             return f"fence.proxy.{instruction.proxy.value if instruction.proxy else 'alias'}"
         case Barrier():
@@ -591,6 +620,13 @@ def instruction_text(instruction: Instruction) -> str:
             return f"{instruction.name}:"
 
 
+def _fence_text(fence: Fence) -> str:
+    if fence.restriction is None:
+        return f"fence{_qualifiers(fence.ordering, fence.scope)}"
+    words = (_ORDERING_WORDS[fence.ordering], _restriction_word(fence.restriction))
+    return ".".join(("fence", *words, _SCOPE_WORDS[fence.scope]))
+
+
 def _atomic_text(atomic: Atomic) -> str:
     head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.register is None else "atom")
     operation = atomic.operation.value if atomic.compare is None else "cas"
@@ -608,12 +644,16 @@ def write_litmus(test: LitmusTest) -> str:
         f"{name} @ {_proxy_of(program, name)} aliases {location};"
         for name, location in program.aliases.items()
     ]
+    lines += [f"{name}{_place_text(home)};" for name, home in program.shared.items()]
     for number, thread in enumerate(program.threads):
         lines += [f"P{number}:{name}={value};" for name, value in thread.registers.items()]
     lines.append("}")
     lines += _table(
         [
-            [_head_text(number, thread.placement), *(instruction_text(i) for i in thread.code)]
+            [
+                f"P{number}{_place_text(thread.placement)}",
+                *(instruction_text(i) for i in thread.code),
+            ]
             for number, thread in enumerate(program.threads)
         ]
     )
@@ -621,9 +661,9 @@ def write_litmus(test: LitmusTest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head_text(number: int, placement: Placement) -> str:
+def _place_text(placement: Placement) -> str:
     cluster = "" if placement.cluster is None else f"cluster {placement.cluster},"
-    return f"P{number}@cta {placement.cta},{cluster}gpu {placement.gpu}"
+    return f"@cta {placement.cta},{cluster}gpu {placement.gpu}"
 
 
 def _table(columns: list[list[str]]) -> list[str]:

@@ -19,7 +19,7 @@ from enum import Enum
 from itertools import combinations, islice, product
 from random import Random
 
-from fencewright.lowering.vocabulary import Ordering
+from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import (
     Condition,
     Formula,
@@ -150,7 +150,50 @@ def _overlap(first: Event, second: Event, version: Version) -> bool:
     return first.variable == second.variable
 
 
-def release_patterns(skeleton: Skeleton, po_loc: Relation) -> Relation:
+@dataclass(frozen=True, slots=True)
+class RestrictedFence:
+    """A fence with ``.sync_restrict``: masks of the operations that it may synchronise through
+    (``signals``), and, among them, of those that it ``orders``.
+    """
+
+    signals: Mask
+    orders: Mask
+
+
+def restricted_fences(skeleton: Skeleton) -> Mapping[int, RestrictedFence]:
+    """What each fence with ``.sync_restrict`` is for.
+
+    It "restrict[s] the class of memory operations for which the fence instruction provides the
+    memory ordering guarantees": "the effect of the fence only applies to operations performed on
+    objects in .shared::cta state space" for a release, ".shared::cluster" for an acquire. Whether
+    that includes the operations by which threads synchronise the text leaves open. This is the
+    weakest reading that its example allows, a release of ``.shared::cta`` through an mbarrier in
+    ``.shared::cluster``: through objects in the cluster's shared memory alone, so neither through
+    a flag in global memory nor through ``barrier.cluster``, which is in no state space. What is
+    ordered is ordered transitively, since only the ``::read`` form is said to be non-cumulative.
+    Source: PTX ISA 9.4, "membar / fence", description, caution and examples.
+    """
+    events, homes = skeleton.events, skeleton.program.shared
+    found: dict[int, RestrictedFence] = {}
+    for number, fence in enumerate(events):
+        here = skeleton.placement(number)
+        if fence.restriction is None or here is None:
+            continue
+        signals = orders = 0
+        for n, event in enumerate(events):
+            home = homes.get(event.location or "")
+            is_mbarrier = event.rendezvous is not None and event.rendezvous.mbarrier
+            if is_mbarrier or (home is not None and here.shares(home, Scope.CLUSTER)):
+                signals |= 1 << n
+            if home is not None and here.shares(home, fence.restriction.reach):
+                orders |= 1 << n
+        found[number] = RestrictedFence(signals, orders)
+    return found
+
+
+def release_patterns(
+    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+) -> Relation:
     """From the first operation of each release pattern to the writes that end it.
 
     Source: PTX ISA, "Release and Acquire Patterns". Arriving at an mbarrier or a cluster
@@ -166,10 +209,14 @@ def release_patterns(skeleton: Skeleton, po_loc: Relation) -> Relation:
             patterns[number] = skeleton.po[number] & writes
         elif event.kind in (_WRITE, EventKind.ARRIVE):
             patterns[number] = 1 << number | po_loc[number] & writes
+    for number, fence in restricted.items():
+        patterns[number] &= fence.signals
     return patterns
 
 
-def acquire_patterns(skeleton: Skeleton, po_loc: Relation) -> Relation:
+def acquire_patterns(
+    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+) -> Relation:
     """From the reads that start an acquire pattern to its last operations.
 
     Source: PTX ISA, "Release and Acquire Patterns". A ``red`` starts none with a fence.
@@ -185,6 +232,9 @@ def acquire_patterns(skeleton: Skeleton, po_loc: Relation) -> Relation:
         patterns[number] |= po_loc[number] & acquires
         if not event.is_red:
             patterns[number] |= skeleton.po[number] & fences
+        for fence, each in restricted.items():
+            if not each.signals >> number & 1:
+                patterns[number] &= ~(1 << fence)
     return patterns
 
 
@@ -244,9 +294,11 @@ class Frame:
         ]
         self.ms = morally_strong(skeleton, model.version)
         self.write_mask = mask_of(skeleton.writes)
-        self.release = release_patterns(skeleton, self.po_loc)
+        restricted = restricted_fences(skeleton)
+        self.release = release_patterns(skeleton, self.po_loc, restricted)
         self.releasing = tuple(n for n, row in enumerate(self.release) if row)
-        self.acquire = acquire_patterns(skeleton, self.po_loc)
+        self.acquire = acquire_patterns(skeleton, self.po_loc, restricted)
+        self.spheres = _spheres(self.size, restricted)
         self.barrier = barrier_synchronization(skeleton)
         self.phases = phase_observation(skeleton, self.ms)
         self.rmw = skeleton.rmw
@@ -288,6 +340,17 @@ class Frame:
                 yield from extend(rest, extended, earlier | 1 << fence)
 
         yield from extend(tuple(fences), [0] * self.size, 0)
+
+
+def _spheres(size: int, restricted: Mapping[int, RestrictedFence]) -> Mapping[Mask, Mask]:
+    """The events by the restricted fences that do not order them; those that none orders first."""
+    if not restricted:
+        return {0: (1 << size) - 1}
+    found: dict[Mask, Mask] = {mask_of(restricted): 0}
+    for number in range(size):
+        idle = mask_of(n for n, fence in restricted.items() if not fence.orders >> number & 1)
+        found[idle] = found.get(idle, 0) | 1 << number
+    return found
 
 
 def _address(event: Event, version: Version) -> str:
@@ -436,6 +499,28 @@ def causality(frame: Frame, obs: Relation, base: Relation) -> Relation:
     ]
 
 
+def causality_by_sphere(frame: Frame, obs: Relation, sync: Relation) -> tuple[Relation, Relation]:
+    """Base causality by what orders everything, and causality order.
+
+    Causality order from an operation is by the fences that order operations on its object: it
+    is one relation for each object, of which only pairs on one object matter.
+    """
+    everywhere, *limited = frame.spheres.items()
+    base = base_causality(frame, _without(sync, everywhere[0]))
+    cause = causality(frame, obs, base)
+    for idle, events in limited:
+        ordered = causality(frame, obs, base_causality(frame, _without(sync, idle)))
+        for number in bits(events):
+            cause[number] = ordered[number]
+    return base, cause
+
+
+def _without(relation: Relation, events: Mask) -> Relation:
+    if not events:
+        return relation
+    return [0 if events >> n & 1 else row & ~events for n, row in enumerate(relation)]
+
+
 def _mixes_addresses(frame: Frame) -> bool:
     return any(
         e.proxy is not Proxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
@@ -466,8 +551,7 @@ class Execution:
         key = (*self.sync, *self.obs)
         known = self.frame.causality_of.get(key)
         if known is None:
-            base = base_causality(self.frame, self.sync)
-            known = (base, causality(self.frame, self.obs, base))
+            known = causality_by_sphere(self.frame, self.obs, self.sync)
             self.frame.causality_of[key] = known
         self.base, self.cause = known
 

@@ -1,7 +1,7 @@
 """Single-point mutants of PTX programs: how much a set of tests would notice.
 
-A mutant drops one fence, takes the acquire or the release from one operation, or narrows one
-scope to cta. Four things can notice it, each seeing more than the one before (``Notice``): the
+A mutant drops one fence, takes the acquire or the release from one operation, narrows one scope
+to cta, or restricts one fence to shared memory (``.sync_restrict``). Four things can notice it, each seeing more than the one before (``Notice``): the
 verdict of the test's condition, its whole outcome set, its outcome set when the threads are
 placed elsewhere, and the mutated thread by itself among partners (``partners``).
 
@@ -33,6 +33,7 @@ from fencewright.simulator.ptx_events import (
     Placement,
     Program,
     ProxyFence,
+    Restriction,
     Role,
     Store,
     Thread,
@@ -49,6 +50,7 @@ class MutationKind(Enum):
     DROP_ACQUIRE = "acquire to relaxed"
     DROP_RELEASE = "release to relaxed"
     NARROW_SCOPE = "scope to cta"
+    RESTRICT_FENCE = "fence to shared memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ _WITHOUT_RELEASE = {
     Ordering.RELEASE: Ordering.RELAXED,
     Ordering.ACQ_REL: Ordering.ACQUIRE,
 }
+_RESTRICTIONS = {each.ordering: each for each in Restriction}
 _ORDERED = Load | Store | Atomic | ClusterBarrier | MbarrierArrive | MbarrierWait
 _SCOPED = Load | Store | Atomic | Fence | MbarrierArrive | MbarrierWait
 
@@ -77,6 +80,8 @@ def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instructi
     """What one instruction can be changed into; None takes it out."""
     if isinstance(instruction, Fence | ProxyFence):
         yield MutationKind.DROP_FENCE, None
+    if isinstance(instruction, Fence):
+        yield from _restricted(instruction)
     if isinstance(instruction, _ORDERED):
         ordering = instruction.ordering
         is_wait = isinstance(instruction, ClusterBarrier) and ordering is Ordering.ACQUIRE
@@ -87,7 +92,16 @@ def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instructi
             weaker = replace(instruction, ordering=_WITHOUT_RELEASE[ordering])
             yield MutationKind.DROP_RELEASE, weaker
     if isinstance(instruction, _SCOPED) and instruction.scope not in (None, Scope.WORKGROUP):
-        yield MutationKind.NARROW_SCOPE, replace(instruction, scope=Scope.WORKGROUP)
+        narrow = replace(instruction, scope=Scope.WORKGROUP)
+        if not (isinstance(narrow, Fence) and narrow.problem):
+            yield MutationKind.NARROW_SCOPE, narrow
+
+
+def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
+    """The fence of shared memory alone, where there is one that orders less."""
+    restriction = _RESTRICTIONS.get(fence.ordering)
+    if fence.scope is Scope.CLUSTER and fence.restriction is None and restriction is not None:
+        yield MutationKind.RESTRICT_FENCE, replace(fence, restriction=restriction)
 
 
 def mutants(program: Program) -> Iterator[Mutant]:
@@ -235,21 +249,29 @@ def equivalence(program: Program, mutant: Mutant) -> str:
     read before it or a strong write after it (PTX ISA, "Release and Acquire Patterns"). A
     release with nothing before it, and an acquire with nothing after it but loads of its own
     location, say what coherence says anyway. The scope of a load is for what it begins: an
-    acquire pattern, and observation by later accesses of its location.
+    acquire pattern, and observation by later accesses of its location. Fences of shared memory
+    alone do all this for the objects that they are about.
     """
     code = program.threads[mutant.thread].code
     before, after = _around(code, mutant.position)
+    objects = _Objects(program, program.threads[mutant.thread].placement)
     instruction = code[mutant.position]
     match instruction, mutant.kind:
-        case Fence(), MutationKind.DROP_FENCE | MutationKind.NARROW_SCOPE:
-            return _useless_fence(instruction, before, after)
+        case Fence(), MutationKind.RESTRICT_FENCE if objects.are_all(
+            replace(instruction, restriction=_RESTRICTIONS[instruction.ordering]), before, after
+        ):
+            return "a fence of shared memory in any case"
+        case Fence(), (
+            MutationKind.DROP_FENCE | MutationKind.NARROW_SCOPE | MutationKind.RESTRICT_FENCE
+        ):
+            return _useless_fence(instruction, before, after, objects)
         case Store() | MbarrierArrive() | ClusterBarrier(), MutationKind.DROP_RELEASE if not before:
             return "a release with nothing before it"
         case Load(), MutationKind.DROP_ACQUIRE if _only_loads_of(instruction.location, after):
             return "an acquire with nothing after it but loads of its location"
         case Atomic(), MutationKind.DROP_ACQUIRE if not (after or instruction.ordering.releases):
             return "an acquire with nothing after it"
-        case Load(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after):
+        case Load(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after, objects):
             return "the scope of a load that begins nothing"
         case _:
             return ""
@@ -281,17 +303,73 @@ def _only_loads_of(location: str, code: Iterable[Instruction]) -> bool:
     return all(isinstance(each, Load) and each.location == location for each in code)
 
 
-def _begins_nothing(load: Load, after: tuple[Instruction, ...]) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """What of a program is in the shared memory of a thread that runs at ``here``."""
+
+    program: Program
+    here: Placement
+
+    def include(self, instruction: Instruction, reach: Scope) -> bool:
+        """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
+        homes = self.program.shared
+        found = (homes.get(self.program.location(each)) for each in _locations((instruction,)))
+        return any(home is not None and self.here.shares(home, reach) for home in found)
+
+    def may_signal(self, fence: Fence, instruction: Instruction) -> bool:
+        """Whether ``fence`` may synchronise through an instruction."""
+        if fence.restriction is None or isinstance(instruction, MbarrierArrive | MbarrierWait):
+            return True
+        return self.include(instruction, Scope.CLUSTER)
+
+    def may_order(self, fence: Fence, code: Iterable[Instruction]) -> bool:
+        """Whether of what is on its one side ``fence`` orders any, or what that passes on."""
+        restriction = fence.restriction
+        return restriction is None or any(
+            not _is_unordered(each) or self.include(each, restriction.reach) for each in code
+        )
+
+    def are_all(
+        self, fence: Fence, before: tuple[Instruction, ...], after: tuple[Instruction, ...]
+    ) -> bool:
+        """Whether a restricted fence orders as much as a whole one, through as much."""
+        restriction = fence.restriction
+        releases = fence.ordering.releases
+        ordered, signals = (before, after) if releases else (after, before)
+        is_signal = _is_strong_write if releases else _is_strong_read
+        return (
+            restriction is not None
+            and all(_is_unordered(e) and self.include(e, restriction.reach) for e in ordered)
+            and all(self.may_signal(fence, each) for each in signals if is_signal(each))
+        )
+
+
+def _is_unordered(instruction: Instruction) -> bool:
+    """Whether an instruction is an access that neither acquires nor releases."""
+    return isinstance(instruction, Load | Store) and instruction.ordering in (
+        Ordering.WEAK,
+        Ordering.RELAXED,
+    )
+
+
+def _begins_nothing(load: Load, after: tuple[Instruction, ...], objects: _Objects) -> bool:
     if load.ordering.acquires:
         return not after
     return not any(
-        each.ordering.acquires if isinstance(each, Fence) else load.location in _locations((each,))
+        each.ordering.acquires
+        and objects.may_signal(each, load)
+        and objects.may_order(each, (other for other in after if other is not each))
+        if isinstance(each, Fence)
+        else load.location in _locations((each,))
         for each in after
     )
 
 
 def _useless_fence(
-    fence: Fence, before: tuple[Instruction, ...], after: tuple[Instruction, ...]
+    fence: Fence,
+    before: tuple[Instruction, ...],
+    after: tuple[Instruction, ...],
+    objects: _Objects,
 ) -> str:
     if not before:
         return "a fence with nothing before it"
@@ -299,9 +377,16 @@ def _useless_fence(
         return "a fence with nothing after it"
     if fence.ordering is Ordering.SEQ_CST:
         return ""
-    acquires = fence.ordering.acquires and any(map(_is_strong_read, before))
-    releases = fence.ordering.releases and any(map(_is_strong_write, after))
-    return "" if acquires or releases else "a fence in no pattern"
+    acquires = fence.ordering.acquires and any(
+        _is_strong_read(each) and objects.may_signal(fence, each) for each in before
+    )
+    releases = fence.ordering.releases and any(
+        _is_strong_write(each) and objects.may_signal(fence, each) for each in after
+    )
+    if not (acquires or releases):
+        return "a fence in no pattern"
+    ordered = before if fence.ordering.releases else after
+    return "" if objects.may_order(fence, ordered) else "a fence that orders nothing on that side"
 
 
 def _is_strong_read(instruction: Instruction) -> bool:

@@ -12,11 +12,12 @@ program, clusters within their agent. A location in LDS is accessed by its work-
 Hints (nontemporal, alignment) mean nothing here and are absent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from random import Random
+from typing import ClassVar
 
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
 from fencewright.lowering.table import Illegal
@@ -45,6 +46,16 @@ from fencewright.simulator.program import (
     Thread,
 )
 from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic
+from fencewright.simulator.thread_runs import (
+    Choice,
+    Choices,
+    Domain,
+    Run,
+    Runner,
+    Steps,
+    WalkedDomain,
+    all_paths,
+)
 
 Spaces = frozenset[AddressSpace]
 
@@ -270,67 +281,13 @@ class Path:
     registers: Mapping[str, int]
 
 
-Derivation = Mask
-"""The writes, as bits, that a value passed through on its way."""
-
-
-class _Domain:
-    """The values that each location can have, each with the least derivations it can come from."""
-
-    def __init__(self, initial: Mapping[str, int], seeds: Iterable[int], work: Work):
-        self.work = work
-        self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {
-            name: {each: (0,) for each in (value, *seeds)} for name, value in initial.items()
-        }
-        self.changed = True
-
-    def choices(self, location: str) -> tuple[int, ...]:
-        """The values that a read of ``location`` tries."""
-        return tuple(self.values[location])
-
-    def derive(
-        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
-    ) -> bool:
-        """Record that the write ``bit`` writes ``value``, which depends on ``reads``.
-
-        False if it would have to come out of thin air.
-        """
-        derivations = [bit]
-        for source, read in reads:
-            known = self.values[source][read]
-            derivations = [a | b for a in derivations for b in known if not b & bit]
-            if not self.work.take(len(derivations)):
-                return False
-        if derivations:
-            self.add(location, value, derivations)
-        return bool(derivations)
-
-    def add(self, location: str, value: int, derivations: Iterable[Derivation]) -> None:
-        """Record that ``value`` can be written to ``location``."""
-        known = self.values[location]
-        kept = known.get(value, ())
-        for new in derivations:
-            if any(old & new == old for old in kept):
-                continue
-            kept = (*(old for old in kept if new & old != new), new)
-            self.changed = True
-        known[value] = kept
-
-
 @dataclass(slots=True)
-class _Run:
-    """A thread in the middle of a run; copied where it can go on in several ways."""
+class _Run(Run[Event]):
+    """A run with what its events have read and written; copied where it can go on in several ways."""
 
-    pc: int
-    registers: dict[str, int]
-    taints: dict[str, Mask]
-    control: Mask = 0
-    events: tuple[Event, ...] = ()
     read: tuple[int | None, ...] = ()
     written: tuple[int | None, ...] = ()
     dependences: tuple[Mask, ...] = ()
-    executed: Mapping[int, int] = field(default_factory=dict[int, int])
-    visits: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     def copy(self) -> "_Run":
         return _Run(
@@ -339,27 +296,12 @@ class _Run:
             dict(self.taints),
             self.control,
             self.events,
+            self.executed,
+            self.visits,
             self.read,
             self.written,
             self.dependences,
-            self.executed,
-            self.visits,
         )
-
-    def value(self, operand: Operand) -> int:
-        return operand if isinstance(operand, int) else self.registers.get(operand, 0)
-
-    def taint(self, *operands: Operand) -> Mask:
-        result = 0
-        for operand in operands:
-            if isinstance(operand, str):
-                result |= self.taints.get(operand, 0)
-        return result
-
-    def assign(self, register: str | None, value: int, taint: Mask) -> None:
-        if register is not None:
-            self.registers[register] = value
-            self.taints[register] = taint
 
     def append(
         self, event: Event, read: int | None = None, written: int | None = None, needs: Mask = 0
@@ -370,49 +312,30 @@ class _Run:
         self.dependences = (*self.dependences, needs)
 
 
-class _ThreadRunner:
-    """All runs of one thread, for the values that ``domain`` has for each location."""
+class _ThreadRunner(Runner[_Run, Path]):
+    """All runs of one thread."""
+
+    LABEL = Label
+    BRANCH = Branch
+    IDLE = (EventKind.READ, EventKind.FENCE)
 
     def __init__(
         self, program: ScopedProgram, thread: int, bound: int, write_bits: dict[object, int]
     ):
-        self.thread = thread
-        self.code = program.threads[thread].instructions
-        self.bound = bound
-        self.labels = {each.name: i for i, each in enumerate(self.code) if isinstance(each, Label)}
-        self.write_bits = write_bits
+        super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
         self.event_of: dict[object, Event] = {}
-        self.domain = _Domain({}, (), Work())
-        self.complete = True
 
-    def run(self, domain: _Domain) -> list[Path]:
-        """The paths; ``complete`` says whether none was cut at the loop bound."""
-        self.domain = domain
-        self.complete = True
-        paths: list[Path] = []
-        stack = [_Run(0, {}, {})]
-        while stack:
-            run = stack.pop()
-            if not domain.work.take(1 + len(run.events)):
-                self.complete = False
-                return paths
-            forks = self.advance(run)
-            if forks is not None:
-                stack += reversed(forks)
-                continue
-            paths.append(_path(run))
-        return paths
+    def begin(self) -> _Run:
+        return _Run(0, {}, {})
 
-    def advance(self, run: _Run) -> list[_Run] | None:
-        """Run until the thread ends (None) or forks."""
-        code = self.code
-        while run.pc < len(code):
-            instruction = code[run.pc]
-            run.pc += 1
-            forks = _STEP[type(instruction)](self, run, instruction)
-            if forks is not None:
-                return forks
-        return None
+    def path(self, run: _Run) -> Path:
+        return Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
+
+    def assigned(self, instruction: ScopedInstruction) -> tuple[str, ...]:
+        return assigned(instruction)
+
+    def used(self, instruction: ScopedInstruction) -> tuple[Operand, ...]:
+        return used(instruction)
 
     def _event(self, run: _Run, kind: EventKind, operation: ScopedOperation) -> Event:
         key = (kind, run.pc)
@@ -438,12 +361,8 @@ class _ThreadRunner:
         return forks
 
     def _derives(self, run: _Run, location: str, value: int, needs: Mask) -> bool:
-        """Note that ``value`` can be written; False if it would have to come out of thin air."""
-        count = run.executed.get(run.pc, 0)
-        run.executed = {**run.executed, run.pc: count + 1}
-        bit = 1 << self.write_bits.setdefault((self.thread, run.pc, count), len(self.write_bits))
         reads = [(run.events[n].location or "", run.read[n] or 0) for n in bits(needs)]
-        return self.domain.derive(location, value, bit, reads)
+        return self.derives(run, location, value, reads)
 
     def store(self, run: _Run, store: Store) -> list[_Run] | None:
         value, needs = run.value(store.value), run.taint(store.value) | run.control
@@ -508,61 +427,25 @@ class _ThreadRunner:
         value = ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
         run.assign(step.dst, value, run.taint(step.a, step.b))
 
-    def label(self, run: _Run, label: Label) -> None:
-        passes = run.visits.get(label.name, (0, 0))[0]
-        run.visits = {**run.visits, label.name: (passes + 1, len(run.events))}
-
     def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
         if branch.condition is not None:
             run.control |= run.taint(branch.condition)
             if bool(run.value(branch.condition)) is branch.unless:
                 return None
-        target = self.labels[branch.target]
-        passes, events = run.visits.get(branch.target, (0, 0))
-        if target < run.pc and passes >= self.bound:
-            if not self._is_idle(run, target, events):
-                self.complete = False
-            return []
-        run.pc = target
-        return None
+        return self.jump(run, branch.target)
 
-    def _is_idle(self, run: _Run, target: int, events: int) -> bool:
-        """Whether the round since ``events`` did nothing that another round would not undo.
-
-        A round of reads and fences alone, whose registers are all set again before the next
-        round can use them or leave, only constrains an execution further: the axioms forbid no
-        more when it is taken out, so that no outcome is lost by leaving such rounds out.
-        """
-        if any(
-            event.kind not in (EventKind.READ, EventKind.FENCE) for event in run.events[events:]
-        ):
-            return False
-        body = self.code[target : run.pc]
-        changed = {name for each in body for name in assigned(each)}
-        again: set[Operand] = set()
-        for instruction in body:
-            if isinstance(instruction, Branch):
-                break
-            if not changed & {*used(instruction)} <= again:
-                return False
-            again.update(assigned(instruction))
-        return changed <= again
-
-
-_Step = Callable[..., "list[_Run] | None"]
-_STEP: Mapping[type[ScopedInstruction], _Step] = {
-    Load: _ThreadRunner.load,
-    Store: _ThreadRunner.store,
-    AtomicRmw: _ThreadRunner.atomic_rmw,
-    Cmpxchg: _ThreadRunner.cmpxchg,
-    Fence: _ThreadRunner.fence,
-    Barrier: _ThreadRunner.barrier,
-    Move: _ThreadRunner.move,
-    Arithmetic: _ThreadRunner.arithmetic,
-    Label: _ThreadRunner.label,
-    Branch: _ThreadRunner.branch,
-}
-"""How each instruction runs: it returns None to go on, or the runs it forks into."""
+    STEPS: ClassVar[Steps] = {
+        Load: load,
+        Store: store,
+        AtomicRmw: atomic_rmw,
+        Cmpxchg: cmpxchg,
+        Fence: fence,
+        Barrier: barrier,
+        Move: move,
+        Arithmetic: arithmetic,
+        Label: Runner[_Run, Path].label,
+        Branch: branch,
+    }
 
 
 def assigned(instruction: ScopedInstruction) -> tuple[str, ...]:
@@ -684,16 +567,6 @@ class Combination:
     registers: tuple[Mapping[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A path, with its shape and its reads and writes as bits over (location, value)."""
-
-    path: Path
-    shape: int
-    needs: Mask
-    provides: Mask
-
-
 class Candidates:
     """Every combination of paths of a program.
 
@@ -716,8 +589,7 @@ class Candidates:
         self.initial = _accessed(program)
         self.complete = True
         self._skeletons: dict[tuple[int, ...], Skeleton] = {}
-        self._shapes: dict[object, int] = {}
-        self._value_bits: dict[tuple[str, int], Mask] = {}
+        self._numbers = Choices()
         paths = self._run_threads(bound, thin_air)
         self._choices = [[self._choice(path) for path in each] for each in paths]
 
@@ -729,18 +601,12 @@ class Candidates:
             for i in range(len(self.program.threads))
         ]
         seeds = _constants(self.program) if thin_air else ()
-        domain = _Domain(self.initial, seeds, self.work)
-        paths: list[list[Path]] = []
-        while domain.changed and not self.work.is_spent:
-            domain.changed = False
-            paths = [runner.run(domain) for runner in runners]
+        paths = all_paths(runners, Domain(self.initial, seeds, self.work))
         self.complete = all(runner.complete for runner in runners)
         return paths
 
     def __iter__(self) -> Iterator[Combination]:
-        available = 0
-        for each in self.initial.items():
-            available |= self._value_bit(each)
+        available = self._numbers.values(self.initial.items())
         still: list[Mask] = [0]
         for choices in reversed(self._choices):
             still.append(still[-1])
@@ -749,7 +615,7 @@ class Candidates:
         yield from self._extend((), 0, available, still[::-1])
 
     def _extend(
-        self, chosen: tuple[_Choice, ...], needs: Mask, provides: Mask, still: list[Mask]
+        self, chosen: tuple[Choice[Path], ...], needs: Mask, provides: Mask, still: list[Mask]
     ) -> Iterator[Combination]:
         """All ways to go on from paths for the first threads; ``still``: what others may write."""
         thread = len(chosen)
@@ -763,7 +629,7 @@ class Candidates:
                 (*chosen, choice), needs | choice.needs, provides | choice.provides, still
             )
 
-    def _combination(self, chosen: tuple[_Choice, ...]) -> Combination:
+    def _combination(self, chosen: tuple[Choice[Path], ...]) -> Combination:
         key = tuple(choice.shape for choice in chosen)
         paths = [choice.path for choice in chosen]
         skeleton = self._skeletons.get(key)
@@ -772,18 +638,17 @@ class Candidates:
             self._skeletons[key] = skeleton
         return _combined(self.initial, skeleton, paths)
 
-    def _value_bit(self, key: tuple[str, int]) -> Mask:
-        return self._value_bits.setdefault(key, 1 << len(self._value_bits))
-
-    def _choice(self, path: Path) -> _Choice:
-        needs = provides = 0
-        for event, read, written in zip(path.events, path.read, path.written, strict=True):
-            if read is not None:
-                needs |= self._value_bit((event.location or "", read))
-            if written is not None:
-                provides |= self._value_bit((event.location or "", written))
-        shape = (path.events, path.dependences)
-        return _Choice(path, self._shapes.setdefault(shape, len(self._shapes)), needs, provides)
+    def _choice(self, path: Path) -> Choice[Path]:
+        read: list[tuple[str, int]] = []
+        written: list[tuple[str, int]] = []
+        for event, old, new in zip(path.events, path.read, path.written, strict=True):
+            if old is not None:
+                read.append((event.location or "", old))
+            if new is not None:
+                written.append((event.location or "", new))
+        # A runner makes an event once: the same one is as good as an equal one, and has no hash.
+        shape = (*map(id, path.events), path.dependences)
+        return self._numbers.choice(path, shape, read, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -792,23 +657,6 @@ class Walk:
 
     combination: Combination
     hint: Hint
-
-
-class _WalkedDomain(_Domain):
-    """The one value that each read of an interleaving takes."""
-
-    def __init__(self, interleaving: Interleaving):
-        super().__init__({}, (), Work())
-        self.interleaving = interleaving
-
-    def choices(self, location: str) -> tuple[int, ...]:
-        return (self.interleaving.read(location),)
-
-    def derive(
-        self, location: str, value: int, bit: Mask, reads: Iterable[tuple[str, int]]
-    ) -> bool:
-        self.interleaving.write(location, value)
-        return True
 
 
 class Walks:
@@ -822,7 +670,7 @@ class Walks:
         self.program = program
         self.initial = _accessed(program)
         self._interleaving = Interleaving(self.initial.items())
-        domain = _WalkedDomain(self._interleaving)
+        domain = WalkedDomain(self._interleaving)
         bits: dict[object, int] = {}
         self._runners = [
             _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
@@ -833,7 +681,7 @@ class Walks:
     def walk(self, random: Random) -> Walk | None:
         """The combination of one walk; None if a thread was cut at the bound of a loop."""
         self._interleaving.start(random)
-        runs = [_Run(0, {}, {}) for _ in self.program.threads]
+        runs = [runner.begin() for runner in self._runners]
         going = list(range(len(runs)))
         while going:
             number = random.choice(going)
@@ -845,7 +693,7 @@ class Walks:
                 return None
             else:
                 runs[number] = random.choice(forks)
-        paths = [_path(run) for run in runs]
+        paths = [runner.path(run) for runner, run in zip(self._runners, runs, strict=True)]
         skeleton = _skeleton(self.program, self.initial, paths)
         hint = self._interleaving.hint([(e.reads, e.writes) for e in p.events] for p in paths)
         return Walk(_combined(self.initial, skeleton, paths), hint)
@@ -860,10 +708,6 @@ def _accessed(program: ScopedProgram) -> dict[str, int]:
         if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
     }
     return {e.name: e.initial for e in program.locations if e.name in names}
-
-
-def _path(run: _Run) -> Path:
-    return Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
 
 
 def _combined(initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[Path]) -> Combination:

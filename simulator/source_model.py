@@ -15,8 +15,14 @@ The LLVM/C++20 model with inclusive scopes. What each rule says and where it was
   fence after it, as an atomic flag would.
 * ``av(none)`` synchronises, but what it orders is not made available or visible: two weak
   accesses race unless they are *location-ordered* (LLVM AMDGPU Memory Model, "Location Order").
-  Accesses that are atomic, volatile or in LDS make themselves available and visible. Without
-  av(none) location order and happens-before agree.
+  Accesses that are atomic, volatile or in LDS make themselves available and visible; whatever an
+  access to LDS makes so it does for its work-group, which is all that can tell. Without av(none)
+  location order and happens-before agree.
+* A read-modify-write that acquires and releases is two halves: it releases what is before it
+  and acquires for what is behind it. What it takes in itself it hands on by the release sequence
+  that it continues, to those whose scope includes the first release. Where all scopes include
+  each other that is C++20. Were it handed on to narrower scopes too, no sequence for CDNA could do
+  it, nor do LLVM's, or NVIDIA's for seq_cst (PTX Writer's Guide, Atomics ABI).
 * Load buffering is allowed; a value may not depend on itself.
 
 How outcomes are found: for each way to take reads from writes happens-before is fixed, and
@@ -92,6 +98,8 @@ class Rule(Enum):
     """Only operations whose scopes include each other's threads synchronise. LLVM AMDGPUUsage."""
     TRANSITIVITY = "transitivity across scopes"
     """Happens-before chains synchronisations of different scopes (HRF-indirect). AMDGPUUsage."""
+    UPDATE_HALVES = "the halves of a read-modify-write"
+    """It releases what is before it, acquires for what is behind: not what it takes in itself."""
     ADDRESS_SPACES = "address spaces"
     """``spaces`` and ``one_as`` limit what is ordered. LLVM MMRA; AMDGPUUsage, sync scopes."""
     AVAILABILITY = "availability"
@@ -355,13 +363,29 @@ class Frame:
         "load-visible", "addrspace(3) Accesses", "volatile Accesses".
         """
         event = self.events[number]
-        if self.skeleton.program.location(event.location or "").space is AddressSpace.LOCAL:
+        if self._is_in_lds(event):
             return self._instance(event, Scope.WORKGROUP)
         if not event.is_weak:
             return self.instances[number]
         operation = event.operation
         volatile = isinstance(operation, Load | Store) and operation.volatile
         return self._instance(event, Scope.SYSTEM) if volatile else 0
+
+    def reach(self, number: int) -> Mask:
+        """The scope instance in which an operation makes what it orders available or visible.
+
+        Source: LLVM SIMemoryLegalizer, SIMemOpInfo: the scope of an LDS access is its work-group.
+        """
+        event = self.events[number]
+        if not self._is_in_lds(event):
+            return self.instances[number]
+        assert event.scope is not None
+        return self._instance(event, event.scope.clamp(Scope.WORKGROUP))
+
+    def _is_in_lds(self, event: Event) -> bool:
+        if event.location is None:
+            return False
+        return self.skeleton.program.location(event.location).space is AddressSpace.LOCAL
 
     def makes_available(self, group: int) -> Mask:
         """The operations that make earlier writes of a group available."""
@@ -451,19 +475,53 @@ class Execution:
 
 
 def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relation:
-    """Program order and what synchronises for ``group``, transitively."""
+    """Program order and what synchronises for ``group``, transitively.
+
+    But for a read-modify-write: those that synchronise with it do not happen before those that
+    it synchronises with, unless by another way.
+    """
     chosen = {(a, b) for a, b, groups in edges if groups >> group & 1}
     if Rule.TRANSITIVITY in frame.rules:
-        return _closed(frame.po, chosen)
+        return _happens_before(frame, chosen)
     events = frame.events
     scopes = {events[a].scope for a, _ in chosen}
     parts = [
-        _closed(
-            frame.po, {(a, b) for a, b in chosen if events[a].scope is events[b].scope is scope}
+        _happens_before(
+            frame, {(a, b) for a, b in chosen if events[a].scope is events[b].scope is scope}
         )
         for scope in scopes
     ]
     return union(frame.po, *parts)
+
+
+def _happens_before(frame: Frame, edges: set[tuple[int, int]]) -> Relation:
+    if Rule.UPDATE_HALVES in frame.rules:
+        both = {a for a, _ in edges} & {b for _, b in edges}
+        updates = [n for n in sorted(both) if frame.events[n].kind is EventKind.UPDATE]
+        if updates:
+            return _closed_in_halves(frame.po, edges, updates)
+    return _closed(frame.po, edges)
+
+
+def _closed_in_halves(
+    order: Relation, edges: Iterable[tuple[int, int]], updates: Iterable[int]
+) -> Relation:
+    """The closure in which no edge into one of ``updates`` is followed by one that leaves it.
+
+    Edges leave from a half of its own, which ``order`` has where the update itself is.
+    """
+    size = len(order)
+    half_of = {update: size + number for number, update in enumerate(updates)}
+    rows = [
+        row | sum([1 << half for update, half in half_of.items() if row >> update & 1])
+        for row in order
+    ]
+    rows += [rows[update] for update in half_of]
+    closed = _closed(rows, [(half_of.get(a, a), b) for a, b in edges])
+    for update, half in half_of.items():
+        closed[update] |= closed[half]
+    events = (1 << size) - 1
+    return [row & events for row in closed[:size]]
 
 
 def _closed(closed: Relation, edges: Iterable[tuple[int, int]]) -> Relation:
@@ -706,7 +764,7 @@ def _seen_after(
     visible = _visibility(frame, hb, available, here & frame.read_mask, making[1])
     for operation in visible:
         result |= (frame.po[operation] | 1 << operation) & here & frame.read_mask
-    return result & ~(1 << write)
+    return result & hb[write] & ~(1 << write)
 
 
 def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
@@ -716,12 +774,12 @@ def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[
     if own:
         available[write] = own
     for operation in bits(frame.po[write] & making):
-        available[operation] = frame.instances[operation]
+        available[operation] = frame.reach(operation)
     changed = True
     while changed:
         changed = False
         for operation in bits(making & ~mask_of(available)):
-            instance = frame.instances[operation]
+            instance = frame.reach(operation)
             if instance >> write & 1 and any(
                 hb[earlier] >> operation & 1 and reach >> operation & 1
                 for earlier, reach in available.items()
@@ -736,7 +794,7 @@ def _visibility(
 ) -> dict[int, Mask]:
     """The visibility operations on a write, each with the scope instance it is visible in."""
     visible: dict[int, Mask] = {}
-    instances = {number: frame.instances[number] for number in bits(making)}
+    instances = {number: frame.reach(number) for number in bits(making)}
     for read in bits(reads):
         own = frame.own_reach(read)
         if own:
@@ -1034,8 +1092,9 @@ Violation = tuple[Rule, tuple[int, ...]]
 class Witness:
     """One execution with its final state.
 
-    ``relations`` has po, rf, co, fr, sw, hb and psc as pairs of event numbers (po, co and hb
-    transitively closed; hb of any address space). ``read`` and ``written`` have the values.
+    ``relations`` has po, rf, co, fr, sw, hb and psc as pairs of event numbers (po and co
+    transitively closed; hb as ``happens_before`` has it, of any address space). ``read`` and
+    ``written`` have the values.
     ``violations``: the axioms that forbid it, none in an allowed execution.
     """
 

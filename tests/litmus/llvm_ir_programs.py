@@ -6,7 +6,7 @@ does. Registers are private memory, so that loops need no phis.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.sequence import Instruction, Sequence, WaitCounts
 from fencewright.lowering.vocabulary import (
@@ -19,6 +19,7 @@ from fencewright.lowering.vocabulary import (
 )
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.passes.pipelines import Stores
 from fencewright.simulator import program as common
 from fencewright.simulator import source_events as source
 from fencewright.simulator.bridge import Code, Mode, TargetLowering, request_of
@@ -53,13 +54,17 @@ _ORDERING = {Ordering.RELAXED: "monotonic"}
 
 @dataclass
 class _Writer:
-    """A kernel on its way; ``open`` while the block has no terminator."""
+    """A kernel on its way; ``open`` while the block has no terminator.
+
+    ``truths``: registers whose truth a value of the block has, for branches to look at.
+    """
 
     program: source.ScopedProgram
     lines: list[str]
     thread: int = 0
     temporaries: int = 0
     open: bool = True
+    truths: dict[str, str] = field(default_factory=dict[str, str])
 
     def new(self) -> str:
         self.temporaries += 1
@@ -78,6 +83,7 @@ class _Writer:
 
     def write(self, register: str | None, value: str) -> None:
         if register is not None:
+            self.truths.pop(register, None)
             self.lines.append(f"store i32 {value}, {self.slot(register)}")
 
     def label(self, name: str) -> None:
@@ -85,6 +91,7 @@ class _Writer:
             self.lines.append(f"br label %{name}")
         self.lines.append(f"{name}:")
         self.open = True
+        self.truths.clear()
 
     def pointer(self, name: str) -> str:
         in_lds = self.program.location(name).space is AddressSpace.LOCAL
@@ -128,12 +135,18 @@ class _Writer:
             self.lines.append(f"br label %{self.target(each.target)}")
             self.open = False
             return
-        condition, truth, on = self.read(each.condition), self.new(), self.new()[1:]
-        self.lines.append(f"{truth} = icmp ne i32 {condition}, 0")
+        truth, on = self.truth(each.condition), self.new()[1:]
         ways = [f"label %{self.target(each.target)}", f"label %on{on}"]
         if each.unless:
             ways.reverse()
         self.lines += [f"br i1 {truth}, {', '.join(ways)}", f"on{on}:"]
+
+    def truth(self, condition: Operand) -> str:
+        if isinstance(condition, str) and condition in self.truths:
+            return self.truths[condition]
+        value, truth = self.read(condition), self.new()
+        self.lines.append(f"{truth} = icmp ne i32 {value}, 0")
+        return truth
 
     def scoped(self, each: source.ScopedInstruction) -> None:
         how = _how(each)
@@ -168,6 +181,8 @@ class _Writer:
                 ]
                 self.write(each.dst, old)
                 self.write(each.success, success)
+                if each.success is not None:
+                    self.truths[each.success] = truth
             case source.Fence():
                 self.lines.append(f"fence{how}")
             case source.Barrier(ordering=ordering):
@@ -388,14 +403,19 @@ def _placements(places: list[Placement], l2_per_agent: L2PerAgent) -> list[Place
 
 
 def lowered(
-    test: SourceTest, options: ReadOptions, facts: Iterable[str] = (), opt_level: int = 2
+    test: SourceTest,
+    options: ReadOptions,
+    facts: Iterable[str] = (),
+    opt_level: int = 2,
+    stores: Stores = "auto",
 ) -> tuple[str, CdnaTest]:
     """The lowered module, and what the machine executes of it."""
     program = test.test.program
     chip = options.chip or "gfx942"
     features = ("tgsplit",) if options.tgsplit else ()
     level = 2 if opt_level else 0
-    text = lower_llvm_ir(written(program), chip, features, facts=facts, opt_level=level)
+    module = written(program)
+    text = lower_llvm_ir(module, chip, features, facts=facts, opt_level=level, stores=stores)
     configuration = CdnaConfiguration(chip, bool(options.tgsplit), options.l2_per_agent)
     assert configuration.l2_per_agent is not None
     mode = Mode(chip, frozenset(features), configuration.l2_per_agent)

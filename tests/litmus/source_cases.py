@@ -171,9 +171,29 @@ def relay(first: Scope, second: Scope) -> tuple[Code, Code, Code]:
     )
 
 
+def relay_unseen(tell: Store, learn: Load) -> tuple[Code, Code, Code]:
+    """A relay whose middle does not make visible what it acquires."""
+    return (
+        (store("x", 1, WEAK), *PUBLISH),
+        (Load("a", "f", ACQUIRE, AGENT, availability=NONE), *guarded("a", tell)),
+        (learn, *guarded("b", load("c", "x", WEAK))),
+    )
+
+
 RELAYED = "forall (2:b == 0 \\/ 2:c == 1)"
 CLOSE_THEN_FAR: Where = (GROUP0, GROUP0, GROUP1)
 FAR_THEN_CLOSE: Where = (GROUP0, GROUP1, GROUP1)
+
+
+def exchanged(read: Load, scope: Scope) -> tuple[Code, Code, Code]:
+    """A chain in which the middle acquires and releases at once, and the last fences at ``scope``."""
+    written = store("x", 1, read.ordering)
+    is_two = Arithmetic(ArithmeticKind.EQ, "c", "a", 2)
+    return (
+        (written, store("f", 1, RELEASE)),
+        (Cmpxchg("f", 1, 2, ACQ_REL, ACQUIRE, AGENT, dst="u"),),
+        (SEE, fence(ACQUIRE, scope), is_two, *guarded("c", read)),
+    )
 
 
 def limited(
@@ -565,6 +585,23 @@ CASES: tuple[Case, ...] = (
     case("U2", RELAYED, *relay(GROUP, AGENT), where=CLOSE_THEN_FAR),
     case("U2.down", RELAYED, *relay(AGENT, GROUP), where=FAR_THEN_CLOSE),
     case("U2.same", RELAYED, *relay(AGENT, AGENT), where=CLOSE_THEN_FAR),
+    # The halves of a read-modify-write
+    case(
+        "exchange",
+        "exists (2:a == 2 /\\ 2:b == 0)",
+        *exchanged(load("b", "x"), GROUP),
+        where=FAR_THEN_CLOSE,
+    ),
+    racy("exchange+weak", "weak", *exchanged(load("b", "x", WEAK), GROUP), where=FAR_THEN_CLOSE),
+    case("exchange+wide", HANDED_ON, *exchanged(load("b", "x", WEAK), AGENT), where=FAR_THEN_CLOSE),
+    case(
+        "exchange+learned-before",
+        RELAYED,
+        (store("x", 1, WEAK), *PUBLISH),
+        (*CONSUME, *guarded("a", add("g", 1, ACQ_REL))),
+        (load("b", "g"), fence(ACQUIRE, GROUP), *guarded("b", load("c", "x", WEAK))),
+        where=FAR_THEN_CLOSE,
+    ),
     # Address spaces: l and k are in LDS
     case("local", SEEN, *through("k", "l", *limited()), where=TOGETHER),
     case("U3", SEEN, *through("f", "l", *limited()), where=TOGETHER),
@@ -638,6 +675,19 @@ CASES: tuple[Case, ...] = (
         (store("x", 1, WEAK), Store("f", 1, RELEASE, GROUP, availability=NONE)),
         *relay(GROUP, AGENT)[1:],
         where=CLOSE_THEN_FAR,
+    ),
+    # An acquire at agent scope makes visible what one without did not, but not an acquire in LDS.
+    case(
+        "relay.av-none+acq",
+        RELAYED,
+        *relay_unseen(store("g", 1, RELEASE), load("b", "g", ACQUIRE)),
+        where=(GROUP1, GROUP0, GROUP0),
+    ),
+    racy(
+        "relay.av-none+lds",
+        "av(none) leaves",
+        *relay_unseen(store("l", 1, RELEASE), load("b", "l", ACQUIRE)),
+        where=(GROUP1, GROUP0, GROUP0),
     ),
     case(
         "relay.own-available",

@@ -234,7 +234,22 @@ class Candidate:
             if b not in self.initial
         }
         self.space = {each.name: each.space for each in program.locations}
-        self.hb = {space: closure(self.po | self.sw(space)) for space in SPACES}
+        self.hb = {space: self.happens_before(self.sw(space)) for space in SPACES}
+
+    def happens_before(self, sw: Pairs) -> Pairs:
+        """Ways of po and sw that do not go by sw into and by sw out of an update."""
+        steps = {(a, b, way) for way, found in (("po", self.po), ("sw", sw)) for a, b in found}
+        begun = set(steps)
+        while True:
+            more = {
+                (a, c, after)
+                for a, b, before in begun
+                for start, c, after in steps
+                if b == start and not (before == after == "sw" and self.nodes[b].kind == "U")
+            } - begun
+            if not more:
+                return {(a, b) for a, b, _ in begun}
+            begun |= more
 
     def near(self, a: int, b: int, scope: Scope) -> bool:
         """Whether the instance of ``scope`` that event a is in has event b."""
@@ -407,6 +422,12 @@ class Candidate:
                 found.add(n)
         return found
 
+    def maker(self, number: int) -> Scope | None:
+        node = self.nodes[number]
+        in_lds = node.location and self.space[node.location] is AddressSpace.LOCAL
+        wide = node.scope in (Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
+        return Scope.WORKGROUP if in_lds and wide else node.scope
+
     def instance(self, number: int, scope: Scope) -> frozenset[int]:
         return frozenset(n for n in self.all if self.near(number, n, scope))
 
@@ -427,19 +448,19 @@ class Candidate:
                 (w, w1)
                 for w1 in here
                 for z, scope in available
-                if nodes[w1].writes and (z, w1) in hb and w1 in scope
+                if nodes[w1].writes and (z, w1) in hb and w1 in scope and (w, w1) in hb
             }
             order |= {
                 (w, r)
                 for r in here
                 for y, _ in visible
-                if nodes[r].reads and (y == r or (y, r) in self.po)
+                if nodes[r].reads and (y == r or (y, r) in self.po) and (w, r) in hb
             }
         return closure({(a, b) for a, b in order if a != b})
 
     def availability(self, w: int, hb: Pairs, releasing: set[int]) -> Instances:
         own = self.reach(w)
-        making = [(x, self.instance(x, self.nodes[x].scope or Scope.SYSTEM)) for x in releasing]
+        making = [(x, self.instance(x, self.maker(x) or Scope.SYSTEM)) for x in releasing]
         available: Instances = {(x, scope) for x, scope in making if (w, x) in self.po}
         if own is not None:
             available.add((w, self.instance(w, own)))
@@ -457,7 +478,7 @@ class Candidate:
     def visibility(
         self, here: list[int], hb: Pairs, available: Instances, acquiring: set[int]
     ) -> Instances:
-        acting = [(y, self.nodes[y].scope) for y in acquiring]
+        acting = [(y, self.maker(y)) for y in acquiring]
         acting += [(y, self.reach(y)) for y in here if self.nodes[y].reads]
         making = [(y, self.instance(y, scope)) for y, scope in acting if scope is not None]
         visible: Instances = set()

@@ -82,7 +82,7 @@ def test_a_missing_operation_of_the_battery_is_noticed(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("scope", [Scope.CLUSTER, AGENT, Scope.SYSTEM], ids=str)
 @pytest.mark.parametrize("ordering", [Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL])
 @pytest.mark.parametrize(
-    "mode", [Mode("sm_70", ptx_version=(6, 0)), Mode("sm_90", ptx_version=(7, 8))], ids=str
+    "mode", [Mode("sm_70", ptx_version=(6, 0)), Mode("sm_90", ptx_version=(7, 8)), SM_90], ids=str
 )
 def test_fences_of_shared_memory_alone_are_sound(
     mode: Mode, ordering: Ordering, scope: Scope

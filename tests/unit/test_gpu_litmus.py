@@ -202,6 +202,23 @@ def test_a_spacing_that_can_never_fit_is_refused() -> None:
         run_litmus_on_gpu(test, Interpreter(), stress=stress, shared=True)
 
 
+def test_locations_are_in_the_shared_memory_that_the_program_says() -> None:
+    """Fences of shared memory alone order nothing else."""
+    test = read_litmus(LITMUS.parent / "ptx" / "MP+sync_restrict.litmus")
+    kernels = prepare(test.program, outcomes(test.program))
+    assert kernels.homes == {"flag": (0, 1), "x": (0, 0)}
+    for line in (
+        "st.weak.shared::cta.b32 [%at_x], 1;",
+        "fence.release.sync_restrict::shared::cta.cluster;",
+        "st.relaxed.cluster.shared::cluster.b32 [%at_flag], 1;",
+        "fence.acquire.sync_restrict::shared::cluster.cluster;",
+    ):
+        assert kernels.ptx.count(line) == 1
+    nowhere = replace(test.program, shared={"x": Placement(7, 0, 0)})
+    with pytest.raises(GpuLitmusError, match="'x' is in the shared memory of a CTA without"):
+        prepare(nowhere, outcomes(nowhere))
+
+
 def test_only_the_locations_that_are_named_are_in_shared_memory() -> None:
     program = read("MP.one-cta").program
     kernels = prepare(program, outcomes(program), shared=frozenset({"x"}))

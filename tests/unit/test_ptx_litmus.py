@@ -17,6 +17,7 @@ from fencewright.simulator.ptx_events import (
     MbarrierArrive,
     Placement,
     Proxy,
+    Restriction,
     Role,
     Store,
 )
@@ -58,6 +59,14 @@ def test_round_trip(path: Path) -> None:
         ("red.relaxed.gpu.max x, 3", Atomic(None, "x", Arithmetic.MAX, 3)),
         ("fence.gpu", Fence(Ordering.ACQ_REL, Scope.AGENT)),
         ("membar.gl", Fence(Ordering.SEQ_CST, Scope.AGENT)),
+        (
+            "fence.release.sync_restrict::shared::cta.cluster",
+            Fence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN),
+        ),
+        (
+            "fence.acquire.sync_restrict::shared::cluster.cluster",
+            Fence(Ordering.ACQUIRE, Scope.CLUSTER, Restriction.CLUSTER),
+        ),
         ("bar.cta.sync 1", Barrier(Role.SYNC, 1)),
         ("bar.cta.red 1, r2, 64", Barrier(Role.SYNC, 1, "r2", 64)),
         ("mbarrier.arrive b", MbarrierArrive("b")),
@@ -84,6 +93,14 @@ def test_instructions_and_their_defaults(text: str, instruction: Instruction) ->
         (
             "fence.relaxed.gpu",
             "fence cannot be .relaxed; it takes .acquire, .release, .acq_rel, .sc",
+        ),
+        (
+            "fence.acquire.sync_restrict::shared::cta.cluster",
+            "sync_restrict::shared::cta is for release fences at cluster scope",
+        ),
+        (
+            "fence.release.sync_restrict::shared::cta.gpu",
+            "sync_restrict::shared::cta is for release fences at cluster scope",
         ),
         ("atom.gpu r0, x, 1", "atom.gpu needs one operation"),
         ("mbarrier.arrive.release.gpu b", "an mbarrier operation has the scope .cta or .cluster"),

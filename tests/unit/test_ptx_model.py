@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from fencewright.simulator.ptx_events import (
     Placement,
     Program,
     ProgramError,
+    Restriction,
     Role,
     Skeleton,
     Store,
@@ -202,6 +204,8 @@ def as_pairs(rows: list[int]) -> Pairs:
 def in_scope(scope: Scope, here: Placement, there: Placement) -> bool:
     if scope is Scope.WORKGROUP:
         return here == there
+    if scope is Scope.CLUSTER:
+        return (here.gpu, here.cluster) == (there.gpu, there.cluster)
     return scope is Scope.SYSTEM or here.gpu == there.gpu
 
 
@@ -226,6 +230,49 @@ def naive_morally_strong(skeleton: Skeleton, po: Pairs) -> Pairs:
     return result
 
 
+def may_signal(skeleton: Skeleton, fence: int, access: int) -> bool:
+    """Whether a fence may synchronise through an access; one with .sync_restrict not always."""
+    home = skeleton.program.shared.get(skeleton.events[access].location or "")
+    here = skeleton.placement(fence)
+    if skeleton.events[fence].restriction is None:
+        return True
+    return home is not None and here is not None and in_scope(Scope.CLUSTER, here, home)
+
+
+def idle_fences(skeleton: Skeleton, location: str) -> set[int]:
+    """The fences with .sync_restrict that do not order accesses of a location."""
+    home, idle = skeleton.program.shared.get(location), set[int]()
+    for n, event in enumerate(skeleton.events):
+        here = skeleton.placement(n)
+        if event.restriction is None or here is None:
+            continue
+        near = home is not None and in_scope(Scope.CLUSTER, here, home)
+        if home is None or (here != home if event.restriction is Restriction.OWN else not near):
+            idle.add(n)
+    return idle
+
+
+def naive_causality(
+    skeleton: Skeleton, po: Pairs, po_loc: Pairs, sync: Pairs, obs: Pairs, version: Version
+) -> Pairs:
+    """Causality order between accesses of one location, for each location by itself."""
+    events = skeleton.events
+    identity = {(n, n) for n in range(len(events))}
+    result: Pairs = set()
+    for location in skeleton.locations:
+        idle = idle_fences(skeleton, location)
+        base = naive_base(po, {(a, b) for a, b in sync if not idle & {a, b}}, identity, version)
+        follows = base if version is Version.V7_5 else base | po_loc
+        here = {n for n, event in enumerate(events) if event.location == location}
+        result |= {(a, b) for a, b in base | compose(obs, follows) if {a, b} <= here}
+    return result
+
+
+def naive_base(po: Pairs, sync: Pairs, identity: Pairs, version: Version) -> Pairs:
+    base = closure(compose(compose(po | identity, sync), po | identity))
+    return closure(base | po) if version is Version.V7_5 else base
+
+
 def naive_synchronizes(
     skeleton: Skeleton, po: Pairs, po_loc: Pairs, ms: Pairs, obs: Pairs
 ) -> Pairs:
@@ -246,13 +293,20 @@ def naive_synchronizes(
             acquires.add(n)
     release = {(w, w) for w in strong_write & releases}
     release |= {(a, b) for a, b in po_loc if a in strong_write & releases and b in strong_write}
-    release |= {(f, w) for f, w in po if f in fences & releases and w in strong_write}
+    release |= {
+        (f, w)
+        for f, w in po
+        if f in fences & releases and w in strong_write and may_signal(skeleton, f, w)
+    }
     acquire = {(r, r) for r in strong_read & acquires}
     acquire |= {(a, b) for a, b in po_loc if a in strong_read and b in strong_read & acquires}
     acquire |= {
         (r, f)
         for r, f in po
-        if r in strong_read and f in fences & acquires and not skeleton.events[r].is_red
+        if r in strong_read
+        and f in fences & acquires
+        and not skeleton.events[r].is_red
+        and may_signal(skeleton, f, r)
     }
     return compose(compose(release, obs), acquire) & ms
 
@@ -277,6 +331,7 @@ def naive_executions(
     meetings = [m for m in skeleton.meetings if events[m.arrivals[0]].kind is EventKind.BARRIER]
     barrier = {(a, w) for m in meetings for a in m.arrivals for w in m.waits if a != w}
     fences = [n for n in everything if events[n].ordering is Ordering.SEQ_CST]
+    restricted = {n for n in everything if events[n].restriction is not None}
     identity = {(n, n) for n in everything}
     sources = [[w for w in writes if (w, r) in same and values[w] == values[r]] for r in reads]
     for chosen in product(*sources):
@@ -292,13 +347,9 @@ def naive_executions(
         for order in permutations(fences):
             sc = {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]} & ms
             sync = naive_synchronizes(skeleton, po, po_loc, ms, obs) | sc | barrier
-            base = closure(compose(compose(po | identity, sync), po | identity))
-            if version is Version.V7_5:
-                base = closure(base | po)
-                ordered = base & same
-                cause = ordered | compose(obs, ordered)
-            else:
-                cause = base | compose(obs, base | po_loc)
+            cause = naive_causality(skeleton, po, po_loc, sync, obs, version)
+            unrestricted = {(a, b) for a, b in sync if not restricted & {a, b}}
+            base = naive_base(po, unrestricted, identity, version)
             if any((b, a) in base for a, b in sc):
                 continue
             forced = {(a, b) for a, b in cause & same if a in writes and b in writes}
@@ -341,12 +392,20 @@ def naive_outcomes(program: Program, version: Version) -> set[tuple[int | None, 
     return result
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int, restricted: bool = False) -> Program:
+    """``restricted``: in clusters, partly in shared memory, with fences of that alone."""
     choose = random.Random(seed)
     scopes = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
+    clusters = (0, 0, 0, 1) if restricted else (None,)
+
+    def placement() -> Placement:
+        return Placement(choose.randrange(2), choose.choice((0, 0, 1)), choose.choice(clusters))
 
     def instruction(register: str) -> Instruction:
         location, scope = choose.choice("xy"), choose.choice(scopes)
+        if restricted and choose.random() < 0.4:
+            restriction = choose.choice(tuple(Restriction))
+            return Fence(restriction.ordering, Scope.CLUSTER, restriction)
         match choose.randrange(7):
             case 0:
                 return Load(register, location)
@@ -375,13 +434,11 @@ def random_program(seed: int) -> Program:
     size = choose.choice(((3, 3), (2, 3, 2), (2, 2, 2), (4, 2)))
     return Program(
         tuple(
-            Thread(
-                Placement(choose.randrange(2), choose.choice((0, 0, 1))),
-                tuple(instruction(f"r{i}") for i in range(length)),
-            )
+            Thread(placement(), tuple(instruction(f"r{i}") for i in range(length)))
             for length in size
         ),
         {"x": 0, "y": 0},
+        shared={name: placement() for name in "xy" if restricted and choose.random() < 0.8},
     )
 
 
@@ -392,6 +449,60 @@ def test_outcomes_agree_with_a_naive_implementation(version: Version, first: int
         program = random_program(seed)
         found = outcomes(program, PtxModel(version))
         assert found.states == naive_outcomes(program, version), seed
+
+
+@pytest.mark.parametrize("version", list(Version))
+def test_restricted_fences_agree_with_a_naive_implementation(version: Version) -> None:
+    """The random programs around message passing, of which few would happen by themselves."""
+    told_apart = 0
+    for seed in range(60):
+        program = random_program(seed, restricted=True)
+        data, flag = "xy" if seed % 2 else "yx"
+        first, second = program.threads[:2]
+        middle = first.code[:1], second.code[:1]
+        release, acquire = (Fence(e.ordering, Scope.CLUSTER, e) for e in Restriction)
+        relaxed = Ordering.RELAXED, Scope.CLUSTER
+        publish = (Store(data, 3), release, *middle[0], Store(flag, 3, *relaxed))
+        consume = (Load("r8", flag, *relaxed), acquire, *middle[1], Load("r9", data))
+        program = replace(
+            program,
+            threads=(replace(first, code=publish), replace(second, code=consume)),
+        )
+        found = outcomes(program, PtxModel(version))
+        assert found.states == naive_outcomes(program, version), seed
+        told_apart += found != outcomes(unrestricted(program), PtxModel(version))
+    assert told_apart > 10
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "MP+sync_restrict.global-flag",
+        "MP+sync_restrict.global-data",
+        "MP+sync_restrict.remote-data",
+        "MP+sync_restrict.acquire.global-data",
+        "barrier.cluster.sync_restrict",
+        "ISA2+sync_restrict.peer-data",
+    ],
+)
+def test_what_a_restricted_fence_leaves_out_a_whole_one_orders(what: str) -> None:
+    test = named(what)
+    assert test.condition.verdict(outcomes(test.program))
+    assert not test.condition.verdict(outcomes(unrestricted(test.program)))
+
+
+def unrestricted(program: Program) -> Program:
+    """The program with fences of everything."""
+    threads = (
+        replace(
+            thread,
+            code=tuple(
+                replace(e, restriction=None) if isinstance(e, Fence) else e for e in thread.code
+            ),
+        )
+        for thread in program.threads
+    )
+    return replace(program, threads=tuple(threads))
 
 
 # Witnesses

@@ -18,6 +18,7 @@ from fencewright.simulator.ptx_events import (
     Load,
     Placement,
     Program,
+    Restriction,
     Store,
     Thread,
 )
@@ -36,10 +37,20 @@ from fencewright.simulator.ptx_mutants import (
     run_campaign,
 )
 
+RESTRICT = MutationKind.RESTRICT_FENCE
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-MINIMAL = ("MP+rel+acq", "MP+fences", "MP+one-sided", "mbarrier", "async.store", "SB+fence.sc")
+MINIMAL = (
+    "MP+rel+acq",
+    "MP+fences",
+    "MP+one-sided",
+    "MP+sync_restrict",
+    "mbarrier",
+    "mbarrier.sync_restrict",
+    "async.store",
+    "SB+fence.sc",
+)
 
 
 def test_mutants_are_single_point() -> None:
@@ -51,6 +62,21 @@ def test_mutants_are_single_point() -> None:
 
 def test_every_mutant_of_a_minimal_test_is_noticed_by_its_outcome_set() -> None:
     assert run_campaign(map(named, MINIMAL)).rate(Notice.OUTCOMES) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("MP+one-sided.cluster", 2),
+        ("MP+sync_restrict.acquire", 1),
+        ("barrier.cluster.relaxed+fence", 1),
+    ],
+)
+def test_a_fence_that_is_wrongly_restricted_is_noticed(name: str, count: int) -> None:
+    """Where data, or what is synchronised through, is not the shared memory that it is about."""
+    campaign = run_campaign([named(name)])
+    assert campaign.count(Notice, RESTRICT) == count
+    assert campaign.count((Notice.VERDICT,), RESTRICT) == count
 
 
 def test_what_is_noticed_of_the_own_tests() -> None:
@@ -145,6 +171,23 @@ def test_no_mutant_that_is_called_equivalent_is_noticed(version: Version) -> Non
                 reasons.add(reason)
                 assert not noticed(program, mutant, model), (seed, mutant.kind, reason)
     assert len(reasons) >= 6
+
+
+def test_no_mutant_of_a_restricted_fence_that_is_called_equivalent_is_noticed() -> None:
+    """Where the threads are: what is shared memory of a CTA depends on that."""
+    reasons = set[str]()
+    for seed in range(1000 if THOROUGH else 100):
+        program = random_program(seed, restricted=True)
+        flag = "xy"[seed % 2], 1, Ordering.RELAXED, Scope.CLUSTER
+        release = Fence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN)
+        first, *others = program.threads
+        first = replace(first, code=(*first.code[:1], release, Store(*flag)))
+        program = replace(program, threads=(first, *others))
+        for mutant in mutants(program):
+            if reason := equivalence(program, mutant):
+                reasons.add(reason)
+                assert not _differ(program, mutant.program, PtxModel()), (seed, mutant.kind)
+    assert "a fence that orders nothing on that side" in reasons
 
 
 def test_partners_do_not_notice_what_is_called_equivalent() -> None:

@@ -17,7 +17,11 @@ from fencewright.lowering.ptx.chip import (
     forms_of,
     lowest_with,
 )
-from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER, chip_named
+from fencewright.lowering.ptx.select import (
+    NO_ACQUIRE_FENCE_AFTER,
+    NO_RELAXED_BARRIER,
+    chip_named,
+)
 from fencewright.lowering.ptx.text import ptx_text
 from fencewright.lowering.sequence import Sequence, UnsupportedError
 from fencewright.lowering.table import Table, TableError
@@ -55,7 +59,7 @@ MAPPING = [
     (
         "atomic_rmw",
         "seq_cst",
-        ["fence.sc.gpu", "atom.acq_rel.gpu.global.add.u32 {dst}, [{addr}], {data}"],
+        ["fence.sc.gpu", "atom.acquire.gpu.global.add.u32 {dst}, [{addr}], {data}"],
     ),
     ("fence", "acquire", ["fence.acquire.gpu"]),
     ("fence", "release", ["fence.release.gpu"]),
@@ -83,7 +87,7 @@ def test_native_compare_exchange_keeps_both_orderings(success: str, failure: str
         ("acq_rel", "acquire"): "acq_rel",
     }.get((success, failure))
     expected = (
-        ["fence.sc.gpu", "atom.acq_rel.gpu.global.cas.b32"]
+        ["fence.sc.gpu", "atom.acquire.gpu.global.cas.b32"]
         if merged is None
         else [f"atom.{merged}.gpu.global.cas.b32"]
     )
@@ -164,8 +168,17 @@ def test_a_fence_of_shared_memory_alone_is_sync_restrict_where_there_is_one(scop
     release = "fence.release.sync_restrict::shared::cta.cluster"
     acquire = "fence.acquire.sync_restrict::shared::cluster.cluster"
 
-    def fence(ordering: str, *spaces: str) -> tuple[str, tuple[str, ...]]:
-        sequence = lower(op="fence", ordering=ordering, scope=scope, spaces=spaces, target="sm_90")
+    def fence(
+        ordering: str, *spaces: str, features: tuple[str, ...] = (NO_RELAXED_BARRIER,)
+    ) -> tuple[str, tuple[str, ...]]:
+        sequence = lower(
+            op="fence",
+            ordering=ordering,
+            scope=scope,
+            spaces=spaces,
+            target="sm_90",
+            features=features,
+        )
         return sequence.text, sequence.remarks
 
     assert fence("release", "local") == (release, ())
@@ -177,6 +190,8 @@ def test_a_fence_of_shared_memory_alone_is_sync_restrict_where_there_is_one(scop
     remark = (rows.ALL_SPACES_REMARK,)
     assert fence("release", "shared_cluster") == ("fence.release.cluster", remark)
     assert fence("acq_rel", "shared_cluster", "local") == ("fence.acq_rel.cluster", remark)
+    # The barrier of a cluster is no object in shared memory.
+    assert fence("release", "local", features=()) == ("fence.release.cluster", remark)
 
 
 def test_sync_restrict_needs_more_than_a_work_group_and_ptx_8_6():
@@ -190,12 +205,13 @@ def test_sync_restrict_needs_more_than_a_work_group_and_ptx_8_6():
             scope=scope,
             spaces=["local"],
             target="sm_90",
+            features=(NO_RELAXED_BARRIER,),
             ptx_version=version,
         )
         assert sequence.text == expected
 
 
-@pytest.mark.parametrize("spaces", [["private"], ["constant", "private"], []])
+@pytest.mark.parametrize("spaces", [["private"], ["constant", "private"]])
 def test_a_fence_limited_to_what_nobody_shares_is_nothing(spaces: list[str]):
     assert lines(op="fence", ordering="acq_rel", spaces=spaces) == []
     assert lines(op="fence", ordering="seq_cst", spaces=spaces) == ["fence.sc.gpu"]
@@ -297,7 +313,7 @@ def test_fence_sc_stays_in_front_of_the_loop():
         "fence.sc.gpu",
         "ld.relaxed.gpu.global.b32",
         "{retry}:",
-        "atom.acq_rel.gpu.global.cas.b32",
+        "atom.acquire.gpu.global.cas.b32",
     ]
 
 
@@ -310,9 +326,9 @@ def test_fence_sc_stays_in_front_of_the_loop():
         ("release", "acquire", [], "acquire", "acq_rel"),
         ("relaxed", "acquire", [], "acquire", "acquire"),
         ("acq_rel", "acquire", [], "acquire", "acq_rel"),
-        ("release", "seq_cst", ["fence.sc.gpu"], "acquire", "acq_rel"),
-        ("seq_cst", "relaxed", ["fence.sc.gpu"], "relaxed", "acq_rel"),
-        ("seq_cst", "seq_cst", ["fence.sc.gpu"], "acquire", "acq_rel"),
+        ("release", "seq_cst", ["fence.sc.gpu"], "acquire", "acquire"),
+        ("seq_cst", "relaxed", ["fence.sc.gpu"], "relaxed", "acquire"),
+        ("seq_cst", "seq_cst", ["fence.sc.gpu"], "acquire", "acquire"),
     ],
 )
 def test_both_reads_that_can_fail_have_the_failure_ordering(

@@ -118,7 +118,7 @@ FLIPS = {
         "SB+sc",
     },
     Rule.NO_THIN_AIR: {"LB+ctrl", "LB+data"},
-    Rule.RELEASE_SEQUENCES: {"chain"},
+    Rule.RELEASE_SEQUENCES: {"chain", "chain+wide", "exchange+wide"},
     Rule.FENCES: {
         "MP+fence+acq",
         "MP+fences",
@@ -127,6 +127,8 @@ FLIPS = {
         "across.local",
         "across.one-as",
         "barrier.relaxed+fences",
+        "exchange+learned-before",
+        "exchange+wide",
         "local",
         "through.global",
         "through.one-as",
@@ -147,6 +149,9 @@ FLIPS = {
         "MP.group-fence",
         "MP.one-side",
         "SB+group-fences",
+        "exchange",
+        "exchange+weak",
+        "relay.av-none+lds",
         "wave",
     },
     Rule.TRANSITIVITY: {
@@ -154,9 +159,11 @@ FLIPS = {
         "U2",
         "U2.down",
         "barrier+leader",
+        "exchange+learned-before",
         "relay.av-none",
         "relay.own-available",
     },
+    Rule.UPDATE_HALVES: {"exchange", "exchange+weak"},
     Rule.ADDRESS_SPACES: {
         "MP.one-as",
         "SB+local-fences",
@@ -172,6 +179,7 @@ FLIPS = {
         "MP.av-none+volatile-read",
         "MP.rel+av-none",
         "relay.av-none",
+        "relay.av-none+lds",
     },
     Rule.DATA_RACES: {each.name for each in CASES if each.race},
 }

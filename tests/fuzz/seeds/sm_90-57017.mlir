@@ -1,5 +1,5 @@
 // fuzz: sm_90+no-clusters
-// Seed 57017, unsound by the lowering, when a seq_cst exchange only acquired behind its fence.sc
+// Seed 57017, unsound by the lowering, while the language had an exchange hand on what it took in itself
 
 builtin.module {
   litmus.test @t {
