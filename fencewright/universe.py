@@ -175,6 +175,12 @@ def _clamp_caches() -> type[ModulePass]:
     return ClampCachesPass
 
 
+def _minimise_caches() -> type[ModulePass]:
+    from fencewright.passes.pipelines import MinimiseCachesPipeline
+
+    return MinimiseCachesPipeline
+
+
 def _cdna_pipeline() -> type[ModulePass]:
     from fencewright.passes.pipelines import CDNAPipeline
 
@@ -236,6 +242,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "store-through": _store_through,
     "clamp-scopes": _clamp_scopes,
     "clamp-caches": _clamp_caches,
+    "minimise-caches": _minimise_caches,
     "cdna-pipeline": _cdna_pipeline,
     "ptx-pipeline": _ptx_pipeline,
     "llvm-ir-pipeline": _llvm_ir_pipeline,

@@ -480,7 +480,7 @@ def llvm_module(text: str, file: str) -> "Generator[ModuleRef]":
     them in one cycle frees them in any. Raises ``ParseError`` at the place that LLVM names,
     ``TranslationError`` if it names none.
     """
-    from llvmlite.binding import parse_assembly
+    from llvmlite.binding import parse_assembly, set_option
     from llvmlite.binding.context import (  # pyright: ignore[reportMissingTypeStubs]  # typeshed lacks it
         create_context,
     )
@@ -488,6 +488,8 @@ def llvm_module(text: str, file: str) -> "Generator[ModuleRef]":
     source = _Source(text, file)
     if "\0" in text:
         source.raise_at("not text: it has a null character", 1, 1)
+    # With debug information LLVM verifies while it parses, and ends the process if that fails.
+    set_option("fencewright", "--disable-auto-upgrade-debug-info")
     # typeshed does not know that both can be closed
     with closing(cast(Any, create_context())) as context:
         try:

@@ -1,5 +1,6 @@
 """The lowering of one scoped operation to its instructions, callable from any compiler."""
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
@@ -52,8 +53,9 @@ def lower(
     """
     return _lower(
         op, ordering, scope, space, target, failure_ordering, returns, kind, width,
-        volatile, nontemporal, one_as, spaces if spaces is None else frozenset(spaces),
-        availability, features if isinstance(features, tuple) else tuple(features),
+        volatile, nontemporal, one_as,
+        spaces if spaces is None else frozenset(several("spaces", spaces)),
+        availability, features if isinstance(features, tuple) else several("features", features),
         l2_per_agent, compat, ptx_version,
     )  # fmt: skip
 
@@ -87,12 +89,12 @@ def _lower(
         failure_ordering=None
         if failure_ordering is None
         else _word(Ordering, "failure ordering", failure_ordering),
-        returns=returns,
+        returns=bool(returns),
         kind=_word(RmwKind, "read-modify-write kind", kind),
         width=width,
-        volatile=volatile,
-        nontemporal=nontemporal,
-        one_as=one_as,
+        volatile=bool(volatile),
+        nontemporal=bool(nontemporal),
+        one_as=bool(one_as),
         spaces=None
         if spaces is None
         else frozenset(_word(AddressSpace, "address space", each) for each in spaces),
@@ -124,6 +126,10 @@ def check(request: Request) -> None:
         raise UnsupportedError(
             str(request), f"a {request.op} has no address; limit it with spaces", ()
         )
+    if request.spaces is not None and not request.spaces:
+        raise UnsupportedError(
+            str(request), "an empty list of address spaces orders nothing; leave it out"
+        )
     _check_failure(request)
 
 
@@ -141,6 +147,13 @@ def _check_failure(request: Request) -> None:
         raise UnsupportedError(str(request), illegal.reason, illegal.accepted)
 
 
+def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
+    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its letters."""
+    if isinstance(given, str):
+        raise UnsupportedError(f"{what} '{given}'", "one word for several", (f"['{given}']",))
+    return tuple(given)
+
+
 def _word(words: type[_E], what: str, given: str) -> _E:
     try:
         return words(given)
@@ -149,8 +162,8 @@ def _word(words: type[_E], what: str, given: str) -> _E:
         raise UnsupportedError(f"{what} '{given}'", f"unknown {what}", accepted) from None
 
 
-def _version(given: str) -> tuple[int, int]:
-    major, _, minor = given.partition(".")
-    if not (major.isdigit() and minor.isdigit()):
-        raise UnsupportedError(f"PTX version '{given}'", "not a version", ("8.6",))
-    return int(major), int(minor)
+def _version(given: object) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]+)\.([0-9]+)", given) if isinstance(given, str) else None
+    if match is None:
+        raise UnsupportedError(f"PTX version {given!r}", "not a version", ("'8.6'",))
+    return int(match[1]), int(match[2])

@@ -31,6 +31,7 @@ def known_targets() -> tuple[str, ...]:
 @cache
 def load_target(name: str) -> Target:
     """The target called ``name``. Raises ``UnsupportedError`` that names the known ones."""
+    name = str(name)  # None, where somebody forgot it, is an unknown name
     if name in _CDNA:
         return _load_cdna(name)
     if name.startswith("sm_"):

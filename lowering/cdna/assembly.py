@@ -91,20 +91,58 @@ def _registers(operand: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1 << 10)
-def _is_wide_store(mnemonic: str) -> bool:
-    return _WIDE_STORE.match(mnemonic) is not None
-
-
 def _is_scalar(register: str) -> bool:
     return register[0] == "s" or register == "vcc"
 
 
-@lru_cache(maxsize=1 << 10)
-def _clause_kind(mnemonic: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What the hazards of one line depend on.
+
+    ``clause``: the kind of memory instruction that it is, which ``stores`` or loads, with the
+    registers ``written`` and ``read``. Of a vector instruction ``touched``
+    are the vector registers that it writes and the scalar ones that it reads, ``scalars`` the
+    scalar ones that it writes. ``wide_data``: the vector registers of a wide store.
+    ``wait_states``: how many it is itself.
+    """
+
+    clause: str = ""
+    stores: bool = False
+    written: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+    touched: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    wide_data: tuple[str, ...] = ()
+    wait_states: int = 1
+
+
+@lru_cache(maxsize=1 << 12)
+def _read_line(text: str) -> _Line:
+    mnemonic, _, rest = text.partition(" ;")[0].partition(" ")
+    if mnemonic == "s_nop":
+        return _Line(wait_states=int(rest) + 1)
+    operands = rest.split(", ")
+    if mnemonic.startswith("v_"):
+        results = 2 if _CARRY_OUT.match(mnemonic) else 1
+        written = [r for operand in operands[:results] for r in _registers(operand)]
+        read = [r for operand in operands[results:] for r in _registers(operand)]
+        vectors = [r for r in written if not _is_scalar(r)]
+        return _Line(
+            touched=(*vectors, *filter(_is_scalar, read)),
+            scalars=tuple(filter(_is_scalar, written)),
+        )
     if _CLAUSE_MEMBER.match(mnemonic) is None:
-        return ""
-    return "scalar" if mnemonic.startswith("s_") else "vector"
+        return _Line()
+    operands = [operand for operand in operands if operand.partition(" ")[0] != "off"]
+    has_result = "_load_" in mnemonic or ("_atomic_" in mnemonic and len(operands) == 3)
+    wide = _registers(rest) if _WIDE_STORE.match(mnemonic) else ()
+    return _Line(
+        clause="scalar" if mnemonic.startswith("s_") else "vector",
+        stores="_load_" not in mnemonic,
+        written=frozenset(r for o in operands[:has_result] for r in _registers(o)),
+        read=frozenset(r for o in operands[has_result:] for r in _registers(o)),
+        wide_data=tuple(register for register in wide if not _is_scalar(register)),
+    )
 
 
 @dataclass(slots=True)
@@ -115,25 +153,19 @@ class _Clause:
     written: set[str] = field(default_factory=set[str])
     read: set[str] = field(default_factory=set[str])
 
-    def wait_states_before(self, mnemonic: str, rest: str) -> int:
+    def wait_states_before(self, line: _Line) -> int:
         """How many wait states must come before the instruction, which joins the clause."""
-        kind = _clause_kind(mnemonic)
-        if kind != self.kind:
-            self._start(kind)
-        if not kind:
+        if line.clause != self.kind:
+            self._start(line.clause)
+        if not line.clause:
             return 0
-        operands = [operand for operand in rest.split(", ") if operand.partition(" ")[0] != "off"]
-        has_result = "_load_" in mnemonic or ("_atomic_" in mnemonic and len(operands) == 3)
-        written = {r for o in operands[:has_result] for r in _registers(o)}
-        read = {r for o in operands[has_result:] for r in _registers(o)}
-        stores = "_load_" not in mnemonic
         breaks = bool(self.written) and (
-            stores or not (self.written | written).isdisjoint(self.read | read)
+            line.stores or not (self.written | line.written).isdisjoint(self.read | line.read)
         )
         if breaks:
-            self._start(kind)
-        self.written |= written
-        self.read |= read
+            self._start(line.clause)
+        self.written |= line.written
+        self.read |= line.read
         return int(breaks)
 
     def _start(self, kind: str) -> None:
@@ -149,41 +181,22 @@ class _Scan:
     pending: Pending
     clause: _Clause = field(default_factory=_Clause)
 
-    def wait_states_before(self, line: str) -> int:
+    def wait_states_before(self, text: str) -> int:
         """How many wait states the instruction has to wait for; counts it as issued."""
-        mnemonic, _, rest = line.partition(" ;")[0].partition(" ")
-        broken = self.clause.wait_states_before(mnemonic, rest)
-        self._pass(broken)
-        if mnemonic == "s_nop":
-            self._pass(int(rest) + 1)
-            return 0
-        if mnemonic.startswith("v_"):
-            return self._vector(mnemonic, rest.split(", "))
-        self._pass(1)
-        if _is_wide_store(mnemonic) and Hazard.STORE_DATA in self.hazards:
-            for register in _registers(rest):
-                if not _is_scalar(register):
-                    self.pending[register] = self.hazards[Hazard.STORE_DATA]
-        return broken
-
-    def _vector(self, mnemonic: str, operands: list[str]) -> int:
-        results = 2 if _CARRY_OUT.match(mnemonic) else 1
-        wait = 0
+        line = _read_line(text)
+        wait = self.clause.wait_states_before(line)
         if self.pending:
-            written = [r for o in operands[:results] for r in _registers(o) if not _is_scalar(r)]
-            read = [r for o in operands[results:] for r in _registers(o) if _is_scalar(r)]
-            wait = max((self.pending.get(register, 0) for register in written + read), default=0)
-        self._pass(wait + 1)
-        if Hazard.SCALAR_READ in self.hazards:
-            for operand in operands[:results]:
-                for register in _registers(operand):
-                    if _is_scalar(register):
-                        self.pending[register] = self.hazards[Hazard.SCALAR_READ]
+            if line.touched:
+                wait = max([self.pending.get(register, 0) for register in line.touched])
+            self._pass(wait + line.wait_states)
+        if line.wide_data and Hazard.STORE_DATA in self.hazards:
+            self.pending |= dict.fromkeys(line.wide_data, self.hazards[Hazard.STORE_DATA])
+        if line.scalars and Hazard.SCALAR_READ in self.hazards:
+            self.pending |= dict.fromkeys(line.scalars, self.hazards[Hazard.SCALAR_READ])
         return wait
 
     def _pass(self, wait_states: int) -> None:
-        if self.pending:
-            self.pending = {r: n - wait_states for r, n in self.pending.items() if n > wait_states}
+        self.pending = {r: n - wait_states for r, n in self.pending.items() if n > wait_states}
 
 
 def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[str]]:

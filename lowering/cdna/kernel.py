@@ -4,8 +4,10 @@ Source: LLVM AMDGPUUsage, "Code Object V5 Metadata", "Kernel Descriptor" and "AM
 Directives"; certified by llvm-mc in tests/unit/test_cdna_kernel.py.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from fencewright.lowering.vocabulary import Word
 
@@ -96,6 +98,11 @@ HAS_ACCUM_OFFSET = frozenset({"gfx90a", "gfx942", "gfx950"})
 PACKED_WORKITEM_IDS = HAS_ACCUM_OFFSET
 """Chips that pass the work-item ids in ten bits each of v0 (AMDGPUUsage, packed work-item IDs)."""
 
+LDS_BYTES = MappingProxyType(
+    {**dict.fromkeys(("gfx908", "gfx90a", "gfx942"), 64 * 1024), "gfx950": 160 * 1024}
+)
+"""How much LDS a work-group can have (LLVM AMDGPU, addressable local memory size)."""
+
 HAS_TG_SPLIT = HAS_ACCUM_OFFSET
 """Chips that can be launched in threadgroup split mode."""
 
@@ -155,6 +162,11 @@ class Kernel:
     sgprs: int
     blocks: Sequence[Sequence[str]] = field(repr=False)
     targets: frozenset[int] = frozenset()
+
+
+def is_symbol(name: str) -> bool:
+    """Whether the assembler takes ``name`` for a symbol as it stands."""
+    return re.fullmatch(r"[A-Za-z_.$][\w.$]*", name, re.ASCII) is not None
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -224,12 +236,20 @@ def _metadata(target: str, kernels: Sequence[Kernel]) -> str:
     return f"\t.amdgpu_metadata\n---\n{body}\n...\n\t.end_amdgpu_metadata\n"
 
 
+_NOT_STRINGS = frozenset({"true", "false", "nan", "inf", "infinity"})
+"""What LLVM's reader of metadata takes for other things than names, in quotation marks too."""
+
+
+def _metadata_string(text: str) -> str:
+    return f"!str {text}" if text.lower() in _NOT_STRINGS else text
+
+
 def _kernel_metadata(kernel: Kernel) -> list[str]:
     offsets, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
     lines = ["  - .args:" + ("" if kernel.arguments else " []")]
     for argument, offset in zip(kernel.arguments, offsets, strict=True):
         lines += [
-            f"      - .name: {argument.name}",
+            f"      - .name: {_metadata_string(argument.name)}",
             f"        .offset: {offset}",
             f"        .size: {argument.size}",
             f"        .value_kind: {_VALUE_KIND[argument.kind]}",
@@ -243,7 +263,7 @@ def _kernel_metadata(kernel: Kernel) -> list[str]:
         "kernarg_segment_align": max((8, *(_alignment(each.size) for each in kernel.arguments))),
         "kernarg_segment_size": kernarg_size,
         "max_flat_workgroup_size": kernel.max_workgroup_size,
-        "name": kernel.name,
+        "name": _metadata_string(kernel.name),
         "private_segment_fixed_size": kernel.private_segment_size,
         "sgpr_count": kernel.sgprs,
         "sgpr_spill_count": 0,

@@ -7,6 +7,7 @@ were taken on one chip, sm_90a: for other chips they are estimates, of the same 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
@@ -203,6 +204,7 @@ OTHERS = (
         for name in (
             "mapa",
             "mov",
+            "neg",
             "bfi",
             "cvta",
             "bra",
@@ -210,69 +212,6 @@ OTHERS = (
         )
     ),
 )
-
-_AS_ONE = "as the ordered access, which is the same instructions"
-_TWO_SIDED = "as the ordered access, which has the same MEMBAR, and CCTL.IVALL"
-_BEHIND = "as the access that acquires, and MEMBAR.ALL.GPU, as for ld.relaxed.gpu"
-_AS_GPU_PAIR = "as the pair at .gpu scope, since their fences cost the same"
-
-TOGETHER = (
-    _measured(287, "ld.relaxed.gpu", "fence.acquire.gpu", note="282 to 292"),
-    _measured(572, "ld.relaxed.gpu", "fence.acq_rel.gpu"),
-    _measured(587, "fence.acq_rel.gpu", "st.relaxed.gpu", note="573 to 602"),
-    _measured(885, "fence.sc.gpu", "ld.acquire.gpu"),
-    _measured(1413, "fence.acq_rel.gpu", "atom.relaxed.gpu", "fence.acq_rel.gpu"),
-    *(
-        _estimated(287, f"ld.relaxed.{scope}", f"fence.acquire.{scope}", why=_AS_GPU_PAIR)
-        for scope in ("cluster", "sys")
-    ),
-    *(
-        _estimated(amount, f"atom.relaxed.{scope}", f"fence.acquire.{scope}", why=_AS_ONE)
-        for scope, amount in (("cluster", 543), ("gpu", 543), ("sys", 543))
-    ),
-    *(
-        _estimated(amount, f"fence.release.{scope}", f"{access}.relaxed.{scope}", why=_AS_ONE)
-        for access, scope, amount in (
-            ("st", "cluster", 579),
-            ("st", "gpu", 579),
-            ("st", "sys", 1336),
-            ("atom", "cluster", 766),
-            ("atom", "gpu", 766),
-            ("atom", "sys", 1523),
-            ("red", "cluster", 573),
-            ("red", "gpu", 573),
-            ("red", "sys", 1330),
-        )
-    ),
-    # Where there are no one-sided fences.
-    *(
-        _estimated(amount + 16, f"fence.acq_rel.{scope}", f"{access}.{scope}", why=_TWO_SIDED)
-        for access, scope, amount in (
-            ("st.relaxed", "cluster", 579),
-            ("st.relaxed", "sys", 1336),
-            ("atom.relaxed", "cluster", 766),
-            ("atom.relaxed", "gpu", 766),
-            ("atom.relaxed", "sys", 1523),
-            ("red.relaxed", "cluster", 573),
-            ("red.relaxed", "gpu", 573),
-            ("red.relaxed", "sys", 1330),
-            ("atom.acquire", "cluster", 1096),
-            ("atom.acquire", "gpu", 1096),
-            ("atom.acquire", "sys", 1853),
-        )
-    ),
-    *(
-        _estimated(amount + 268, f"{access}.{scope}", f"fence.acq_rel.{scope}", why=_BEHIND)
-        for access, scope, amount in (
-            ("ld.relaxed", "cluster", 304),
-            ("atom.relaxed", "cluster", 543),
-            ("atom.relaxed", "gpu", 543),
-            ("atom.release", "cluster", 1096),
-            ("atom.release", "gpu", 1096),
-        )
-    ),
-)
-"""Instructions that wait for one another: their price is not the sum of theirs."""
 
 SINGLE = (*FENCES, *ACCESSES, *_shared_accesses(), *BARRIERS, *_mbarriers(), *OTHERS)
 
@@ -288,6 +227,76 @@ def index(rows: Iterable[CostRow]) -> dict[tuple[str, ...], CostRow]:
 
 
 _SINGLE = index(SINGLE)
+
+
+def _amount(instruction: str) -> int:
+    return _SINGLE[instruction,].amount
+
+
+_AS_ONE = "as the ordered access, which is the same instructions"
+_TWO_SIDED = "as the ordered access, which has the same MEMBAR, and CCTL.IVALL"
+_BEHIND = "as the access that acquires, and MEMBAR.ALL.GPU, as for ld.relaxed.gpu"
+_AS_GPU_PAIR = "as the pair at .gpu scope, since their fences cost the same"
+
+_LOAD_ACQUIRED = _measured(287, "ld.relaxed.gpu", "fence.acquire.gpu", note="282 to 292")
+_LOAD_FENCED = _measured(572, "ld.relaxed.gpu", "fence.acq_rel.gpu")
+
+_MEASURED_TOGETHER = (
+    _LOAD_ACQUIRED,
+    _LOAD_FENCED,
+    _measured(587, "fence.acq_rel.gpu", "st.relaxed.gpu", note="573 to 602"),
+    _measured(885, "fence.sc.gpu", "ld.acquire.gpu"),
+    _measured(1413, "fence.acq_rel.gpu", "atom.relaxed.gpu", "fence.acq_rel.gpu"),
+)
+
+_PAIRED_WITH = ("cluster", "gpu", "sys")
+"""The scopes at which a fence waits for the access next to it."""
+
+
+def _pairs() -> Iterable[CostRow]:
+    """A fence and an access that are together what one ordered access is, or that and more."""
+    invalidate = _amount("fence.acquire.gpu")
+    membar = _LOAD_FENCED.amount - _amount("ld.acquire.gpu")
+    for scope in _PAIRED_WITH:
+        load = f"ld.relaxed.{scope}", f"fence.acquire.{scope}"
+        yield _estimated(_LOAD_ACQUIRED.amount, *load, why=_AS_GPU_PAIR)
+    for scope in _PAIRED_WITH:
+        amount = _amount(f"atom.acquire.{scope}")
+        yield _estimated(amount, f"atom.relaxed.{scope}", f"fence.acquire.{scope}", why=_AS_ONE)
+    for access, scope in product(("st", "atom", "red"), _PAIRED_WITH):
+        amount = _amount(f"{access}.release.{scope}")
+        pair = f"fence.release.{scope}", f"{access}.relaxed.{scope}"
+        yield _estimated(amount, *pair, why=_AS_ONE)
+    # Where there are no one-sided fences.
+    for (access, ordered), scope in product(_RELEASED.items(), _PAIRED_WITH):
+        amount = _amount(f"{ordered}.{scope}") + invalidate
+        yield _estimated(amount, f"fence.acq_rel.{scope}", f"{access}.{scope}", why=_TWO_SIDED)
+    for (access, ordered), scope in product(_ACQUIRED.items(), ("cluster", "gpu")):
+        amount = _amount(f"{ordered}.{scope}") + membar
+        yield _estimated(amount, f"{access}.{scope}", f"fence.acq_rel.{scope}", why=_BEHIND)
+
+
+_RELEASED = {
+    "st.relaxed": "st.release",
+    "atom.relaxed": "atom.release",
+    "red.relaxed": "red.release",
+    "atom.acquire": "atom.acq_rel",
+}
+_ACQUIRED = {
+    "ld.relaxed": "ld.acquire",
+    "atom.relaxed": "atom.acquire",
+    "atom.release": "atom.acq_rel",
+}
+"""Accesses, and what they are with a fence before them or behind them."""
+
+_MEASURED_PAIRS = index(_MEASURED_TOGETHER)
+
+TOGETHER = (
+    *_MEASURED_TOGETHER,
+    *(each for each in _pairs() if each.instructions not in _MEASURED_PAIRS),
+)
+"""Instructions that wait for one another: their price is not the sum of theirs."""
+
 _TOGETHER = index(TOGETHER)
 _MOST_TOGETHER = max(len(each.instructions) for each in TOGETHER)
 

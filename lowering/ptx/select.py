@@ -55,7 +55,15 @@ which sees what follows, makes a reduction of that itself unless an acquire fenc
 CONVERGED = "converged"
 """The caller's word that the threads of a warp execute a barrier together."""
 
-FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER, CONVERGED})
+NO_RELAXED_BARRIER = "no-relaxed-barrier"
+"""The caller's word that no relaxed barrier carries what a fence releases or acquires.
+
+A fence of shared memory alone may then be one with ``.sync_restrict``. What the threads that it
+orders synchronise through the manual leaves open: taken to be objects in shared memory, which a
+cluster's barrier is none of (PTX ISA, fence).
+"""
+
+FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER, CONVERGED, NO_RELAXED_BARRIER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +227,8 @@ def _restricted(context: _Context) -> rows.Restricted | None:
     request = context.request
     found = rows.RESTRICTED.get(request.ordering)
     if found is None or not _orders_shared_memory_alone(request):
+        return None
+    if NO_RELAXED_BARRIER not in request.features:
         return None
     if Form.RESTRICTED_FENCE not in context.forms or context.scope.value.qualifier != "cluster":
         return None

@@ -144,22 +144,33 @@ def _mmra(spaces: frozenset[AddressSpace] | None) -> str:
     return f", !mmra {names[spaces]}"
 
 
-def _function(index: int, point: Point) -> str:
-    space = "" if point.space is None else _SPACE_SUFFIX[point.space]
-    instruction = _ir_instruction(point)
+GROUP = 32
+"""How many points stand in one function: each function costs LLVM more than the points do."""
+
+
+def _function(index: int, points: Sequence[Point]) -> str:
+    """A function of points of one address space; nothing is outstanding before any of them."""
+    (space,) = {point.space for point in points}
+    pointer = "ptr" if space is None else f"ptr{_SPACE_SUFFIX[space]}"
+    body = "".join(_marked(number, point) for number, point in enumerate(points))
+    return f"define void @f{index}({pointer} %p, i32 %v, i32 %c) {{\n{body}  ret void\n}}\n"
+
+
+def _marked(number: int, point: Point) -> str:
+    instruction = re.sub(r"%([rx])\b", rf"%\g<1>{number}", _ir_instruction(point))
     use = ""
     if point.returns and instruction.startswith(("%r", "%x")):
-        use = '\n  call void asm sideeffect "; use $0", "v"(i32 %r)'
-    return f"""define void @f{index}(ptr{space} %p, i32 %v, i32 %c) {{
-  call void asm sideeffect "; begin", ""()
+        use = f'\n  call void asm sideeffect "; use $0", "v"(i32 %r{number})'
+    return f"""  call void asm sideeffect "; begin", ""()
   {instruction}
   call void asm sideeffect "; end", ""(){use}
-  ret void
-}}
+  call void @llvm.amdgcn.s.waitcnt(i32 0)
 """
 
 
-_METADATA = """
+_REST = """
+declare void @llvm.amdgcn.s.waitcnt(i32)
+
 !0 = !{i32 1}
 !1 = !{i32 5, i32 6}
 !2 = !{!"amdgpu-synchronize-as", !"global"}
@@ -168,23 +179,40 @@ _METADATA = """
 """
 
 
-def llvm_sequences(points: Sequence[Point], chip: str, features: str) -> list[tuple[str, ...]]:
-    """LLVM's sequence for each point, as ``normal_form`` tuples, from one module at -O0."""
+def llvm_sequences(
+    points: Sequence[Point], chip: str, features: str, group: int = GROUP
+) -> list[tuple[str, ...]]:
+    """LLVM's sequence for each point, as ``normal_form`` tuples, from one module at -O0.
+
+    ``group`` points stand in one function, with a wait for everything behind each.
+    """
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    text = f'target triple = "{TRIPLE}"\n'
-    text += "".join(_function(i, point) for i, point in enumerate(points)) + _METADATA
-    module = llvm.parse_assembly(text)
+    by_space: dict[AddressSpace | None, list[int]] = {}
+    for number, point in enumerate(points):
+        by_space.setdefault(point.space, []).append(number)
+    groups = [
+        numbers[first : first + group]
+        for numbers in by_space.values()
+        for first in range(0, len(numbers), group)
+    ]
+    functions = (
+        _function(index, [points[number] for number in numbers])
+        for index, numbers in enumerate(groups)
+    )
+    module = llvm.parse_assembly(f'target triple = "{TRIPLE}"\n' + "".join(functions) + _REST)
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
         cpu=chip, features=features, opt=0
     )
-    return split_functions(machine.emit_assembly(module))
+    found = split_points(machine.emit_assembly(module))
+    in_order = (number for numbers in groups for number in numbers)
+    return [sequence for _, sequence in sorted(zip(in_order, found, strict=True))]
 
 
-def split_functions(assembly: str) -> list[tuple[str, ...]]:
-    """The instructions between the markers of each function, in order of the functions."""
+def split_points(assembly: str) -> list[tuple[str, ...]]:
+    """The instructions between the markers of each point, in the order of the assembly."""
     found: list[tuple[str, ...]] = []
     for body in re.findall(r"; begin\n(.*?); end\n", assembly, flags=re.S):
         lines = (line.split(";")[0].strip() for line in body.splitlines())

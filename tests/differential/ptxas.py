@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import CHIPS, Chip, Version
-from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
+from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER, NO_RELAXED_BARRIER
 from fencewright.lowering.ptx.text import ptx_text
 from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.sequence import UnsupportedError
@@ -90,7 +90,9 @@ def every_point() -> Iterator[Point]:
             point = Point(op, ordering, scope)
             yield from _accesses(point) if op.is_access else (point,)
             if op is Operation.FENCE:
-                yield from (replace(point, spaces=(each,)) for each in AddressSpace)
+                for each in AddressSpace:
+                    yield replace(point, spaces=(each,))
+                    yield replace(point, spaces=(each,), features=(NO_RELAXED_BARRIER,))
 
 
 def _accesses(point: Point) -> Iterator[Point]:

@@ -137,6 +137,13 @@ def test_every_point_is_llvms_or_a_named_difference(chip: str, tgsplit: bool):
     assert not unexplained, "\n".join([f"{len(unexplained)} unexplained", *unexplained[:20]])
 
 
+@pytest.mark.parametrize(("chip", "tgsplit"), MODES)
+def test_a_point_is_lowered_as_in_a_function_of_its_own(chip: str, tgsplit: bool):
+    """Every fiftieth of them: those next to it in its function change nothing."""
+    alone = llvm_sequences(POINTS[::50], chip, "+tgsplit" if tgsplit else "", group=1)
+    assert alone == _llvm(chip, tgsplit)[::50]
+
+
 def test_every_named_difference_occurs():
     met = set[str]().union(*(_compare("gfx942", tgsplit, _ours)[0] for tgsplit in (False, True)))
     assert met == {row.name for row in DIFFERENCES}

@@ -36,6 +36,7 @@ from fencewright.lowering.ptx.chip import (
     default_version,
     forms_of,
 )
+from fencewright.lowering.ptx.select import NO_RELAXED_BARRIER
 from fencewright.lowering.sequence import Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
 
@@ -112,7 +113,11 @@ SAMPLES: dict[Form, Point] = {
     Form.CLUSTER_BARRIER_ORDERING: Point(Operation.BARRIER, Ordering.RELAXED, Scope.CLUSTER),
     Form.ONE_SIDED_FENCE: Point(Operation.FENCE, Ordering.ACQUIRE, Scope.AGENT),
     Form.RESTRICTED_FENCE: Point(
-        Operation.FENCE, Ordering.RELEASE, Scope.CLUSTER, spaces=(AddressSpace.LOCAL,)
+        Operation.FENCE,
+        Ordering.RELEASE,
+        Scope.CLUSTER,
+        spaces=(AddressSpace.LOCAL,),
+        features=(NO_RELAXED_BARRIER,),
     ),
     Form.CAS_16: replace(_CAS, width=16),
     Form.ACCESS_128: replace(_LOAD, width=128),

@@ -183,3 +183,33 @@ def test_no_lowering_looks_at_a_cost() -> None:
         if path.name != "costs.py" and "lowering.costs" in path.read_text(encoding="utf-8")
     ]
     assert files == []
+
+
+def test_prices_together_are_what_they_were_when_each_was_written_down() -> None:
+    """They follow from the rows of single instructions, and from two measured pairs."""
+    orders = {("acq_rel", "relaxed"): 16, ("release", "relaxed"): 0, ("acq_rel", "acquire"): 16}
+    ordered = {
+        ("st", "relaxed"): (579, 579, 1336),
+        ("atom", "relaxed"): (766, 766, 1523),
+        ("red", "relaxed"): (573, 573, 1330),
+        ("atom", "acquire"): (1096, 1096, 1853),
+    }
+    scopes = ("cluster", "gpu", "sys")
+    expected: dict[tuple[str, ...], int] = {
+        (f"fence.{fence}.{scope}", f"{access}.{ordering}.{scope}"): amounts[at] + more
+        for (fence, of), more in orders.items()
+        for (access, ordering), amounts in ordered.items()
+        for at, scope in enumerate(scopes)
+        if of == ordering
+    }
+    expected |= {(f"atom.relaxed.{s}", f"fence.acquire.{s}"): 543 for s in scopes}
+    expected |= {(f"ld.relaxed.{s}", f"fence.acquire.{s}"): 287 for s in scopes}
+    for scope in ("cluster", "gpu"):
+        behind = f"fence.acq_rel.{scope}"
+        expected[f"ld.relaxed.{scope}", behind] = 572
+        expected[f"atom.relaxed.{scope}", behind] = 811
+        expected[f"atom.release.{scope}", behind] = 1364
+    expected["fence.acq_rel.gpu", "st.relaxed.gpu"] = 587
+    expected["fence.sc.gpu", "ld.acquire.gpu"] = 885
+    expected["fence.acq_rel.gpu", "atom.relaxed.gpu", "fence.acq_rel.gpu"] = 1413
+    assert {row.instructions: row.amount for row in ptx_costs.TOGETHER} == expected

@@ -109,3 +109,32 @@ func.func @seq_cst_system() attributes {gpu.kernel} {
   scoped.fence seq_cst system spaces [local]
   func.return
 }
+
+// The barrier of a cluster is no object in shared memory: what it carries is not restricted.
+
+func.func @through_a_relaxed_barrier() attributes {gpu.kernel} {
+// SM90-LABEL: {{^}}.visible .entry through_a_relaxed_barrier()
+// SM90-NEXT: {
+// SM90-NEXT:   fence.release.cluster;
+// SM90-NEXT:   barrier.cluster.arrive.relaxed;
+// SM90-NEXT:   barrier.cluster.wait;
+// SM90-NEXT:   fence.acquire.cluster;
+// SM90-NEXT:   ret;
+// PTX85-LABEL: {{^}}.visible .entry through_a_relaxed_barrier()
+// PTX85-NEXT: {
+// PTX85-NEXT:   fence.acq_rel.cluster;
+// PTX85-NEXT:   barrier.cluster.arrive.relaxed;
+// PTX85-NEXT:   barrier.cluster.wait;
+// PTX85-NEXT:   fence.acq_rel.cluster;
+// PTX85-NEXT:   ret;
+// SM80-LABEL: {{^}}.visible .entry through_a_relaxed_barrier()
+// SM80-NEXT: {
+// SM80-NEXT:   fence.acq_rel.cta;
+// SM80-NEXT:   barrier.sync.aligned 0;
+// SM80-NEXT:   fence.acq_rel.cta;
+// SM80-NEXT:   ret;
+  scoped.fence release cluster spaces [local]
+  scoped.barrier relaxed cluster
+  scoped.fence acquire cluster spaces [local]
+  func.return
+}

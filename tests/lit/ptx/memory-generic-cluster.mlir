@@ -306,7 +306,7 @@ func.func @generic_cluster_seq_cst_atomic_rmw(%p: !llvm.ptr, %v: i32) attributes
 // SM70-NEXT:   ld.param.b64 %rd1, [generic_cluster_seq_cst_atomic_rmw_param_0];
 // SM70-NEXT:   ld.param.b32 %r1, [generic_cluster_seq_cst_atomic_rmw_param_1];
 // SM70-NEXT:   fence.sc.cta;
-// SM70-NEXT:   atom.acq_rel.cta.add.u32 _, [%rd1], %r1;
+// SM70-NEXT:   atom.acquire.cta.add.u32 _, [%rd1], %r1;
 // SM70-NEXT:   ret;
 // SM90-LABEL: {{^}}.visible .entry generic_cluster_seq_cst_atomic_rmw(
 // SM90-NEXT:   .param .b64 generic_cluster_seq_cst_atomic_rmw_param_0,
@@ -318,7 +318,7 @@ func.func @generic_cluster_seq_cst_atomic_rmw(%p: !llvm.ptr, %v: i32) attributes
 // SM90-NEXT:   ld.param.b64 %rd1, [generic_cluster_seq_cst_atomic_rmw_param_0];
 // SM90-NEXT:   ld.param.b32 %r1, [generic_cluster_seq_cst_atomic_rmw_param_1];
 // SM90-NEXT:   fence.sc.cluster;
-// SM90-NEXT:   atom.acq_rel.cluster.add.u32 _, [%rd1], %r1;
+// SM90-NEXT:   atom.acquire.cluster.add.u32 _, [%rd1], %r1;
 // SM90-NEXT:   ret;
   %old = scoped.atomic_rmw add seq_cst cluster %p, %v : !llvm.ptr, i32
   func.return
@@ -516,7 +516,7 @@ func.func @generic_cluster_relaxed_seq_cst_ret_cmpxchg(%p: !llvm.ptr, %c: i64, %
 // SM70-NEXT:   ld.param.b64 %rd3, [generic_cluster_relaxed_seq_cst_ret_cmpxchg_param_2];
 // SM70-NEXT:   ld.param.b64 %rd4, [generic_cluster_relaxed_seq_cst_ret_cmpxchg_param_3];
 // SM70-NEXT:   fence.sc.cta;
-// SM70-NEXT:   atom.acq_rel.cta.cas.b64 %rd5, [%rd1], %rd2, %rd3;
+// SM70-NEXT:   atom.acquire.cta.cas.b64 %rd5, [%rd1], %rd2, %rd3;
 // SM70-NEXT:   st.weak.global.b64 [%rd4], %rd5;
 // SM70-NEXT:   ret;
 // SM90-LABEL: {{^}}.visible .entry generic_cluster_relaxed_seq_cst_ret_cmpxchg(
@@ -532,7 +532,7 @@ func.func @generic_cluster_relaxed_seq_cst_ret_cmpxchg(%p: !llvm.ptr, %c: i64, %
 // SM90-NEXT:   ld.param.b64 %rd3, [generic_cluster_relaxed_seq_cst_ret_cmpxchg_param_2];
 // SM90-NEXT:   ld.param.b64 %rd4, [generic_cluster_relaxed_seq_cst_ret_cmpxchg_param_3];
 // SM90-NEXT:   fence.sc.cluster;
-// SM90-NEXT:   atom.acq_rel.cluster.cas.b64 %rd5, [%rd1], %rd2, %rd3;
+// SM90-NEXT:   atom.acquire.cluster.cas.b64 %rd5, [%rd1], %rd2, %rd3;
 // SM90-NEXT:   st.weak.global.b64 [%rd4], %rd5;
 // SM90-NEXT:   ret;
   %old, %ok = scoped.cmpxchg relaxed seq_cst cluster %p, %c, %n : !llvm.ptr, i64

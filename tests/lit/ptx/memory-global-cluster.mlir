@@ -306,7 +306,7 @@ func.func @global_cluster_seq_cst_atomic_rmw(%p: !llvm.ptr<1>, %v: i32) attribut
 // SM70-NEXT:   ld.param.b64 %rd1, [global_cluster_seq_cst_atomic_rmw_param_0];
 // SM70-NEXT:   ld.param.b32 %r1, [global_cluster_seq_cst_atomic_rmw_param_1];
 // SM70-NEXT:   fence.sc.cta;
-// SM70-NEXT:   atom.acq_rel.cta.global.add.u32 _, [%rd1], %r1;
+// SM70-NEXT:   atom.acquire.cta.global.add.u32 _, [%rd1], %r1;
 // SM70-NEXT:   ret;
 // SM90-LABEL: {{^}}.visible .entry global_cluster_seq_cst_atomic_rmw(
 // SM90-NEXT:   .param .b64 global_cluster_seq_cst_atomic_rmw_param_0,
@@ -318,7 +318,7 @@ func.func @global_cluster_seq_cst_atomic_rmw(%p: !llvm.ptr<1>, %v: i32) attribut
 // SM90-NEXT:   ld.param.b64 %rd1, [global_cluster_seq_cst_atomic_rmw_param_0];
 // SM90-NEXT:   ld.param.b32 %r1, [global_cluster_seq_cst_atomic_rmw_param_1];
 // SM90-NEXT:   fence.sc.cluster;
-// SM90-NEXT:   atom.acq_rel.cluster.global.add.u32 _, [%rd1], %r1;
+// SM90-NEXT:   atom.acquire.cluster.global.add.u32 _, [%rd1], %r1;
 // SM90-NEXT:   ret;
   %old = scoped.atomic_rmw add seq_cst cluster %p, %v : !llvm.ptr<1>, i32
   func.return
@@ -516,7 +516,7 @@ func.func @global_cluster_relaxed_seq_cst_ret_cmpxchg(%p: !llvm.ptr<1>, %c: i64,
 // SM70-NEXT:   ld.param.b64 %rd3, [global_cluster_relaxed_seq_cst_ret_cmpxchg_param_2];
 // SM70-NEXT:   ld.param.b64 %rd4, [global_cluster_relaxed_seq_cst_ret_cmpxchg_param_3];
 // SM70-NEXT:   fence.sc.cta;
-// SM70-NEXT:   atom.acq_rel.cta.global.cas.b64 %rd5, [%rd1], %rd2, %rd3;
+// SM70-NEXT:   atom.acquire.cta.global.cas.b64 %rd5, [%rd1], %rd2, %rd3;
 // SM70-NEXT:   st.weak.global.b64 [%rd4], %rd5;
 // SM70-NEXT:   ret;
 // SM90-LABEL: {{^}}.visible .entry global_cluster_relaxed_seq_cst_ret_cmpxchg(
@@ -532,7 +532,7 @@ func.func @global_cluster_relaxed_seq_cst_ret_cmpxchg(%p: !llvm.ptr<1>, %c: i64,
 // SM90-NEXT:   ld.param.b64 %rd3, [global_cluster_relaxed_seq_cst_ret_cmpxchg_param_2];
 // SM90-NEXT:   ld.param.b64 %rd4, [global_cluster_relaxed_seq_cst_ret_cmpxchg_param_3];
 // SM90-NEXT:   fence.sc.cluster;
-// SM90-NEXT:   atom.acq_rel.cluster.global.cas.b64 %rd5, [%rd1], %rd2, %rd3;
+// SM90-NEXT:   atom.acquire.cluster.global.cas.b64 %rd5, [%rd1], %rd2, %rd3;
 // SM90-NEXT:   st.weak.global.b64 [%rd4], %rd5;
 // SM90-NEXT:   ret;
   %old, %ok = scoped.cmpxchg relaxed seq_cst cluster %p, %c, %n : !llvm.ptr<1>, i64

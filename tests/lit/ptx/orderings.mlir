@@ -227,7 +227,7 @@ func.func @atomics(%p: !llvm.ptr<1>, %v: i32, %f: f32, %out: !llvm.ptr<1>) {
 // SM90-NEXT:   atom.acq_rel.sys.global.add.f32 %r3, [%rd1], %r2;
 // SM90-NEXT:   st.weak.global.b32 [%rd2], %r3;
 // SM90-NEXT:   fence.sc.gpu;
-// SM90-NEXT:   atom.acq_rel.gpu.global.max.u32 %r4, [%rd1], %r1;
+// SM90-NEXT:   atom.acquire.gpu.global.max.u32 %r4, [%rd1], %r1;
 // SM90-NEXT:   st.weak.global.b32 [%rd2], %r4;
 // SM90-NEXT:   atom.acq_rel.gpu.global.cas.b32 %r5, [%rd1], %r1, %r4;
 // SM90-NEXT:   setp.eq.b32 %p1, %r5, %r1;
@@ -252,7 +252,7 @@ func.func @atomics(%p: !llvm.ptr<1>, %v: i32, %f: f32, %out: !llvm.ptr<1>) {
 // PTX78-NEXT:   atom.acq_rel.sys.global.add.f32 %r3, [%rd1], %r2;
 // PTX78-NEXT:   st.weak.global.b32 [%rd2], %r3;
 // PTX78-NEXT:   fence.sc.gpu;
-// PTX78-NEXT:   atom.acq_rel.gpu.global.max.u32 %r4, [%rd1], %r1;
+// PTX78-NEXT:   atom.acquire.gpu.global.max.u32 %r4, [%rd1], %r1;
 // PTX78-NEXT:   st.weak.global.b32 [%rd2], %r4;
 // PTX78-NEXT:   atom.acq_rel.gpu.global.cas.b32 %r5, [%rd1], %r1, %r4;
 // PTX78-NEXT:   setp.eq.b32 %p1, %r5, %r1;
@@ -277,7 +277,7 @@ func.func @atomics(%p: !llvm.ptr<1>, %v: i32, %f: f32, %out: !llvm.ptr<1>) {
 // SM70-NEXT:   atom.acq_rel.sys.global.add.f32 %r3, [%rd1], %r2;
 // SM70-NEXT:   st.weak.global.b32 [%rd2], %r3;
 // SM70-NEXT:   fence.sc.gpu;
-// SM70-NEXT:   atom.acq_rel.gpu.global.max.u32 %r4, [%rd1], %r1;
+// SM70-NEXT:   atom.acquire.gpu.global.max.u32 %r4, [%rd1], %r1;
 // SM70-NEXT:   st.weak.global.b32 [%rd2], %r4;
 // SM70-NEXT:   atom.acq_rel.gpu.global.cas.b32 %r5, [%rd1], %r1, %r4;
 // SM70-NEXT:   setp.eq.b32 %p1, %r5, %r1;

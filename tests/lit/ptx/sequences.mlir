@@ -33,7 +33,7 @@ func.func @loops(%p: !llvm.ptr<1>, %v: i32, %out: !llvm.ptr<1>) {
 // CHECK-NEXT:   mov.b32 $s2_old, %r3;
 // CHECK-NEXT:   and.b32 $s2_new, $s2_old, %r2;
 // CHECK-NEXT:   not.b32 $s2_new, $s2_new;
-// CHECK-NEXT:   atom.acq_rel.gpu.global.cas.b32 %r3, [%rd1], $s2_old, $s2_new;
+// CHECK-NEXT:   atom.acquire.gpu.global.cas.b32 %r3, [%rd1], $s2_old, $s2_new;
 // CHECK-NEXT:   setp.ne.b32 $s2_again, %r3, $s2_old;
 // CHECK-NEXT:   @$s2_again bra $s2_retry;
 // CHECK-NEXT:   st.weak.global.b32 [%rd2], %r3;
