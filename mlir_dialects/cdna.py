@@ -84,6 +84,7 @@ from fencewright.lowering.cdna.instructions import (
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
+from fencewright.mlir_dialects.leaf_operation import LeafOperation
 
 # ---------------------------------------------------------------------------------------
 # Attributes
@@ -189,7 +190,8 @@ class RegisterType(ParametrizedAttribute, TypeAttribute, ABC):
 
     def __format__(self, spec: str) -> str:
         # xDSL formats types in its messages too, before there is a register to name.
-        return str(self) if self.first is None else self.assembly
+        first = self.first
+        return str(self) if first is None else _register_text(self.PREFIX, self.size.data, first)
 
     @property
     def lo(self) -> Self:
@@ -268,10 +270,14 @@ SGPR_PAIR = SGPRType.of(2)
 Register = AnyOf((BaseAttr(VGPRType), BaseAttr(SGPRType)))
 
 
+_REGISTER_TYPES = (VGPRType, SGPRType)
+
+
 def register_of(value: SSAValue) -> VGPRType | SGPRType:
     """The register type of a value of this dialect."""
     type = value.type
-    assert isinstance(type, VGPRType | SGPRType)
+    # A tuple, which is not made anew each time as a union is.
+    assert isinstance(type, _REGISTER_TYPES)
     return type
 
 
@@ -280,14 +286,14 @@ def register_of(value: SSAValue) -> VGPRType | SGPRType:
 # ---------------------------------------------------------------------------------------
 
 
-class InstructionOp(IRDLOperation, ABC):
-    """An operation that is one instruction, or a pseudo instruction that prints as a few."""
+class InstructionOp(LeafOperation, ABC):
+    """An operation that is one instruction, or a pseudo instruction that prints as a few.
+
+    It stands in what is executed: a kernel, or a thread of a litmus test.
+    """
 
     EARLY_CLOBBER: ClassVar[bool] = False
     """Whether a result may be written before all operands are read, whatever the row says."""
-
-    def __post_init__(self) -> None:
-        """Nothing to fill in: no property has a default."""
 
     @property
     @abstractmethod
@@ -298,6 +304,18 @@ class InstructionOp(IRDLOperation, ABC):
     def clobbers_early(self) -> bool:
         """Whether no result may share registers with an operand."""
         return self.EARLY_CLOBBER or self.row.early_clobber
+
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        super().verify(verify_nested_ops)
+        # Not in verify_: its verdict is remembered for all operations that are alike.
+        holder = self.parent_op()
+        if holder is not None and holder.name not in _HOLDERS:
+            message = f"'{self.name}' is machine code: it belongs in a cdna.kernel"
+            self.emit_error(message, VerifyException(message))
+
+
+_HOLDERS = frozenset({"cdna.kernel", "litmus.thread", "llvm_ir.func"})
+"""What instructions may stand in; in a function in LLVM IR while that is lowered."""
 
 
 class OpcodeOp(InstructionOp, ABC):

@@ -14,10 +14,21 @@ LLVM's address space number. The meaning is C++20's with LLVM's inclusive scopes
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
-from typing import ClassVar, NoReturn, Self, TypeAlias, cast
+from types import MappingProxyType
+from typing import (
+    Any,
+    ClassVar,
+    NamedTuple,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    cast,
+)
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -30,15 +41,11 @@ from xdsl.dialects.builtin import (
     IntegerType,
     UnitAttr,
     VectorType,
-    bf16,
-    f16,
-    f32,
-    f64,
     i1,
     i64,
 )
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -69,9 +76,11 @@ from fencewright.mlir_dialects.attributes import (
     OrderingAttr,
     RmwKindAttr,
     ScopeAttr,
+    WordAttribute,
     find_word,
     parse_word,
 )
+from fencewright.mlir_dialects.leaf_operation import LeafOperation
 from fencewright.mlir_dialects.scoped_async import ASYNC_ATTRIBUTES, ASYNC_OPERATIONS
 
 _UNIT = UnitAttr()
@@ -227,8 +236,17 @@ _WITH_A_PLACE = ("ordering", "failure_ordering", "scope", "kind", "spaces", "ava
 _RESERVED = frozenset((*_IN_DICTIONARY, *_WITH_A_PLACE))
 
 
-def _parse_ordering(parser: Parser) -> OrderingAttr:
-    return parse_word(parser, ORDERINGS, "ordering")
+class _WordPlace(NamedTuple):
+    """A word that the custom syntax begins with: its property, what it may be, and the noun."""
+
+    name: str
+    words: Mapping[str, Attribute]
+    noun: str
+
+
+_ORDERING = _WordPlace("ordering", ORDERINGS, "ordering")
+_FAILURE_ORDERING = _WordPlace("failure_ordering", ORDERINGS, "failure ordering")
+_KIND = _WordPlace("kind", RMW_KINDS, "read-modify-write kind")
 
 
 def _parse_access_scope(parser: Parser, properties: dict[str, Attribute]) -> None:
@@ -296,26 +314,9 @@ def _print_entry(printer: Printer, entry: tuple[str, Attribute]) -> None:
         printer.print_attribute(value)
 
 
-def _print_ordering(printer: Printer, op: "ScopedOperation") -> None:
-    printer.print_string(f" {op.ordering.data.value}")
-    _print_scope(printer, op)
-
-
-def _print_scope(printer: Printer, op: "ScopedOperation") -> None:
-    if (scope := op.scope) is not None:
-        printer.print_string(f" {scope.data.value}")
-
-
-def _print_operands(printer: Printer, op: Operation) -> None:
-    printer.print_string(" ")
-    printer.print_list(op.operands, printer.print_ssa_value)
-
-
-def _print_two_types(printer: Printer, first: Attribute, second: Attribute) -> None:
-    printer.print_string(" : ")
-    printer.print_attribute(first)
-    printer.print_string(", ")
-    printer.print_attribute(second)
+def _print_word(printer: Printer, op: "ScopedOperation", name: str) -> None:
+    if (word := op.properties.get(name)) is not None:
+        printer.print_string(f" {cast(WordAttribute[vocabulary.Word], word).data.value}")
 
 
 def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
@@ -326,69 +327,89 @@ def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
     return operands
 
 
-_USUAL_TYPES: Mapping[str, TypeAttribute] = {
-    str(each): each for each in (*_INTEGERS, f16, bf16, f32, f64)
-}
-
-
-@cache
-def _pointer_type(number: int) -> LLVMPointerType:
-    return LLVMPointerType(IntAttr(number))
-
-
-_GENERIC_POINTER = LLVMPointerType()
-
-
-def _parse_type(parser: Parser) -> TypeAttribute:
-    """Parse a type; the usual ones are not made anew each time, which halves the time."""
-    if parser.parse_optional_characters("!llvm.ptr") is not None:
-        if parser.parse_optional_characters("<") is None:
-            return _GENERIC_POINTER
-        number = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        parser.parse_characters(">", " after the address space of !llvm.ptr")
-        return _pointer_type(number)
-    if (name := parser.parse_optional_keyword_in(_USUAL_TYPES)) is not None:
-        return _USUAL_TYPES[name]
-    return parser.parse_type()
-
-
-def _resolve(
-    parser: Parser, operands: Sequence[UnresolvedOperand], *types: Attribute
-) -> list[SSAValue]:
-    return [parser.resolve_operand(o, t) for o, t in zip(operands, types, strict=True)]
-
-
 # ---------------------------------------------------------------------------------------
 # Construction
 # ---------------------------------------------------------------------------------------
 
 
+class OrderOptions(TypedDict, total=False):
+    """What may be said of the memory that an operation orders."""
+
+    one_as: bool
+    spaces: Iterable[AddressSpace | str] | None
+    availability: Availability | str | None
+
+
+class AccessOptions(OrderOptions, total=False):
+    """What may be said of an access; ``alignment`` in bytes."""
+
+    volatile: bool
+    alignment: int | None
+
+
+class StoreOptions(AccessOptions, total=False):
+    """What may be said of a store."""
+
+    nontemporal: bool
+
+
+class LoadOptions(StoreOptions, total=False):
+    """What may be said of a load."""
+
+    invariant: bool
+
+
+class CmpxchgOptions(AccessOptions, total=False):
+    """What may be said of a compare-exchange."""
+
+    weak: bool
+
+
+def _flag(_: bool) -> UnitAttr:
+    return _UNIT
+
+
+def _spaces(spaces: Iterable[AddressSpace | str]) -> Attribute:
+    return ArrayAttr(ADDRESS_SPACES[space] for space in spaces)
+
+
+def _alignment(alignment: int) -> Attribute:
+    return IntegerAttr(alignment, i64)
+
+
+_OPTIONS: Mapping[str, Callable[[Any], Attribute]] = MappingProxyType(
+    {
+        "one_as": _flag,
+        "spaces": _spaces,
+        "availability": AVAILABILITIES.__getitem__,
+        "volatile": _flag,
+        "alignment": _alignment,
+        "nontemporal": _flag,
+        "invariant": _flag,
+        "weak": _flag,
+    }
+)
+"""The properties that constructors take as options; None and False leave them out."""
+
+
 def _properties(
+    op_type: type[IRDLOperation],
     ordering: Ordering | str,
     scope: Scope | str | None,
-    one_as: bool,
-    spaces: Iterable[AddressSpace | str] | None,
-    availability: Availability | str | None,
+    options: Mapping[str, object],
 ) -> dict[str, Attribute]:
+    """The properties of an operation; ``TypeError`` for an option that it does not have."""
+    unknown = options.keys() - op_type.get_irdl_definition().properties.keys()
+    if unknown:
+        raise TypeError(f"{op_type.__name__} has no option {', '.join(sorted(unknown))}")
     properties: dict[str, Attribute] = {"ordering": ORDERINGS[ordering]}
     if scope is not None:
         properties["scope"] = SCOPES[scope]
-    if one_as:
-        properties["one_as"] = _UNIT
-    if spaces is not None:
-        properties["spaces"] = ArrayAttr(ADDRESS_SPACES[space] for space in spaces)
-    if availability is not None:
-        properties["availability"] = AVAILABILITIES[availability]
+    for name, make in _OPTIONS.items():
+        value = options.get(name)
+        if value is not None and value is not False:
+            properties[name] = make(value)
     return properties
-
-
-def _add_access_properties(
-    properties: dict[str, Attribute], volatile: bool, alignment: int | None
-) -> None:
-    if volatile:
-        properties["volatile"] = _UNIT
-    if alignment is not None:
-        properties["alignment"] = IntegerAttr(alignment, i64)
 
 
 # ---------------------------------------------------------------------------------------
@@ -422,7 +443,7 @@ def _verify_spaces(spaces: ArrayAttr[AddressSpaceAttr]) -> None:
         seen.add(space.data)
 
 
-class ScopedOperation(IRDLOperation, ABC):
+class ScopedOperation(LeafOperation, ABC):
     """What every operation of the dialect has: an ordering, a scope, and what it orders.
 
     ``scope`` is absent exactly when the ordering is weak. ``one_as`` orders each address
@@ -441,9 +462,6 @@ class ScopedOperation(IRDLOperation, ABC):
     availability = opt_prop_def(AvailabilityAttr)
 
     traits = traits_def(OrderedMemoryEffect())
-
-    def __post_init__(self) -> None:
-        """Nothing to fill in: no property has a default."""
 
     def verify_(self) -> None:
         properties = self.properties
@@ -481,7 +499,16 @@ class AccessOperation(ScopedOperation, ABC):
 
     ``pointer``: ``!llvm.ptr<N>`` of a known address space. ``volatile`` accesses are
     neither removed nor merged. ``alignment`` in bytes, a power of two; absent is natural.
+    Written as words, scope, operands and two types: of the first operand, and of the second
+    one or the result.
     """
+
+    WORDS: ClassVar[tuple[_WordPlace, ...]] = (_ORDERING,)
+    BETWEEN_TYPES: ClassVar[str] = ", "
+    OPERAND_TYPES: ClassVar[tuple[int, ...]]
+    """Which type each operand has: the first (0) or the second one (1) that is written."""
+    RESULT_TYPES: ClassVar[tuple[int, ...]]
+    """The same for the results; 2 is i1."""
 
     pointer = operand_def(LLVMPointerType)
 
@@ -511,6 +538,44 @@ class AccessOperation(ScopedOperation, ABC):
             if alignment.type != i64:
                 raise VerifyException(f"alignment must be an i64, not {alignment.type}")
             _verify_alignment(alignment.value.data, value_type, weak)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties: dict[str, Attribute] = {"ordering": _WEAK}
+        for name, words, noun in cls.WORDS:
+            properties[name] = parse_word(parser, words, noun)
+        _parse_access_scope(parser, properties)
+        operands = _parse_operands(parser, len(cls.OPERAND_TYPES))
+        attributes: dict[str, Attribute] = {}
+        if parser.parse_optional_characters(":") is None:
+            attributes = _parse_tail(parser, cls, properties)
+            parser.parse_characters(":")
+        first = parser.parse_type()
+        parser.parse_characters(cls.BETWEEN_TYPES.strip())
+        types = (first, parser.parse_type(), i1)
+        resolve = parser.resolve_operand
+        return cls.create(
+            operands=[
+                resolve(operand, types[n])
+                for operand, n in zip(operands, cls.OPERAND_TYPES, strict=True)
+            ],
+            result_types=[types[n] for n in cls.RESULT_TYPES],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        for name, *_ in self.WORDS:
+            _print_word(printer, self, name)
+        _print_word(printer, self, "scope")
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        _print_tail(printer, self)
+        first, second, *_ = (*self.operands, *self.results)
+        printer.print_string(" : ")
+        printer.print_attribute(first.type)
+        printer.print_string(self.BETWEEN_TYPES)
+        printer.print_attribute(second.type)
 
 
 def _verify_alignment(alignment: int, value_type: Attribute, weak: bool) -> None:
@@ -544,6 +609,9 @@ class LoadOp(AccessOperation):
 
     name = "scoped.load"
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.LOAD
+    BETWEEN_TYPES: ClassVar[str] = " -> "
+    OPERAND_TYPES: ClassVar[tuple[int, ...]] = (0,)
+    RESULT_TYPES: ClassVar[tuple[int, ...]] = (1,)
 
     pointer = operand_def(LLVMPointerType)
     value = result_def()
@@ -556,21 +624,9 @@ class LoadOp(AccessOperation):
         value_type: Attribute,
         ordering: Ordering | str = Ordering.WEAK,
         scope: Scope | str | None = None,
-        *,
-        volatile: bool = False,
-        nontemporal: bool = False,
-        invariant: bool = False,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
-        alignment: int | None = None,
+        **options: Unpack[LoadOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
-        _add_access_properties(properties, volatile, alignment)
-        if nontemporal:
-            properties["nontemporal"] = _UNIT
-        if invariant:
-            properties["invariant"] = _UNIT
+        properties = _properties(type(self), ordering, scope, options)
         Operation.__init__(
             self, operands=(pointer,), result_types=(value_type,), properties=properties
         )
@@ -588,31 +644,6 @@ class LoadOp(AccessOperation):
                 "what never changes needs no order: an invariant load is weak and not volatile"
             )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties: dict[str, Attribute] = {"ordering": _parse_ordering(parser)}
-        _parse_access_scope(parser, properties)
-        operands = _parse_operands(parser, 1)
-        attributes = _parse_tail(parser, cls, properties)
-        parser.parse_characters(":")
-        pointer_type = _parse_type(parser)
-        parser.parse_characters("->")
-        return cls.create(
-            operands=_resolve(parser, operands, pointer_type),
-            result_types=(_parse_type(parser),),
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_ordering(printer, self)
-        _print_operands(printer, self)
-        _print_tail(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.pointer.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.value.type)
-
 
 @irdl_op_definition
 class StoreOp(AccessOperation):
@@ -627,6 +658,8 @@ class StoreOp(AccessOperation):
 
     name = "scoped.store"
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.STORE
+    OPERAND_TYPES: ClassVar[tuple[int, ...]] = (0, 1)
+    RESULT_TYPES: ClassVar[tuple[int, ...]] = ()
 
     value = operand_def()
     pointer = operand_def(LLVMPointerType)
@@ -638,44 +671,14 @@ class StoreOp(AccessOperation):
         pointer: SSAValue,
         ordering: Ordering | str = Ordering.WEAK,
         scope: Scope | str | None = None,
-        *,
-        volatile: bool = False,
-        nontemporal: bool = False,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
-        alignment: int | None = None,
+        **options: Unpack[StoreOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
-        _add_access_properties(properties, volatile, alignment)
-        if nontemporal:
-            properties["nontemporal"] = _UNIT
+        properties = _properties(type(self), ordering, scope, options)
         Operation.__init__(self, operands=(value, pointer), properties=properties)
 
     @property
     def value_type(self) -> Attribute:
         return self.value.type
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties: dict[str, Attribute] = {"ordering": _parse_ordering(parser)}
-        _parse_access_scope(parser, properties)
-        operands = _parse_operands(parser, 2)
-        attributes = _parse_tail(parser, cls, properties)
-        parser.parse_characters(":")
-        value_type = _parse_type(parser)
-        parser.parse_characters(",")
-        return cls.create(
-            operands=_resolve(parser, operands, value_type, _parse_type(parser)),
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_ordering(printer, self)
-        _print_operands(printer, self)
-        _print_tail(printer, self)
-        _print_two_types(printer, self.value.type, self.pointer.type)
 
 
 @irdl_op_definition
@@ -691,6 +694,9 @@ class AtomicRmwOp(AccessOperation):
 
     name = "scoped.atomic_rmw"
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.ATOMIC_RMW
+    WORDS: ClassVar[tuple[_WordPlace, ...]] = (_KIND, _ORDERING)
+    OPERAND_TYPES: ClassVar[tuple[int, ...]] = (0, 1)
+    RESULT_TYPES: ClassVar[tuple[int, ...]] = (1,)
 
     pointer = operand_def(LLVMPointerType)
     value = operand_def()
@@ -704,15 +710,9 @@ class AtomicRmwOp(AccessOperation):
         value: SSAValue,
         ordering: Ordering | str,
         scope: Scope | str | None,
-        *,
-        volatile: bool = False,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
-        alignment: int | None = None,
+        **options: Unpack[AccessOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
-        _add_access_properties(properties, volatile, alignment)
+        properties = _properties(type(self), ordering, scope, options)
         properties["kind"] = RMW_KINDS[kind]
         Operation.__init__(
             self, operands=(pointer, value), result_types=(value.type,), properties=properties
@@ -732,31 +732,6 @@ class AtomicRmwOp(AccessOperation):
                 f"the result is what was in memory, {value_type}, not {self.old.type}"
             )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        kind = parse_word(parser, RMW_KINDS, "read-modify-write kind")
-        properties: dict[str, Attribute] = {"ordering": _parse_ordering(parser), "kind": kind}
-        _parse_access_scope(parser, properties)
-        operands = _parse_operands(parser, 2)
-        attributes = _parse_tail(parser, cls, properties)
-        parser.parse_characters(":")
-        pointer_type = _parse_type(parser)
-        parser.parse_characters(",")
-        value_type = _parse_type(parser)
-        return cls.create(
-            operands=_resolve(parser, operands, pointer_type, value_type),
-            result_types=(value_type,),
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.kind.data.value}")
-        _print_ordering(printer, self)
-        _print_operands(printer, self)
-        _print_tail(printer, self)
-        _print_two_types(printer, self.pointer.type, self.value.type)
-
 
 @irdl_op_definition
 class CmpxchgOp(AccessOperation):
@@ -773,6 +748,9 @@ class CmpxchgOp(AccessOperation):
 
     name = "scoped.cmpxchg"
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.CMPXCHG
+    WORDS: ClassVar[tuple[_WordPlace, ...]] = (_ORDERING, _FAILURE_ORDERING)
+    OPERAND_TYPES: ClassVar[tuple[int, ...]] = (0, 1, 1)
+    RESULT_TYPES: ClassVar[tuple[int, ...]] = (1, 2)
 
     pointer = operand_def(LLVMPointerType)
     compare = operand_def()
@@ -790,19 +768,10 @@ class CmpxchgOp(AccessOperation):
         ordering: Ordering | str,
         failure_ordering: Ordering | str,
         scope: Scope | str | None,
-        *,
-        weak: bool = False,
-        volatile: bool = False,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
-        alignment: int | None = None,
+        **options: Unpack[CmpxchgOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
-        _add_access_properties(properties, volatile, alignment)
+        properties = _properties(type(self), ordering, scope, options)
         properties["failure_ordering"] = ORDERINGS[failure_ordering]
-        if weak:
-            properties["weak"] = _UNIT
         Operation.__init__(
             self,
             operands=(pointer, compare, new),
@@ -830,34 +799,6 @@ class CmpxchgOp(AccessOperation):
                 f"{self.new.type} and {self.old.type}"
             )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties: dict[str, Attribute] = {
-            "ordering": _parse_ordering(parser),
-            "failure_ordering": parse_word(parser, ORDERINGS, "failure ordering"),
-        }
-        _parse_access_scope(parser, properties)
-        operands = _parse_operands(parser, 3)
-        attributes = _parse_tail(parser, cls, properties)
-        parser.parse_characters(":")
-        pointer_type = _parse_type(parser)
-        parser.parse_characters(",")
-        value_type = _parse_type(parser)
-        return cls.create(
-            operands=_resolve(parser, operands, pointer_type, value_type, value_type),
-            result_types=(value_type, i1),
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.ordering.data.value}")
-        printer.print_string(f" {self.failure_ordering.data.value}")
-        _print_scope(printer, self)
-        _print_operands(printer, self)
-        _print_tail(printer, self)
-        _print_two_types(printer, self.pointer.type, self.compare.type)
-
 
 @irdl_op_definition
 class FenceOp(ScopedOperation):
@@ -876,17 +817,14 @@ class FenceOp(ScopedOperation):
         self,
         ordering: Ordering | str,
         scope: Scope | str | None,
-        *,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
+        **options: Unpack[OrderOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
+        properties = _properties(type(self), ordering, scope, options)
         Operation.__init__(self, properties=properties)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        ordering = _parse_ordering(parser)
+        ordering = parse_word(parser, ORDERINGS, "ordering")
         properties: dict[str, Attribute] = {"ordering": ordering}
         if ordering is not _WEAK:
             properties["scope"] = parse_word(parser, SCOPES, "scope")
@@ -894,7 +832,8 @@ class FenceOp(ScopedOperation):
         return cls.create(properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        _print_ordering(printer, self)
+        _print_word(printer, self, "ordering")
+        _print_word(printer, self, "scope")
         _print_tail(printer, self)
 
 
@@ -917,12 +856,9 @@ class BarrierOp(ScopedOperation):
         self,
         scope: Scope | str | None,
         ordering: Ordering | str = Ordering.ACQ_REL,
-        *,
-        one_as: bool = False,
-        spaces: Iterable[AddressSpace | str] | None = None,
-        availability: Availability | str | None = None,
+        **options: Unpack[OrderOptions],
     ):
-        properties = _properties(ordering, scope, one_as, spaces, availability)
+        properties = _properties(type(self), ordering, scope, options)
         Operation.__init__(self, properties=properties)
 
     def verify_(self) -> None:
@@ -949,8 +885,8 @@ class BarrierOp(ScopedOperation):
 
     def print(self, printer: Printer) -> None:
         if self.ordering.data is not Ordering.ACQ_REL:
-            printer.print_string(f" {self.ordering.data.value}")
-        _print_scope(printer, self)
+            _print_word(printer, self, "ordering")
+        _print_word(printer, self, "scope")
         _print_tail(printer, self)
 
 

@@ -353,26 +353,27 @@ class MbarrierWaitOp(MbarrierTestOperation):
         _verify_restriction(self, Ordering.ACQUIRE, AddressSpace.SHARED_CLUSTER)
 
 
+class MbarrierQueryOperation(MbarrierTestOperation, ABC):
+    """Whether a phase is complete; acquires if so."""
+
+    complete = result_def(i1)
+    assembly_format = (
+        "$ordering $scope $mbarrier `,` $phase attr-dict `:` type($mbarrier) `,` type($phase)"
+    )
+
+
 @irdl_op_definition
-class MbarrierTestWaitOp(MbarrierTestOperation):
+class MbarrierTestWaitOp(MbarrierQueryOperation):
     """Whether a phase is complete, without waiting; acquires if so. Source: mbarrier.test_wait."""
 
     name = "scoped.mbarrier_test_wait"
-    complete = result_def(i1)
-    assembly_format = (
-        "$ordering $scope $mbarrier `,` $phase attr-dict `:` type($mbarrier) `,` type($phase)"
-    )
 
 
 @irdl_op_definition
-class MbarrierTryWaitOp(MbarrierTestOperation):
+class MbarrierTryWaitOp(MbarrierQueryOperation):
     """The same after a wait of limited time. Source: PTX ISA, mbarrier.try_wait."""
 
     name = "scoped.mbarrier_try_wait"
-    complete = result_def(i1)
-    assembly_format = (
-        "$ordering $scope $mbarrier `,` $phase attr-dict `:` type($mbarrier) `,` type($phase)"
-    )
 
 
 # ---------------------------------------------------------------------------------------
@@ -639,6 +640,7 @@ class WaitGroupOperation(AsyncOperation, ABC):
 
     GROUP: ClassVar[Group]
     pending = prop_def(IntegerAttr[I64])
+    assembly_format = "$pending attr-dict"
 
     @property
     def reads_only(self) -> bool:
@@ -656,7 +658,6 @@ class AsyncCommitGroupOp(CommitOperation):
 
     name = "scoped.async_commit_group"
     GROUP: ClassVar[Group] = Group.COPY
-    assembly_format = "attr-dict"
 
 
 @irdl_op_definition
@@ -665,7 +666,6 @@ class AsyncWaitGroupOp(WaitGroupOperation):
 
     name = "scoped.async_wait_group"
     GROUP: ClassVar[Group] = Group.COPY
-    assembly_format = "$pending attr-dict"
 
 
 @irdl_op_definition
@@ -674,7 +674,6 @@ class BulkCommitGroupOp(CommitOperation):
 
     name = "scoped.bulk_commit_group"
     GROUP: ClassVar[Group] = Group.BULK
-    assembly_format = "attr-dict"
 
 
 @irdl_op_definition
@@ -861,7 +860,6 @@ class WgmmaCommitGroupOp(CommitOperation):
 
     name = "scoped.wgmma_commit_group"
     GROUP: ClassVar[Group] = Group.WGMMA
-    assembly_format = "attr-dict"
 
 
 @irdl_op_definition
@@ -870,7 +868,6 @@ class WgmmaWaitGroupOp(WaitGroupOperation):
 
     name = "scoped.wgmma_wait_group"
     GROUP: ClassVar[Group] = Group.WGMMA
-    assembly_format = "$pending attr-dict"
 
 
 # ---------------------------------------------------------------------------------------

@@ -11,26 +11,15 @@ an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before 
 import re
 from collections.abc import Sequence
 
-from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
 from fencewright.mlir_dialects import scoped
-from fencewright.passes.kernel_frontend import successors
+from fencewright.passes.kernel_frontend import predecessors, successors
+from fencewright.passes.merge_fences import SILENT
 
-_NO_FENCES = (
-    scoped.ScopedOperation,
-    cf.BranchOp,
-    cf.ConditionalBranchOp,
-    func.ReturnOp,
-    gpu.ReturnOp,
-    gpu.ThreadIdOp,
-    gpu.BlockIdOp,
-    gpu.BlockDimOp,
-    gpu.GridDimOp,
-    llvm.AllocaOp,
-)
 _CALL = re.compile(r"(?:(?:tail |musttail |notail )?call|invoke|callbr)\b")
 _FENCELESS_CALL = re.compile(r"[^\"]*?@llvm\.(?:nvvm\.read\.|(?!nvvm\.))")
 """A call of one of LLVM's own intrinsics, or of one that reads an id: no inline assembly."""
@@ -57,7 +46,9 @@ def may_be_acquire_fence(op: Operation) -> bool:
     """Whether an earlier relaxed read can be acquired by ``op``."""
     if isinstance(op, scoped.FenceOp):
         return op.ordering.data.acquires
-    if isinstance(op, _NO_FENCES) or is_side_effect_free(op):
+    if isinstance(op, scoped.ScopedOperation | llvm.AllocaOp):
+        return False
+    if type(op) in SILENT or is_side_effect_free(op):
         return False
     text = op.properties.get("text")
     if op.name in ("llvm_ir.inst", "llvm_ir.terminator") and isinstance(text, StringAttr):
@@ -74,10 +65,7 @@ def _follows(block: Block, fenced: frozenset[Block], ends_thread: bool) -> bool:
 
 def _fenced_entries(blocks: Sequence[Block], ends_thread: bool) -> frozenset[Block]:
     """The blocks at whose begin an acquire fence may still come: backwards from all that have one."""
-    before: dict[Block, list[Block]] = {block: [] for block in blocks}
-    for block in blocks:
-        for target in successors(block):
-            before[target].append(block)
+    before = predecessors(blocks)
     waiting = [
         block
         for block in blocks

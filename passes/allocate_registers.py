@@ -12,8 +12,9 @@ of an operand that dies there. A block's arguments are written where a branch to
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import NoReturn, TypeAlias, cast
@@ -189,8 +190,7 @@ class Interval:
     __slots__ = ("block", "end", "file", "index", "size", "start", "value")
 
     def __init__(self, value: SSAValue, start: int, block: int):
-        type = value.type
-        assert isinstance(type, VGPRType | SGPRType)
+        type = register_of(value)
         self.value = value
         self.file: FileType = VGPRType if isinstance(type, VGPRType) else SGPRType
         self.size = type.size.data
@@ -336,10 +336,7 @@ class _File:
         self.free = (1 << self.limit) - 1
         self.used = 0
         self.expiring: list[tuple[int, int]] = []
-        self.starts = {
-            size: sum(1 << n for n in range(0, self.limit - size + 1, step))
-            for size, step in row.alignment.items()
-        }
+        self.starts = _starts(row.type, limit)
 
     def expire(self, position: int) -> None:
         """Free what no interval occupies from ``position`` on."""
@@ -366,6 +363,18 @@ class _File:
             places &= free >> shift
         places &= self.starts[size]
         return (places & -places).bit_length() - 1 if places else None
+
+
+@cache
+def _starts(type: FileType, limit: int) -> Mapping[int, int]:
+    """Where a tuple of each size may start among the first ``limit`` registers, as bits."""
+    (row,) = (row for row in FILES if row.type is type)
+    return MappingProxyType(
+        {
+            size: sum(1 << n for n in range(0, limit - size + 1, step))
+            for size, step in row.alignment.items()
+        }
+    )
 
 
 _Files = dict[FileType, _File]

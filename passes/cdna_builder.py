@@ -24,6 +24,7 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
     register_of,
 )
+from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.mlir_dialects.scoped import address_space_of
 from fencewright.passes import kernel_frontend
 
@@ -94,27 +95,27 @@ class Builder:
         if immediates:
             properties["immediates"] = ArrayAttr([count_attr(each) for each in immediates])
         op = AluOp.create(operands=operands, result_types=(type,), properties=properties)
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     def const(self, value: int, type: RegisterType = VGPR) -> SSAValue:
         """A constant; a lane mask is all ones or all zeros."""
         op = ConstOp.create(result_types=(type,), properties={"value": count_attr(value)})
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     def move(self, value: SSAValue) -> SSAValue:
         """The value of scalar registers in every lane."""
         type = VGPRType.of(register_of(value).size.data)
         op = MovOp.create(operands=(value,), result_types=(type,))
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     def pack(self, *parts: SSAValue) -> SSAValue:
         """The parts in consecutive registers, the first one lowest."""
         size = sum(register_of(part).size.data for part in parts)
         op = PackOp.create(operands=parts, result_types=(VGPRType.of(size),))
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     def low(self, value: SSAValue) -> SSAValue:
@@ -124,7 +125,7 @@ class Builder:
         op = ExtractOp.create(
             operands=(value,), result_types=(VGPR,), properties={"offset": count_attr(0)}
         )
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     # Integers of any width up to 64; one of less than 32 bits has undefined bits above.

@@ -1,4 +1,4 @@
-"""What the operations of a ``cdna`` kernel mean to its caches, for the passes that minimise.
+"""CDNA code as its caches see it, for the passes that minimise: one form for all it may be in.
 
 One wave's view of synchronisation, by what is in the machine code alone. A work-group runs one
 kernel, so that whoever synchronises with a wave at a scope narrower than the agent runs the
@@ -7,46 +7,49 @@ knows, and a *take-in* (a barrier, or a read that may be of a flag) receives wha
 publication of the same kernel handed on. Which ones meet is not known: all with all. At agent
 scope other kernels take part, and each releases and acquires for itself; at system scope other
 kernels of the agent may have released to the agent alone.
+
+What differs between kernels on ``cdna`` and LLVM IR is in ``kernel_caches`` and
+``llvm_ir_caches``: what their operations mean, and how something is put among them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, OpResult
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Block, Operation
 
-from fencewright.lowering.cdna.caches import (
-    AccessKind,
-    Caches,
-    Effect,
-    access_effect,
-    maintenance_effect,
-)
-from fencewright.lowering.cdna.instructions import Counter, instruction
-from fencewright.lowering.vocabulary import AddressSpace, Phase
-from fencewright.mlir_dialects.cdna import (
-    PHASES,
-    AtomicOp,
-    BarrierOp,
-    CacheOp,
-    KernelOp,
-    LoadOp,
-    MemoryOp,
-    StoreOp,
-    WaitOp,
-)
-from fencewright.passes.cdna_dataflow import COUNTED, EVENTS
-from fencewright.passes.kernel_frontend import reachable_blocks, top_level
+from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
+from fencewright.lowering.cdna.instructions import Counter
+from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
+from fencewright.passes.edges import Edges, first_in
+from fencewright.passes.kernel_frontend import predecessors
 
-NO_EFFECT = Effect()
+T = TypeVar("T")
 
 VMCNT, LGKMCNT = 1, 2
 """Counters, one bit each."""
 
-HINTS = frozenset({"nt", "slc"})
-"""Policy bits that say nothing of scope."""
+COUNTER_BITS: Mapping[Counter, int] = MappingProxyType(
+    {Counter.VMCNT: VMCNT, Counter.LGKMCNT: LGKMCNT}
+)
+COUNTERS_OF: Mapping[AddressSpace, int] = MappingProxyType(
+    {
+        space: sum(COUNTER_BITS[event.counter] for event in events)
+        for space, events in SPACE_EVENTS.items()
+    }
+)
+"""The counters that an access to an address space increments."""
+
+IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
+"""The address spaces whose accesses go, or may go, through the caches."""
+
+SHARED = IN_MEMORY | {AddressSpace.LOCAL}
+"""Those that others see: private memory is the wave's own, constant memory does not change."""
 
 PLAIN = "plain"
 """Attribute of an access that is not of a flag, whatever its policy bits."""
@@ -55,9 +58,12 @@ INVARIANT = "invariant"
 """Attribute of a load from a location that nobody stores to while the program runs."""
 
 
-class CacheStep(NamedTuple):
-    """An operation that matters to the caches.
+class Meaning(NamedTuple):
+    """What an operation is to the caches and counters; sets as bits, which are quick to join.
 
+    ``reads``: the ``Caches`` in which it may find something stale. ``stores``: how far what it
+    stores gets; None if it stores nothing. ``writes_back``: how far it gets all earlier stores;
+    None if nowhere. ``invalidates``: the ``Caches`` in which nothing stale is left.
     ``publishes``, ``takes_in``: whether it may be how another wave of the work-group learns of
     this one's past, or this wave of another's; ``leaves_workgroup``: whether waves of other
     work-groups may learn by it. ``counters``: those that it increments; ``waits``: those that
@@ -65,8 +71,10 @@ class CacheStep(NamedTuple):
     take-in at once.
     """
 
-    op: Operation
-    effect: Effect = NO_EFFECT
+    reads: int = 0
+    stores: Reach | None = None
+    writes_back: Reach | None = None
+    invalidates: int = 0
     publishes: bool = False
     takes_in: bool = False
     leaves_workgroup: bool = False
@@ -75,179 +83,242 @@ class CacheStep(NamedTuple):
     is_barrier: bool = False
 
 
+class CacheStep(NamedTuple):
+    """An operation that matters to the caches, and how."""
+
+    op: Operation
+    meaning: Meaning
+
+
 CacheSteps: TypeAlias = list[CacheStep]
 
 
-class WorkGroupSteps(NamedTuple):
+class Through(NamedTuple):
+    """A store that can go further by itself: what it then means, and how much more it costs."""
+
+    meaning: Meaning
+    cost: int
+
+
+class CacheCode(ABC):
     """The code of a work-group: its blocks, each with what matters in it, and where it begins.
 
-    Blocks that control can reach, kernel by kernel in reverse postorder.
+    ``blocks``: those that control can reach, function by function in reverse postorder.
+    ``steps`` are what is there now, whatever has been put in or taken out. ``tgsplit``: whether
+    waves of a work-group may be on several CUs. ``bound``: the blocks in which the meaning of one
+    operation depends on others before it.
     """
 
-    blocks: Sequence[Block]
-    steps: Sequence[CacheSteps]
-    entries: Sequence[Block]
+    can_split_edges = True
+    """Whether something may be put on every way from block to block."""
 
-    def again(self) -> "WorkGroupSteps":
-        """The same blocks, after something has been put in or taken out."""
-        return self._replace(steps=[_steps_of(block) for block in self.blocks])
+    def __init__(self, blocks: Iterable[Block], entries: Sequence[Block], chip: str, tgsplit: bool):
+        self.blocks = list(blocks)
+        self.entries = entries
+        self.chip = chip
+        self.tgsplit = tgsplit
+        self.bound: set[Block] = set()
+        self._edges = Edges()
+        self._steps: dict[Block, CacheSteps] = {}
+        self._unread = set(self.blocks)
+        self._added: dict[Block, dict[Operation, CacheOp]] = {}
+        self._known: dict[Callable[[Any], object], object] = {}
+
+    # What there is
+
+    @property
+    def steps(self) -> Mapping[Block, CacheSteps]:
+        """What matters in each block, in order."""
+        for block in self._unread:
+            self._steps[block] = self.read(block)
+        for block in self._added.keys() - self._unread:
+            self._steps[block] = _with(self._steps[block], self._added[block], self.chip)
+        self._unread.clear()
+        self._added.clear()
+        return self._steps
+
+    @abstractmethod
+    def read(self, block: Block) -> CacheSteps:
+        """What matters in a block."""
+
+    def known(self, solve: "Callable[[CacheCode], T]") -> T:
+        """What ``solve`` finds out of this code, once for as long as the code stays as it is."""
+        if solve not in self._known:
+            self._known[solve] = solve(self)
+        return cast(T, self._known[solve])
+
+    @property
+    def predecessors(self) -> Mapping[Block, Sequence[Block]]:
+        """Where control comes to each block from, once for every way."""
+        return self.known(_predecessors)
+
+    @property
+    def write_backs(self) -> CacheSteps:
+        """The steps that write anything back."""
+        return self.known(_write_backs)
+
+    @property
+    def invalidates(self) -> CacheSteps:
+        """The steps that invalidate anything."""
+        return self.known(_invalidates)
+
+    @abstractmethod
+    def through(self, op: Operation, reach: Reach) -> Through | None:
+        """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
+
+    @abstractmethod
+    def cost_of(self, op: CacheOp) -> int:
+        """What cache maintenance costs."""
+
+    # What becomes of it
+
+    def erase(self, ops: Iterable[Operation], *kept: Callable[[Any], object]) -> None:
+        """Take ``ops`` out; what was ``kept`` known does not depend on them."""
+        gone = set(ops)
+        if not gone:
+            return
+        blocks = set(map(_block_of, gone))
+        if blocks.isdisjoint(self._unread | self._added.keys() | self.bound):
+            for block in blocks:
+                self._steps[block] = [each for each in self._steps[block] if each.op not in gone]
+            self._known = {solve: self._known[solve] for solve in kept if solve in self._known}
+        else:
+            for block in blocks:
+                self.changed(block)
+        for op in gone:
+            op.detach()
+            op.erase()
+
+    def insert_behind(self, made: CacheOp, op: Operation) -> None:
+        """Put cache maintenance right behind ``op``, which matters to the caches itself."""
+        block = _block_of(op)
+        assert op.next_op is not None
+        self._insert_before(made, op.next_op)
+        added = self._added.setdefault(block, {})
+        if block in self.bound or op in added:
+            self.changed(block)
+        added[op] = made
+        self._known.clear()
+
+    def insert_at_begin(self, made: CacheOp, block: Block) -> None:
+        """Put cache maintenance where ``block`` begins."""
+        self._insert_before(made, self.begin_for(made, block))
+        self.changed(block)
+
+    def insert_on_edge(self, made: CacheOp, block: Block, index: int) -> None:
+        """Put cache maintenance on the way to successor ``index`` of ``block``."""
+        end = self._edges.end_of(block, index)
+        place = _block_of(end)
+        if place not in self._steps and place not in self._unread:
+            self.blocks.insert(self.blocks.index(block) + 1, place)
+        self._insert_before(made, end)
+        self.changed(place)
+
+    def store_through(self, op: Operation, reach: Reach) -> None:
+        """Let a store that can do so get as far as ``reach`` by itself."""
+        self.let_through(op, reach)
+        self.changed(_block_of(op))
+
+    @abstractmethod
+    def let_through(self, op: Operation, reach: Reach) -> None:
+        """Change a store so that it gets as far as ``reach``."""
+
+    def begin_for(self, made: CacheOp, block: Block) -> Operation:
+        """The operation before which ``made`` stands where it is put at the begin of ``block``."""
+        return first_in(block)
+
+    def is_idle(self, op: Operation) -> bool:
+        """Whether nothing is gained by maintaining caches before ``op``."""
+        return type(op) is CacheOp
+
+    def _insert_before(self, made: CacheOp, place: Operation) -> None:
+        """Put cache maintenance before ``place``, with what else it needs there."""
+        _block_of(place).insert_op_before(made, place)
+
+    def changed(self, block: Block) -> None:
+        """Look at ``block`` anew: something in it has changed."""
+        self._unread.add(block)
+        self._known.clear()
 
 
-def work_groups(module: ModuleOp) -> Iterator[WorkGroupSteps]:
-    """The code of every work-group: a kernel.
-
-    Or several, where threads of a litmus test that are in one work-group run different ones.
-    """
-    for kernels in _running_together(module):
-        blocks: list[Block] = []
-        steps: list[CacheSteps] = []
-        for kernel in kernels:
-            for block in reachable_blocks(kernel.body):
-                blocks.append(block)
-                steps.append(_steps_of(block))
-        yield WorkGroupSteps(blocks, steps, [kernel.body.blocks[0] for kernel in kernels])
+def _write_backs(code: CacheCode) -> CacheSteps:
+    steps = code.steps
+    return [
+        each
+        for block in code.blocks
+        for each in steps[block]
+        if each.meaning.writes_back is not None
+    ]
 
 
-def _steps_of(block: Block) -> CacheSteps:
-    """With the waits that the use of a result implies, if nothing younger is on its way.
-
-    Not those of a branch: what comes next to it stands in other blocks.
-    """
-    chip = cast(KernelOp, block.parent_op()).chip.data
-    steps: CacheSteps = []
-    youngest: dict[int, Operation] = {}
-    for op in block.ops:
-        waits = 0
-        for value in op.operands:
-            if type(value) is OpResult and type(value.op) in ACCESS_KIND:
-                waits |= sum([bit for bit, last in youngest.items() if last is value.op])
-        if waits and not op.successors:
-            steps.append(CacheStep(op, waits=waits))
-        kind = type(op)
-        if kind in COUNTED:
-            for bit in _counters_of(cast(StringAttr, op.properties["opcode"]).data):
-                youngest[bit] = op
-        step = step_of(op, chip)
-        if step is not None:
-            steps.append(step)
-    return steps
+def _invalidates(code: CacheCode) -> CacheSteps:
+    steps = code.steps
+    return [each for block in code.blocks for each in steps[block] if each.meaning.invalidates]
 
 
-@cache
-def _counters_of(mnemonic: str) -> tuple[int, ...]:
-    return tuple([_BIT_OF[event.counter] for event in EVENTS[mnemonic]])
+def _with(steps: CacheSteps, added: Mapping[Operation, CacheOp], chip: str) -> CacheSteps:
+    """The steps with maintenance ``added`` behind some operations."""
+    found: CacheSteps = []
+    for number, step in enumerate(steps, 1):
+        found.append(step)
+        made = added.get(step.op)
+        last = number == len(steps) or steps[number].op is not step.op
+        if made is not None and last and (meaning := maintenance(made, chip)) is not None:
+            found.append(CacheStep(made, meaning))
+    return found
 
 
-_BIT_OF: Mapping[Counter, int] = MappingProxyType({Counter.VMCNT: VMCNT, Counter.LGKMCNT: LGKMCNT})
+def _predecessors(code: CacheCode) -> dict[Block, list[Block]]:
+    return predecessors(code.blocks)
 
 
-def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
-    kernels = {op.sym_name.data: op for op in top_level(module) if isinstance(op, KernelOp)}
-    group_of = {name: [kernel] for name, kernel in kernels.items()}
-    for test in module.ops:
-        if test.name != "litmus.test":
-            continue
-        from fencewright.mlir_dialects.litmus import TestOp
-
-        assert isinstance(test, TestOp)
-        first: dict[int, str] = {}
-        for number, thread in enumerate(test.threads):
-            name = None if thread.kernel is None else thread.kernel.string_value()
-            if name not in kernels:
-                continue
-            mate = first.setdefault(thread.placement.resolve(number).workgroup, name)
-            if group_of[mate] is not group_of[name]:
-                merged = [*group_of[mate], *group_of[name]]
-                group_of.update({each.sym_name.data: merged for each in merged})
-    return list({id(group): group for group in group_of.values()}.values())
-
-
-def counted_on(*, tgsplit: bool) -> Caches:
+def counted_on(*, tgsplit: bool) -> int:
     """The caches whose invalidates waves that this one hands on to may count on being over.
 
     Those that acquire at agent scope invalidate for themselves, at work-group scope they share
     the queues of this CU, but in tgsplit; of other agents' writes only this one knows.
     """
-    return Caches.SYSTEM | Caches.AGENT if tgsplit else Caches.SYSTEM
+    return int(Caches.SYSTEM | Caches.AGENT if tgsplit else Caches.SYSTEM)
 
 
-def step_of(op: Operation, chip: str) -> CacheStep | None:
-    """What ``op`` means to the caches of ``chip``; None if nothing."""
+def meaning_of(effect: Effect, **more: Any) -> Meaning:
+    """The meaning of what does ``effect``."""
+    return Meaning(
+        int(effect.reads), effect.stores, effect.writes_back, int(effect.invalidates), **more
+    )
+
+
+def maintenance(op: Operation, chip: str) -> Meaning | None:
+    """What cache maintenance, a wait or a barrier of ``cdna`` means on ``chip``; None: nothing."""
     kind = type(op)
-    if kind in ACCESS_KIND:
-        if INVARIANT in op.attributes:
-            return None
-        opcode = cast(StringAttr, op.properties["opcode"]).data
-        modifiers = modifiers_of(op)
-        meaning = _access(kind, opcode, modifiers, _is_atomic(op, modifiers), chip)
-        return None if meaning is None else CacheStep(op, *meaning)
     if kind is CacheOp:
         opcode = cast(StringAttr, op.properties["opcode"]).data
-        effect = maintenance_effect(chip, opcode, modifiers_of(op))
-        return CacheStep(op, effect, counters=VMCNT)
+        return _maintenance(chip, opcode, modifiers_of(op))
     if kind is WaitOp:
-        counts = cast(WaitOp, op).counts
-        waits = (counts.vmcnt == 0) * VMCNT | (counts.lgkmcnt == 0) * LGKMCNT
-        return CacheStep(op, waits=waits) if waits else None
-    if kind is BarrierOp:
-        return CacheStep(op, publishes=True, takes_in=True, is_barrier=True)
-    return None
-
-
-ACCESS_KIND: Mapping[type[Operation], AccessKind] = MappingProxyType(
-    {LoadOp: AccessKind.LOAD, StoreOp: AccessKind.STORE, AtomicOp: AccessKind.ATOMIC}
-)
-
-_IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
-_COUNTERS: Mapping[AddressSpace, int] = MappingProxyType(
-    {
-        AddressSpace.GLOBAL: VMCNT,
-        AddressSpace.GENERIC: VMCNT | LGKMCNT,
-        AddressSpace.LOCAL: LGKMCNT,
-    }
-)
-
-
-class _Meaning(NamedTuple):
-    """The fields of a ``CacheStep`` that are those of every access like it."""
-
-    effect: Effect
-    publishes: bool
-    takes_in: bool
-    leaves_workgroup: bool
-    counters: int
+        return WAITS[waits_of(op)]
+    return BARRIER if kind is BarrierOp else None
 
 
 @cache
-def _access(
-    kind: type[Operation], opcode: str, modifiers: tuple[str, ...], atomic: bool, chip: str
-) -> _Meaning | None:
-    row = instruction(opcode) or instruction(opcode, returns=True)
-    assert row is not None
-    counters = None if row.space is None else _COUNTERS.get(row.space)
-    if counters is None:
-        # Private memory is the wave's own, constant memory does not change.
-        return None
-    access = ACCESS_KIND[kind]
-    in_memory = row.space in _IN_MEMORY
-    effect = access_effect(chip, access, modifiers) if in_memory else NO_EFFECT
-    publishes = atomic and access is not AccessKind.LOAD
-    takes_in = atomic and access is not AccessKind.STORE
-    return _Meaning(effect, publishes, takes_in, publishes and in_memory, counters)
+def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
+    return meaning_of(maintenance_effect(chip, opcode, modifiers), counters=VMCNT)
 
 
-def is_atomic(op: MemoryOp) -> bool:
-    """Whether an access may be of a flag: it carries out an atomic access, or has scope bits."""
-    return _is_atomic(op, modifiers_of(op))
+BARRIER = Meaning(publishes=True, takes_in=True, is_barrier=True)
+"""What an execution barrier means."""
+
+WAITS = (None, *(Meaning(waits=counters) for counters in (VMCNT, LGKMCNT, VMCNT | LGKMCNT)))
+"""What it means to wait for a set of counters."""
 
 
-def _is_atomic(op: Operation, modifiers: tuple[str, ...]) -> bool:
-    if type(op) is AtomicOp or op.properties.get("phase") == _ACCESS:
-        return True
-    return bool(modifiers) and PLAIN not in op.attributes and not HINTS.issuperset(modifiers)
+def waits_of(op: Operation) -> int:
+    """The counters that a ``cdna.s_waitcnt`` brings to zero."""
+    vmcnt, lgkmcnt = op.properties.get("vmcnt"), op.properties.get("lgkmcnt")
+    return _is_zero(vmcnt) * VMCNT | _is_zero(lgkmcnt) * LGKMCNT
 
 
-_ACCESS = PHASES[Phase.ACCESS]
+def _is_zero(count: Attribute | None) -> bool:
+    return count is not None and not cast(IntegerAttr[IntegerType], count).value.data
 
 
 def modifiers_of(op: Operation) -> tuple[str, ...]:
@@ -256,3 +327,8 @@ def modifiers_of(op: Operation) -> tuple[str, ...]:
     if modifiers is None:
         return ()
     return tuple([each.data for each in cast(ArrayAttr[StringAttr], modifiers)])
+
+
+def _block_of(op: Operation) -> Block:
+    assert op.parent is not None
+    return op.parent

@@ -1,7 +1,8 @@
 """The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
@@ -17,11 +18,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.cdna.instructions import CHIPS, Kind, instruction, operand_places
 from fencewright.lowering.cdna.kernel import (
     HAS_TG_SPLIT,
+    LDS_BYTES,
     ArgumentKind,
     EntryRegisters,
     argument_offsets,
@@ -64,15 +67,21 @@ from fencewright.passes.cdna_builder import (
     register_type,
 )
 from fencewright.passes.cdna_caches import INVARIANT
+from fencewright.passes.kernel_conversion import (
+    KernelConversion,
+    Plans,
+    Step,
+    replace,
+    shared_handlers,
+)
 from fencewright.passes.kernel_frontend import (
+    Function,
     SharedVariables,
     byte_size,
     check_kernel,
     dimension_of,
-    is_used,
     known_block_size,
     lower_operation,
-    plan_key,
     reachable_blocks,
     top_level,
     unsupported,
@@ -104,7 +113,7 @@ class ConvertScopedToCDNAPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
-        lds = _LDS()
+        lds = _LDS(LDS_BYTES[self.mcpu])
         functions: list[func.FuncOp | gpu.FuncOp] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
@@ -112,13 +121,9 @@ class ConvertScopedToCDNAPass(ModulePass):
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
         target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat)
-        plans: _Plans = {}
+        plans = Plans[_Plan]()
         for function in functions:
-            kernel = _Conversion(target, lds, function, plans).run()
-            block = function.parent
-            assert block is not None
-            block.insert_op_before(kernel, function)
-            function.detach()
+            replace(function, _Conversion(target, lds, function, plans).run())
         for variable in lds.variables.variables.values():
             variable.op.detach()
 
@@ -144,6 +149,7 @@ class _Target(NamedTuple):
 class _LDS:
     """The module's variables in LDS, each at a fixed offset from the start of the group segment."""
 
+    limit: int
     variables: SharedVariables = field(default_factory=lambda: SharedVariables(bits_of, _PATH))
     offsets: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
@@ -155,9 +161,15 @@ class _LDS:
         offset = -(-self.size // variable.alignment) * variable.alignment
         self.offsets[name] = offset
         self.size = offset + variable.size
+        if self.size > self.limit:
+            message = f"{self.size} bytes in LDS; the chip has {self.limit}"
+            op.emit_error(message, DiagnosticException(message))
 
 
-_SCOPED_ACCESSES = frozenset({scoped.LoadOp, scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
+_POINTER_OPERAND: Mapping[type[Operation], int] = MappingProxyType(
+    {scoped.LoadOp: 0, scoped.StoreOp: 1, scoped.AtomicRmwOp: 0, scoped.CmpxchgOp: 0}
+)
+"""Which operand of an access is the pointer."""
 
 
 class _Needs(NamedTuple):
@@ -168,33 +180,32 @@ class _Needs(NamedTuple):
     uses_scratch: bool
 
 
-_Handler = Callable[["_Conversion", Operation], None]
+class _Conversion(KernelConversion[Builder, RegisterType]):
+    """One function on its way to a kernel."""
 
+    PATH = _PATH
+    ARITHMETIC = ARITHMETIC
+    BRANCH = BranchOp
+    COND_BRANCH = CondBranchOp
 
-class _Conversion:
-    """One function on its way to a kernel.
-
-    ``values`` maps each value of the function to the registers that hold it, ``blocks`` each
-    block to its new one. Handlers append to ``build.block``.
-    """
-
-    def __init__(
-        self, target: _Target, lds: _LDS, function: func.FuncOp | gpu.FuncOp, plans: "_Plans"
-    ):
+    def __init__(self, target: _Target, lds: _LDS, function: Function, plans: "Plans[_Plan]"):
+        entry = Block()
+        super().__init__(function, entry, Builder(target.chip, entry))
         self.target = target
         self.lds = lds
-        self.function = function
-        self.values: dict[SSAValue, SSAValue] = {}
-        self.blocks: dict[Block, Block] = {}
-        self.entry = Block()
-        self.build = Builder(target.chip, self.entry)
         self.plans = plans
+        self.make_plan = partial(_make_plan, target)
         self.private_size = 0
         self.resource: SSAValue | None = None
         self.workgroup_ids: list[SSAValue] = []
         self.workitem_ids: list[SSAValue] = []
         self.divergent: dict[SSAValue, Operation] | None = None
-        self.location = function.location
+
+    def register_type(self, type: Attribute) -> RegisterType | None:
+        return register_type(type)
+
+    def end_op(self) -> Operation:
+        return EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
 
     # The kernel
 
@@ -203,20 +214,9 @@ class _Conversion:
         arguments = self._kernel_arguments()
         source_blocks = reachable_blocks(self.function.body)
         needs = _needs_of(source_blocks)
-        for block in source_blocks[1:]:
-            types = [self._register_type(block.parent_op(), arg.type) for arg in block.args]
-            self.blocks[block] = Block(arg_types=types)
-            self.values.update(zip(block.args, self.blocks[block].args, strict=True))
+        self.map_blocks(source_blocks)
         self._prologue(needs, arguments)
-        for block in source_blocks:
-            self.build.block = self.blocks.get(block, self.entry)
-            for op in block.ops:
-                self.convert(op)
-        new_blocks = [
-            self.entry,
-            *(self.blocks[b] for b in self.function.body.blocks if b in self.blocks),
-        ]
-        return self._kernel(needs, arguments, Region(new_blocks))
+        return self._kernel(needs, arguments, self.convert_blocks(source_blocks))
 
     def _kernel(
         self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...], body: Region
@@ -248,7 +248,7 @@ class _Conversion:
         )
 
     def _kernel_argument(self, name: str, type: Attribute) -> KernelArgumentAttr:
-        registers = self._register_type(self.function, type)
+        registers = self.registers_for(self.function, type)
         bits = bits_of(type)
         assert bits is not None
         if registers.size.data == 3:
@@ -257,7 +257,7 @@ class _Conversion:
         if isinstance(type, llvm.LLVMPointerType):
             kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
         size = max(-(-bits // 8), 1)
-        return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind.value))
+        return _argument_attr(name, size, kind.value)
 
     # What a kernel starts with
 
@@ -315,32 +315,6 @@ class _Conversion:
         if byte:
             value = self.build.alu("v_lshrrev_b32_e32", value, self.build.const(8 * byte))
         return self.build.truncate(value, bits) if bits == 1 else value
-
-    # Operations
-
-    def convert(self, op: Operation) -> None:
-        """Append what ``op`` becomes."""
-        handler = _HANDLERS.get(type(op))
-        if handler is None:
-            unsupported(op, f"'{op.name}' is not supported on the {_PATH} path")
-        self.location = op.location
-        handler(self, op)
-
-    def operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        """The registers of the operands."""
-        values = self.values
-        return tuple([values[operand] for operand in op.operands])
-
-    def _register_type(self, op: Operation | None, type: Attribute) -> RegisterType:
-        registers = register_type(type)
-        if registers is None:
-            unsupported(
-                op or self.function, f"a value of {type} is not supported on the {_PATH} path"
-            )
-        return registers
-
-    def arithmetic(self, op: Operation) -> None:
-        self.values[op.results[0]] = ARITHMETIC[type(op)](self.build, op, self.operands(op))
 
     # Ids
 
@@ -425,6 +399,8 @@ class _Conversion:
         value = count.properties.get("value") if isinstance(count, Operation) else None
         if bits_of(alloca.res.type) != 32 or not isinstance(value, IntegerAttr):
             unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        if value.value.data < 0:
+            unsupported(op, "an alloca of a negative size")
         alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
         offset = -(-self.private_size // alignment) * alignment
         self.private_size = offset + value.value.data * byte_size(
@@ -434,26 +410,9 @@ class _Conversion:
 
     # Control flow
 
-    def branch(self, op: Operation) -> None:
-        target = cast(cf.BranchOp, op).successor
-        self.build.block.add_op(
-            BranchOp.create(operands=self.operands(op), successors=(self.blocks[target],))
-        )
-
     def cond_branch(self, op: Operation) -> None:
-        branch = cast(cf.ConditionalBranchOp, op)
-        self._check_uniform(branch)
-        values = self.values
-        self.build.block.add_op(
-            CondBranchOp.build(
-                operands=[
-                    values[branch.cond],
-                    [values[each] for each in branch.then_arguments],
-                    [values[each] for each in branch.else_arguments],
-                ],
-                successors=[self.blocks[branch.then_block], self.blocks[branch.else_block]],
-            )
-        )
+        self._check_uniform(cast(cf.ConditionalBranchOp, op))
+        super().cond_branch(op)
 
     def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
         if known_block_size(self.function) == (1, 1, 1):
@@ -470,38 +429,11 @@ class _Conversion:
             "so: gpu.known_block_size = array<i32: 1, 1, 1>)",
         )
 
-    def end(self, op: Operation) -> None:
-        if op.operands:
-            unsupported(op, "a kernel returns nothing")
-        self.build.block.add_op(EndOp.create(properties={"opcode": opcode_attr("s_endpgm")}))
-
     # Scoped operations
 
     def plan(self, op: Operation) -> "_Plan":
-        """How to build the instructions of ``op``, worked out once for all operations like it."""
-        operation = cast(scoped.ScopedOperation, op)
-        returns = is_used(op)
-        key = plan_key(op, returns)
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self.plans[key] = _make_plan(self.target, operation, returns)
-        return plan
-
-    def emit(self, steps: tuple["_Step", ...], places: Mapping[str, SSAValue]) -> SSAValue | None:
-        """Append the instructions; ``places`` names their operands. What the access returned."""
-        result: SSAValue | None = None
-        add = self.build.block.add_op
-        for make, properties, names, results in steps:
-            op = make(
-                operands=[places[name] for name in names],
-                result_types=results,
-                properties=properties.copy(),
-            )
-            op.location = self.location
-            add(op)
-            if results:
-                result = op.results[0]
-        return result
+        """How to build the instructions of ``op``."""
+        return self.plans.find(cast(scoped.ScopedOperation, op), self.make_plan)
 
     def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:
         if self.resource is not None:
@@ -513,33 +445,30 @@ class _Conversion:
         self.emit(self.plan(op).steps, {})
 
     def load(self, op: Operation) -> None:
-        load = cast(scoped.LoadOp, op)
-        plan = self.plan(op)
-        loaded = self.emit(plan.steps, self.places(addr=self.values[load.pointer]))
+        (addr,) = self.operands(op)
+        loaded = self.emit(self.plan(op).steps, self.places(addr=addr))
         assert loaded is not None
-        if load.invariant is not None:
+        if "invariant" in op.properties:
             cast(Operation, loaded.owner).attributes[INVARIANT] = _UNIT
-        self.values[load.value] = loaded
+        self.values[op.results[0]] = loaded
 
     def store(self, op: Operation) -> None:
-        store = cast(scoped.StoreOp, op)
-        values = self.values
-        places = self.places(addr=values[store.pointer], data=values[store.value])
-        self.emit(self.plan(op).steps, places)
+        data, addr = self.operands(op)
+        self.emit(self.plan(op).steps, self.places(addr=addr, data=data))
 
     def atomic_rmw(self, op: Operation) -> None:
-        rmw = cast(scoped.AtomicRmwOp, op)
         plan = self.plan(op)
-        addr, data = self.values[rmw.pointer], self.values[rmw.value]
+        addr, data = self.operands(op)
         if plan.private_store:
             old = self.emit(plan.steps, self.places(addr=addr))
             assert old is not None
-            new = combine(self.build, rmw.kind.data, old, data, plan.width)
+            kind = cast(scoped.AtomicRmwOp, op).kind.data
+            new = combine(self.build, kind, old, data, plan.width)
             self.emit(plan.private_store, self.places(addr=addr, new=new))
         else:
             old = self.emit(plan.steps, {"addr": addr, "data": data})
         if old is not None:
-            self.values[rmw.old] = old
+            self.values[op.results[0]] = old
 
     def cmpxchg(self, op: Operation) -> None:
         cmpxchg = cast(scoped.CmpxchgOp, op)
@@ -576,31 +505,31 @@ _SCALAR_LOAD: Mapping[int, str] = MappingProxyType(
 )
 
 
+@lru_cache(maxsize=1 << 10)
+def _argument_attr(name: str, size: int, kind: str) -> KernelArgumentAttr:
+    return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind))
+
+
 def _needs_of(blocks: list[Block]) -> _Needs:
     workgroup_ids = workitem_ids = 0
     uses_scratch = False
+    # By identity, because to hash a type takes long.
+    pointers: dict[int, Attribute] = {}
     for block in blocks:
         for op in block.ops:
             kind = type(op)
-            if kind in _SCOPED_ACCESSES:
-                space = cast(scoped.AccessOperation, op).space
-                uses_scratch = uses_scratch or space is AddressSpace.PRIVATE
+            if kind in _POINTER_OPERAND:
+                pointer = op.operands[_POINTER_OPERAND[kind]].type
+                pointers[id(pointer)] = pointer
             elif kind is gpu.ThreadIdOp:
                 workitem_ids = max(workitem_ids, dimension_of(op) + 1)
             elif kind is gpu.BlockIdOp:
                 workgroup_ids = max(workgroup_ids, dimension_of(op) + 1)
             elif kind is llvm.AllocaOp:
                 uses_scratch = True
+    spaces = {scoped.address_space_of(cast(llvm.LLVMPointerType, p)) for p in pointers.values()}
+    uses_scratch = uses_scratch or AddressSpace.PRIVATE in spaces
     return _Needs(workgroup_ids, workitem_ids, uses_scratch)
-
-
-class _Step(NamedTuple):
-    """One instruction to build: its class, properties, operand places and result types."""
-
-    make: Callable[..., Operation]
-    properties: dict[str, Attribute]
-    operands: tuple[str, ...]
-    results: tuple[Attribute, ...]
 
 
 class _Plan(NamedTuple):
@@ -610,9 +539,9 @@ class _Plan(NamedTuple):
     ``private_store`` what follows once the new value has been computed.
     """
 
-    steps: tuple[_Step, ...]
+    steps: tuple[Step, ...]
     width: int
-    private_store: tuple[_Step, ...] = ()
+    private_store: tuple[Step, ...] = ()
     separate_compare: bool = False
 
 
@@ -626,10 +555,6 @@ _OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
         Kind.BARRIER: BarrierOp,
     }
 )
-
-
-_Plans = dict[object, _Plan]
-"""The plans of a module by what they depend on: the operation's type, properties and types."""
 
 
 def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
@@ -675,12 +600,12 @@ def _private_plan(
     return _Plan(steps[:store], width, steps[store:])
 
 
-def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> _Step:
+def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step:
     source = StringAttr(each.source)
     phase = PHASES[each.phase]
     if each.wait is not None:
         wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
-        return _Step(WaitOp.create, wait.properties, (), ())
+        return Step(WaitOp.create, wait.properties, (), ())
     has_result = "{dst}" in each.operands
     row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
     assert row is not None, each.mnemonic
@@ -695,14 +620,14 @@ def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> _Ste
         names = tuple("new" if name == "data" else name for name in names)
     assert result is not None or not has_result
     results = (result,) if has_result and result is not None else ()
-    return _Step(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
+    return Step(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
 
 
 _WEAK = ORDERINGS[Ordering.WEAK]
 
-_HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
+_Conversion.HANDLERS = MappingProxyType(
     {
-        **dict.fromkeys(ARITHMETIC, _Conversion.arithmetic),
+        **shared_handlers(_Conversion),
         scoped.LoadOp: _Conversion.load,
         scoped.StoreOp: _Conversion.store,
         scoped.AtomicRmwOp: _Conversion.atomic_rmw,
@@ -717,9 +642,5 @@ _HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
         llvm.IntToPtrOp: _Conversion.pointer_cast,
         llvm.AddressOfOp: _Conversion.addressof,
         llvm.AllocaOp: _Conversion.alloca,
-        cf.BranchOp: _Conversion.branch,
-        cf.ConditionalBranchOp: _Conversion.cond_branch,
-        func.ReturnOp: _Conversion.end,
-        gpu.ReturnOp: _Conversion.end,
     }
 )

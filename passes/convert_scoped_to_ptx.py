@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects import func, gpu, llvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    IntAttr,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -18,14 +19,18 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import CHIPS, default_version
 from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
 from fencewright.lowering.ptx.module import is_identifier
-from fencewright.lowering.ptx.select import CONVERGED, NO_ACQUIRE_FENCE_AFTER
+from fencewright.lowering.ptx.select import (
+    CONVERGED,
+    NO_ACQUIRE_FENCE_AFTER,
+    NO_RELAXED_BARRIER,
+)
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.mlir_dialects import scoped
@@ -58,6 +63,13 @@ from fencewright.mlir_dialects.ptx import (
 from fencewright.passes.acquire_fences import unfenced_updates
 from fencewright.passes.convergence import converged_blocks
 from fencewright.passes.convert_scoped_async_to_ptx import ASYNC_HANDLERS
+from fencewright.passes.kernel_conversion import (
+    KernelConversion,
+    Plans,
+    Step,
+    replace,
+    shared_handlers,
+)
 from fencewright.passes.kernel_frontend import (
     Function,
     SharedVariables,
@@ -67,7 +79,6 @@ from fencewright.passes.kernel_frontend import (
     is_used,
     known_block_size,
     lower_operation,
-    plan_key,
     reachable_blocks,
     top_level,
     unsupported,
@@ -117,10 +128,10 @@ class ConvertScopedToPTXPass(ModulePass):
                 "size": number_attr(variable.size),
                 "alignment": number_attr(variable.alignment),
             }
-            _replace(variable.op, VariableOp.create(properties=properties))
-        plans: _Plans = {}
+            replace(variable.op, VariableOp.create(properties=properties))
+        plans = Plans[tuple[Step, ...]]()
         for function in functions:
-            _replace(function, _Conversion(target, shared, function, plans).run())
+            replace(function, _Conversion(target, shared, function, plans).run())
 
     def _target(self) -> "_Target":
         chip = next((chip for chip in CHIPS if chip.name == self.mcpu), None)
@@ -141,42 +152,41 @@ class _Target(NamedTuple):
     version: str
 
 
-def _replace(old: Operation, new: Operation) -> None:
-    block = old.parent
-    assert block is not None
-    block.insert_op_before(new, old)
-    old.detach()
-
-
 def _check_name(op: Operation, name: str) -> None:
     if not is_identifier(name):
         unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
 
 
-_Handler = Callable[["_Conversion", Operation], None]
+class _Conversion(KernelConversion[Builder, RegisterType]):
+    """One function on its way to a kernel."""
 
-
-class _Conversion:
-    """One function on its way to a kernel.
-
-    ``values`` maps each value of the function to the register that holds it, ``blocks`` each
-    block to its new one. Handlers append to ``build.block``.
-    """
+    PATH = PATH
+    ARITHMETIC = ARITHMETIC
+    BRANCH = BranchOp
+    COND_BRANCH = CondBranchOp
 
     def __init__(
-        self, target: _Target, shared: SharedVariables, function: Function, plans: "_Plans"
+        self,
+        target: _Target,
+        shared: SharedVariables,
+        function: Function,
+        plans: Plans[tuple[Step, ...]],
     ):
+        entry = Block()
+        super().__init__(function, entry, Builder(entry))
         self.target = target
         self.shared = shared
-        self.function = function
-        self.values: dict[SSAValue, SSAValue] = {}
-        self.blocks: dict[Block, Block] = {}
-        self.entry = Block()
-        self.build = Builder(self.entry)
         self.plans = plans
         self.source_blocks = reachable_blocks(function.body) if function.body.blocks else []
         self.converged: frozenset[Block] | None = None
         self.unfenced: frozenset[Operation] | None = None
+        self.has_relaxed_barrier: bool | None = None
+
+    def register_type(self, type: Attribute) -> RegisterType | None:
+        return register_type(type)
+
+    def end_op(self) -> Operation:
+        return RetOp.create()
 
     # The kernel
 
@@ -184,19 +194,9 @@ class _Conversion:
         """The kernel that replaces the function."""
         check_kernel(self.function, PATH)
         _check_name(self.function, self.function.sym_name.data)
-        for block in self.source_blocks[1:]:
-            types = [self._register_type(block.parent_op(), arg.type) for arg in block.args]
-            self.blocks[block] = Block(arg_types=types)
-            self.values.update(zip(block.args, self.blocks[block].args, strict=True))
+        self.map_blocks(self.source_blocks)
         parameters = self._parameters()
-        for block in self.source_blocks:
-            self.build.block = self.blocks.get(block, self.entry)
-            for op in block.ops:
-                self.convert(op)
-        new_blocks = [
-            self.entry,
-            *(self.blocks[b] for b in self.function.body.blocks if b in self.blocks),
-        ]
+        body = self.convert_blocks(self.source_blocks)
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
             "target": StringAttr(self.target.chip),
@@ -206,13 +206,13 @@ class _Conversion:
         block_size = known_block_size(self.function)
         if block_size is not None:
             properties["block_size"] = DenseArrayBase.from_list(i32, block_size)
-        return KernelOp.create(properties=properties, regions=[Region(new_blocks)])
+        return KernelOp.create(properties=properties, regions=[body])
 
     def _parameters(self) -> list[int]:
         """The widths of the parameters; those that are used are loaded."""
         widths: list[int] = []
         for number, argument in enumerate(self.function.body.blocks[0].args):
-            type = self._register_type(self.function, argument.type)
+            type = self.registers_for(self.function, argument.type)
             bits = bits_of(argument.type)
             assert bits is not None
             widths.append(max(8, 1 << (bits - 1).bit_length()))
@@ -228,32 +228,9 @@ class _Conversion:
 
     # Operations
 
-    def convert(self, op: Operation) -> None:
-        """Append what ``op`` becomes."""
-        handler = _HANDLERS.get(type(op))
-        if handler is None:
-            unsupported(op, f"'{op.name}' is not supported on the {PATH} path")
-        handler(self, op)
-
-    def operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        """The registers of the operands."""
-        values = self.values
-        return tuple([values[operand] for operand in op.operands])
-
-    def _register_type(self, op: Operation | None, type: Attribute) -> RegisterType:
-        register = register_type(type)
-        if register is None:
-            unsupported(
-                op or self.function, f"a value of {type} is not supported on the {PATH} path"
-            )
-        return register
-
     def _add(self, op: Operation) -> SSAValue:
         self.build.block.add_op(op)
         return op.results[0]
-
-    def arithmetic(self, op: Operation) -> None:
-        self.values[op.results[0]] = ARITHMETIC[type(op)](self.build, op, self.operands(op))
 
     def vector(self, op: Operation) -> None:
         self.values[op.results[0]] = VECTORS[type(op)](self.build, op, self.operands(op))
@@ -324,10 +301,12 @@ class _Conversion:
         alloca = cast(llvm.AllocaOp, op)
         count = alloca.size.owner
         value = count.properties.get("value") if isinstance(count, Operation) else None
-        pointer = cast(llvm.LLVMPointerType, alloca.res.type)
-        is_private = scoped.address_space_of(pointer) is AddressSpace.PRIVATE
+        space = cast(llvm.LLVMPointerType, alloca.res.type).addr_space
+        is_private = isinstance(space, IntAttr) and space.data == AddressSpace.PRIVATE.number
         if not is_private or not isinstance(value, IntegerAttr):
             unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        if value.value.data < 0:
+            unsupported(op, "an alloca of a negative size")
         size = value.value.data * byte_size(op, alloca.elem_type, bits_of, PATH)
         alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
         properties: dict[str, Attribute] = {
@@ -338,46 +317,19 @@ class _Conversion:
             LocalOp.create(result_types=(B64,), properties=properties)
         )
 
-    # Control flow
-
-    def branch(self, op: Operation) -> None:
-        target = cast(cf.BranchOp, op).successor
-        self.build.block.add_op(
-            BranchOp.create(operands=self.operands(op), successors=(self.blocks[target],))
-        )
-
-    def cond_branch(self, op: Operation) -> None:
-        branch = cast(cf.ConditionalBranchOp, op)
-        values = self.values
-        self.build.block.add_op(
-            CondBranchOp.build(
-                operands=[
-                    values[branch.cond],
-                    [values[each] for each in branch.then_arguments],
-                    [values[each] for each in branch.else_arguments],
-                ],
-                successors=[self.blocks[branch.then_block], self.blocks[branch.else_block]],
-            )
-        )
-
-    def end(self, op: Operation) -> None:
-        if op.operands:
-            unsupported(op, "a kernel returns nothing")
-        self.build.block.add_op(RetOp.create())
-
     # Scoped operations
 
     def scoped_operation(self, op: Operation) -> None:
         """A load, store, read-modify-write, fence or barrier."""
         places = dict(zip(_PLACES[type(op)], self.operands(op), strict=True))
-        result = self._emit(op, is_used(op), places)
+        result = self.emit(self.plan(op), places)
         if op.results and result is not None:
             self.values[op.results[0]] = result
 
     def cmpxchg(self, op: Operation) -> None:
         cmpxchg = cast(scoped.CmpxchgOp, op)
         places = dict(zip(_PLACES[scoped.CmpxchgOp], self.operands(op), strict=True))
-        old = self._emit(op, is_used(op), places)
+        old = self.emit(self.plan(op), places)
         if old is None:
             return
         self.values[cmpxchg.old] = old
@@ -397,46 +349,39 @@ class _Conversion:
         a, b = (self.build.extend(each, bits, register, "u") for each in (a, b))
         return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=PRED)
 
-    def _emit(self, op: Operation, used: bool, places: Mapping[str, SSAValue]) -> SSAValue | None:
-        """Append the instructions of ``op``, planned once for all like it; what they return."""
-        features = self._features(op, used)
-        key = (plan_key(op, used), features)
-        plan = self.plans.get(key)
-        if plan is None:
-            operation = cast(scoped.ScopedOperation, op)
-            plan = self.plans[key] = self._plan(operation, used, features)
-        result: SSAValue | None = None
-        add = self.build.block.add_op
-        for make, properties, names, results in plan:
-            step = make(
-                operands=[places[name] for name in names],
-                result_types=results,
-                properties=properties.copy(),
-            )
-            step.location = op.location
-            add(step)
-            if results:
-                result = step.results[0]
-        return result
+    def plan(self, op: Operation) -> tuple[Step, ...]:
+        """How to build the instructions of ``op``."""
+        features = self._features(op)
 
-    def _features(self, op: Operation, used: bool) -> tuple[str, ...]:
+        def make(operation: scoped.ScopedOperation, used: bool) -> tuple[Step, ...]:
+            return self._make_plan(operation, used, features)
+
+        return self.plans.find(cast(scoped.ScopedOperation, op), make, features)
+
+    def _features(self, op: Operation) -> tuple[str, ...]:
         """What the function says of ``op``; each analysis runs once, where something asks for it."""
         if isinstance(op, scoped.BarrierOp):
             if self.converged is None:
                 self.converged = converged_blocks(self.source_blocks)
             return (CONVERGED,) if op.parent in self.converged else ()
-        if isinstance(op, scoped.AtomicRmwOp) and not used:
+        if isinstance(op, scoped.AtomicRmwOp) and not is_used(op):
             if self.unfenced is None:
                 self.unfenced = unfenced_updates(self.source_blocks, ends_thread=True)
             return (NO_ACQUIRE_FENCE_AFTER,) if op in self.unfenced else ()
+        if isinstance(op, scoped.FenceOp) and op.spaces is not None:
+            if self.has_relaxed_barrier is None:
+                self.has_relaxed_barrier = any(
+                    _is_relaxed_barrier(each) for block in self.source_blocks for each in block.ops
+                )
+            return () if self.has_relaxed_barrier else (NO_RELAXED_BARRIER,)
         return ()
 
-    def _plan(
+    def _make_plan(
         self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]
-    ) -> tuple["_Step", ...]:
+    ) -> tuple[Step, ...]:
         result: RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
-            result = self._register_type(op, op.value_type)
+            result = self.registers_for(op, op.value_type)
             _check_alignment(op)
         sequence = lower_operation(
             op,
@@ -457,6 +402,14 @@ class _Conversion:
         return tuple(steps)
 
 
+def _is_relaxed_barrier(op: Operation) -> bool:
+    """Whether threads wait for each other by ``op`` that only fences order."""
+    return op.name in _BARRIERS and op.properties["ordering"] == ORDERINGS[Ordering.RELAXED]
+
+
+_BARRIERS = frozenset({"scoped.barrier", "scoped.cluster_arrive"})
+
+
 def _check_alignment(op: scoped.AccessOperation) -> None:
     bits = bits_of(op.value_type)
     assert bits is not None
@@ -467,18 +420,6 @@ def _check_alignment(op: scoped.AccessOperation) -> None:
             f"is not supported on the {PATH} path",
         )
 
-
-class _Step(NamedTuple):
-    """One operation to build: its class, properties, operand places and result types."""
-
-    make: Callable[..., Operation]
-    properties: dict[str, Attribute]
-    operands: tuple[str, ...]
-    results: tuple[Attribute, ...]
-
-
-_Plans = dict[object, tuple[_Step, ...]]
-"""The plans of a module by what they depend on: the operation's type, properties and types."""
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _OPERANDS = ("addr", "data", "compare")
@@ -498,7 +439,7 @@ def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, .
 
 def _step(
     instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
-) -> _Step:
+) -> Step:
     first = instructions[0]
     places = list(
         dict.fromkeys(place for each in instructions for place in _PLACE.findall(each.text))
@@ -514,12 +455,12 @@ def _step(
     if len(instructions) > 1:
         properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
         properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
-        return _Step(SequenceOp.create, properties, operands, results)
+        return Step(SequenceOp.create, properties, operands, results)
     found = signature(first.mnemonic)
     assert found is not None, first.mnemonic
     is_barrier = found.kind is Kind.BARRIER
     properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
-    return _Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
+    return Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
 
 
 def _declared(instructions: tuple[Instruction, ...]) -> str:
@@ -581,10 +522,10 @@ _SPECIAL: Mapping[type[Operation], str] = MappingProxyType(
     }
 )
 
-_HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
+_Conversion.HANDLERS = MappingProxyType(
     {
         **ASYNC_HANDLERS,
-        **dict.fromkeys(ARITHMETIC, _Conversion.arithmetic),
+        **shared_handlers(_Conversion),
         **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
         **dict.fromkeys(_SPECIAL, _Conversion.special),
         **dict.fromkeys(VECTORS, _Conversion.vector),
@@ -595,9 +536,5 @@ _HANDLERS: Mapping[type[Operation], _Handler] = MappingProxyType(
         llvm.IntToPtrOp: _Conversion.pointer_cast,
         llvm.AddressOfOp: _Conversion.addressof,
         llvm.AllocaOp: _Conversion.alloca,
-        cf.BranchOp: _Conversion.branch,
-        cf.ConditionalBranchOp: _Conversion.cond_branch,
-        func.ReturnOp: _Conversion.end,
-        gpu.ReturnOp: _Conversion.end,
     }
 )

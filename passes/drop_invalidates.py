@@ -1,39 +1,34 @@
 """The pass ``drop-invalidates``: no invalidate that nobody needs before the next one."""
 
 from dataclasses import dataclass
-from functools import cache
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import Caches
-from fencewright.passes.cdna_caches import CacheStep, WorkGroupSteps, work_groups
+from fencewright.passes.cache_pass import CachePass
+from fencewright.passes.cdna_caches import CacheCode, Meaning
 from fencewright.passes.kernel_frontend import successors
 
 
 @dataclass(frozen=True)
-class DropInvalidatesPass(ModulePass):
+class DropInvalidatesPass(CachePass):
     """Remove each invalidate of caches in which nobody will look before they are invalidated again.
 
-    Runs on ``cdna.kernel``. Who may look: this wave, with a load that its policy bits do not
-    keep from those caches; and waves that this one hands its past on to without their
-    invalidating for themselves: of its own work-group, and at system scope of other kernels,
-    the next ones included. A backward analysis over the whole kernel; see ``Needs``.
+    Who may look: this wave, with a load that its policy bits do not keep from those caches; and
+    waves that this one hands its past on to without their invalidating for themselves: of its
+    own work-group, and at system scope of other kernels, the next ones included. A backward
+    analysis over the whole kernel; see ``Needs``.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
     """
 
     name = "drop-invalidates"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for group in work_groups(op):
-            for each in useless_invalidates(group):
-                each.detach()
-                each.erase()
+    def run(self, code: CacheCode) -> None:
+        # What went was needed by nobody: without it they need the same.
+        code.erase(useless_invalidates(code), solve_needs)
 
 
-AT_END = Caches.SYSTEM
+AT_END = int(Caches.SYSTEM)
 """Kernels that come later may acquire at agent scope: that says nothing of other agents."""
 
 
@@ -42,89 +37,78 @@ class Needs:
     """The lattice of the analysis: the caches that must hold nothing stale, joined by union.
 
     ``begin``: where each block begins. ``barrier``, ``flag``: what waves of the work-group need
-    behind a barrier, and behind a read of a flag.
+    behind a barrier, and behind a read of a flag. All are bits of ``Caches``.
     """
 
-    begin: dict[Block, Caches]
-    barrier: Caches = Caches.NONE
-    flag: Caches = Caches.NONE
+    begin: dict[Block, int]
+    barrier: int = 0
+    flag: int = 0
 
-    def end(self, block: Block) -> Caches:
+    def end(self, block: Block) -> int:
         """What is needed where ``block`` ends."""
         targets = successors(block)
         if not targets:
             return AT_END
-        needed = Caches.NONE
+        needed = 0
         for target in targets:
             needed |= self.begin[target]
         return needed
 
-    def taken_in(self, step: CacheStep, needed: Caches) -> None:
+    def taken_in(self, meaning: Meaning, needed: int) -> None:
         """Note what a take-in needs behind it."""
-        if step.is_barrier:
-            self.barrier = carried(self.barrier, Caches.NONE, needed)
+        if meaning.is_barrier:
+            self.barrier |= needed
         else:
-            self.flag = carried(self.flag, Caches.NONE, needed)
+            self.flag |= needed
 
-    def handed_on(self, step: CacheStep) -> Caches:
-        """What those need who learn of this wave's past by ``step``."""
-        needed = self.barrier if step.is_barrier else self.flag
-        return carried(needed, Caches.NONE, Caches.SYSTEM) if step.leaves_workgroup else needed
-
-
-def needed_at(step: CacheStep, needs: Needs) -> Caches:
-    """What ``step`` itself needs to be free of stale lines when it comes."""
-    own = step.effect.reads
-    return carried(own, Caches.NONE, needs.handed_on(step)) if step.publishes else own
+    def handed_on(self, meaning: Meaning) -> int:
+        """What those need who learn of this wave's past by an operation."""
+        needed = self.barrier if meaning.is_barrier else self.flag
+        return needed | AT_END if meaning.leaves_workgroup else needed
 
 
-def before(step: CacheStep, needed: Caches, needs: Needs) -> Caches:
-    """What is needed before ``step``, if ``needed`` is needed behind it."""
-    return carried(needed, step.effect.invalidates, needed_at(step, needs))
+def needed_at(meaning: Meaning, needs: Needs) -> int:
+    """What an operation itself needs to be free of stale lines when it comes."""
+    return meaning.reads | needs.handed_on(meaning) if meaning.publishes else meaning.reads
 
 
-@cache
-def carried(needed: Caches, invalidated: Caches, own: Caches) -> Caches:
-    """Those that are ``needed`` less those ``invalidated``, and its ``own``.
-
-    Remembered, because operators of flags are slow and there are few sets of caches.
-    """
-    return needed & ~invalidated | own
+def before(meaning: Meaning, needed: int, needs: Needs) -> int:
+    """What is needed before an operation, if ``needed`` is needed behind it."""
+    return needed & ~meaning.invalidates | needed_at(meaning, needs)
 
 
-def solve_needs(group: WorkGroupSteps) -> Needs:
+def solve_needs(code: CacheCode) -> Needs:
     """The least fixpoint: needs only grow, of a finite lattice."""
-    needs = Needs(dict.fromkeys(group.blocks, Caches.NONE))
+    needs = Needs(dict.fromkeys(code.blocks, 0))
+    steps = code.steps
     changed = True
     while changed:
         flags = needs.barrier, needs.flag
         changed = False
-        for block, steps in zip(reversed(group.blocks), reversed(group.steps), strict=True):
+        for block in reversed(code.blocks):
             needed = needs.end(block)
-            for step in reversed(steps):
-                if step.takes_in:
-                    needs.taken_in(step, needed)
-                needed = before(step, needed, needs)
+            for _, meaning in reversed(steps[block]):
+                if meaning.takes_in:
+                    needs.taken_in(meaning, needed)
+                needed = before(meaning, needed, needs)
             if needed != needs.begin[block]:
                 needs.begin[block] = needed
-                changed = True
+                changed = len(code.blocks) > 1
         changed = changed or flags != (needs.barrier, needs.flag)
     return needs
 
 
-def useless_invalidates(group: WorkGroupSteps) -> list[Operation]:
+def useless_invalidates(code: CacheCode) -> list[Operation]:
     """The invalidates after which nothing needs what they do."""
-    needs = solve_needs(group)
+    if not code.invalidates:
+        return []
+    needs = code.known(solve_needs)
     useless: list[Operation] = []
-    for block, steps in zip(group.blocks, group.steps, strict=True):
+    for block in code.blocks:
         needed = needs.end(block)
-        for step in reversed(steps):
-            if _is_invalidate(step) and not step.effect.invalidates & needed:
-                useless.append(step.op)
+        for op, meaning in reversed(code.steps[block]):
+            if meaning.invalidates and not meaning.invalidates & needed:
+                useless.append(op)
                 continue
-            needed = before(step, needed, needs)
+            needed = before(meaning, needed, needs)
     return useless
-
-
-def _is_invalidate(step: CacheStep) -> bool:
-    return bool(step.effect.invalidates)

@@ -1,229 +1,224 @@
 """The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to write."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.passes.cdna_caches import VMCNT, CacheStep, WorkGroupSteps, work_groups
+from fencewright.passes.cache_pass import CachePass
+from fencewright.passes.cdna_caches import (
+    VMCNT,
+    CacheCode,
+    CacheStep,
+    CacheSteps,
+    Meaning,
+    Through,
+)
+from fencewright.passes.dataflow import solve_forward
 from fencewright.passes.kernel_frontend import successors
 
 
 @dataclass(frozen=True)
-class DropWriteBacksPass(ModulePass):
+class DropWriteBacksPass(CachePass):
     """Remove each ``buffer_wbl2`` before which everything has been written back already.
 
-    Runs on ``cdna.kernel`` before ``insert-waits``. The waits behind a write-back stay.
+    Runs before ``insert-waits``. The waits behind a write-back stay.
     What has to be written back by a release at agent (system) scope: stores of this wave that
     by their policy bits did not get there, and what other waves stored and handed on to it
     without having written it back that far. At the start of a kernel that is nothing at agent
     scope; at system scope it may be anything, for an earlier kernel may have released to the
-    agent alone. A forward analysis over the whole kernel; see ``Stores``.
+    agent alone. A forward analysis over the whole kernel; see ``stores_of``.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
     """
 
     name = "drop-write-backs"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for group in work_groups(op):
-            for each in droppable_write_backs(group):
-                each.detach()
-                each.erase()
+    def run(self, code: CacheCode) -> None:
+        # What went changed nothing: a write-back with nothing to write back keeps every state.
+        code.erase(code.known(droppable_write_backs), solve)
 
 
-class Level(IntEnum):
-    """How far what this wave has to make available has got: the worst of all such stores.
+DONE, ISSUED, DIRTY = 0b00, 0b01, 0b11
+"""How far what this wave has to make available has got: the worst of all such stores.
 
-    DONE: to the scope. ISSUED: what takes it there has been issued, a wait will see its end.
-    DIRTY: not so.
-    """
+DONE: to the scope. ISSUED: what takes it there has been issued, a wait will see its end.
+DIRTY: not so.
+"""
 
-    DONE = 0
-    ISSUED = 1
-    DIRTY = 2
+Stores: TypeAlias = int
+"""The lattice of the analysis, made by ``stores_of``: bits, so that two states join by ``|``."""
+
+_SYSTEM, _READING = 2, 4
+_ISSUED, _DIRTY = 0b0101, 0b1010
+_LEVELS = _ISSUED | _DIRTY
+_COVERED = (0b0000, 0b0011, 0b1111)
+"""The levels that a write-back changes, by its reach."""
 
 
-class Stores(NamedTuple):
-    """The lattice of the analysis: a level for each scope, joined by the greater one.
+def stores_of(agent: int, system: int, reading: int = 0) -> Stores:
+    """A state: a level for each scope, and what is being read.
 
     ``reading``: counters with a read of a flag on its way, which may yet take in something
     behind the back of a write-back that is issued meanwhile.
     """
-
-    agent: Level
-    system: Level
-    reading: int = 0
-
-    def join(self, other: "Stores") -> "Stores":
-        """What holds on either path."""
-        reading = self.reading | other.reading
-        if reading == self.reading:
-            return self.at_least(other.agent, other.system)
-        return Stores(max(self.agent, other.agent), max(self.system, other.system), reading)
-
-    def at_least(self, agent: Level, system: Level) -> "Stores":
-        """With at least these levels."""
-        if agent <= self.agent and system <= self.system:
-            return self
-        return Stores(max(self.agent, agent), max(self.system, system), self.reading)
-
-    def level(self, reach: Reach) -> Level:
-        """The level of one scope."""
-        return self.agent if reach is Reach.AGENT else self.system
+    return agent | system << _SYSTEM | reading << _READING
 
 
-AT_ENTRY = Stores(Level.DONE, Level.DIRTY)
-_CLEAN = Stores(Level.DONE, Level.DONE)
+def level(state: Stores, reach: Reach) -> int:
+    """The level of one scope."""
+    return (state if reach is Reach.AGENT else state >> _SYSTEM) & DIRTY
+
+
+AT_ENTRY = stores_of(DONE, DIRTY)
 
 
 @dataclass(slots=True)
 class Published:
     """What publications of a work-group hand on, through barriers and through flags."""
 
-    barrier: Stores = _CLEAN
-    flag: Stores = _CLEAN
+    barrier: Stores = 0
+    flag: Stores = 0
 
-    def add(self, step: CacheStep, state: Stores) -> None:
-        """One more publication. What is only on its way is not there yet."""
-        handed = Stores(_arrived(state.agent), _arrived(state.system))
-        if step.is_barrier:
-            self.barrier = self.barrier.join(handed)
+    def add(self, meaning: Meaning, state: Stores) -> None:
+        """One more publication."""
+        if meaning.is_barrier:
+            self.barrier |= arrived(state)
         else:
-            self.flag = self.flag.join(handed)
+            self.flag |= arrived(state)
 
-    def taken_in(self, step: CacheStep) -> Stores:
+    def taken_in(self, meaning: Meaning) -> Stores:
         """What a take-in may receive; by a flag at system scope anything, from other kernels."""
-        return self.barrier if step.is_barrier else self.flag.at_least(Level.DONE, Level.DIRTY)
+        return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
 
 
-def _arrived(level: Level) -> Level:
-    return Level.DONE if level is Level.DONE else Level.DIRTY
+def arrived(state: Stores) -> Stores:
+    """What others receive of a state: what is only on its way is not there yet."""
+    outstanding = state & _ISSUED
+    return outstanding | outstanding << 1
 
 
 class Solution(NamedTuple):
-    """What this wave has to make available, and what is handed on.
+    """What this wave has to make available where each block begins, and what is handed on."""
 
-    ``states``: for each block before each of its steps, and where it ends.
-    """
-
-    states: dict[Block, list[Stores]]
+    entry: Mapping[Block, Stores]
     published: Published
 
+    def states(self, block: Block, steps: CacheSteps) -> list[Stores]:
+        """The states before each of the ``steps`` of a block, and where it ends."""
+        state = self.entry[block]
+        found = [state]
+        for _, meaning in steps:
+            state = after(meaning, state, self.published)
+            found.append(state)
+        return found
 
-def solve(group: WorkGroupSteps) -> Solution:
+
+def solve(code: CacheCode) -> Solution:
     """The fixpoint, over publications too."""
+    return _solve(code, code.steps)
+
+
+def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
     published = Published()
+
+    def carry(block: Block, state: Stores) -> Stores:
+        for _, meaning in steps[block]:
+            if meaning.publishes:
+                published.add(meaning, state)
+            state = after(meaning, state, published)
+        return state
+
     while True:
-        entry = _solve(group, published)
-        found = Published(published.barrier, published.flag)
-        states: dict[Block, list[Stores]] = {}
-        for block, steps in zip(group.blocks, group.steps, strict=True):
-            state = entry[block]
-            states[block] = before = [state]
-            for step in steps:
-                if step.publishes:
-                    found.add(step, state)
-                state = after(step, state, published)
-                before.append(state)
-        if found == published:
-            return Solution(states, published)
-        published = found
+        barrier, flag = published.barrier, published.flag
+        entry = solve_forward(code.blocks, dict.fromkeys(code.entries, AT_ENTRY), carry, int.__or__)
+        for block in code.blocks:
+            if not successors(block):
+                carry(block, entry[block])
+        if (published.barrier, published.flag) == (barrier, flag):
+            return Solution(entry, published)
 
 
-def droppable_write_backs(group: WorkGroupSteps) -> list[Operation]:
-    """The write-backs that have nothing to write back."""
-    if all(step.effect.writes_back is None for steps in group.steps for step in steps):
+def droppable_write_backs(
+    code: CacheCode, through: Mapping[Operation, Through] | None = None
+) -> list[Operation]:
+    """The write-backs that have nothing to write back, once the stores of ``through`` are so."""
+    if not code.write_backs:
         return []
-    states, _ = solve(group)
+    steps = code.steps
+    if through:
+        steps = {block: [_as_if(step, through) for step in steps[block]] for block in code.blocks}
+    solution = _solve(code, steps) if through else code.known(solve)
     return [
         step.op
-        for block, steps in zip(group.blocks, group.steps, strict=True)
-        for step, state in zip(steps, states[block], strict=False)
+        for block in set([_block_of(each.op) for each in code.write_backs])
+        for step, state in zip(steps[block], solution.states(block, steps[block]), strict=False)
         if is_redundant(step, state)
     ]
 
 
+def _as_if(step: CacheStep, through: Mapping[Operation, Through]) -> CacheStep:
+    found = through.get(step.op)
+    return step if found is None else CacheStep(step.op, found.meaning)
+
+
 def is_redundant(step: CacheStep, state: Stores) -> bool:
     """Whether ``step`` is a write-back with nothing to write back."""
-    reach = step.effect.writes_back
-    return reach is not None and state.level(reach) is not Level.DIRTY
+    reach = step.meaning.writes_back
+    return reach is not None and level(state, reach) != DIRTY
 
 
-def after(step: CacheStep, state: Stores, published: Published) -> Stores:
-    """The state behind ``step``."""
-    effect = step.effect
-    if effect.writes_back is not None:
-        return written_back(effect.writes_back, state, published)
-    if step.takes_in:
-        state = state.join(published.taken_in(step))
-        if not step.is_barrier and state.reading | step.counters != state.reading:
-            state = Stores(state.agent, state.system, state.reading | step.counters)
-    if effect.stores is not None:
-        state = state.at_least(
-            _stored(effect.stores, Reach.AGENT), _stored(effect.stores, Reach.SYSTEM)
-        )
-    if step.waits:
-        return _waited(step.waits, state)
+def after(meaning: Meaning, state: Stores, published: Published) -> Stores:
+    """The state behind an operation."""
+    if meaning.waits:
+        return _waited(meaning.waits, state)
+    if meaning.writes_back is not None:
+        return written_back(meaning.writes_back, state, published)
+    if meaning.takes_in:
+        state |= published.taken_in(meaning)
+        if not meaning.is_barrier:
+            state |= meaning.counters << _READING
+    if meaning.stores is not None:
+        state |= stored(meaning.stores)
     return state
 
 
-def _stored(stored: Reach, reach: Reach) -> Level:
-    return Level.ISSUED if stored >= reach else Level.DIRTY
+def stored(reach: Reach) -> Stores:
+    """What a store that gets so far leaves to be made available."""
+    return _STORED[reach]
+
+
+_STORED = (stores_of(DIRTY, DIRTY), stores_of(ISSUED, DIRTY), stores_of(ISSUED, ISSUED))
 
 
 def written_back(reach: Reach, state: Stores, published: Published) -> Stores:
     """What is dirty is on its way, but for what a flag on its way may have taken in."""
-    behind = published.flag.at_least(Level.DONE, Level.DIRTY) if state.reading else _CLEAN
-    agent = _sent(state.agent, behind.agent)
-    system = state.system if reach is Reach.AGENT else _sent(state.system, behind.system)
-    return Stores(agent, system, state.reading)
+    clean = issued(reach, state)
+    if not is_reading(state):
+        return clean
+    dirty = state & ~clean
+    return clean | (published.flag | AT_ENTRY) & (dirty | dirty >> 1)
 
 
-def _sent(level: Level, behind: Level) -> Level:
-    return max(Level.ISSUED, behind) if level is Level.DIRTY else level
+def issued(reach: Reach, state: Stores) -> Stores:
+    """With nothing dirty that a write-back of a reach covers."""
+    return state & ~(_DIRTY & _COVERED[reach])
+
+
+def is_reading(state: Stores) -> bool:
+    """Whether a read of a flag is on its way."""
+    return state >> _READING != 0
 
 
 def _waited(waits: int, state: Stores) -> Stores:
-    agent, system, before = state
-    reading = before & ~waits
-    if waits & VMCNT and (agent is Level.ISSUED or system is Level.ISSUED):
-        return Stores(_completed(agent), _completed(system), reading)
-    return state if reading == before else Stores(agent, system, reading)
-
-
-def _completed(level: Level) -> Level:
-    return Level.DONE if level is Level.ISSUED else level
-
-
-def _solve(group: WorkGroupSteps, published: Published) -> dict[Block, Stores]:
-    """The state where every block begins, a fixpoint: states only grow, of a finite lattice."""
-    entry = dict.fromkeys(group.entries, AT_ENTRY)
-    changed = True
-    while changed:
-        changed = False
-        for block, steps in zip(group.blocks, group.steps, strict=True):
-            state = entry.get(block)
-            targets = successors(block)
-            if state is None or not targets:
-                continue
-            state = carried(steps, state, published)
-            for target in targets:
-                known = entry.get(target)
-                joined = state if known is None else known.join(state)
-                if joined != known:
-                    entry[target] = joined
-                    changed = True
-    return entry
-
-
-def carried(steps: Iterable[CacheStep], state: Stores, published: Published) -> Stores:
-    """The state at the end of a block."""
-    for step in steps:
-        state = after(step, state, published)
+    state &= ~(waits << _READING)
+    if waits & VMCNT:
+        dirty = state & _DIRTY
+        state &= ~_LEVELS | dirty | dirty >> 1
     return state
+
+
+def _block_of(op: Operation) -> Block:
+    assert op.parent is not None
+    return op.parent

@@ -1,7 +1,9 @@
 """The pass ``infer-address-spaces``: what the host passes as generic pointers is global."""
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, gpu, llvm
@@ -52,6 +54,7 @@ def kernels_with_lds_arguments(module: ModuleOp) -> frozenset[str]:
     return frozenset(found)
 
 
+_COMPUTE_POINTERS = frozenset({llvm.GEPOp, arith.SelectOp})
 _GLOBAL = LLVMPointerType(IntAttr(AddressSpace.GLOBAL.number))
 _GENERIC = (LLVMPointerType(), LLVMPointerType(IntAttr(AddressSpace.GENERIC.number)))
 
@@ -60,6 +63,8 @@ def _infer(function: Function) -> None:
     if not function.body.blocks:
         return
     blocks = reachable_blocks(function.body)
+    if next(_candidates(blocks), None) is None:
+        return
     values = _known(blocks)
     for value in values:
         Rewriter.replace_value_with_new_type(value, _GLOBAL)
@@ -87,7 +92,7 @@ def _candidates(blocks: Iterable[Block]) -> Iterator[SSAValue]:
     for block in blocks:
         yield from filter(_is_generic, block.args)
         for op in block.ops:
-            if isinstance(op, llvm.GEPOp | arith.SelectOp):
+            if type(op) in _COMPUTE_POINTERS:
                 yield from filter(_is_generic, op.results)
 
 
@@ -151,3 +156,58 @@ def _may_be_global(use: Use, found: Iterable[SSAValue]) -> bool:
         for argument, each in zip(target.args, values, strict=True)
         if each is operand
     )
+
+
+class Obstacle(NamedTuple):
+    """Why a pointer stays generic: ``by`` ``makes`` it, or is given it as a value.
+
+    Or one that is computed of it or it of; without ``by`` nothing makes it.
+    """
+
+    by: Operation | None
+    makes: bool
+
+
+def obstacles(function: Function) -> Iterator[tuple[scoped.AccessOperation, Obstacle]]:
+    """The accesses that stay generic, and the nearest cause for each."""
+    blocks = reachable_blocks(function.body)
+    known, candidates = {*_known(blocks)}, dict.fromkeys(_candidates(blocks))
+    incoming = _incoming(blocks)
+    for op in (op for block in blocks for op in block.ops):
+        if not isinstance(op, scoped.AccessOperation) or not _is_generic(op.pointer):
+            continue
+        if op.pointer not in known:
+            yield op, _obstacle(op.pointer, candidates, incoming)
+
+
+def _obstacle(
+    pointer: SSAValue,
+    candidates: Mapping[SSAValue, None],
+    incoming: Mapping[SSAValue, list[SSAValue]],
+) -> Obstacle:
+    """What is nearest to ``pointer`` along the pointers that are computed of one another."""
+    left, seen = deque([pointer]), {pointer}
+    while left:
+        value = left.popleft()
+        if value not in candidates:
+            return Obstacle(value.owner if isinstance(value.owner, Operation) else None, True)
+        for use in value.uses:
+            if not _may_be_global(use, candidates):
+                return Obstacle(use.operation, makes=False)
+        related = [*incoming.get(value, ()), *_made_of(value)]
+        if isinstance(value, OpResult):
+            related += filter(_is_generic, value.op.operands)
+        left += (each for each in related if each not in seen)
+        seen.update(related)
+    return Obstacle(None, makes=True)
+
+
+def _made_of(value: SSAValue) -> Iterator[SSAValue]:
+    """The pointers that are computed of one, and the arguments that it is handed to."""
+    for use in value.uses:
+        if isinstance(use.operation, llvm.GEPOp | arith.SelectOp):
+            yield use.operation.results[0]
+        for target, values in _edges(use.operation):
+            for argument, each in zip(target.args, values, strict=True):
+                if each is value:
+                    yield argument

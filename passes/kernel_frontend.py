@@ -4,8 +4,9 @@ A path is the way from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``
 target's instructions. What it does not accept, LLVM IR does, and the errors say so.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from types import MappingProxyType
 from typing import NoReturn, cast
 
@@ -39,6 +40,9 @@ from fencewright.mlir_dialects.scoped import width_of
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 """Where to go with what a kernel path does not do."""
 
+MOST_THREADS = 1024
+"""Of a work-group. Source: HIP and CUDA programming guides, launch limits."""
+
 Function = func.FuncOp | gpu.FuncOp
 Bits = Callable[[Attribute], int | None]
 """The width in bits of a value; None for a type that registers do not hold."""
@@ -64,6 +68,17 @@ def top_level(module: ModuleOp) -> Iterator[Operation]:
             yield op
 
 
+def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticException:
+    """Why there are no ``kernels``, as ``cdna.kernel``, to print; ``conversions`` make them."""
+    if any(op.name.startswith("llvm_ir.") for op in module.ops):
+        return DiagnosticException(
+            f"LLVM IR has no {kernels}; write it with -t llvm, and compile that with LLVM"
+        )
+    if any(isinstance(op, Function | scoped.ScopedOperation) for op in module.walk()):
+        return DiagnosticException(f"there is no {kernels}; run {conversions} first")
+    return DiagnosticException(f"there is no {kernels}, nor any function to make one of")
+
+
 def check_kernel(function: Function, path: str) -> None:
     """Raise an error unless ``function`` is a kernel with a body."""
     if not function.body.blocks:
@@ -74,13 +89,30 @@ def check_kernel(function: Function, path: str) -> None:
             f"'{function.sym_name.data}' is not a kernel (public without results, or marked "
             f"gpu.kernel), and the {path} path has no calls",
         )
+    _check_block_size(function)
+
+
+def _check_block_size(function: Function) -> None:
+    known = function.attributes.get("gpu.known_block_size")
+    sizes = known_block_size(function)
+    if known is not None and (sizes is None or min(sizes) < 1 or prod(sizes) > MOST_THREADS):
+        kind = f"array<i32: x, y, z> of 1 to {MOST_THREADS} threads"
+        message = f"gpu.known_block_size is no {kind}: {known}"
+        function.emit_error(message, DiagnosticException(message))
+
+
+def is_marked_kernel(function: Function) -> bool:
+    """Whether ``function`` says of itself that it is a kernel."""
+    if isinstance(function, gpu.FuncOp):
+        return function.kernel is not None
+    return "gpu.kernel" in function.attributes
 
 
 def _is_kernel(function: Function) -> bool:
-    if isinstance(function, gpu.FuncOp):
-        return function.kernel is not None
-    if "gpu.kernel" in function.attributes:
+    if is_marked_kernel(function):
         return True
+    if isinstance(function, gpu.FuncOp):
+        return False
     is_public = function.sym_visibility is None or function.sym_visibility.data == "public"
     return is_public and not function.function_type.outputs.data
 
@@ -124,6 +156,15 @@ def successors(block: Block) -> list[Block]:
     """Where control goes from the end of ``block``."""
     last = block.last_op
     return [] if last is None else list(last.successors)
+
+
+def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
+    """For each of ``blocks`` those of them that go there, once for every way."""
+    found: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in found:
+        for target in successors(block):
+            found[target].append(block)
+    return found
 
 
 # ---------------------------------------------------------------------------------------
@@ -205,17 +246,6 @@ class SharedVariables:
 def is_used(op: Operation) -> bool:
     """Whether anyone looks at a result."""
     return any(result.first_use is not None for result in op.results)
-
-
-def plan_key(op: Operation, used: bool) -> object:
-    """What the instructions of a scoped operation depend on."""
-    return (
-        type(op),
-        tuple(op.properties.items()),
-        tuple([each.type for each in op.operands]),
-        used,
-        op.results[0].type if op.results else None,
-    )
 
 
 def lower_operation(

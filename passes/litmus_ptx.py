@@ -6,7 +6,7 @@ register of 0 or 1 only where it is used as a value.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NoReturn
@@ -30,7 +30,7 @@ from fencewright.passes.litmus_programs import (
 )
 from fencewright.simulator.condition import LitmusError
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.program import signed
+from fencewright.simulator.program import Placement, signed
 from fencewright.simulator.ptx_events import SCOPES, Arithmetic
 from fencewright.simulator.ptx_litmus import ORDERINGS, parse_litmus
 from fencewright.simulator.ptx_model import PtxModel, Version
@@ -55,7 +55,10 @@ def litmus_text(code: TestCode) -> str:
         " | ".join(column[n] if n < len(column) else "" for column in columns)
         for n in range(height)
     ]
-    initial = " ".join(f"{each.name}={signed(each.initial)};" for each in code.locations)
+    initial = " ".join(
+        [f"{each.name}={signed(each.initial)};" for each in code.locations]
+        + [f"{name}{home};" for name, home in _homes(code)]
+    )
     lines = [f"PTX {code.name}", f"{{ {initial} }}", *(f" {row} ;" for row in rows)]
     text = "\n".join([*lines, str(code.condition)]) + "\n"
     try:
@@ -78,9 +81,25 @@ def _blame(
 
 
 def _head(code: TestCode, number: int) -> str:
-    place = code.threads[number].thread.placement.resolve(number)
+    return f"P{number}{_text_of(code, _place(code, number))}"
+
+
+def _homes(code: TestCode) -> Iterator[tuple[str, str]]:
+    """The locations in shared memory, and where that is; without the CTAs that have no thread."""
+    places = [_place(code, number) for number in range(len(code.threads))]
+    for each in code.locations:
+        home = next((place for place in places if place.workgroup == each.workgroup), None)
+        if each.space in _SHARED and home is not None:
+            yield each.name, _text_of(code, home)
+
+
+def _place(code: TestCode, number: int) -> Placement:
+    return code.threads[number].thread.placement.resolve(number)
+
+
+def _text_of(code: TestCode, place: Placement) -> str:
     cluster = f"cluster {place.cluster}," if code.test.is_placed_in_clusters else ""
-    return f"P{number}@cta {place.workgroup},{cluster}gpu {place.agent}"
+    return f"@cta {place.workgroup},{cluster}gpu {place.agent}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,25 @@
 """Write-backs and invalidates in LLVM IR for CDNA: as ``cdna`` operations, the fewest, as assembly.
 
 While it is lowered, an ``llvm_ir.func`` holds ``cdna`` operations between accesses that LLVM
-lowers by itself. The analyses of the kernel path work on them, with the steps that are read off
+lowers by itself. The passes of the kernel path run on them, with the steps that are read off
 LLVM's instructions here. What is not known may do anything; a function that is not a kernel has
-such instructions before and behind it.
+such instructions before and behind it. What is put somewhere has LLVM's own fence beside it, that
+LLVM moves no access past it.
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import count
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 
 from fencewright.lowering.cdna.caches import (
@@ -21,33 +30,42 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
 )
 from fencewright.lowering.cdna.chip import TGSPLIT
-from fencewright.lowering.facts import Fact
+from fencewright.lowering.costs import cost_of
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, Scope
+from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, InstOp, LabelOp, TerminatorOp
+from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, InstOp, TerminatorOp
+from fencewright.passes.acquire_on_success import exchanged, is_conditional
+from fencewright.passes.cache_pass import CachePass
 from fencewright.passes.cdna_caches import (
+    BARRIER,
+    COUNTERS_OF,
+    IN_MEMORY,
     LGKMCNT,
-    NO_EFFECT,
+    PLAIN,
+    SHARED,
     VMCNT,
+    CacheCode,
     CacheStep,
     CacheSteps,
-    WorkGroupSteps,
-    counted_on,
+    Meaning,
+    Through,
+    maintenance,
+    meaning_of,
     modifiers_of,
-    step_of,
+    waits_of,
 )
-from fencewright.passes.clamp_caches import clamp_caches
-from fencewright.passes.drop_invalidates import useless_invalidates
-from fencewright.passes.drop_write_backs import droppable_write_backs
-from fencewright.passes.kernel_frontend import reachable_blocks, successors
-from fencewright.passes.llvm_ir_accesses import compiler_fence
+from fencewright.passes.dataflow import solve_forward
+from fencewright.passes.edges import first_in
+from fencewright.passes.kernel_frontend import reachable_blocks
+from fencewright.passes.llvm_ir_accesses import block_of, compiler_fence
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
-from fencewright.passes.sink_invalidates import Pending, Sinking
 
 _MAINTENANCE = (CacheOp, WaitOp, BarrierOp)
+_BOTH = VMCNT | LGKMCNT
 
 # To cdna operations, and to inline assembly
 
@@ -108,8 +126,10 @@ def _text(op: Operation) -> str:
 # The fewest
 
 
-def minimise_caches(function: FuncOp, options: Mapping[str, Any], facts: frozenset[Fact]) -> None:
-    """Drop and sink what nothing needs of the write-backs, invalidates and waits of a function.
+def minimise_caches(
+    function: FuncOp, options: Mapping[str, Any], passes: Iterable[CachePass]
+) -> None:
+    """Run ``passes`` on a function, and drop the waits that nothing is outstanding for.
 
     ``options``: what to ask of ``lower`` besides the operation. A wait goes, or one of its
     counts, if nothing that it is for can be on its way; what is left waits for everything, for
@@ -117,57 +137,144 @@ def minimise_caches(function: FuncOp, options: Mapping[str, Any], facts: frozens
     """
     if not any(type(op) in _MAINTENANCE for block in function.body.blocks for op in block.ops):
         return
-    clamp_caches(function.walk(), options["target"], facts)
-    group = _steps_of(function, options)
-    for find in (droppable_write_backs, useless_invalidates):
-        group = _without(group, find(group))
-    if _can_split_edges(function):
-        edges = Edges(function)
-        awaited = counted_on(tgsplit=TGSPLIT in options["features"])
-        Sinking(group, awaited, edges.insert, edges.insert_on_edge).run()
-    _drop_waits(function)
+    code = LLVMIRCode(function, options)
+    for each in passes:
+        each.run(code)
+    _drop_waits(function, code)
 
 
-def _without(group: WorkGroupSteps, ops: Iterable[Operation]) -> WorkGroupSteps:
-    """Erase ``ops``; what is left."""
-    gone = set(ops)
-    for op in gone:
-        op.detach()
-        op.erase()
-    steps = [[step for step in steps if step.op not in gone] for steps in group.steps]
-    return group._replace(steps=steps)
+class LLVMIRCode(CacheCode):
+    """A function in LLVM IR, which a work-group runs as a kernel or calls.
 
+    ``options`` as of ``minimise_caches``.
+    """
 
-def _steps_of(function: FuncOp, options: Mapping[str, Any]) -> WorkGroupSteps:
-    blocks = reachable_blocks(function.body)
-    steps: list[CacheSteps] = []
-    outside = not is_kernel(function)
-    for block in blocks:
-        found = [step for op in block.ops for step in _steps_at(op, options)]
+    def __init__(self, function: FuncOp, options: Mapping[str, Any]):
+        blocks = reachable_blocks(function.body)
+        features = options["features"]
+        super().__init__(blocks, blocks[:1], options["target"], TGSPLIT in features)
+        self.options = options
+        self.is_kernel = is_kernel(function)
+        ends = (block.last_op for block in function.body.blocks)
+        self.can_split_edges = all(
+            isinstance(end, TerminatorOp) and end.opcode in _SPLITTABLE for end in ends
+        )
+
+    def read(self, block: Block) -> CacheSteps:
+        found = [step for op in block.ops for step in self._steps_at(op)]
         assert block.last_op is not None
-        if outside and block is blocks[0]:
+        self.bound.discard(block)
+        if found and _waits_at_end(found[-1], block.last_op):
+            self.bound.add(block)
+            found.append(CacheStep(block.last_op, Meaning(waits=VMCNT)))
+        if not self.is_kernel and block in self.entries:
             found = [*_unknown(block.last_op), *found]
-        if outside and not block.last_op.successors:
+        if not self.is_kernel and not block.last_op.successors:
             found += _unknown(block.last_op)
-        steps.append(found)
-    return WorkGroupSteps(blocks, steps, blocks[:1])
+        return found
+
+    def _steps_at(self, op: Operation) -> CacheSteps:
+        if isinstance(op, _MAINTENANCE):
+            meaning = maintenance(op, self.chip)
+            return [] if meaning is None else [CacheStep(op, meaning)]
+        if isinstance(op, scoped.AccessOperation):
+            meaning = access_meaning(op, self.options)
+            return [] if meaning is None else [CacheStep(op, meaning)]
+        match memory_of(op):
+            case Memory.NONE:
+                return []
+            case Memory.PLAIN:
+                return [CacheStep(op, meaning_of(_ANY_ACCESS, counters=_BOTH))]
+            case Memory.BARRIER:
+                return [CacheStep(op, BARRIER)]
+            case Memory.UNKNOWN:
+                return _unknown(op)
+
+    # Stores
+
+    def through(self, op: Operation, reach: Reach) -> Through | None:
+        """By an atomic store of that scope, where LLVM has one: it sets the policy bits."""
+        if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
+            return None
+        scopes = (_scope_of(op), _SCOPES[reach])
+        now, then = (_access_of("store", op, scope, self.options) for scope in scopes)
+        before, got = self._stores(now.modifiers), self._stores(then.modifiers)
+        if not before < reach <= got:
+            return None
+        meaning = access_meaning(op, self.options)
+        assert meaning is not None
+        cost = cost_of(self.chip, then).amount - cost_of(self.chip, now).amount
+        return Through(meaning._replace(stores=got), cost)
+
+    def _stores(self, bits: tuple[str, ...]) -> Reach:
+        reach = access_effect(self.chip, AccessKind.STORE, bits).stores
+        assert reach is not None
+        return reach
+
+    def let_through(self, op: Operation, reach: Reach) -> None:
+        if _scope_of(op) is None:
+            op.attributes[PLAIN] = UnitAttr()
+        op.properties["ordering"] = ORDERINGS[Ordering.RELAXED]
+        op.properties["scope"] = SCOPES[_SCOPES[reach]]
+
+    def cost_of(self, op: CacheOp) -> int:
+        return cost_of(self.chip, " ".join([op.opcode.data, *modifiers_of(op)])).amount
+
+    # Places
+
+    def begin_for(self, made: CacheOp, block: Block) -> Operation:
+        """A write-back behind the waits with which the block begins: see ``_waits_at_end``."""
+        place = super().begin_for(made, block)
+        while _writes_back(made, self.chip) and isinstance(place, WaitOp):
+            assert place.next_op is not None
+            place = place.next_op
+        return place
+
+    def is_idle(self, op: Operation) -> bool:
+        """Arithmetic LLVM puts where it likes."""
+        if isinstance(op, scoped.ScopedOperation):
+            return _is_compiler_fence(op)
+        if isinstance(op, _MAINTENANCE):
+            return super().is_idle(op)
+        return memory_of(op) is Memory.NONE
+
+    def _insert_before(self, made: CacheOp, place: Operation) -> None:
+        """With LLVM's fence: a write-back comes behind stores, loads come behind an invalidate."""
+        super()._insert_before(made, place)
+        block = block_of(made)
+        if _writes_back(made, self.chip):
+            block.insert_op_before(compiler_fence(made, Ordering.RELEASE), made)
+        else:
+            block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
 
 
-def _steps_at(op: Operation, options: Mapping[str, Any]) -> CacheSteps:
-    if isinstance(op, _MAINTENANCE):
-        step = step_of(op, options["target"])
-        return [] if step is None else [step]
-    if isinstance(op, scoped.AccessOperation):
-        return access_steps(op, options)
-    match memory_of(op):
-        case Memory.NONE:
-            return []
-        case Memory.PLAIN:
-            return [CacheStep(op, _ANY_ACCESS, counters=VMCNT | LGKMCNT)]
-        case Memory.BARRIER:
-            return [CacheStep(op, publishes=True, takes_in=True, is_barrier=True)]
-        case Memory.UNKNOWN:
-            return _unknown(op)
+def _writes_back(op: CacheOp, chip: str) -> bool:
+    meaning = maintenance(op, chip)
+    return meaning is not None and meaning.writes_back is not None
+
+
+def _waits_at_end(last: CacheStep, end: Operation) -> bool:
+    """Whether ``last``, a compare-exchange, is over wherever the branch on its success leads.
+
+    So it is if one of the ways begins with a wait: LLVM does nothing on the other one before it
+    knows which it is, if that is not the same and waits too. Nothing that relies on this is put
+    before that wait, for LLVM makes one of what two ways begin with. What a test of anything else
+    comes to LLVM might know beforehand.
+    """
+    op = last.op
+    if not isinstance(op, scoped.CmpxchgOp) or not is_conditional(end):
+        return False
+    firsts = [first_in(target) for target in end.successors]
+    if not any(isinstance(each, WaitOp) and waits_of(each) & VMCNT for each in firsts):
+        return False
+    return exchanged(op, end.operands[0]) is not None
+
+
+_SPLITTABLE = frozenset({"br", "switch", "ret", "unreachable"})
+
+
+def _is_compiler_fence(op: scoped.ScopedOperation) -> bool:
+    return isinstance(op, scoped.FenceOp) and op.scope == SCOPES[Scope.SINGLETHREAD]
 
 
 _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
@@ -175,37 +282,35 @@ _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
 
 def _unknown(op: Operation) -> CacheSteps:
     """Whatever there is: accesses, flags read and written, barriers, in any order."""
-    counters = VMCNT | LGKMCNT
-    return [
-        CacheStep(op, _ANY_ACCESS, takes_in=True, counters=counters),
-        CacheStep(op, _ANY_ACCESS, True, True, True, is_barrier=True),
-        CacheStep(op, _ANY_ACCESS, True, False, True, counters=counters),
-        CacheStep(op, _ANY_ACCESS, takes_in=True, counters=counters),
-    ]
+    access = meaning_of(_ANY_ACCESS, counters=_BOTH)
+    reads = access._replace(takes_in=True)
+    writes = access._replace(publishes=True, leaves_workgroup=True)
+    meets = writes._replace(takes_in=True, is_barrier=True, counters=0)
+    return [CacheStep(op, meaning) for meaning in (reads, meets, writes, reads)]
 
 
-_COUNTERS = {
-    AddressSpace.GLOBAL: VMCNT,
-    AddressSpace.GENERIC: VMCNT | LGKMCNT,
-    AddressSpace.LOCAL: LGKMCNT,
-}
+# Accesses
+
 _INVARIANT = "!invariant.load"
 
 
-def access_steps(op: scoped.AccessOperation, options: Mapping[str, Any]) -> CacheSteps:
-    """What an access means to the caches; ``options`` as of ``minimise_caches``."""
-    counters = _COUNTERS.get(op.space)
+def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Meaning | None:
+    """What an access means to the caches; None: nothing. ``options`` as of ``minimise_caches``."""
     metadata = op.attributes.get(METADATA)
-    if counters is None or (isinstance(metadata, StringAttr) and _INVARIANT in metadata.data):
-        # Private memory is the wave's own, constant and invariant memory does not change.
-        return []
-    in_memory = op.space is not AddressSpace.LOCAL
-    effect = _effect(op, options) if in_memory else NO_EFFECT
+    invariant = isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
+    if op.space not in SHARED or invariant:
+        return None
+    in_memory = op.space in IN_MEMORY
     is_flag = op.ordering.data is not Ordering.WEAK or op.volatile is not None
+    is_flag = is_flag and PLAIN not in op.attributes
     publishes = is_flag and not isinstance(op, scoped.LoadOp)
-    takes_in = is_flag and not isinstance(op, scoped.StoreOp)
-    leaves = publishes and in_memory
-    return [CacheStep(op, effect, publishes, takes_in, leaves, counters=counters)]
+    return meaning_of(
+        _effect(op, options) if in_memory else Effect(),
+        publishes=publishes,
+        takes_in=is_flag and not isinstance(op, scoped.StoreOp),
+        leaves_workgroup=publishes and in_memory,
+        counters=COUNTERS_OF[op.space],
+    )
 
 
 _LOADS = (scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
@@ -232,43 +337,76 @@ def bits_of_access(
     operation: str, op: scoped.AccessOperation, options: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """The cache policy bits of ``operation``, a load or a store, with the scope of ``op``."""
+    return _access_of(operation, op, _scope_of(op), options).modifiers
+
+
+def _scope_of(op: Operation) -> Scope | None:
+    """The scope of an access; None if it is weak."""
+    assert isinstance(op, scoped.AccessOperation)
+    return None if op.scope is None else op.scope.data
+
+
+def _access_of(
+    operation: str, op: scoped.AccessOperation, scope: Scope | None, options: Mapping[str, Any]
+) -> Instruction:
+    """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one, weak."""
     sequence = lower(
         op=operation,
-        ordering=Ordering.WEAK if op.scope is None else Ordering.RELAXED,
-        scope=Scope.SYSTEM if op.scope is None else op.scope.data,
+        ordering=Ordering.WEAK if scope is None else Ordering.RELAXED,
+        scope=Scope.SYSTEM if scope is None else scope,
         space=op.space,
         volatile=op.volatile is not None,
         **options,
     )
-    return next(each.modifiers for each in sequence.instructions if each.phase is Phase.ACCESS)
+    return next(each for each in sequence.instructions if each.phase is Phase.ACCESS)
+
+
+_SCOPES = {Reach.AGENT: Scope.AGENT, Reach.SYSTEM: Scope.SYSTEM}
+_WIDTHS = frozenset({8, 16, 32, 64})
+
+
+def _may_be_atomic(op: scoped.StoreOp) -> bool:
+    """Whether LLVM has an atomic store that stores the same and is as quick.
+
+    Of a scalar in one piece, aligned by its size. Source: LLVM LangRef, store; AMDGPUUsage,
+    Memory Model (atomics are 8 to 64 bits wide). It would lose the hint of a nontemporal one.
+    """
+    if op.volatile is not None or "nontemporal" in op.properties:
+        return False
+    if op.alignment is None or op.space not in IN_MEMORY:
+        return False
+    bits = _scalar_width(op.value.type)
+    return bits in _WIDTHS and op.alignment.value.data * 8 >= bits
+
+
+def _scalar_width(type_: Attribute) -> int | None:
+    if isinstance(type_, LLVMPointerType):
+        # Of 32 bits in some address spaces: then it is aligned more than it has to be.
+        return 64
+    return scoped.width_of(type_) if type(type_) in _SCALARS else None
+
+
+_SCALARS = (IntegerType, Float16Type, Float32Type, Float64Type)
 
 
 # Waits
 
 
-def _drop_waits(function: FuncOp) -> None:
+def _drop_waits(function: FuncOp, code: CacheCode) -> None:
     """Leave of each wait the counters that something may be outstanding on."""
-    blocks = reachable_blocks(function.body)
-    outstanding = {blocks[0]: 0 if is_kernel(function) else _BOTH}
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            state = outstanding.get(block)
-            targets = successors(block)
-            if state is None or not targets:
-                continue
-            for op in block.ops:
-                state = issued(op, state)
-            for target in targets:
-                known = outstanding.get(target)
-                if known is None or known | state != known:
-                    outstanding[target] = state | (known or 0)
-                    changed = True
+    at_entry = 0 if is_kernel(function) else _BOTH
+    blocks = code.blocks
+
+    def carry(block: Block, outstanding: int) -> int:
+        for op in block.ops:
+            outstanding = issued(op, outstanding)
+        return outstanding
+
+    begin = solve_forward(blocks, {blocks[0]: at_entry}, carry, int.__or__)
     for block in blocks:
-        state = outstanding[block]
+        outstanding = begin[block]
         for op in tuple(block.ops):
-            before, state = state, issued(op, state)
+            before, outstanding = outstanding, issued(op, outstanding)
             if type(op) is WaitOp:
                 _narrow(op, before)
 
@@ -276,9 +414,7 @@ def _drop_waits(function: FuncOp) -> None:
 def issued(op: Operation, outstanding: int) -> int:
     """The counters that something may be outstanding on behind ``op``."""
     if type(op) is WaitOp:
-        counts = op.counts
-        done = (counts.vmcnt == 0) * VMCNT | (counts.lgkmcnt == 0) * LGKMCNT
-        return outstanding & ~done
+        return outstanding & ~waits_of(op)
     if type(op) is CacheOp:
         return outstanding | VMCNT
     if isinstance(op, scoped.AccessOperation):
@@ -287,14 +423,12 @@ def issued(op: Operation, outstanding: int) -> int:
     return _BOTH if unknown else outstanding
 
 
-_BOTH = VMCNT | LGKMCNT
-
-
 def _counters(op: scoped.AccessOperation) -> int:
-    counters = _COUNTERS.get(op.space, 0)
+    if op.space not in SHARED:
+        return 0
     weak_load = isinstance(op, scoped.LoadOp) and op.ordering.data is Ordering.WEAK
     # LLVM makes a scalar load of a weak one if it can.
-    return _BOTH if counters and weak_load else counters
+    return _BOTH if weak_load else COUNTERS_OF[op.space]
 
 
 def _narrow(op: WaitOp, outstanding: int) -> None:
@@ -304,77 +438,3 @@ def _narrow(op: WaitOp, outstanding: int) -> None:
     if not op.counts:
         op.detach()
         op.erase()
-
-
-# Places
-
-
-_SPLITTABLE = frozenset({"br", "switch", "ret", "unreachable"})
-
-
-def _can_split_edges(function: FuncOp) -> bool:
-    """Whether a block may be put on each way from block to block."""
-    ends = (block.last_op for block in function.body.blocks)
-    return all(isinstance(end, TerminatorOp) and end.opcode in _SPLITTABLE for end in ends)
-
-
-class Edges:
-    """Where invalidates go that leave their block."""
-
-    def __init__(self, function: FuncOp):
-        labels = {op.text.data for op in function.walk() if isinstance(op, LabelOp)}
-        names = (f"sunk{number or ''}" for number in count())
-        self.labels = (name for name in names if name not in labels)
-        self.made: set[Block] = set()
-
-    def insert(self, pending: Pending, block: Block) -> None:
-        """At the beginning of ``block``, behind what has to come first there."""
-        place = next(op for op in block.ops if not _comes_first(op))
-        _insert_before(place, pending)
-
-    def insert_on_edge(self, pending: Pending, block: Block, index: int) -> None:
-        """On the way to successor ``index``, in a block of its own if need be."""
-        last = block.last_op
-        assert last is not None
-        if len(last.successors) == 1:
-            _insert_before(last, pending)
-            return
-        if last.successors[index] not in self.made:
-            self._split(block, last, index)
-        end = last.successors[index].last_op
-        assert end is not None
-        _insert_before(end, pending)
-
-    def _split(self, block: Block, last: Operation, index: int) -> None:
-        target = last.successors[index]
-        label = next(self.labels)
-        branch = TerminatorOp.create(
-            properties={"text": StringAttr("br label {^0}")}, successors=[target]
-        )
-        made = Block([LabelOp(label), branch])
-        self.made.add(made)
-        region = block.parent
-        assert region is not None
-        region.insert_block_after(made, block)
-        last.successors = [*last.successors[:index], made, *last.successors[index + 1 :]]
-        first = block.first_op
-        assert isinstance(first, LabelOp)
-        came_from, comes_from = f", %{first.text.data} ]", f", %{label} ]"
-        for op in target.ops:
-            if isinstance(op, InstOp) and op.opcode == "phi":
-                text = op.text.data.replace(came_from, comes_from, 1)
-                op.properties["text"] = StringAttr(text)
-
-
-def _comes_first(op: Operation) -> bool:
-    if isinstance(op, InstOp):
-        return op.opcode == "phi" or op.opcode.startswith("#dbg")
-    return isinstance(op, LabelOp)
-
-
-def _insert_before(place: Operation, pending: Pending) -> None:
-    """An invalidate, and LLVM's fence that keeps loads behind it."""
-    block = place.parent
-    assert block is not None
-    block.insert_op_before(pending.op.clone(), place)
-    block.insert_op_before(compiler_fence(pending.op, Ordering.ACQUIRE), place)

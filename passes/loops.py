@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block
 
-from fencewright.passes.kernel_frontend import successors
+from fencewright.passes.kernel_frontend import predecessors, successors
 
 ROUNDS = 10
 """How often a loop is taken to run: a guess, to weigh costs with.
@@ -25,13 +25,13 @@ def loops_of(blocks: Sequence[Block]) -> Mapping[Block, frozenset[Block]] | None
     given more blocks than it has.
     """
     number = {block: n for n, block in enumerate(blocks)}
-    before: dict[Block, list[Block]] = {block: [] for block in blocks}
-    back: list[tuple[Block, Block]] = []
-    for block in blocks:
-        for target in successors(block):
-            before[target].append(block)
-            if number[target] <= number[block]:
-                back.append((block, target))
+    back = [
+        (block, target)
+        for block in blocks
+        for target in successors(block)
+        if number[target] <= number[block]
+    ]
+    before = predecessors(blocks)
     bodies: dict[Block, set[Block]] = {}
     size = 0
     for end, header in back:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.instructions import Counter
-from fencewright.lowering.cdna.scoreboard import LIMITS, EventKind
+from fencewright.lowering.cdna.scoreboard import LIMITS, Event, EventKind
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import (
@@ -22,18 +22,16 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     count_attr,
 )
-from fencewright.passes.cdna_caches import (
-    ACCESS_KIND,
-    INVARIANT,
-    counted_on,
-    is_atomic,
-    step_of,
-)
+from fencewright.passes.cdna_caches import INVARIANT, SHARED, counted_on
 from fencewright.passes.cdna_dataflow import COUNTED, events_at
+from fencewright.passes.dataflow import solve_forward
+from fencewright.passes.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
 from fencewright.passes.kernel_frontend import reachable_blocks, successors, top_level
 
 _ACQUIRES = PHASES[Phase.WAIT]
 _RELEASES = PHASES[Phase.RELEASE]
+_ORDER = (_ACQUIRES, _RELEASES)
+_VECTOR = EventKind.VECTOR
 _LAST = LIMITS[Counter.VMCNT] - 1
 """The greatest count that waits; one more means "do not wait"."""
 
@@ -84,21 +82,21 @@ class Age(NamedTuple):
             self.invalidate or other.invalidate,
         )
 
-    def issue(self, kind: EventKind, *, certain: bool, covered: bool) -> "Age":
+    def issue(self, event: Event, *, covered: bool) -> "Age":
         """One more operation; ``covered``: a wait has to cover it."""
-        age = self
-        if kind in (EventKind.VECTOR, EventKind.FLAT) and certain and age.vmcnt is not None:
-            age = age._replace(vmcnt=min(age.vmcnt + (kind is EventKind.VECTOR), _LAST))
+        kind = event.kind
+        vmcnt, lgkmcnt, unordered, invalidate = self
         if not covered:
-            return age
-        vector = kind in (EventKind.VECTOR, EventKind.FLAT)
-        lds = kind in (EventKind.LDS, EventKind.FLAT)
-        return Age(
-            0 if vector else age.vmcnt,
-            age.lgkmcnt or lds,
-            age.unordered or kind is EventKind.FLAT,
-            age.invalidate or kind is EventKind.INVALIDATE,
-        )
+            if kind is not _VECTOR or vmcnt is None or vmcnt == _LAST or not event.certain:
+                return self
+            return Age(vmcnt + 1, lgkmcnt, unordered, invalidate)
+        if kind is _VECTOR:
+            return Age(0, lgkmcnt, unordered, invalidate)
+        if kind is EventKind.FLAT:
+            return Age(0, True, True, invalidate)
+        if kind is EventKind.LDS:
+            return Age(vmcnt, True, unordered, invalidate)
+        return Age(vmcnt, lgkmcnt, unordered, invalidate or kind is EventKind.INVALIDATE)
 
     @property
     def greatest(self) -> int | None:
@@ -107,18 +105,14 @@ class Age(NamedTuple):
 
     def wait(self, counts: WaitCounts) -> "Age":
         """Behind a wait."""
-        age = self
+        vmcnt, lgkmcnt, unordered, invalidate = self
         if counts.vmcnt == 0 and counts.lgkmcnt == 0:
             return Age()
-        if counts.vmcnt is not None and age.vmcnt is not None:
-            in_order = not age.unordered and age.vmcnt >= counts.vmcnt
-            if counts.vmcnt == 0 or in_order:
-                age = age._replace(vmcnt=None)
         if counts.vmcnt == 0:
-            age = age._replace(invalidate=False)
-        if counts.lgkmcnt == 0:
-            age = age._replace(lgkmcnt=False)
-        return age
+            vmcnt, invalidate = None, False
+        elif counts.vmcnt is not None and vmcnt is not None and not unordered:
+            vmcnt = None if vmcnt >= counts.vmcnt else vmcnt
+        return Age(vmcnt, lgkmcnt and counts.lgkmcnt != 0, unordered, invalidate)
 
 
 class Ages(NamedTuple):
@@ -132,23 +126,54 @@ class Ages(NamedTuple):
         return Ages(self.atomics.join(other.atomics), self.everything.join(other.everything))
 
 
-def after(op: Operation, ages: Ages) -> Ages:
-    """Carry the ages over ``op``."""
-    kind = type(op)
-    if kind is WaitOp:
-        counts = cast(WaitOp, op).counts
-        return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
-    if kind not in COUNTED:
+class Duty(NamedTuple):
+    """What an operation has to do with ordering waits.
+
+    ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``owed``: whether
+    the wait of an acquire, or of a release, has to cover it. ``tells``: whether others may know
+    by it that earlier operations on LDS are done. ``counts``: what a wait waits for; ``orders``:
+    whether it is that of an acquire or a release; ``releases``: which.
+    """
+
+    event: Event | None = None
+    acquired: bool = False
+    owed: bool = False
+    tells: bool = False
+    counts: WaitCounts | None = None
+    orders: bool = False
+    releases: bool = False
+
+
+class Line(NamedTuple):
+    """An operation that ordering waits, or what they have to cover, depend on."""
+
+    op: Operation
+    duty: Duty
+
+
+def after(duty: Duty, ages: Ages) -> Ages:
+    """Carry the ages over an operation."""
+    if duty.counts is not None:
+        return _after_wait(duty.counts, ages)
+    if duty.event is None:
         return ages
-    atomics, everything = ages
+    return Ages(
+        ages.atomics.issue(duty.event, covered=duty.acquired),
+        ages.everything.issue(duty.event, covered=duty.owed),
+    )
+
+
+def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
+    if isinstance(op, WaitOp):
+        phase = op.phase
+        return Duty(counts=op.counts, orders=phase in _ORDER, releases=phase == _RELEASES)
+    events = events_at(op) if type(op) in COUNTED else ()
+    tells = tells_of_lds(op)
+    if not events:
+        return Duty(tells=tells)
     ordered = takes_part(op)
-    synchronises = ordered and must_be_acquired(op)
-    events = events_at(op)
-    for event in events[:1]:
-        atomics = atomics.issue(event.kind, certain=event.certain, covered=synchronises)
-        owed = ordered and (event.owed or _is_counted_on(op))
-        everything = everything.issue(event.kind, certain=event.certain, covered=owed)
-    return Ages(atomics, everything)
+    owed = ordered and (events[0].owed or _is_counted_on(op, kernel))
+    return Duty(events[0], ordered and must_be_acquired(op), owed, tells)
 
 
 def must_be_acquired(op: Operation) -> bool:
@@ -166,24 +191,16 @@ def must_be_acquired(op: Operation) -> bool:
 
 
 def _chip_of(op: Operation) -> str:
-    return _kernel_of(op).chip.data
-
-
-def _kernel_of(op: Operation) -> KernelOp:
     kernel = op.parent_op()
     assert isinstance(kernel, KernelOp)
-    return kernel
+    return kernel.chip.data
 
 
-def _is_counted_on(op: Operation) -> bool:
+def _is_counted_on(op: Operation, kernel: KernelOp) -> bool:
     """Whether waves that this one hands on to may count on an invalidate being over."""
-    kernel = _kernel_of(op)
-    step = step_of(op, kernel.chip.data)
-    assert step is not None
-    return bool(step.effect.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
-
-
-_UNSHARED = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
+    meaning = meaning_on(op, kernel.chip.data)
+    assert meaning is not None
+    return bool(meaning.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
 
 
 def takes_part(op: Operation) -> bool:
@@ -194,12 +211,12 @@ def takes_part(op: Operation) -> bool:
     space = access.row.space
     if INVARIANT in access.attributes and space is not AddressSpace.GENERIC:
         return False
-    return space not in _UNSHARED or is_atomic(access)
+    return space is None or space in SHARED or is_atomic(access)
 
 
 _RELEVANT = COUNTED | {WaitOp, BarrierOp}
 
-Code: TypeAlias = dict[Block, list[Operation]]
+Code: TypeAlias = dict[Block, list[Line]]
 """The relevant operations of the blocks that control can reach, in reverse postorder."""
 
 
@@ -209,40 +226,51 @@ def loosen_waits(kernel: KernelOp) -> None:
         block: [op for op in block.ops if type(op) in _RELEVANT]
         for block in reachable_blocks(kernel.body)
     }
+    if any(type(op) is WaitOp for ops in code.values() for op in ops):
+        _loosen(
+            {block: [Line(op, _duty_of(op, kernel)) for op in ops] for block, ops in code.items()}
+        )
+
+
+def _loosen(code: Code) -> None:
     told = _outside_tells(code)
     lds_matters: dict[Operation, bool] = {}
-    for block, ops in code.items():
-        lds_matters.update(_backwards(block, ops, told))
-    entry = _solve(code, lds_matters)
-    for block, ops in code.items():
+    for block, lines in code.items():
+        lds_matters.update(_backwards(block, lines, told))
+
+    def carry(block: Block, ages: Ages) -> Ages:
+        for line in code[block]:
+            ages = loosely_after(line, ages, lds_matters)
+        return ages
+
+    blocks = list(code)
+    entry = solve_forward(blocks, {blocks[0]: Ages()}, carry, Ages.join)
+    for block in blocks:
         ages = entry[block]
-        for op in ops:
-            counts = _loosened(op, ages, lds_matters)
-            ages = loosely_after(op, ages, lds_matters)
+        for line in code[block]:
+            behind = loosely_after(line, ages, lds_matters)
+            counts = _loosened(line, ages, lds_matters)
             if counts is not None:
-                assert isinstance(op, WaitOp)
-                _carry_out(op, counts)
+                _carry_out(cast(WaitOp, line.op), counts)
+            ages = behind
 
 
-def loosely_after(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
-    """Carry the ages over ``op`` as it will be: what follows is as the looser wait leaves it."""
-    counts = _loosened(op, ages, lds_matters)
-    return after(op, ages) if counts is None else _after_wait(counts, ages)
+def loosely_after(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+    """Carry the ages over an operation as it will be: behind a wait, as the looser one leaves it."""
+    counts = _loosened(line, ages, lds_matters)
+    return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
 
 
 def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
     return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
 
 
-def _loosened(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
+def _loosened(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
     """The counts that an ordering wait needs; None for anything else."""
-    if not isinstance(op, WaitOp):
+    counts, releases = line.duty.counts, line.duty.releases
+    if counts is None or not line.duty.orders:
         return None
-    if op.phase not in (_ACQUIRES, _RELEASES):
-        return None
-    releases = op.phase == _RELEASES
     age = ages.everything if releases else ages.atomics
-    counts = op.counts
     vmcnt = counts.vmcnt
     if vmcnt is not None:
         in_order = not ages.everything.unordered
@@ -252,7 +280,7 @@ def _loosened(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> 
     if lgkmcnt is not None and not age.lgkmcnt:
         lgkmcnt = None
     only_lds = not ages.everything.unordered
-    if lgkmcnt is not None and releases and only_lds and not lds_matters[op]:
+    if lgkmcnt is not None and releases and only_lds and not lds_matters[line.op]:
         lgkmcnt = None
     return WaitCounts(vmcnt, lgkmcnt)
 
@@ -269,28 +297,6 @@ def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
             wait.properties[name] = count_attr(count)
 
 
-def _solve(code: Code, lds_matters: dict[Operation, bool]) -> dict[Block, Ages]:
-    """The ages where every block begins, a fixpoint: they only shrink or appear."""
-    entry = {next(iter(code)): Ages()}
-    changed = True
-    while changed:
-        changed = False
-        for block, ops in code.items():
-            ages = entry.get(block)
-            targets = successors(block)
-            if ages is None or not targets:
-                continue
-            for op in ops:
-                ages = loosely_after(op, ages, lds_matters)
-            for target in targets:
-                known = entry.get(target)
-                joined = ages if known is None else known.join(ages)
-                if joined != known:
-                    entry[target] = joined
-                    changed = True
-    return entry
-
-
 def tells_of_lds(op: Operation) -> bool:
     """Whether ``op`` may tell others, not through LDS, that earlier LDS operations are done."""
     if type(op) is BarrierOp:
@@ -301,10 +307,10 @@ def tells_of_lds(op: Operation) -> bool:
     return access.row.space is not AddressSpace.LOCAL and is_atomic(access)
 
 
-def _before(op: Operation, told: bool) -> bool:
-    if isinstance(op, WaitOp) and op.phase == _RELEASES:
-        return told and op.counts.lgkmcnt != 0
-    return told or tells_of_lds(op)
+def _before(duty: Duty, told: bool) -> bool:
+    if duty.counts is not None:
+        return told and (not duty.releases or duty.counts.lgkmcnt != 0)
+    return told or duty.tells
 
 
 def _outside_tells(code: Code) -> dict[Block, bool]:
@@ -313,10 +319,10 @@ def _outside_tells(code: Code) -> dict[Block, bool]:
     changed = len(code) > 1
     while changed:
         changed = False
-        for block, ops in reversed(code.items()):
+        for block, lines in reversed(code.items()):
             told = any(begin[target] for target in successors(block))
-            for op in reversed(ops):
-                told = _before(op, told)
+            for line in reversed(lines):
+                told = _before(line.duty, told)
             if told != begin[block]:
                 begin[block] = told
                 changed = True
@@ -324,13 +330,13 @@ def _outside_tells(code: Code) -> dict[Block, bool]:
 
 
 def _backwards(
-    block: Block, ops: Sequence[Operation], begin: dict[Block, bool]
+    block: Block, lines: Sequence[Line], begin: dict[Block, bool]
 ) -> dict[Operation, bool]:
     """For each wait of a block: whether something tells behind it."""
     told = any(begin[target] for target in successors(block))
     result: dict[Operation, bool] = {}
-    for op in reversed(ops):
-        if type(op) is WaitOp:
-            result[op] = told
-        told = _before(op, told)
+    for line in reversed(lines):
+        if line.duty.counts is not None:
+            result[line.op] = told
+        told = _before(line.duty, told)
     return result

@@ -27,9 +27,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.facts import facts_for
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
-from fencewright.lowering.lower import lower
+from fencewright.lowering.lower import lower, several
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, Step, merged_ordering
 from fencewright.lowering.targets import load_target
@@ -111,7 +110,7 @@ class LowerScopedLLVMIRPass(ModulePass):
     ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
     is that of the function's ``target-features``, or the lowest with all that the chip has.
     Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
-    no other thread sees. Raises ``UnsupportedError`` at the operation that the target lacks,
+    no other thread sees. ``opt_level``, ``facts``, ``stores``: as of ``CDNAPipeline``. Raises ``UnsupportedError`` at the operation that the target lacks,
     ``VerifyException`` where the module is for another target.
     """
 
@@ -124,6 +123,7 @@ class LowerScopedLLVMIRPass(ModulePass):
     ptx_version: str | None = None
     opt_level: Literal[0, 2] = 2
     facts: tuple[str, ...] = ()
+    stores: Literal["auto", "back", "through"] = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         architecture = ARCHITECTURES[load_target(self.target).architecture]
@@ -187,8 +187,10 @@ class _Lowering:
         from fencewright.passes.llvm_ir_caches import minimise_caches, print_inline_assembly
 
         if self.asked.opt_level:
-            facts = facts_for(self.asked.facts, self.asked.target)
-            minimise_caches(function, options, facts)
+            from fencewright.passes.pipelines import MinimiseCachesPipeline
+
+            asked = MinimiseCachesPipeline(self.asked.facts, self.asked.stores)
+            minimise_caches(function, options, asked.steps())
         print_inline_assembly(function)
 
     def _options(self, attributes: str) -> dict[str, Any]:
@@ -329,6 +331,7 @@ def lower_llvm_ir(
     *,
     opt_level: Literal[0, 2] = 2,
     facts: Iterable[str] = (),
+    stores: Literal["auto", "back", "through"] = "auto",
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -337,7 +340,9 @@ def lower_llvm_ir(
     ``target-features`` of each function; ``ptx_version`` as ``8.6``, for PTX only: without it
     that of each function's ``target-features``, or the lowest with all that the chip has. The
     result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
-    synchronisation which nothing needs; ``facts``: what is promised of every launch. ``file`` is named in messages. Raises
+    synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
+    on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
+    to the agent; auto: whichever costs less. ``file`` is named in messages. Raises
     ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
     for what the target lacks, ``VerifyException`` for a module for another target.
     """
@@ -345,19 +350,20 @@ def lower_llvm_ir(
     from fencewright.lowering.llvm_ir import export_llvm_ir, import_llvm_ir
     from fencewright.passes.pipelines import LLVMIRPipeline
 
-    features = frozenset(features)
+    switches = frozenset(several("features", features))
     known = ARCHITECTURES[load_target(target).architecture].features
-    for unknown in sorted(features - known.keys()):
+    for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
     module = import_llvm_ir(text, file)
     LLVMIRPipeline(
         target,
-        tgsplit="tgsplit" in features,
+        tgsplit="tgsplit" in switches,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
         compat=cast(Literal["llvm"] | None, compat),
         ptx_version=ptx_version,
         opt_level=opt_level,
-        facts=tuple(facts),
+        facts=several("facts", facts),
+        stores=stores,
     ).apply(Context(), module)
     return export_llvm_ir(module)

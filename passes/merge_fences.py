@@ -1,6 +1,6 @@
 """The pass ``merge-fences``: fences whose work another one does, before or after them."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -13,8 +13,9 @@ from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.vocabulary import Availability, Ordering, Scope
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.passes.kernel_frontend import reachable_blocks, successors
+from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
+from fencewright.passes.dataflow import solve_forward
+from fencewright.passes.kernel_frontend import is_marked_kernel, reachable_blocks, successors
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir import FuncOp
@@ -44,10 +45,18 @@ class MergeFencesPass(ModulePass):
     name = "merge-fences"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            for region in each.regions:
-                if region.blocks and _has_fence(region):
-                    merge_fences(region)
+        for region in list(_regions(op)):
+            if region.blocks and _has_fence(region):
+                merge_fences(region)
+
+
+def _regions(op: Operation) -> Iterator[Region]:
+    for region in op.regions:
+        yield region
+        for block in region.blocks:
+            for each in block.ops:
+                if each.regions:
+                    yield from _regions(each)
 
 
 def merge_fences(body: Region) -> None:
@@ -86,7 +95,7 @@ def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
 
 
 def _has_fence(region: Region) -> bool:
-    return any(isinstance(op, scoped.FenceOp) for block in region.blocks for op in block.ops)
+    return any(type(op) is scoped.FenceOp for block in region.blocks for op in block.ops)
 
 
 def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
@@ -95,13 +104,12 @@ def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
     return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
 
 
-def is_plain(op: scoped.FenceOp) -> bool:
-    """Whether a fence orders everything: only such fences are compared."""
-    return op.spaces is None and op.one_as is None and _is_available(op)
-
-
-def _is_available(op: scoped.ScopedOperation) -> bool:
-    return op.availability is None or op.availability.data is Availability.FULL
+def is_plain(op: scoped.ScopedOperation) -> bool:
+    """Whether an operation orders everything: only such fences are compared."""
+    properties = op.properties
+    if "spaces" in properties or "one_as" in properties:
+        return False
+    return "availability" not in properties or properties["availability"] == _FULL
 
 
 class Half(NamedTuple):
@@ -154,11 +162,14 @@ IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
 
 
 def _begins_thread(entry: Block) -> bool:
+    """Whether nothing runs before and behind this function: it says itself that it is a kernel.
+
+    A public function that returns nothing is a kernel for the kernel paths, but this pass also
+    runs by itself, where a caller may do something before and behind it.
+    """
     owner = entry.parent_op()
-    if isinstance(owner, gpu.FuncOp):
-        return owner.kernel is not None
-    if isinstance(owner, func.FuncOp):
-        return "gpu.kernel" in owner.attributes
+    if isinstance(owner, func.FuncOp | gpu.FuncOp):
+        return is_marked_kernel(owner)
     if owner is not None and owner.name == "llvm_ir.func":
         # That dialect is not imported for others.
         from fencewright.passes.llvm_ir_memory import is_kernel
@@ -195,38 +206,26 @@ def behind(op: Operation, passed: Passed) -> Passed:
 
 def acquired_by(op: Operation) -> int:
     """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no flag."""
-    if isinstance(op, scoped.LoadOp | scoped.StoreOp) and _is_weak(op):
+    kind = type(op)
+    if kind is scoped.StoreOp or _is_weak_load(op) or _is_whole_barrier(op):
         return EVERYTHING
-    if isinstance(op, scoped.StoreOp) or _is_whole_barrier(op):
-        return EVERYTHING
-    if not isinstance(op, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
+    if kind not in _READS:
         return _NOTHING
-    whole = op.spaces is None and op.one_as is None and _is_available(op)
-    acquires = op.ordering.data.acquires
-    if isinstance(op, scoped.CmpxchgOp):
-        acquires = acquires and op.failure_ordering.data.acquires
-    return rank_of(op) if acquires and whole else _NOTHING
+    access = cast(scoped.AccessOperation, op)
+    acquires = access.ordering.data.acquires
+    if kind is scoped.CmpxchgOp:
+        acquires = acquires and cast(scoped.CmpxchgOp, op).failure_ordering.data.acquires
+    return rank_of(access) if acquires and is_plain(access) else _NOTHING
 
 
 def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
-    entry = {blocks[0]: IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY}
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            state = entry.get(block)
-            targets = successors(block)
-            if state is None or not targets:
-                continue
-            for op in block.ops:
-                state = behind(op, state)
-            for target in targets:
-                known = entry.get(target)
-                joined = state if known is None else known.join(state)
-                if joined != known:
-                    entry[target] = joined
-                    changed = True
-    return entry
+    def carry(block: Block, state: Passed) -> Passed:
+        for op in block.ops:
+            state = behind(op, state)
+        return state
+
+    at_entry = IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY
+    return solve_forward(blocks, {blocks[0]: at_entry}, carry, Passed.join)
 
 
 def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
@@ -303,15 +302,15 @@ def released_by(op: Operation) -> int:
         return EVERYTHING
     if not isinstance(op, scoped.ScopedOperation) or not op.ordering.data.releases:
         return _NOTHING
-    whole = op.spaces is None and op.one_as is None and _is_available(op)
-    return rank_of(op) if whole else _NOTHING
+    return rank_of(op) if is_plain(op) else _NOTHING
 
 
 def may_publish(op: Operation) -> bool:
     """Whether a release fence before ``op`` may matter to it."""
-    if isinstance(op, scoped.LoadOp) or _is_whole_barrier(op):
+    kind = type(op)
+    if kind is scoped.LoadOp or _is_whole_barrier(op):
         return False
-    return not (isinstance(op, scoped.StoreOp) and _is_weak(op))
+    return kind is not scoped.StoreOp or not _is_weak(op)
 
 
 def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
@@ -367,8 +366,13 @@ def rank_of(op: scoped.ScopedOperation) -> int:
     return _NOTHING if op.scope is None else _RANK[op.scope.data]
 
 
-def _is_weak(op: scoped.LoadOp | scoped.StoreOp) -> bool:
-    return op.ordering.data is Ordering.WEAK and op.volatile is None
+def _is_weak(op: Operation) -> bool:
+    properties = op.properties
+    return properties["ordering"] == _WEAK and "volatile" not in properties
+
+
+def _is_weak_load(op: Operation) -> bool:
+    return type(op) is scoped.LoadOp and _is_weak(op)
 
 
 def _is_whole_barrier(op: Operation) -> bool:
@@ -376,24 +380,25 @@ def _is_whole_barrier(op: Operation) -> bool:
 
     Fences meet through atomic accesses, of which it is none (C++20 [atomics.fences]).
     """
-    if not isinstance(op, scoped.BarrierOp) or not op.ordering.data.releases:
-        return False
-    return op.spaces is None and op.one_as is None and _is_available(op)
+    return type(op) is scoped.BarrierOp and op.ordering.data.releases and is_plain(op)
 
 
 def is_silent(op: Operation) -> bool:
-    """Whether ``op`` has nothing to do with memory."""
+    """Whether ``op`` has nothing to do with memory, or with memory that nobody stores to."""
     kind = type(op)
     if kind in _ACCESSES:
-        return False
-    if kind in _SILENT or is_side_effect_free(op):
+        return "invariant" in op.properties
+    if kind in SILENT or is_side_effect_free(op):
         return True
     # Operations of llvm_ir know it of themselves; that dialect is not imported for others.
     return getattr(op, "may_access_memory", True) is False
 
 
-_ACCESSES = frozenset({scoped.LoadOp, scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
-_SILENT = frozenset(
+_WEAK = ORDERINGS[Ordering.WEAK]
+_FULL = AVAILABILITIES[Availability.FULL]
+_READS = frozenset({scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
+_ACCESSES = _READS | {scoped.StoreOp}
+SILENT = frozenset(
     {
         arith.ConstantOp,
         cf.BranchOp,
@@ -406,3 +411,4 @@ _SILENT = frozenset(
         gpu.GridDimOp,
     }
 )
+"""Operations that have nothing to do with memory, though they are no pure values."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.context import Context
@@ -133,27 +132,8 @@ def _loosened(opcode: str, releases: int, acquires: int) -> str:
     if access is None:
         return opcode
     name, ordering, scope, rest = access.groups()
-    ordering = _LESS[ordering][releases >= _RANK[scope], acquires >= _RANK[scope]]
-    return f"{name}.{ordering}.{scope}{rest}"
-
-
-_LESS: Mapping[str, Mapping[tuple[bool, bool], str]] = MappingProxyType(
-    {
-        "release": {
-            (False, False): "release",
-            (True, False): "relaxed",
-            (False, True): "release",
-            (True, True): "relaxed",
-        },
-        "acquire": {
-            (False, False): "acquire",
-            (True, False): "acquire",
-            (False, True): "relaxed",
-            (True, True): "relaxed",
-        },
-    }
-)
-"""The ordering that is left of an access that another one releases, acquires for."""
+    done = releases if ordering == "release" else acquires
+    return f"{name}.relaxed.{scope}{rest}" if done >= _RANK[scope] else opcode
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:

@@ -3,15 +3,19 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import facts_for
+from fencewright.lowering.lower import several
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
+
+if TYPE_CHECKING:
+    from fencewright.passes.cache_pass import CachePass
 
 OptLevel: TypeAlias = Literal[0, 2]
 """0: every operation has all the synchronisation that it needs by itself; 2: the fewest."""
@@ -28,12 +32,63 @@ class Pipeline(ModulePass):
     """A list of passes under one name; as a pass of its own it runs them in order."""
 
     @abstractmethod
+    def steps(self) -> tuple[ModulePass, ...]:
+        """What runs, in order: passes, and pipelines whose passes share what they find out."""
+
     def passes(self) -> tuple[ModulePass, ...]:
-        """The passes in the order in which they run."""
+        """The single passes in the order in which they run: for who looks between them."""
+        return single_passes(self.steps())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for step in self.passes():
+        for step in self.steps():
             step.apply(ctx, op)
+
+
+def single_passes(steps: Iterable[ModulePass]) -> tuple[ModulePass, ...]:
+    """Every pipeline among ``steps`` as the passes that it has."""
+    return tuple(
+        each
+        for step in steps
+        for each in (step.passes() if isinstance(step, Pipeline) else (step,))
+    )
+
+
+@dataclass(frozen=True)
+class MinimiseCachesPipeline(Pipeline):
+    """What takes write-backs and invalidates away from CDNA code, or moves them to fewer ways.
+
+    On ``cdna.kernel``; on CDNA code in LLVM IR while that is lowered. Its passes run on one view
+    of the code. ``facts`` and ``stores`` as of ``CDNAPipeline``.
+    """
+
+    name = "minimise-caches"
+
+    facts: tuple[str, ...] = ()
+    stores: Stores = "auto"
+
+    def steps(self) -> "tuple[CachePass, ...]":
+        from fencewright.passes.clamp_caches import ClampCachesPass
+        from fencewright.passes.drop_invalidates import DropInvalidatesPass
+        from fencewright.passes.drop_write_backs import DropWriteBacksPass
+        from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
+        from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+
+        return (
+            ClampCachesPass(self.facts),
+            *_storing(self.stores),
+            DropWriteBacksPass(),
+            HoistWriteBacksPass(),
+            DropInvalidatesPass(),
+            SinkInvalidatesPass(),
+        )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from fencewright.passes.kernel_caches import kernel_codes
+
+        steps = self.steps()
+        for code in kernel_codes(op):
+            for step in steps:
+                step.run(code)
 
 
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
@@ -66,7 +121,7 @@ def _on_ptx() -> tuple[ModulePass, ...]:
     return (MergePTXFencesPass(),)
 
 
-def _storing(stores: Stores) -> tuple[ModulePass, ...]:
+def _storing(stores: Stores) -> "tuple[CachePass, ...]":
     """What decides how far plain stores go by themselves."""
     from fencewright.passes.store_through import StoreThroughPass
 
@@ -77,28 +132,20 @@ def _storing(stores: Stores) -> tuple[ModulePass, ...]:
 
 def _on_cdna(facts: tuple[str, ...], stores: Stores) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``cdna``, before the waits are inserted."""
-    from fencewright.passes.clamp_caches import ClampCachesPass
-    from fencewright.passes.drop_invalidates import DropInvalidatesPass
-    from fencewright.passes.drop_write_backs import DropWriteBacksPass
-    from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
     from fencewright.passes.loosen_waits import LoosenWaitsPass
-    from fencewright.passes.sink_invalidates import SinkInvalidatesPass
     from fencewright.passes.sink_waits import SinkWaitsPass
 
-    return (
-        ClampCachesPass(facts),
-        *_storing(stores),
-        DropWriteBacksPass(),
-        HoistWriteBacksPass(),
-        DropInvalidatesPass(),
-        SinkInvalidatesPass(),
-        SinkWaitsPass(),
-        LoosenWaitsPass(),
-    )
+    return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
+
+
+_FEATURES = frozenset({"tgsplit"})
+"""The options that ``features`` switch on."""
 
 
 def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None:
-    """Raise ``UnsupportedError`` for facts that would make no difference."""
+    """Raise ``UnsupportedError`` for facts that would make no difference, and for no level."""
+    if opt_level not in get_args(OptLevel):
+        raise UnsupportedError(f"opt-level={opt_level}", "unknown level", ("0", "2"))
     if facts and not opt_level:
         reason = "nothing is taken away at opt-level=0, whatever is known"
         raise UnsupportedError(f"facts {', '.join(facts)}", reason, ("opt-level=2",))
@@ -128,7 +175,7 @@ class CDNAPipeline(Pipeline):
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
-    def passes(self) -> tuple[ModulePass, ...]:
+    def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.allocate_registers import AllocateRegistersPass
         from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
         from fencewright.passes.insert_waits import InsertWaitsPass
@@ -175,7 +222,7 @@ class PTXPipeline(Pipeline):
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
-    def passes(self) -> tuple[ModulePass, ...]:
+    def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
         from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
         from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
@@ -195,7 +242,7 @@ class LLVMIRPipeline(Pipeline):
     """LLVM IR with ``scoped`` operations to LLVM IR with explicit synchronisation.
 
     ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
-    ``facts`` of ``lowering.facts`` help them.
+    ``facts`` of ``lowering.facts`` help them. ``stores``: on CDNA, as of ``CDNAPipeline``.
     """
 
     name = "llvm-ir-pipeline"
@@ -207,17 +254,16 @@ class LLVMIRPipeline(Pipeline):
     ptx_version: str | None = None
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
+    stores: Stores = "auto"
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
-    def passes(self) -> tuple[ModulePass, ...]:
+    def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 
-        before = _BEFORE_ASSEMBLY.get(load_target(self.mcpu).architecture)
         return (
-            *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
-            *(before(self.mcpu, self.ptx_version) if self.opt_level and before else ()),
+            *(self._on_scoped() if self.opt_level else ()),
             LowerScopedLLVMIRPass(
                 target=self.mcpu,
                 tgsplit=self.tgsplit,
@@ -226,12 +272,18 @@ class LLVMIRPipeline(Pipeline):
                 ptx_version=self.ptx_version,
                 opt_level=self.opt_level,
                 facts=self.facts,
+                stores=self.stores,
             ),
         )
 
+    def _on_scoped(self) -> tuple[ModulePass, ...]:
+        passes = _on_scoped(self.mcpu, self.facts)
+        if load_target(self.mcpu).architecture == "ptx":
+            return (*passes, *_before_ptx(self.mcpu, self.ptx_version))
+        from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
 
-_BEFORE_ASSEMBLY = {"ptx": _before_ptx}
-"""What runs on ``scoped`` in LLVM IR that is about to become inline assembly, by architecture."""
+        return (AcquireOnSuccessPass(), *passes)
+
 
 _PIPELINE_OF = {"cdna": CDNAPipeline, "ptx": PTXPipeline}
 
@@ -261,7 +313,8 @@ def lower_module(
     option, ``DiagnosticException`` at the operation that cannot be lowered.
     """
     pipeline = _PIPELINE_OF[load_target(target).architecture]
-    asked: dict[str, Any] = dict.fromkeys(features, True) | {
+    switches = several("features", features)
+    asked: dict[str, Any] = dict.fromkeys(switches, True) | {
         name: value
         for name, value in (
             ("l2_per_agent", None if l2_per_agent == "many" else l2_per_agent),
@@ -271,10 +324,11 @@ def lower_module(
         if value is not None
     }
     known = {field.name for field in fields(pipeline)} - {"mcpu", "opt_level", "facts"}
-    unknown = sorted(asked.keys() - known)
+    unknown = sorted((asked.keys() - known) | ({*switches} - _FEATURES))
     if unknown:
         reason = f"{target} has no option {', '.join(unknown)}"
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
     module.verify()
-    pipeline(target, opt_level=opt_level, facts=tuple(facts), **asked).apply(Context(), module)
+    promised = several("facts", facts)
+    pipeline(target, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
     module.verify()

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.kernel_frontend import no_kernel, top_level
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,8 @@ class AssemblyTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         found = {op.name for op in top_level(module) if op.name in _FORMATS}
         if not found:
-            raise DiagnosticException(
-                "there is no cdna.kernel and no ptx.kernel; run convert-scoped-to-cdna or "
-                "convert-scoped-to-ptx first"
-            )
+            conversions = "convert-scoped-to-cdna or convert-scoped-to-ptx"
+            raise no_kernel(module, "cdna.kernel and no ptx.kernel", conversions)
         if len(found) > 1:
             raise DiagnosticException("one assembly file is for one chip, not for CDNA and PTX")
         _FORMATS[found.pop()](self.explain).emit(ctx, module, output)

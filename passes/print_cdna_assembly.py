@@ -1,7 +1,9 @@
 """The output format ``asm``: the kernels of a module as one assembly file."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import IO, ClassVar, cast
 
@@ -18,8 +20,10 @@ from fencewright.lowering.cdna.kernel import (
     ArgumentKind,
     Kernel,
     block_label,
+    is_symbol,
     module_text,
 )
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import (
     AluOp,
     AtomicOp,
@@ -44,7 +48,7 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     register_of,
 )
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.kernel_frontend import no_kernel, top_level
 
 
 @dataclass(frozen=True)
@@ -62,17 +66,21 @@ class CDNAAssemblyTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         ops = [op for op in top_level(module) if isinstance(op, KernelOp)]
         if not ops:
-            raise DiagnosticException("there is no cdna.kernel; run convert-scoped-to-cdna first")
+            raise no_kernel(module, "cdna.kernel", "convert-scoped-to-cdna")
         chips = {op.chip.data for op in ops}
         if len(chips) > 1:
             raise DiagnosticException(
                 f"one assembly file is for one chip, not for {', '.join(sorted(chips))}"
             )
-        output.write(module_text(chips.pop(), [self.kernel(op) for op in ops]))
+        forms: _Forms = {}
+        output.write(module_text(chips.pop(), [self._kernel(op, forms) for op in ops]))
 
-    def kernel(self, op: KernelOp) -> Kernel:
+    def _kernel(self, op: KernelOp, forms: "_Forms") -> Kernel:
         """The kernel as text."""
-        printer = _Printer(op, self.explain)
+        if not is_symbol(op.sym_name.data):
+            message = f"'{op.sym_name.data}' is no name in assembly (letters, digits, _, . and $)"
+            op.emit_error(message, DiagnosticException(message))
+        printer = _Printer(op, self.explain, forms)
         blocks = insert_wait_states(list(printer.blocks()), op.chip.data)
         return Kernel(
             name=op.sym_name.data,
@@ -95,12 +103,18 @@ class CDNAAssemblyTarget(Target):
         )
 
 
+_Forms = dict[object, tuple[str, ...]]
+"""The lines of a module's instructions with a place for each register, by what they depend on."""
+
+
 class _Printer:
     """The lines of one kernel; ``used`` counts the registers of each file."""
 
-    def __init__(self, kernel: KernelOp, explain: bool):
+    def __init__(self, kernel: KernelOp, explain: bool, forms: _Forms):
         self.kernel = kernel
         self.explain = explain
+        self.forms = forms
+        self.counted: set[int] = set()
         self.used: dict[type[RegisterType], int] = {VGPRType: 0, SGPRType: 0}
         self.targets: set[int] = set()
         self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
@@ -119,14 +133,18 @@ class _Printer:
 
     def _count(self, values: Iterable[SSAValue]) -> None:
         for value in values:
-            type = register_of(value)
-            file = VGPRType if isinstance(type, VGPRType) else SGPRType
-            if not type.registers:
+            type = value.type
+            if id(type) in self.counted:
+                continue
+            registers = register_of(value)
+            file = VGPRType if isinstance(registers, VGPRType) else SGPRType
+            if not registers.registers:
                 owner = value.owner
                 op = owner if isinstance(owner, Operation) else self.kernel
                 message = "registers are not allocated; run allocate-registers first"
                 op.emit_error(message, DiagnosticException(message))
-            self.used[file] = max(self.used[file], type.registers.stop)
+            self.used[file] = max(self.used[file], registers.registers.stop)
+            self.counted.add(id(type))
 
     def _target(self, block: Block) -> str:
         number = self.numbers[block]
@@ -134,29 +152,17 @@ class _Printer:
         return block_label(self.kernel.sym_name.data, number)
 
     def instruction(self, op: Operation) -> list[str]:
-        assert isinstance(op, OpcodeOp)
-        row = op.row
-        places: dict[str, object] = {
-            name: operand.type
-            for name, operand in zip(operand_places(row), op.operands, strict=True)
-        }
-        if op.results:
-            places["dst"] = op.results[0].type
-        suffix = ""
-        if isinstance(op, MemoryOp):
-            offset = 0 if op.offset is None else op.offset.value.data
-            places["offset"] = f"{offset:#x}"
-            if offset and "{offset}" not in row.operands:
-                suffix = f" offset:{offset}"
-        if isinstance(op, SynchronisingOp) and op.modifiers is not None:
-            suffix += "".join(f" {bit.data}" for bit in op.modifiers)
-        if isinstance(op, AluOp) and op.immediates is not None:
-            for number, immediate in enumerate(op.immediates):
-                places[f"imm{number}"] = immediate.value.data
-        return [line.format_map(places) + suffix for line in row.lines]
+        properties, results = op.properties, op.results
+        # By identity, because to hash an attribute takes long; the module keeps them meanwhile.
+        key = (type(op), len(results), *properties, *map(id, properties.values()))
+        form = self.forms.get(key)
+        if form is None:
+            form = self.forms[key] = _form(cast(OpcodeOp, op))
+        registers = [value.type for value in (*op.operands, *results)]
+        return [line.format(*registers) for line in form]
 
     def wait(self, op: Operation) -> list[str]:
-        return [f"s_waitcnt {cast(WaitOp, op).counts}"]
+        return [_wait_line(cast(WaitOp, op).counts)]
 
     def const(self, op: Operation) -> list[str]:
         const = cast(ConstOp, op)
@@ -205,6 +211,39 @@ class _Printer:
         if self._is_next(branch, true):
             return [test, f"s_cbranch_vccz {self._target(false)}"]
         return [test, f"s_cbranch_vccnz {self._target(true)}", *self._jump(branch, false)]
+
+
+@cache
+def _wait_line(counts: WaitCounts) -> str:
+    return f"s_waitcnt {counts}"
+
+
+_PLACE = re.compile(r"\{(\w+)([^}]*)\}")
+
+
+def _form(op: OpcodeOp) -> tuple[str, ...]:
+    """The lines of an instruction; ``{n}`` is the register of operand n, or behind them the result."""
+    row = op.row
+    names = operand_places(row)
+    assert len(names) == len(op.operands)
+    places = {name: f"{{{n}" for n, name in enumerate((*names, "dst"))}
+    constants: dict[str, str] = {}
+    suffix = ""
+    if isinstance(op, MemoryOp):
+        offset = 0 if op.offset is None else op.offset.value.data
+        constants["offset"] = f"{offset:#x}"
+        if offset and "{offset}" not in row.operands:
+            suffix = f" offset:{offset}"
+    if isinstance(op, SynchronisingOp) and op.modifiers is not None:
+        suffix += "".join(f" {bit.data}" for bit in op.modifiers)
+    if isinstance(op, AluOp) and op.immediates is not None:
+        constants |= {f"imm{n}": str(each.value.data) for n, each in enumerate(op.immediates)}
+
+    def filled(place: re.Match[str]) -> str:
+        name = place[1]
+        return constants[name] if name in constants else places[name] + place[2] + "}"
+
+    return tuple(_PLACE.sub(filled, line) + suffix for line in row.lines)
 
 
 _MOVE: Mapping[type[RegisterType], str] = MappingProxyType(

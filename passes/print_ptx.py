@@ -35,7 +35,7 @@ from fencewright.mlir_dialects.ptx import (
     VariableOp,
     register_of,
 )
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.kernel_frontend import no_kernel, top_level
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PTXTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         kernels = [op for op in top_level(module) if isinstance(op, KernelOp)]
         if not kernels:
-            raise DiagnosticException("there is no ptx.kernel; run convert-scoped-to-ptx first")
+            raise no_kernel(module, "ptx.kernel", "convert-scoped-to-ptx")
         targets = {(op.target.data, op.version.data) for op in kernels}
         if len(targets) > 1:
             listed = ", ".join(sorted(f"{name} with PTX {version}" for name, version in targets))
@@ -281,12 +281,15 @@ class _Printer:
 def _needs_register(op: ConstOp) -> bool:
     """Whether a constant cannot be written in the place of an operand everywhere.
 
-    Predicates have no literals, and an instruction on floats would take the bits for an integer.
+    Predicates have no literals, an instruction on floats would take the bits for an integer, and
+    ptxas takes a number for an address in few state spaces.
     """
     if register_of(op.dst) is Register.PRED:
         return True
     return any(
-        type(use.operation) not in _TAKES_NUMBERS or _is_on_floats(use.operation)
+        type(use.operation) not in _TAKES_NUMBERS
+        or _is_on_floats(use.operation)
+        or (isinstance(use.operation, StoreOp) and use.operation.addr is op.dst)
         for use in op.dst.uses
     )
 

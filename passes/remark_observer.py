@@ -35,6 +35,7 @@ from fencewright.passes.remarks import (
     function_of,
     place_of,
     price,
+    space_of,
     synchronises,
     text_of,
 )
@@ -85,11 +86,21 @@ class Observer:
         """Look at ``module`` between two passes, at the beginning or at the end of them."""
         if self.prices is None and (target := _lowered_to(module)) is not None:
             self.prices = Prices({"target": target})
-        watched = any(each is not None and _is_watched(each.name) for each in (previous, following))
-        now = {op: self._sight(op) for op in module.walk() if synchronises(op)} if watched else {}
-        if previous is not None and _is_watched(previous.name):
-            self._behind(previous.name, now)
-        self.seen = now
+        before, after = (None if each is None else each.name for each in (previous, following))
+        watched = _is_watched(before) or _is_watched(after)
+        plain = _is_plain(before) or _is_plain(after)
+        now = (
+            {
+                op: self._sight(op)
+                for op in module.walk()
+                if synchronises(op) or (plain and space_of(op))
+            }
+            if watched
+            else {}
+        )
+        if before is not None and _is_watched(before):
+            self._behind(before, now)
+        self.seen = now if _is_plain(after) else {op: now[op] for op in now if synchronises(op)}
         self._note_costs(module)
         if following is None:
             self._compare_costs(module)
@@ -120,7 +131,7 @@ class Observer:
     def _sight(self, op: Operation) -> Sight:
         cost = None if self.prices is None else self.prices.of_one(op)
         neighbours = op.prev_op, op.next_op
-        return Sight(op, text_of(op), function_of(op), place_of(op), cost, neighbours)
+        return Sight(op, text_of(op), function_of(op), place_of(op), cost, neighbours, space_of(op))
 
     def _became(self, name: str, finding: Finding) -> None:
         before, change, after = finding
@@ -131,9 +142,7 @@ class Observer:
         if parts is None:
             return
         kind = RemarkKind.MISSED if change is Change.KEPT else RemarkKind.PASSED
-        to: Parts = ()
-        if change is Change.CHANGED:
-            to = (" to '", Argument("To", after[0].text), "'")
+        to = _to(before, after[0]) if change is Change.CHANGED else ()
         parts = (
             "'", Argument("Operation", before.text), f"' {change}", *to, ": ", *parts,
             *(_price(finding) if REASONS[name].priced else ()),
@@ -207,8 +216,21 @@ def _lowered_to(module: ModuleOp) -> str | None:
 _CHIP = MappingProxyType({"cdna.kernel": "chip", "ptx.kernel": "target"})
 
 
-def _is_watched(name: str) -> bool:
+def _is_watched(name: str | None) -> bool:
     return name in LOWERINGS or name in REASONS
+
+
+def _is_plain(name: str | None) -> bool:
+    """Whether a pass is remarked on for plain accesses as well."""
+    return name is not None and name in REASONS and REASONS[name].plain
+
+
+def _to(before: Sight, after: Sight) -> Parts:
+    """What an operation has changed to: other words, or memory of another address space."""
+    if before.text == after.text:
+        spaces = Argument("FromSpace", before.space), " to ", Argument("ToSpace", after.space)
+        return (" from ", *spaces, " memory")
+    return (" to '", Argument("To", after.text), "'")
 
 
 _Origin: TypeAlias = tuple[str, Place | None]
@@ -250,7 +272,7 @@ def _finding(
 
 
 def _change(before: Sight, still: Sight) -> Change:
-    if still.text != before.text:
+    if (still.text, still.space) != (before.text, before.space):
         return Change.CHANGED
     # Where a neighbour has gone, one of them is another; where it has itself moved, both are.
     pairs = zip(before.neighbours, still.neighbours, strict=True)

@@ -32,6 +32,11 @@ _FORM = _named(changed="Reduction", kept="CheaperFormMissed")
 
 REASONS: Mapping[str, Reasons] = MappingProxyType(
     {
+        "infer-address-spaces": Reasons(
+            _named(changed="AddressSpaceInferred", kept="AddressSpaceKept"),
+            scoped.spaces_inferred,
+            plain=True,
+        ),
         "acquire-on-success": Reasons(_named(changed="AcquireOnSuccess"), scoped.on_success),
         "clamp-scopes": Reasons(
             _named(changed="ScopeClamped", kept="ScopeKept"), scoped.clamped_scopes

@@ -6,14 +6,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.facts import CACHE_CLAMPS, MEANING, CacheClamp
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, KernelOp, StoreOp, WaitOp
 from fencewright.passes import drop_invalidates, drop_write_backs
-from fencewright.passes.cdna_caches import CacheStep, modifiers_of, work_groups
+from fencewright.passes.cdna_caches import CacheCode, CacheStep, modifiers_of
 from fencewright.passes.cdna_dataflow import COUNTED
+from fencewright.passes.kernel_caches import kernel_codes
 from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.loosen_waits import must_be_acquired
 from fencewright.passes.remark_search import Code, Lines, Verdict, code_in, line_behind
@@ -26,6 +27,7 @@ from fencewright.passes.remarks import (
     at,
     helped_by,
     synchronises,
+    told_of,
 )
 
 # ---------------------------------------------------------------------------------------
@@ -40,12 +42,12 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
     """What a write-back has to write, or since when there is nothing."""
     del following
     reasons: dict[Operation, Parts] = {}
-    for group in work_groups(module):
-        _, published = drop_write_backs.solve(group)
-        droppable = set(drop_write_backs.droppable_write_backs(group))
-        lines = Lines(dict(zip(group.blocks, group.steps, strict=True)))
+    for code in kernel_codes(module):
+        published = code.known(drop_write_backs.solve).published
+        droppable = set(drop_write_backs.droppable_write_backs(code))
+        lines = _lines_of(code)
         for step in lines.place:
-            reach = step.effect.writes_back
+            reach = step.meaning.writes_back
             if reach is None:
                 continue
             if step.op in droppable:
@@ -57,9 +59,13 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
     return lambda finding: reasons.get(finding.before.op)
 
 
+def _lines_of(code: CacheCode) -> Lines[CacheStep]:
+    return Lines({block: code.steps[block] for block in code.blocks})
+
+
 def _is_clean(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
     def judge(each: CacheStep) -> Verdict:
-        stays = each.effect.writes_back is not None and each.op not in gone
+        stays = each.meaning.writes_back is not None and each.op not in gone
         return Verdict.FOUND if stays else Verdict.ON
 
     earlier = lines.earlier(step, judge)
@@ -72,15 +78,16 @@ def _dirtied_by(
     lines: Lines[CacheStep], step: CacheStep, reach: Reach, published: drop_write_backs.Published
 ) -> CacheStep | None:
     """The nearest step that by itself leaves something to write back; None: it was there before."""
-    dirty = drop_write_backs.Level.DIRTY
-    clean = drop_write_backs.Stores(drop_write_backs.Level.DONE, drop_write_backs.Level.DONE)
+    clean = drop_write_backs.stores_of(drop_write_backs.DONE, drop_write_backs.DONE)
 
     def judge(each: CacheStep) -> Verdict:
-        written = each.effect.writes_back
+        written = each.meaning.writes_back
         if written is not None:
             return Verdict.STOP if written >= reach else Verdict.ON
-        level = drop_write_backs.after(each, clean, published).level(reach)
-        return Verdict.FOUND if level is dirty else Verdict.ON
+        level = drop_write_backs.level(
+            drop_write_backs.after(each.meaning, clean, published), reach
+        )
+        return Verdict.FOUND if level == drop_write_backs.DIRTY else Verdict.ON
 
     return lines.earlier(step, judge)
 
@@ -88,9 +95,9 @@ def _dirtied_by(
 def _dirtied(by: CacheStep | None) -> Parts:
     if by is None:
         return ("what earlier kernels or other waves have stored may be dirty",)
-    if by.is_barrier:
+    if by.meaning.is_barrier:
         return (*at(by.op, "By"), " hands on what other waves have stored")
-    if by.takes_in:
+    if by.meaning.takes_in:
         return (*at(by.op, "By"), " may take in what other waves have stored")
     return (*at(by.op, "By"), " leaves a dirty line")
 
@@ -99,7 +106,7 @@ def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:
     """The facts or policies with which there would be nothing to write back."""
     if reach is not Reach.AGENT:
         return ()
-    is_store = dirty is not None and dirty.effect.stores is not None
+    is_store = dirty is not None and dirty.meaning.stores is not None
     return (_ONE_L2, _THROUGH) if is_store else (_ONE_L2,)
 
 
@@ -136,12 +143,12 @@ def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
     """Who looks into the caches that an invalidate empties, or until when nobody does."""
     del following
     reasons: dict[Operation, Parts] = {}
-    for group in work_groups(module):
-        needs = drop_invalidates.solve_needs(group)
-        useless = set(drop_invalidates.useless_invalidates(group))
-        lines = Lines(dict(zip(group.blocks, group.steps, strict=True)))
+    for code in kernel_codes(module):
+        needs = code.known(drop_invalidates.solve_needs)
+        useless = set(drop_invalidates.useless_invalidates(code))
+        lines = _lines_of(code)
         for step in lines.place:
-            if not step.effect.invalidates:
+            if not step.meaning.invalidates:
                 continue
             if step.op in useless:
                 reasons[step.op] = _nobody_looks(lines, step, useless)
@@ -151,7 +158,7 @@ def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
-    caches = step.effect.invalidates
+    caches = step.meaning.invalidates
 
     def judge(each: CacheStep) -> Verdict:
         covers = _covers(each, caches) and each.op not in gone
@@ -164,24 +171,24 @@ def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]
 
 
 def _looked_into(lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidates.Needs) -> Parts:
-    caches = step.effect.invalidates
+    caches = step.meaning.invalidates
 
     def judge(each: CacheStep) -> Verdict:
-        if drop_invalidates.needed_at(each, needs) & caches:
+        if drop_invalidates.needed_at(each.meaning, needs) & caches:
             return Verdict.FOUND
         return Verdict.STOP if _covers(each, caches) else Verdict.ON
 
     by = lines.later(step, judge)
     if by is None:
         return ("kernels that come later count on the system's caches",)
-    if by.effect.reads & caches:
-        helps = not by.takes_in and _bits_help(by.op, caches)
+    if by.meaning.reads & caches:
+        helps = not by.meaning.takes_in and _bits_help(by.op, caches)
         hint = (_KEPT_BY_READER,) if helps else ()
         return (*at(by.op, "By"), " may find a stale line", *hint)
     return (*at(by.op, "By"), " hands on to waves that do not invalidate for themselves")
 
 
-def _bits_help(load: Operation, caches: Caches) -> bool:
+def _bits_help(load: Operation, caches: int) -> bool:
     """Whether a load with some policy bits looks into none of ``caches``."""
     chip = _kernel_of(load).chip.data
     return any(not access_effect(chip, AccessKind.LOAD, bits).reads & caches for bits in _BITS)
@@ -190,8 +197,8 @@ def _bits_help(load: Operation, caches: Caches) -> bool:
 _BITS = (("sc1",), ("sc0", "sc1"), ("glc",))
 
 
-def _covers(step: CacheStep, caches: Caches) -> bool:
-    return not caches & ~step.effect.invalidates
+def _covers(step: CacheStep, caches: int) -> bool:
+    return not caches & ~step.meaning.invalidates
 
 
 def sunk(module: ModuleOp, following: ModulePass) -> Reason:
@@ -272,16 +279,8 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def covered_waits(module: ModuleOp, following: ModulePass) -> Reason:
-    """Why an ordering wait goes when waits for data come."""
-    del module, following
-
-    def reason(finding: Finding) -> Parts | None:
-        if not isinstance(finding.before.op, WaitOp):
-            return None
-        return ("nothing is outstanding that the wait before it does not cover",)
-
-    return reason
+covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")
+"""Why an ordering wait goes when waits for data come."""
 
 
 # ---------------------------------------------------------------------------------------
@@ -289,16 +288,8 @@ def covered_waits(module: ModuleOp, following: ModulePass) -> Reason:
 # ---------------------------------------------------------------------------------------
 
 
-def through(module: ModuleOp, following: ModulePass) -> Reason:
-    """What the policy bits of a store are for."""
-    del module, following
-
-    def reason(finding: Finding) -> Parts | None:
-        if not isinstance(finding.before.op, StoreOp):
-            return None
-        return ("it goes past the L2 by itself and leaves nothing to write back",)
-
-    return reason
+through = told_of(StoreOp, "it goes past the L2 by itself and leaves nothing to write back")
+"""What the policy bits of a store are for."""
 
 
 def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
@@ -307,6 +298,7 @@ def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
     rows = {
         op: _clamps_of(op)
         for kernel in top_level(module)
+        if isinstance(kernel, KernelOp)
         for op in kernel.walk()
         if isinstance(op, CacheOp)
     }

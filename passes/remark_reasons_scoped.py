@@ -10,14 +10,19 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import CLAMPS, LANES_OF_WAVE, MEANING, Fact
 from fencewright.lowering.targets import load_target
-from fencewright.lowering.vocabulary import Ordering
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.passes import merge_fences
 from fencewright.passes.clamp_scopes import ClampScopesPass, is_function, is_whole_kernel
+from fencewright.passes.infer_address_spaces import (
+    Obstacle,
+    kernels_with_lds_arguments,
+    obstacles,
+)
 from fencewright.passes.kernel_frontend import known_block_size, top_level
 from fencewright.passes.merge_fences import Half
 from fencewright.passes.remark_search import Code, Verdict, code_in
-from fencewright.passes.remarks import Change, Finding, Parts, Reason, at, helped_by
+from fencewright.passes.remarks import Change, Finding, Parts, Reason, at, helped_by, told_of
 
 # ---------------------------------------------------------------------------------------
 # Fences
@@ -59,12 +64,23 @@ def _lost(before: Ordering, finding: Finding) -> Half:
     return Half(*(a and not b for a, b in zip(_done_by(before), _done_by(now), strict=True)))
 
 
-def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
+def _does(
+    fence: scoped.FenceOp, lost: Half, access: Callable[[Operation], Verdict]
+) -> Callable[[Operation], Verdict]:
+    """What does any of what ``fence`` has lost: another fence, or as ``access`` says."""
+
     def judge(op: Operation) -> Verdict:
         if op.parent is None or merge_fences.is_silent(op):
             return Verdict.ON
         if type(op) is scoped.FenceOp:
             return Verdict.FOUND if _does_any(op, fence, lost) else Verdict.ON
+        return access(op)
+
+    return judge
+
+
+def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
+    def access(op: Operation) -> Verdict:
         if not lost.acquires:
             return Verdict.STOP
         acquired = merge_fences.acquired_by(op)
@@ -73,19 +89,15 @@ def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Ver
         is_read = acquired < merge_fences.EVERYTHING
         return Verdict.FOUND if does and is_read else Verdict.ON
 
-    return judge
+    return _does(fence, lost, access)
 
 
 def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
-    def judge(op: Operation) -> Verdict:
-        if op.parent is None or merge_fences.is_silent(op):
-            return Verdict.ON
-        if type(op) is scoped.FenceOp:
-            return Verdict.FOUND if _does_any(op, fence, lost) else Verdict.ON
+    def access(op: Operation) -> Verdict:
         goes_on = lost.releases and not merge_fences.may_publish(op)
         return Verdict.ON if goes_on else Verdict.STOP
 
-    return judge
+    return _does(fence, lost, access)
 
 
 def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
@@ -140,18 +152,56 @@ def folded(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 # ---------------------------------------------------------------------------------------
+# Address spaces
+# ---------------------------------------------------------------------------------------
+
+_FROM_HOST = (
+    "its pointer comes of the kernel's arguments alone, and the host knows no other memory; "
+    "it is waited for by vmcnt alone, a flat access by lgkmcnt too"
+)
+_STAYS = "its pointer stays generic: "
+_FROM_TEST = f"{_STAYS}a litmus test may give the kernel the address of a location in LDS"
+
+
+def spaces_inferred(module: ModuleOp, following: ModulePass) -> Reason:
+    """Why a generic access is global, or what keeps it from being so."""
+    del following
+    with_lds = kernels_with_lds_arguments(module)
+    kept: dict[Operation, Parts] = {}
+    for function in top_level(module):
+        if not isinstance(function, func.FuncOp | gpu.FuncOp) or not function.body.blocks:
+            continue
+        if function.sym_name.data in with_lds:
+            kept.update(dict.fromkeys(function.walk(), (_FROM_TEST,)))
+        else:
+            kept.update((op, _stays_generic(op, by)) for op, by in obstacles(function))
+
+    def reason(finding: Finding) -> Parts | None:
+        if finding.change is Change.CHANGED:
+            return (_FROM_HOST,)
+        is_generic = finding.before.space == AddressSpace.GENERIC.value
+        return kept.get(finding.before.op) if is_generic else None
+
+    return reason
+
+
+def _stays_generic(access: scoped.AccessOperation, obstacle: Obstacle) -> Parts:
+    by = obstacle.by
+    if by is None:
+        return (f"{_STAYS}nothing says of which memory it is",)
+    if not obstacle.makes:
+        return (_STAYS, *at(by, "By"), " may hand it on, or one of the same memory")
+    made = "it" if by is access.pointer.owner else "what it is computed of"
+    return (_STAYS, *at(by, "By"), f" makes {made}")
+
+
+# ---------------------------------------------------------------------------------------
 # Orderings and scopes
 # ---------------------------------------------------------------------------------------
 
 
-def on_success(module: ModuleOp, following: ModulePass) -> Reason:
-    """Where the acquire of a compare-exchange has gone."""
-    del module, following
-
-    def reason(finding: Finding) -> Parts | None:
-        return ("an acquire fence on the way of its success does the rest",)
-
-    return reason
+on_success = told_of(scoped.CmpxchgOp, "an acquire fence on the way of its success does the rest")
+"""Where the acquire of a compare-exchange has gone."""
 
 
 def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:

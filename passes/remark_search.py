@@ -7,7 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from xdsl.ir import Block, Operation, Region
 
-from fencewright.passes.kernel_frontend import successors
+from fencewright.passes.kernel_frontend import predecessors, successors
 from fencewright.passes.remarks import place_of
 
 T = TypeVar("T")
@@ -32,10 +32,7 @@ class Lines(Generic[T]):
         self.place = {
             each: (block, index) for block, line in lines.items() for index, each in enumerate(line)
         }
-        self.predecessors: dict[Block, list[Block]] = {block: [] for block in lines}
-        for block in lines:
-            for target in successors(block):
-                self.predecessors.setdefault(target, []).append(block)
+        self.predecessors = predecessors(lines)
 
     def earlier(self, item: T, judge: Callable[[T], Verdict]) -> T | None:
         """The nearest thing before ``item``, on some way to it, that ``judge`` finds."""

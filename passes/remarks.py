@@ -23,7 +23,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.cdna_caches import modifiers_of
-from fencewright.passes.kernel_frontend import bits_of, is_used, lower_operation, plan_key
+from fencewright.passes.kernel_frontend import bits_of, is_used, lower_operation
 
 
 class RemarkKind(StrEnum):
@@ -101,7 +101,7 @@ class Change(StrEnum):
 
 
 class Sight(NamedTuple):
-    """A synchronising operation as an observer saw it."""
+    """A synchronising operation, or an access of memory in ``space``, as an observer saw it."""
 
     op: Operation
     text: str
@@ -109,6 +109,7 @@ class Sight(NamedTuple):
     place: Place | None
     cost: Cost | None
     neighbours: tuple[Operation | None, Operation | None]
+    space: str = ""
 
 
 class Finding(NamedTuple):
@@ -128,11 +129,23 @@ class Reasons(NamedTuple):
 
     ``prepare`` sees the module and the pass before that runs, and returns who is asked after it.
     ``priced``: whether what a change saves is the difference of the operation's own prices.
+    ``plain``: whether plain accesses are remarked on as well.
     """
 
     names: Mapping[Change, str]
     prepare: Callable[[ModuleOp, ModulePass], Reason]
     priced: bool = True
+    plain: bool = False
+
+
+def told_of(kind: type[Operation], text: str) -> Callable[[ModuleOp, ModulePass], Reason]:
+    """What prepares the one reason of a pass, ``text``, for whatever it does to a ``kind``."""
+
+    def prepare(module: ModuleOp, following: ModulePass) -> Reason:
+        del module, following
+        return lambda finding: (text,) if isinstance(finding.before.op, kind) else None
+
+    return prepare
 
 
 # ---------------------------------------------------------------------------------------
@@ -247,6 +260,13 @@ def synchronises(op: Operation) -> bool:
     return op.name == _INLINE and bool(_lines(op))
 
 
+def space_of(op: Operation) -> str:
+    """The address space of the pointer of a ``scoped`` access; "" for anything else."""
+    if not _is_subclass(type(op), scoped.AccessOperation):
+        return ""
+    return cast(scoped.AccessOperation, op).space.value
+
+
 # ---------------------------------------------------------------------------------------
 # Prices
 # ---------------------------------------------------------------------------------------
@@ -265,7 +285,7 @@ class Prices:
 
     def of_one(self, op: Operation) -> Cost | None:
         """What ``op`` costs, worked out once for all like it; None if it has no price there."""
-        key = plan_key(op, is_used(op)) if is_scoped(op) else text_of(op)
+        key = _plan_key(op) if is_scoped(op) else text_of(op)
         if key not in self.known:
             self.known[key] = self.of((op,))
         return self.known[key]
@@ -304,6 +324,17 @@ class Prices:
                 return None
             costs.append(cost)
         return total(costs)
+
+
+def _plan_key(op: scoped.ScopedOperation) -> object:
+    """What the instructions of ``op`` depend on."""
+    return (
+        type(op),
+        tuple(op.properties.items()),
+        tuple([each.type for each in op.operands]),
+        is_used(op),
+        op.results[0].type if op.results else None,
+    )
 
 
 def _bits(type: Attribute) -> int:

@@ -45,8 +45,9 @@ class SinkWaitsPass(ModulePass):
             if not isinstance(kernel, KernelOp):
                 continue
             for block in reachable_blocks(kernel.body):
-                for each in list(block.ops):
-                    if isinstance(each, WaitOp) and each.phase == _RELEASES:
+                waits = [each for each in block.ops if type(each) is WaitOp]
+                for each in waits:
+                    if each.phase == _RELEASES:
                         _sink(each)
 
 

@@ -67,16 +67,15 @@ class Filling(Enum):
 class Slot(Enum):
     """Which word of the tile belongs to a thread, as a PTX expression of its number."""
 
-    FIRST = ()
-    OWN = ("mul.wide.u32 %h_offset, %h_tid, 4;",)
+    FIRST = ""
+    OWN = "mul.wide.u32 %h_offset, %h_tid, 4;"
     # The first 128 bytes come from every fourth thread, so that all wavefronts take part.
-    SPREAD = (
-        "and.b32 %h_word, %h_tid, 3;",
-        "shl.b32 %h_word, %h_word, 5;",
-        "shr.u32 %h_lane, %h_tid, 2;",
-        "or.b32 %h_word, %h_word, %h_lane;",
-        "mul.wide.u32 %h_offset, %h_word, 4;",
-    )
+    SPREAD = """\
+and.b32 %h_word, %h_tid, 3;
+shl.b32 %h_word, %h_word, 5;
+shr.u32 %h_lane, %h_tid, 2;
+or.b32 %h_word, %h_word, %h_lane;
+mul.wide.u32 %h_offset, %h_word, 4;"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,7 +602,7 @@ def instrument(pattern: Pattern, ptx: str) -> str:
             for n, role in enumerate(pattern.roles)
             for line in _ARGUMENT[role]
         ),
-        *pattern.slot.value,
+        *pattern.slot.value.splitlines(),
         *_named(pattern.prologue, registers),
     ]
     is_prologue = re.compile(r"\s*(ld\.param|\.reg \S+ %\w+<|[{}]|\.\w+|\)|$)")

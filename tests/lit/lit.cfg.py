@@ -7,9 +7,11 @@ import tempfile
 
 import lit.formats
 
+from fencewright.tools import fork_server
 from fencewright.tools.lit_runner import (
     EXCLUDED,
     LLVM_VERSION,
+    SERVER,
     SUFFIXES,
     TOOLS,
     features,
@@ -30,14 +32,18 @@ def command(name: str, text: str) -> tuple[str, str]:
     return rf"(?<![\w./-]){re.escape(name)}(?![\w./=-])", text.replace("\\", r"\\")
 
 
+# With the server of make lit a module starts in a tenth of the time.
+server = lit_config.params.get(SERVER)
+run_module = fork_server.replacement(server) if server else f"{sys.executable} -m"
+
 # LLVM's FileCheck is the stricter of the two: FENCEWRIGHT_FILECHECK=python takes the other.
 filecheck = find_llvm_tool("FileCheck")
 if filecheck is None or os.environ.get("FENCEWRIGHT_FILECHECK") == "python":
-    filecheck = f"{sys.executable} -m filecheck"
+    filecheck = f"{run_module} filecheck"
 
 config.substitutions += [
     command("filecheck", filecheck),
-    *(command(name, f"{sys.executable} -m {module}") for name, module in TOOLS.items()),
+    *(command(name, f"{run_module} {module}") for name, module in TOOLS.items()),
     *(
         command(spelling, path)
         for name in features()

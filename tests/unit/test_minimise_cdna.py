@@ -7,7 +7,7 @@ source allows. Each rule of a pass is then broken on purpose, and a program must
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import minimise_programs as programs
@@ -50,11 +50,11 @@ from fencewright.mlir_dialects.cdna import (
     KernelOp,
     LoadOp,
     MemoryOp,
-    StoreOp,
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes import (
     acquire_on_success,
+    cdna_caches,
     drop_invalidates,
     drop_write_backs,
     hoist_write_backs,
@@ -65,17 +65,26 @@ from fencewright.passes import (
     store_through,
 )
 from fencewright.passes.acquire_on_success import AcquireOnSuccessPass, Edge
-from fencewright.passes.cdna_caches import CacheStep, WorkGroupSteps
+from fencewright.passes.cdna_caches import CacheCode, CacheStep, Meaning, Through
 from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass, Needs
-from fencewright.passes.drop_write_backs import DropWriteBacksPass, Level, Published, Stores
+from fencewright.passes.drop_write_backs import (
+    DIRTY,
+    DONE,
+    ISSUED,
+    DropWriteBacksPass,
+    Published,
+    stores_of,
+)
 from fencewright.passes.hoist_write_backs import Hoisting, HoistWriteBacksPass
 from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
 from fencewright.passes.kernel_frontend import reachable_blocks, successors
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.loops import frequencies, loops_of
-from fencewright.passes.loosen_waits import Age, Ages, LoosenWaitsPass
+from fencewright.passes.loosen_waits import Age, Ages, Line, LoosenWaitsPass
 from fencewright.passes.merge_fences import MergeFencesPass
+from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.pipelines import MinimiseCachesPipeline, Stores
 from fencewright.passes.sink_invalidates import SinkInvalidatesPass
 from fencewright.passes.sink_waits import SinkWaitsPass
 from fencewright.passes.store_through import StoreThroughPass
@@ -111,6 +120,7 @@ ABROAD = Where(3, 0, agent=1)
 
 
 GFX942 = Target()
+SCOPES = (Reach.AGENT, Reach.SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -521,11 +531,11 @@ def test_storing_through_writes_nothing_back() -> None:
 def test_storing_half_through_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = store_through.convertible
 
-    def convertible(group: WorkGroupSteps, reach: Reach) -> list[StoreOp]:
-        return list(real(group, reach))[:1]
+    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, Through]:
+        return dict(list(real(code, reach).items())[:1])
 
-    def is_redundant(step: CacheStep, state: Stores) -> bool:
-        return step.effect.writes_back is not None
+    def is_redundant(step: CacheStep, state: int) -> bool:
+        return step.meaning.writes_back is not None
 
     monkeypatch.setattr(store_through, "convertible", convertible)
     monkeypatch.setattr(drop_write_backs, "is_redundant", is_redundant)
@@ -648,14 +658,14 @@ def acquire_after_what_follows(patch: pytest.MonkeyPatch) -> None:
 
 def ignore_narrower_synchronisation(patch: pytest.MonkeyPatch) -> None:
     """Nothing is ever taken in."""
-    patch.setattr(Published, "taken_in", always(Stores(Level.DONE, Level.DONE)))
+    patch.setattr(Published, "taken_in", always(stores_of(DONE, DONE)))
 
 
 def ignore_other_kernels(patch: pytest.MonkeyPatch) -> None:
     """A flag hands on what this work-group knows, whoever raises it."""
 
-    def taken_in(published: Published, step: CacheStep) -> Stores:
-        return published.barrier if step.is_barrier else published.flag
+    def taken_in(published: Published, meaning: Meaning) -> int:
+        return published.barrier if meaning.is_barrier else published.flag
 
     patch.setattr(Published, "taken_in", taken_in)
 
@@ -664,8 +674,8 @@ def ignore_reads_on_their_way(patch: pytest.MonkeyPatch) -> None:
     """A write-back writes back what a flag still on its way will take in."""
     real = drop_write_backs.written_back
 
-    def written_back(reach: Reach, state: Stores, published: Published) -> Stores:
-        return real(reach, state._replace(reading=0), published)
+    def written_back(reach: Reach, state: int, published: Published) -> int:
+        return real(reach, state & stores_of(DIRTY, DIRTY), published)
 
     patch.setattr(drop_write_backs, "written_back", written_back)
 
@@ -673,15 +683,19 @@ def ignore_reads_on_their_way(patch: pytest.MonkeyPatch) -> None:
 def hand_on_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
     """What has been issued counts as done for others too."""
 
-    def arrived(level: Level) -> Level:
-        return level if level is Level.DIRTY else Level.DONE
+    def arrived(state: int) -> int:
+        levels = [
+            each if each == DIRTY else DONE
+            for each in (drop_write_backs.level(state, r) for r in SCOPES)
+        ]
+        return stores_of(*levels)
 
-    patch.setattr(drop_write_backs, "_arrived", arrived)
+    patch.setattr(drop_write_backs, "arrived", arrived)
 
 
 def take_stores_for_written_back(patch: pytest.MonkeyPatch) -> None:
     """No store leaves a dirty line."""
-    patch.setattr(drop_write_backs, "_stored", always(Level.ISSUED))
+    patch.setattr(drop_write_backs, "stored", always(stores_of(ISSUED, ISSUED)))
 
 
 def hoist_past_everything(patch: pytest.MonkeyPatch) -> None:
@@ -690,9 +704,8 @@ def hoist_past_everything(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(hoist_write_backs, "droppable_write_backs", _later_write_backs)
 
 
-def _later_write_backs(group: WorkGroupSteps) -> list[Operation]:
-    found = [step.op for steps in group.steps for step in steps if step.effect.writes_back]
-    return found[1:]
+def _later_write_backs(code: CacheCode) -> list[Operation]:
+    return [step.op for step in code.write_backs][1:]
 
 
 def sink_waits_past_flags(patch: pytest.MonkeyPatch) -> None:
@@ -708,8 +721,8 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
     """Loads find nothing stale."""
     real = drop_invalidates.needed_at
 
-    def needed_at(step: CacheStep, needs: Needs) -> Caches:
-        return real(step, needs) & ~step.effect.reads if step.publishes else Caches.NONE
+    def needed_at(meaning: Meaning, needs: Needs) -> int:
+        return real(meaning, needs) & ~meaning.reads if meaning.publishes else 0
 
     for module in (drop_invalidates, sink_invalidates):
         patch.setattr(module, "needed_at", needed_at)
@@ -718,8 +731,8 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
 def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
     """The others of the work-group invalidate for themselves."""
 
-    def handed_on(needs: Needs, step: CacheStep) -> Caches:
-        return Caches.SYSTEM if step.leaves_workgroup else Caches.NONE
+    def handed_on(needs: Needs, meaning: Meaning) -> int:
+        return int(Caches.SYSTEM) if meaning.leaves_workgroup else 0
 
     patch.setattr(Needs, "handed_on", handed_on)
 
@@ -727,8 +740,8 @@ def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
 def need_nothing_for_the_agent(patch: pytest.MonkeyPatch) -> None:
     """Other work-groups invalidate for themselves."""
 
-    def handed_on(needs: Needs, step: CacheStep) -> Caches:
-        return needs.barrier if step.is_barrier else needs.flag
+    def handed_on(needs: Needs, meaning: Meaning) -> int:
+        return needs.barrier if meaning.is_barrier else needs.flag
 
     patch.setattr(Needs, "handed_on", handed_on)
 
@@ -736,17 +749,17 @@ def need_nothing_for_the_agent(patch: pytest.MonkeyPatch) -> None:
 def sink_past_loads(patch: pytest.MonkeyPatch) -> None:
     """Invalidates leave their block whatever comes behind them."""
 
-    def before(step: CacheStep, must: Caches, needs: Needs) -> Caches:
+    def before(meaning: Meaning, must: int, needs: Needs) -> int:
         return must
 
     patch.setattr(sink_invalidates, "_before", before)
-    patch.setattr(sink_invalidates, "_at_end", always(Caches.NONE))
+    patch.setattr(sink_invalidates, "_at_end", always(0))
 
 
 def lose_edges(patch: pytest.MonkeyPatch) -> None:
     """Invalidates that sink are not put back."""
-    patch.setattr(sink_invalidates, "_insert", always(None))
-    patch.setattr(sink_invalidates, "_insert_on_edge", always(None))
+    for name in ("insert_at_begin", "insert_on_edge"):
+        patch.setattr(cdna_caches.CacheCode, name, always(None))
 
 
 def acquire_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -778,8 +791,8 @@ def wait_for_one_less(patch: pytest.MonkeyPatch) -> None:
 def count_on_waits_that_go(patch: pytest.MonkeyPatch) -> None:
     """What follows a wait is judged by what it was."""
 
-    def loosely_after(op: Operation, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
-        return loosen_waits.after(op, ages)
+    def loosely_after(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+        return loosen_waits.after(line.duty, ages)
 
     patch.setattr(loosen_waits, "loosely_after", loosely_after)
 
@@ -937,6 +950,53 @@ def _is_caught(seed: int) -> bool:
         return False
     meant = source(text)
     return not meant.races and not meant.incomplete and bool(forbidden(meant, does))
+
+
+# The passes share what they find out of the code.
+
+
+def shared_and_alone(text: str, stores: Stores) -> tuple[str, str]:
+    """What the pipeline makes of a module, and what its passes one by one make of it."""
+    found: list[str] = []
+    for alone in (False, True):
+        module = programs.parse(text)
+        OutlineLitmusThreadsPass().apply(Context(), module)
+        AcquireOnSuccessPass().apply(Context(), module)
+        ConvertScopedToCDNAPass("gfx942").apply(Context(), module)
+        pipeline = MinimiseCachesPipeline(stores=stores)
+        for each in pipeline.passes() if alone else (pipeline,):
+            each.apply(Context(), module)
+        found.append(str(module))
+    return found[0], found[1]
+
+
+TEXTS = 60
+POLICIES: tuple[Stores, Stores] = ("auto", "back")
+
+
+def kernels_and_programs() -> Iterator[tuple[str, Stores]]:
+    for seed in range(TEXTS):
+        yield random_kernel(seed), POLICIES[seed % 2]
+    for name, case in CASES.items():
+        if not case.target.tgsplit:
+            yield program(case.threads), POLICIES[len(name) % 2]
+
+
+def test_sharing_changes_nothing() -> None:
+    for text, stores in kernels_and_programs():
+        shared, alone = shared_and_alone(text, stores)
+        assert shared == alone, text
+
+
+def know_what_was(patch: pytest.MonkeyPatch) -> None:
+    """What was once found out holds whatever becomes of the code."""
+    patch.setattr(cdna_caches.CacheCode, "changed", always(None))
+
+
+def test_what_is_no_longer_so_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    know_what_was(monkeypatch)
+    pairs = (shared_and_alone(*each) for each in kernels_and_programs())
+    assert any(shared != alone for shared, alone in pairs)
 
 
 # No way through a kernel has more than before.

@@ -9,6 +9,7 @@ from pathlib import Path
 import minimise_programs as programs
 import pytest
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.cdna import CacheOp
@@ -220,15 +221,26 @@ def meant_by(name: str) -> Run:
     return programs.source(litmus_test(TESTS[name]))
 
 
+@cache
+def lowered(name: str, pipeline: str) -> ModuleOp:
+    """A test by one of the pipelines."""
+    module = parsed(name).clone()
+    PIPELINES[pipeline].apply(Context(), module)
+    return module
+
+
+@cache
+def parsed(name: str) -> ModuleOp:
+    return programs.parse(litmus_test(TESTS[name]))
+
+
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("l2_per_agent", L2PerAgent)
 @pytest.mark.parametrize("name", TESTS)
 def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, pipeline: str) -> None:
     meant = meant_by(name)
     assert not meant.races
-    module = programs.parse(litmus_test(TESTS[name]))
-    PIPELINES[pipeline].apply(Context(), module)
-    does = programs.execute(module, programs.Target(l2_per_agent=l2_per_agent))
+    does = programs.execute(lowered(name, pipeline), programs.Target(l2_per_agent=l2_per_agent))
     assert not does.incomplete
     assert does.outcomes is not None
     assert does.outcomes.states
@@ -263,8 +275,7 @@ WEAKENED = {
 
 @pytest.mark.parametrize("name", WEAKENED)
 def test_what_is_left_is_needed(name: str) -> None:
-    module = programs.parse(litmus_test(TESTS[name]))
-    CDNAPipeline("gfx942", stores="back").apply(Context(), module)
+    module = lowered(name, "writing back").clone()
     for op in list(module.walk()):
         if isinstance(op, CacheOp) and op.opcode.data == WEAKENED[name]:
             op.detach()

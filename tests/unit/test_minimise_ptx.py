@@ -26,10 +26,13 @@ from minimise_programs import (
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.costs import Cost, Unit
-from fencewright.lowering.ptx.select import CONVERGED, NO_ACQUIRE_FENCE_AFTER
+from fencewright.lowering.ptx.select import (
+    CONVERGED,
+    NO_ACQUIRE_FENCE_AFTER,
+    NO_RELAXED_BARRIER,
+)
 from fencewright.lowering.sequence import Request
 from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
@@ -55,10 +58,11 @@ from fencewright.simulator.program import (
     MemoryKind,
     Placement,
     Program,
-    ProgramError,
     Thread,
 )
 from fencewright.simulator.source_events import (
+    Barrier,
+    Fence,
     Load,
     ScopedInstruction,
     ScopedProgram,
@@ -520,20 +524,33 @@ def test_what_a_promise_changes_is_certified(target: str, feature: str, instruct
         assert found.tests
 
 
-def test_what_the_model_cannot_judge_is_refused() -> None:
-    """A fence of shared memory alone would be one of everything to the model."""
-    request = Request(Operations.FENCE, Ordering.RELEASE, Scope.CLUSTER, None, spaces=ONLY_LOCAL)
-    with pytest.raises(ProgramError, match="the PTX model does not cover"):
-        certify_operation(request, Mode("sm_90"))
-    text = program(((HERE, [store("x", 1), fence("release", "cluster spaces [local]")]),))
-    with pytest.raises(DiagnosticException, match="sync_restrict"):
-        programs.runnable(lowered(text), ReadOptions())
-    # Before PTX 8.6 the same are fences that it knows, clamped to what reaches shared memory.
-    for mode in (Mode("sm_90", ptx_version=(8, 0)), Mode("sm_70")):
+def test_fences_of_shared_memory_alone_are_sound_and_needed() -> None:
+    """Restricted to it from PTX 8.6 on, before that clamped to what reaches it."""
+    promised = Mode("sm_90", frozenset({NO_RELAXED_BARRIER}))
+    for mode in (promised, Mode("sm_90"), Mode("sm_90", ptx_version=(8, 0)), Mode("sm_70")):
         for ordering in (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL):
             for scope in (Scope.AGENT, Scope.SYSTEM):
                 found = certify_operation(
                     Request(Operations.FENCE, ordering, scope, None, spaces=ONLY_LOCAL), mode
                 )
                 assert found.is_sound, found.failures
-                assert found.parts[0].verdict is Verdict.NEEDED
+                dropped = [part for part in found.parts if part.change == "dropped"]
+                assert len(dropped) == len(found.sequence)
+                assert all(part.verdict is Verdict.NEEDED for part in dropped)
+
+
+def test_a_relaxed_barrier_carries_what_fences_of_shared_memory_order() -> None:
+    """Not what those do that are restricted to it: they are promised that there is none."""
+    release, acquire = (
+        Fence(ordering, Scope.CLUSTER, spaces=ONLY_LOCAL)
+        for ordering in (Ordering.RELEASE, Ordering.ACQUIRE)
+    )
+    relaxed = Barrier(Scope.CLUSTER, Ordering.RELAXED)
+    first: Thread[ScopedInstruction] = Thread(Placement(), (Store("s", 1), release, relaxed))
+    second: Thread[ScopedInstruction] = Thread(Placement(), (relaxed, acquire, Load("r0", "s")))
+    shared = Location("s", space=LOCAL)
+    scoped = Program((shared,), (first, second), (Register(1, "r0"),))
+    lowering, plain = TargetLowering("sm_90"), Mode("sm_90")
+    promised = replace(plain, features=frozenset({NO_RELAXED_BARRIER}))
+    assert not wrong_outcomes(scoped, plain, lowering)
+    assert wrong_outcomes(scoped, promised, lowering)

@@ -304,6 +304,21 @@ def test_a_thread_publishes_nothing_behind_its_end(
     assert fences(merged(text)) == left
 
 
+BETWEEN = """
+func.func @k(%p : !llvm.ptr<1>) attributes {{gpu.kernel}} {{
+  scoped.fence seq_cst agent
+  %a = scoped.load weak %p {between} : !llvm.ptr<1> -> i32
+  scoped.fence seq_cst agent
+  func.return
+}}
+"""
+
+
+def test_invariant_loads_take_no_part_in_ordering() -> None:
+    assert fences(merged(BETWEEN.format(between="{invariant}"))) == ["seq_cst agent"]
+    assert fences(merged(BETWEEN.format(between="{nontemporal}"))) == ["seq_cst agent"] * 2
+
+
 class _WithFences(Random):
     """Programs with more fences than anyone needs."""
 

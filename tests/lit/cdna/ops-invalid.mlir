@@ -94,3 +94,16 @@ cdna.kernel @k attributes {chip = "gfx908", arguments = [], group_segment_size =
   cdna.cache buffer_inv {modifiers = ["sc1"]}
   cdna.end s_endpgm
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'cdna.cache' is machine code: it belongs in a cdna.kernel}}
+  cdna.cache buffer_inv {modifiers = ["sc1"]}
+  func.return
+}
+
+// -----
+
+// expected-error @below {{'cdna.s_waitcnt' is machine code: it belongs in a cdna.kernel}}
+cdna.s_waitcnt vmcnt(0)

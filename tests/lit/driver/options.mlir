@@ -19,8 +19,8 @@
 // CHIP: fence-opt: error: target gfx941: unknown target; accepted: {{.*}}gfx942
 // FEATURE: fence-opt: error: unknown feature '+wavefrontsize64' in --mattr; known: tgsplit
 // NOCHIP: fence-opt: error: --mattr has no effect: it needs --mcpu or -p
-// UNUSED: fence-opt: error: --l2-per-agent has no effect: no pass given with -p takes it
-// LEVEL: fence-opt: error: -O has no effect: no pass given with -p takes it
+// UNUSED: fence-opt: error: --l2-per-agent has no effect: nothing in 'cse' takes it
+// LEVEL: fence-opt: error: -O has no effect: nothing in 'cse' takes it
 // NOLEVEL: fence-opt: error: argument -O: invalid choice: 1 (choose from 0, 2)
 // PASSLEVEL: fence-opt: error: pass 'cdna-pipeline': Incompatible types: given (3,), expected typing.Literal[0, 2]
 // TARGET: fence-opt: error: argument -t/--target: invalid choice: 'nothing'

@@ -32,7 +32,7 @@ define i32 @rmw(ptr addrspace(1) %p, i32 %x) {
 ; An unused result goes nowhere; a float goes as its bits.
 ; CHECK-LABEL: @unused
 ; CHECK: %[[BITS:.*]] = bitcast float %x to i32
-; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acq_rel.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(i64 %{{.*}}, i32 %[[BITS]])
+; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acquire.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(i64 %{{.*}}, i32 %[[BITS]])
 define void @unused(ptr %p, float %x) {
   %v = atomicrmw fadd ptr %p, float %x syncscope("block") seq_cst, align 4
   ret void

@@ -41,7 +41,7 @@ go:
 ; UNCACHED-NOT: buffer_wbl2
 ; UNCACHED:   asm sideeffect "s_waitcnt vmcnt(0)"
 define amdgpu_kernel void @two_flags(ptr addrspace(1) %data, ptr addrspace(1) %f, ptr addrspace(1) %g) {
-  store i32 1, ptr addrspace(1) %data
+  store <2 x i32> zeroinitializer, ptr addrspace(1) %data
   store atomic i32 1, ptr addrspace(1) %f syncscope("agent") release, align 4
   store atomic i32 1, ptr addrspace(1) %g syncscope("agent") release, align 4
   ret void

@@ -1,5 +1,6 @@
 // RUN: fence-opt %s -p "convert-scoped-to-cdna{mcpu=gfx942},drop-write-backs,hoist-write-backs" | filecheck %s
 // RUN: fence-opt %s -p "convert-scoped-to-cdna{mcpu=gfx942},drop-write-backs,hoist-write-backs,hoist-write-backs" | filecheck %s
+// RUN: fence-opt %s -p "convert-scoped-to-cdna{mcpu=gfx942},minimise-caches{stores=back}" | filecheck %s
 // RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942 stores=back}" -t asm | filecheck %s --check-prefix=ASM
 
 llvm.mlir.global external @lds() {addr_space = 3 : i32} : i32
