@@ -35,8 +35,9 @@ lint: $(READY) check-checks ## check format, lint rules and generated checks
 types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
 
-test: lit $(READY) ## run every test: lit, then pytest
-	$(BIN)/python -m pytest -n $(JOBS)
+# Stealing keeps neighbours in one process, which share what they have made.
+test: lit $(READY) ## run every test: the FileCheck tests through lit, all others through pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lit
 
 lit: $(READY) ## run the FileCheck tests through lit
 	$(BIN)/python -m fencewright.tools.lit_runner --canonical tests/lit

@@ -12,6 +12,7 @@ import pytest
 from fencewright.tools.lit_runner import (
     EXCLUDED,
     LLVM_HINT,
+    LLVM_TOOLS,
     SUFFIXES,
     Outcome,
     find_llvm_tool,
@@ -84,5 +85,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         names[reason.removeprefix("Skipped: ")].append(report.nodeid)
     for reason, tests in sorted(names.items()):
         terminalreporter.write_line(f"{len(tests)} skipped: {reason}: {', '.join(tests)}")
-    if any(find_llvm_tool(name) is None for name in ("llvm-mc", "llc", "FileCheck", "mlir-opt")):
+    if any(find_llvm_tool(name) is None for name in (*LLVM_TOOLS, "llvm-remarkutil")):
         terminalreporter.write_line(LLVM_HINT)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Request, UnsupportedError
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -17,7 +18,7 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file, positive
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     certifier.add_argument(
         "--stream", metavar="FILE", type=Path, help="results as they come; resumes from it"
     )
-    certifier.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (1)")
+    certifier.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
     certifier.add_argument(
         "--recheck",
         metavar="CERTIFICATE",
@@ -55,7 +56,10 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         help="check this certificate instead of making one",
     )
     certifier.add_argument(
-        "--sample", metavar="N", type=int, help="of --recheck: only N operations, drawn by --seed"
+        "--sample",
+        metavar="N",
+        type=positive,
+        help="of --recheck: only N operations, drawn by --seed",
     )
     certifier.add_argument("--seed", metavar="N", type=int, default=0)
     explainer = add_parser(
@@ -78,7 +82,7 @@ def _add_operation(parser: ArgumentParser) -> None:
     parser.add_argument("ordering", choices=tuple(Ordering))
     parser.add_argument("scope", choices=tuple(Scope), nargs="?", default=Scope.SYSTEM)
     parser.add_argument("--space", choices=tuple(AddressSpace), help="of an access (global)")
-    parser.add_argument("--kind", choices=tuple(RmwKind), default=RmwKind.ADD)
+    parser.add_argument("--kind", choices=tuple(RmwKind), help="of an atomic_rmw (add)")
     parser.add_argument("--failure-ordering", choices=tuple(Ordering), help="of a cmpxchg")
     parser.add_argument("--no-return", action="store_true", help="nobody uses the old value")
     parser.add_argument(
@@ -99,16 +103,46 @@ def _mode(arguments: Namespace) -> "Mode":
     numbers = None if version is None else tuple(version.split("."))
     if numbers is not None and not (len(numbers) == 2 and all(map(str.isdigit, numbers))):
         raise error(f"'{version}' is not a PTX version like 8.6", NAME)
-    return Mode(
+    mode = Mode(
         arguments.chip,
         frozenset(each.removeprefix("+") for each in arguments.mattr.split(",") if each),
         L2PerAgent(arguments.l2_per_agent),
         None if numbers is None else (int(numbers[0]), int(numbers[1])),
     )
+    # Of a mode that the chip does not have every operation would hold, there being none.
+    try:
+        lower(
+            op=Operation.FENCE,
+            ordering=Ordering.SEQ_CST,
+            target=mode.target,
+            features=tuple(mode.features),
+            l2_per_agent=mode.l2_per_agent,
+            ptx_version=version,
+        )
+    except UnsupportedError as problem:
+        raise error(str(problem), NAME) from problem
+    return mode
+
+
+def _check_effect(operation: Operation, arguments: Namespace) -> None:
+    """Raise :class:`ToolError` for a flag that says nothing of ``operation``."""
+    flags = (
+        ("--space", arguments.space is not None, operation.is_access, "an access"),
+        ("--kind", arguments.kind is not None, operation is Operation.ATOMIC_RMW, "an atomic_rmw"),
+        ("--no-return", arguments.no_return, operation in _RETURNING, "an atomic_rmw or cmpxchg"),
+    )
+    for flag, is_given, has_effect, whose in flags:
+        if is_given and not has_effect:
+            raise error(f"{flag} has no effect: it is of {whose}, not of a {operation}", NAME)
+
+
+_RETURNING = frozenset({Operation.ATOMIC_RMW, Operation.CMPXCHG})
+"""What returns an old value."""
 
 
 def _request(arguments: Namespace) -> Request:
     operation = Operation(arguments.operation)
+    _check_effect(operation, arguments)
     space = AddressSpace(arguments.space or AddressSpace.GLOBAL) if operation.is_access else None
     failure = arguments.failure_ordering
     if operation is Operation.CMPXCHG and failure is None:
@@ -121,7 +155,7 @@ def _request(arguments: Namespace) -> Request:
         space=space,
         failure_ordering=None if failure is None else Ordering(failure),
         returns=not arguments.no_return,
-        kind=RmwKind(arguments.kind),
+        kind=RmwKind(arguments.kind or RmwKind.ADD),
         one_as=arguments.one_as,
         spaces=None if spaces is None else frozenset(map(AddressSpace, spaces)),
         availability=Availability.NONE if arguments.av_none else Availability.FULL,
@@ -148,11 +182,11 @@ def explain_operation(arguments: Namespace) -> int:
         found = explain(_request(arguments), _mode(arguments), arguments.at, known)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
+    if not found and arguments.at is not None:
+        raise error(f"--at {arguments.at}: no synchronising instruction has this number", NAME)
     if not found:
-        what = (
-            "synchronising instruction" if arguments.at is None else f"instruction {arguments.at}"
-        )
-        print(f"there is no {what} to explain: the operation needs none here")
+        print("there is no synchronising instruction to explain: the operation needs none here")
+        return HOLDS
     print("\n\n".join(map(str, found)))
     return HOLDS
 
@@ -171,11 +205,19 @@ def certify_chip(arguments: Namespace) -> int:
         what = "the certificate" if arguments.sample is None else "the sample of the certificate"
         print(*(problems or (f"{what} holds",)), sep="\n")
         return DOES_NOT_HOLD if problems else HOLDS
+    output = arguments.output
     if arguments.chip == ALL:
-        folder = Path(arguments.output or ".")
+        folder = _folder(output)
         outputs = [(mode, str(folder / f"{mode}.json")) for mode in modes()]
     else:
-        outputs = [(_mode(arguments), arguments.output)]
+        # Minutes before it is to be written to.
+        if output is not None and not (folder := Path(output).parent).is_dir():
+            raise error("is no folder, so no certificate can be written to it", str(folder))
+        mode = _mode(arguments)
+        if output is not None and Path(output).is_dir():
+            example = Path(output) / f"{mode}.json"
+            raise error(f"is a folder: give a file for the certificate, as -o {example}", output)
+        outputs = [(mode, output)]
     try:
         with _executor(arguments.jobs) as executor:
             judged = [
@@ -186,6 +228,19 @@ def certify_chip(arguments: Namespace) -> int:
     except (CertificateError, CampaignError, UnsupportedError) as problem:
         raise error(str(problem), NAME) from problem
     return HOLDS if all(judged) else DOES_NOT_HOLD
+
+
+def _folder(output: str | None) -> Path:
+    """The folder for every certificate, made if it is not there; None is where we are."""
+    if output == "-":
+        raise error("the certificates are many: give a folder for them, as -o certificates", NAME)
+    folder = Path(output or ".")
+    if folder.exists() and not folder.is_dir():
+        raise error(
+            "is a file: give a folder for the certificates, as -o certificates", str(folder)
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @contextmanager
@@ -208,8 +263,9 @@ def _certify(
 
     found = certify_mode(mode, executor=executor, stream=stream)
     if output is not None:
+        text = found.to_json()
         with output_file(output) as file:
-            file.write(found.to_json())
+            file.write(text)
     findings = found.findings()
     log = sys.stderr if output == "-" else sys.stdout
     soundness = "every one sound" if found.is_sound else "not all sound"

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from fencewright.tools.diagnostics import Diagnostic, Severity
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 
 _ANNOTATION = re.compile(
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*"
@@ -43,7 +43,10 @@ class Expectations:
 
     @classmethod
     def parse(cls, text: str, file: str) -> Self:
-        """The annotations in ``text``, which is called ``file`` in messages."""
+        """The annotations in ``text``, which is called ``file`` in messages.
+
+        Raises :class:`ToolError` for a regular expression that is none.
+        """
         if "expected-" not in text:
             return cls(file, ())
         lines = text.splitlines()
@@ -53,11 +56,17 @@ class Expectations:
             match = _ANNOTATION.search(lines[number - 1])
             assert match is not None
             written = match["text"]
+            try:
+                pattern = _regex(written) if match["regex"] else re.compile(re.escape(written))
+            except re.error as problem:
+                message = f"no regular expression: {problem}"
+                place = Diagnostic(message, file, number, match.start("text") + 1)
+                raise ToolError((place,)) from None
             found.append(
                 Expectation(
                     Severity(match["severity"]),
                     _line_meant(match["where"], number, annotated),
-                    _regex(written) if match["regex"] else re.compile(re.escape(written)),
+                    pattern,
                     written,
                     number,
                 )

@@ -1,6 +1,7 @@
 """fence-opt: the pass driver, with the conventions of ``xdsl-opt`` and ``mlir-opt``."""
 
 import gc
+import os
 import sys
 import time
 from argparse import ArgumentParser
@@ -9,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from io import BytesIO
 from itertools import accumulate
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -25,17 +25,26 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from fencewright.lowering.facts import MEANING
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
-from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, OptLevel, Pipeline, pipeline_for
+from fencewright.passes.pipelines import (
+    DEFAULT_OPT_LEVEL,
+    OptLevel,
+    Pipeline,
+    pipeline_for,
+    single_passes,
+)
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
     diagnose,
     error,
+    leave,
     output_file,
+    read_text,
     run_tool,
 )
 from fencewright.tools.expectations import Expectations
 from fencewright.tools.located_parser import LocatedParser
+from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
 from fencewright.universe import UNIVERSE
 
 if TYPE_CHECKING:
@@ -46,6 +55,7 @@ NAME = "fence-opt"
 STDIN = "<stdin>"
 CHUNK_SEPARATOR = "// -----"
 REMARKS = "--remarks"
+VERIFY_LOWERING = "--verify-lowering"
 FEATURES = ("tgsplit",)
 """What ``--mattr`` switches."""
 
@@ -149,10 +159,10 @@ class FenceOptMain(xDSLOptMain):
             help="verify between the passes too, not only after parsing and before printing IR",
         )
         arg_parser.add_argument(
-            "--verify-lowering",
+            VERIFY_LOWERING,
             action="store_true",
             help="check that every outcome of a lowered litmus test is one of its source; "
-            "status 1 with a counterexample if not, 3 if that takes too many states",
+            "status 1 with a counterexample if not, 3 if that cannot be decided",
         )
         arg_parser.add_argument(
             "--print-ir-after-all",
@@ -185,13 +195,31 @@ class FenceOptMain(xDSLOptMain):
         passes = [self._make_pass(spec, options, taken) for spec in specs]
         for name in options.keys() - taken:
             flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
-            needs = "no pass given with -p takes it" if specs else "it needs --mcpu or -p"
+            names = ", ".join(spec.name for spec in specs)
+            needs = f"nothing in '{names}' takes it" if specs else "it needs --mcpu or -p"
             raise error(f"{flag} has no effect: {needs}", NAME)
-        steps = [step for p in passes for step in (p.passes() if isinstance(p, Pipeline) else (p,))]
-        self.pipeline = PassPipeline(tuple(steps), self._between_passes)
+        steps = tuple(
+            step for p in passes for step in (p.steps() if isinstance(p, Pipeline) else (p,))
+        )
+        if self._looks_between_passes():
+            steps = single_passes(steps)
+        self.pipeline = PassPipeline(steps, self._between_passes)
         self.observer: Observer | None = None
         self.remarks: list[Remark] = []
         self._pass_start = time.perf_counter()
+        self._running: ModulePass | None = None
+
+    def _looks_between_passes(self) -> bool:
+        """Whether anyone sees the module between two passes."""
+        args = self.args
+        return bool(
+            args.time_passes
+            or args.verify_each
+            or args.print_between_passes
+            or args.print_ir_after_all
+            or args.remarks
+            or args.remarks_output
+        )
 
     def _target_options(self) -> dict[str, Any]:
         """The flags that choose a target, by the name of the pass option that they set."""
@@ -252,6 +280,7 @@ class FenceOptMain(xDSLOptMain):
                 f"// -----// IR Dump After {type(previous).__name__} ({previous.name}) //----- //"
             )
             print(f"{header}\n{module}\n", file=sys.stderr)
+        self._running = following
         self._pass_start = time.perf_counter()
 
     # Input and output
@@ -265,8 +294,7 @@ class FenceOptMain(xDSLOptMain):
     def _read_input(self) -> str:
         name = self.get_input_name()
         try:
-            content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
-            text = content.decode()
+            text = read_text(None if name == STDIN else name)
         except (OSError, UnicodeDecodeError) as problem:
             raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
         if not text.strip():
@@ -293,14 +321,27 @@ class FenceOptMain(xDSLOptMain):
 
         return import_llvm_ir(stream.read().decode(), self.get_input_name())
 
+    def apply_passes(self, prog: ModuleOp) -> None:
+        try:
+            super().apply_passes(prog)
+        except Exception as problem:
+            at = self._running
+            if at is None or UNIVERSE.all_passes.get(at.name) is not None or _is_told(problem):
+                raise
+            raise _of_xdsl(f"pass '{at.name}'", problem) from problem
+
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        spec = parse_spec(self.args.target)
+        name = parse_spec(self.args.target).name
         try:
             return super().output_resulting_program(prog)
-        except ValueError as problem:
-            if isinstance(problem, UnsupportedError):
+        except Exception as problem:
+            if _is_told(problem):
                 raise
-            raise error(f"target '{spec.name}': {problem}", NAME) from problem
+            if isinstance(problem, ValueError):
+                raise error(f"target '{name}': {problem}", NAME) from problem
+            if name in UNIVERSE.all_targets or name == LLVMTarget.name:
+                raise
+            raise _of_xdsl(f"target '{name}'", problem) from problem
 
     def _observe(self) -> None:
         """Collect remarks on the chunk that comes now, if they are asked for."""
@@ -336,6 +377,8 @@ class FenceOptMain(xDSLOptMain):
         if self.args.verify_lowering:
             from fencewright.tools.lowering_check import LoweringCheck
 
+            if not self.args.disable_verify:
+                module.verify()
             check = LoweringCheck(self.args.l2_per_agent)
             check.around(module, lambda: self.apply_passes(module), self.get_input_name())
         else:
@@ -347,6 +390,7 @@ class FenceOptMain(xDSLOptMain):
 
         Raises :class:`ToolError` with every chunk's error, after the last chunk.
         """
+        self._check_outputs()
         text = self._read_input()
         expectations = Expectations.parse(text, self.get_input_name())
         matching = self.args.verify_diagnostics and bool(expectations)
@@ -385,11 +429,30 @@ class FenceOptMain(xDSLOptMain):
             print("Failure, can't shrink")
             sys.exit(1)
 
+    def _check_outputs(self) -> None:
+        """Raise :class:`ToolError` if the remarks would go into the file of the output."""
+        output, remarks = self.args.output_file, self.args.remarks_output
+        if output is None or remarks is None or os.path.realpath(output) == os.devnull:
+            return
+        if os.path.realpath(output) == os.path.realpath(remarks):
+            raise error(f"-o and {REMARKS}-output name one file", NAME)
+
     def _prints(self, problem: Exception) -> bool:
         """Whether a flag asks for this problem to be printed and passed over, as xdsl-opt does."""
         if isinstance(problem, ParseError):
             return self.args.parsing_diagnostics
         return self.args.verify_diagnostics
+
+
+def _is_told(problem: Exception) -> bool:
+    """Whether an exception is meant for the user."""
+    return isinstance(problem, ToolError | ShrinkException) or diagnose(problem, NAME) is not None
+
+
+def _of_xdsl(what: str, problem: Exception) -> ToolError:
+    """What a pass or target of xDSL's own could not do: no bug of ours."""
+    reason = str(problem).partition("\n")[0] or type(problem).__name__
+    return error(f"{what} of xDSL cannot take this module: {reason}", NAME)
 
 
 @contextmanager
@@ -416,8 +479,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         # One run and out: the IR lives to the end, and collecting costs 1.5x on rewrites.
         gc.disable()
-    return run_tool(NAME, body)
+    judges = any(
+        len(each) > len("--verify-") and VERIFY_LOWERING.startswith(each) for each in arguments
+    )
+    return run_tool(NAME, body, failed=INCOMPLETE if judges else DOES_NOT_HOLD)
+
+
+def command() -> NoReturn:
+    """The command ``fence-opt``."""
+    leave(main())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -23,13 +23,21 @@ from fencewright.simulator.litmus_run import (
     stuck_waves,
 )
 from fencewright.simulator.program import ProgramError
+from fencewright.simulator.ptx_events import ProgramError as PtxProgramError
 from fencewright.tools import (
     certificate_commands,
     fuzz_commands,
     gpu_commands,
     picture_commands,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file, run_tool
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
+    error,
+    output_file,
+    positive,
+    run_tool,
+)
 from fencewright.tools.litmus_files import is_columns, name_of, parse_columns, read_text
 from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE
@@ -243,13 +251,6 @@ def _columns_of(test: RunnableTest, path: str) -> str:
 # The command line
 
 
-def _positive(text: str) -> int:
-    number = int(text) if text.isdigit() else 0
-    if number < 1:
-        raise ArgumentTypeError(f"expected a positive number, found '{text}'")
-    return number
-
-
 COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
     gpu_commands.add_commands,
     certificate_commands.add_commands,
@@ -273,15 +274,15 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--state-limit",
         metavar="N",
-        type=_positive,
+        type=positive,
         default=Limits().states,
         help="machine states, or steps of a model by axioms",
     )
     runner.add_argument(
-        "--bound", metavar="N", type=_positive, default=Limits().bound, help="passes of a loop"
+        "--bound", metavar="N", type=positive, default=Limits().bound, help="passes of a loop"
     )
     runner.add_argument(
-        "--random", metavar="N", type=_positive, help="only N random executions: incomplete"
+        "--random", metavar="N", type=positive, help="only N random executions: incomplete"
     )
     runner.add_argument("--seed", metavar="N", type=int, default=0, help="of --random")
     runner.add_argument(
@@ -319,7 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         execute = cast(Callable[[Namespace], int], arguments.execute)
         try:
             return execute(arguments)
-        except ProgramError as problem:
+        except (ProgramError, PtxProgramError) as problem:
             failure = error(str(problem), NAME)
         except ToolError as problem:
             failure = problem
@@ -338,7 +339,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return status
         raise ToolError(failure.diagnostics, status=status)
 
-    return run_tool(NAME, body, failed=INCOMPLETE)
+    return run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
 
 
 def _json_line(diagnostic: Diagnostic) -> str:

@@ -9,6 +9,7 @@ from fencewright.tools.diagnostics import (
     diagnose,
     error,
     output_file,
+    read_text,
     run_tool,
 )
 
@@ -25,22 +26,10 @@ def import_llvm(text: str, file: str) -> str:
 
 def export_llvm(text: str, file: str) -> str:
     """MLIR text to LLVM IR."""
-    from xdsl.context import Context
-    from xdsl.dialects.builtin import Builtin
-    from xdsl.dialects.llvm import LLVM
-
     from fencewright.lowering.llvm_ir import export_llvm_ir
-    from fencewright.tools.fence_opt import LocatedParser
-    from fencewright.universe import UNIVERSE
+    from fencewright.tools.litmus_files import parse_module
 
-    context = Context()
-    context.load_dialect(Builtin)
-    context.load_dialect(LLVM)
-    for name in ("scoped", "llvm_ir"):
-        context.register_dialect(name, UNIVERSE.all_dialects[name])
-    module = LocatedParser(context, text, file).parse_module()
-    module.verify()
-    return export_llvm_ir(module)
+    return export_llvm_ir(parse_module(file, text))
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
@@ -68,13 +57,6 @@ def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], s
     return arguments.translate, arguments.input, arguments.output
 
 
-def _read(path: str) -> str:
-    if path == "-":
-        return sys.stdin.buffer.read().decode()
-    with open(path, "rb") as stream:
-        return stream.read().decode()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run fence-translate on ``argv`` (None: the command line) and return the exit status."""
 
@@ -82,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         translate, path, output = _parse_arguments(argv)
         file = STDIN if path == "-" else path
         try:
-            text = _read(path)
+            text = read_text(None if path == "-" else path)
             if not text.strip():
                 raise error("the input is empty", file)
             result = translate(text, file)

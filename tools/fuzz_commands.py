@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencewright.tools.diagnostics import error
+from fencewright.tools.diagnostics import error, positive
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         "fuzz", help="check the passes on random programs, on every target and mode"
     )
     fuzzer.set_defaults(execute=fuzz)
-    fuzzer.add_argument("--programs", metavar="N", type=_count, default=PROGRAMS)
+    fuzzer.add_argument("--programs", metavar="N", type=positive, default=PROGRAMS)
     fuzzer.add_argument("--first", metavar="SEED", type=int, default=0, help="the first seed (0)")
-    fuzzer.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes (1)")
+    fuzzer.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
     fuzzer.add_argument(
         "--results",
         metavar="FOLDER",
@@ -51,12 +51,6 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         "--page", metavar="FILE", type=Path, help="write the totals as a page, once all is done"
     )
     fuzzer.add_argument("--seed", type=int, help="only this seed: show its program and verdicts")
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise ValueError(text)
-    return int(text)
 
 
 def fuzz(arguments: Namespace) -> int:

@@ -35,8 +35,8 @@ then on. There too each rule of the passes is broken on purpose, and has to be f
 command goes on from them, unless the code has changed since.
 
 Racy programs mean nothing and are skipped. *Too large* is what needs more than the fuzzer's
-limit: it proves nothing, and is not counted as sound. Nor is what the model of the target does not
-have, as the `.sync_restrict` fences of PTX.
+limit: it proves nothing, and is not counted as sound. Nor is *not executed*: what the model of the
+target does not have.
 """
 
 

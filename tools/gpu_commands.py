@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from fencewright.simulator.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error
-from fencewright.tools.litmus_files import name_of, read_text
+from fencewright.tools.litmus_files import check_syntax, name_of, read_text
 from fencewright.tools.litmus_inputs import NAME, Lowering, add_gpu_target, lowering_of, read_string
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU
 
@@ -188,10 +188,14 @@ def _verdict(condition: Condition, positive: int, negative: int) -> bool:
 def run_on_gpu(arguments: Namespace) -> int:
     """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises :class:`ToolError`."""
     stress = _stress(arguments)
+    texts = [(path, read_text(path)) for path in arguments.inputs]
+    # What cannot be read is told without a GPU too.
+    for path, text in texts:
+        check_syntax(path, text)
     device = None if arguments.mcpu or arguments.emit_ptx else _open_device()
     chip = arguments.mcpu or (_chip_of(device) if device else _DEFAULT_CHIP)
     lowering = replace(lowering_of(arguments), chip=chip, takes_columns=True)
-    jobs = [job for path in arguments.inputs for job in _jobs(path, lowering, arguments)]
+    jobs = [job for path, text in texts for job in _jobs(path, text, lowering, arguments)]
     # Before anything is run: what cannot be is an error.
     kernels = [_kernels(job, chip, stress) for job in jobs]
     if arguments.emit_ptx:
@@ -271,9 +275,9 @@ def _chip_of(device: "Device") -> str:
     return runs[-1].name
 
 
-def _jobs(path: str, lowering: Lowering, arguments: Namespace) -> Iterator[Job]:
+def _jobs(path: str, text: str, lowering: Lowering, arguments: Namespace) -> Iterator[Job]:
     """The tests of a file. What ``--without`` weakens is judged as if it were whole."""
-    text, file = read_text(path), name_of(path)
+    file = name_of(path)
     tests = read_string(path, text, lowering, arguments.test)
     whole = tests
     if lowering.damages:

@@ -4,7 +4,7 @@ It understands ``RUN:`` lines with ``|``, ``&&``, ``>``, ``<``, ``2>&1`` and ``n
 substitutions ``%s %S %t %%``, and ``REQUIRES:``, ``UNSUPPORTED:`` and ``XFAIL:``. The
 project's tools and the Python ``filecheck`` are called as functions, LLVM's tools as
 programs. A command that it does not know fails the test and says so. lit itself
-(``--canonical``, or ``make lit``) has the last word.
+(``--canonical``, or ``make lit``) has the last word: it has a process for every command.
 """
 
 import io
@@ -22,6 +22,8 @@ from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+from fencewright.tools.diagnostics import diagnose, error, run_tool
 
 SUFFIXES = frozenset({".mlir", ".ll"})
 """What a test file's name ends with."""
@@ -48,8 +50,11 @@ LLVM_TOOLS = (
 )
 """LLVM's commands that tests may use; each is a feature for ``REQUIRES:`` where installed."""
 
+SERVER = "server"
+"""The parameter of lit that has the address of a ``fork_server``."""
+
 LLVM_VERSION = 22
-LLVM_HINT = "get LLVM's tools with: apt-get install llvm-22 mlir-22-tools lld-22"
+LLVM_HINT = "get LLVM's tools with: apt-get install llvm-22 llvm-22-tools mlir-22-tools lld-22"
 
 
 class Outcome(StrEnum):
@@ -112,7 +117,7 @@ def keyword_lines(text: str, keyword: str) -> list[str]:
     return lines
 
 
-def _holds(expression: str, have: frozenset[str]) -> bool:
+def holds(expression: str, have: frozenset[str]) -> bool:
     """Whether a feature expression (names, ``!``, ``&&``, ``||``, commas, brackets) holds."""
     words = re.findall(r"&&|\|\||[!(),]|[^\s!&|(),]+", expression)
     python = {"&&": " and ", "||": " or ", "!": " not ", ",": ") and (", "(": "(", ")": ")"}
@@ -170,7 +175,7 @@ def _filecheck(argv: Sequence[str], stdin: bytes) -> Finished:
 
 
 def _not(argv: Sequence[str], stdin: bytes) -> Finished:
-    finished = _command(argv[0])(argv[1:], stdin)
+    finished = find_command(argv[0])(argv[1:], stdin)
     return Finished(int(finished.status == 0), finished.stdout, finished.stderr)
 
 
@@ -181,7 +186,7 @@ def _cat(argv: Sequence[str], stdin: bytes) -> Finished:
 BUILTINS: dict[str, Command] = {"filecheck": _filecheck, "not": _not, "cat": _cat}
 
 
-def _command(name: str) -> Command:
+def find_command(name: str) -> Command:
     """What to call for the command ``name``; raises :class:`CommandError` for an unknown one."""
     if name in BUILTINS:
         return BUILTINS[name]
@@ -284,7 +289,7 @@ def run_pipeline(pipeline: list[Simple], log: list[str]) -> bool:
     for simple in pipeline:
         name, *argv = simple.argv
         stdin = Path(simple.stdin).read_bytes() if simple.stdin else data
-        finished = _command(name)(argv, stdin)
+        finished = find_command(name)(argv, stdin)
         data, unseen = finished.stdout, finished.stderr
         if simple.merge_stderr:
             data, unseen = finished.stderr + finished.stdout, b""
@@ -303,19 +308,22 @@ def run_pipeline(pipeline: list[Simple], log: list[str]) -> bool:
 
 def run_file(path: Path) -> Result:
     """Run the test in ``path``; its working directory is a new, empty one."""
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        return Result(Outcome.FAIL, str(diagnose(problem, str(path))))
     have = features()
-    missing = [need for need in keyword_lines(text, "REQUIRES") if not _holds(need, have)]
+    missing = [need for need in keyword_lines(text, "REQUIRES") if not holds(need, have)]
     if missing:
         return Result(Outcome.UNSUPPORTED, f"needs {', '.join(missing)}")
-    if any(_holds(term, have) for term in keyword_lines(text, "UNSUPPORTED")):
+    if any(holds(term, have) for term in keyword_lines(text, "UNSUPPORTED")):
         return Result(Outcome.UNSUPPORTED, "marked UNSUPPORTED")
     lines = keyword_lines(text, "RUN")
     if not lines:
         return Result(Outcome.FAIL, "no RUN: line")
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         passed, output = _run_lines(lines, path.resolve(), Path(folder))
-    if any(_holds(term, have) for term in keyword_lines(text, "XFAIL")):
+    if any(holds(term, have) for term in keyword_lines(text, "XFAIL")):
         passed, output = not passed, "" if not passed else "passed, but is marked XFAIL"
     return Result(Outcome.PASS if passed else Outcome.FAIL, output)
 
@@ -337,10 +345,17 @@ def _run_lines(lines: list[str], path: Path, folder: Path) -> tuple[bool, str]:
 
 
 def run_canonical(paths: Sequence[Path]) -> int:
-    """Run lit itself on ``paths``; fails if lit did not run every test that is there."""
+    """Run lit itself on ``paths``; fails if lit did not run every test that is there.
+
+    Each of the project's tools is a process of its own, forked by ``fork_server``.
+    """
+    from fencewright.tools.fork_server import fork_server
+
     lit = "import sys; from lit.main import main; sys.argv[0] = 'lit'; main()"
     command = [sys.executable, "-c", lit, "-v", "--show-unsupported", *map(str, paths)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    with fork_server() as address:
+        command += ["-D", f"{SERVER}={address}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     print(done.stdout, end="")
     tests = len(discover(paths))
     ran = re.search(r"^Total Discovered Tests: (\d+)", done.stdout, re.MULTILINE)
@@ -359,11 +374,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="lit_runner", description="Runs lit tests in one process.")
     parser.add_argument("paths", nargs="+", type=Path, help="test files or folders of them")
     parser.add_argument("--canonical", action="store_true", help="through lit itself")
-    args = parser.parse_args(argv)
-    if args.canonical:
-        return run_canonical(args.paths)
+
+    def body() -> int:
+        args = parser.parse_args(argv)
+        for path in args.paths:
+            if not path.exists():
+                raise error("No such file or directory", str(path))
+        return run_canonical(args.paths) if args.canonical else _run_files(args.paths)
+
+    return run_tool(parser.prog, body)
+
+
+def _run_files(paths: Sequence[Path]) -> int:
+    """Run the tests here and print what they came to."""
     counts = dict.fromkeys(Outcome, 0)
-    for path in discover(args.paths):
+    for path in discover(paths):
         result = run_file(path)
         counts[result.outcome] += 1
         if result.outcome is not Outcome.PASS:

@@ -1,11 +1,10 @@
 """Litmus tests in files: ``.mlir`` with the ``litmus`` dialect, and ``.litmus`` for PTX in columns."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.condition import LitmusError
+from fencewright.tools import diagnostics
 from fencewright.tools.diagnostics import Diagnostic, ToolError, diagnose, error
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ def name_of(path: str) -> str:
 def read_text(path: str) -> str:
     """The file's text. Raises :class:`ToolError`."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        text = content.decode()
+        text = diagnostics.read_text(None if path == "-" else path)
     except (OSError, UnicodeDecodeError) as problem:
         raise ToolError((_known(problem, name_of(path)),)) from problem
     if not text.strip():
@@ -48,6 +46,8 @@ def parse_columns(path: str, text: str) -> "LitmusTest":
     except LitmusError as problem:
         place = Diagnostic(problem.message, problem.file, problem.line, problem.column)
         raise ToolError((place,)) from problem
+    except RecursionError as problem:
+        raise ToolError((_known(problem, name_of(path)),)) from problem
 
 
 def parse_module(path: str, text: str) -> "ModuleOp":
@@ -67,6 +67,11 @@ def parse_module(path: str, text: str) -> "ModuleOp":
     except (ParseError, DiagnosticException, RecursionError) as problem:
         raise ToolError((_known(problem, name_of(path)),)) from problem
     return module
+
+
+def check_syntax(path: str, text: str) -> None:
+    """Raise :class:`ToolError` with the place of what is wrong in a file's ``text``."""
+    (parse_columns if is_columns(path, text) else parse_module)(path, text)
 
 
 def _known(problem: Exception, file: str) -> Diagnostic:

@@ -1,5 +1,6 @@
 """What fence-sim takes in: litmus tests from files, lowered as the command line says."""
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 NAME = "fence-sim"
 
 
+_ONE_COLON = re.compile(r"(?<!:):(?!:)")
+"""What policy bits stand behind; PTX has names with two, as ``sync_restrict::shared::cluster``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """An instruction to leave out, as ``--without`` says: less bits of it, or another in its place."""
@@ -38,10 +43,10 @@ class Damage:
         mnemonic, equals, replacement = text.partition("=")
         if equals:
             return cls(mnemonic, (), replacement)
-        mnemonic, _, bits = text.partition(":")
+        mnemonic, *bits = _ONE_COLON.split(text, maxsplit=1)
         if not mnemonic:
             raise ArgumentTypeError("expected MNEMONIC, MNEMONIC:BIT or MNEMONIC=OTHER")
-        return cls(mnemonic, tuple(filter(None, bits.split(","))))
+        return cls(mnemonic, tuple(filter(None, ",".join(bits).split(","))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,19 @@ class Lowering:
     damages: tuple[Damage, ...] = ()
     opt_level: "OptLevel | None" = None
     takes_columns: bool = False
+
+    def check_effect(self, why: str, *flags: str) -> None:
+        """Raise :class:`ToolError` with the reason ``why`` if one of ``flags`` was given."""
+        given = {
+            "--without": bool(self.damages),
+            "--mattr": bool(self.features),
+            "--l2-per-agent": self.l2_per_agent is not None,
+            "--ptx-version": self.ptx_version is not None,
+            "-O": self.opt_level is not None,
+        }
+        for flag in flags:
+            if given[flag]:
+                raise error(f"{flag} has no effect: {why}", NAME)
 
 
 def read(path: str, lowering: Lowering, only: str | None = None) -> list[RunnableTest]:
@@ -100,29 +118,49 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
     from fencewright.passes.read_litmus import read_tests
 
     module = parse_module(path, text)
+    _drop_other_tests(module, only)
     l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
     try:
         if lowering.chip is not None:
             lower_tests(module, lowering)
-        elif lowering.damages:
-            raise error("--without needs --mcpu: it takes away from what is emitted", NAME)
+        else:
+            lowering.check_effect("it needs --mcpu", "--without", "--mattr", "--ptx-version", "-O")
         found = list(read_tests(module, ReadOptions(l2s, lowering.ptx_model)))
     except (DiagnosticException, UnsupportedError) as problem:
         known = diagnose(problem, name_of(path))
         assert known is not None
         raise ToolError((known,)) from problem
     tests = [test for code, test in found if only in (None, code.name)]
+    if not tests and not found:
+        raise error("no litmus.test in the module; a litmus test says what to run", name_of(path))
     if not tests:
-        names = ", ".join(code.name for code, _ in found) or "none"
-        wanted = "no litmus.test" if only is None else f"no test '{only}'"
-        raise error(f"{wanted} in the module; its tests: {names}", name_of(path))
+        names = ", ".join(code.name for code, _ in found)
+        raise error(f"no test '{only}' in the module; its tests: {names}", name_of(path))
     return tests
+
+
+def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:
+    """Take the other tests out of the module, if ``only`` is one: a chip may not have all of them.
+
+    What it says that it lowers stays, and so do all kernels.
+    """
+    from fencewright.mlir_dialects.litmus import TestOp
+
+    tests = {op.sym_name.data: op for op in module.walk() if isinstance(op, TestOp)}
+    kept = tests.get(only) if only is not None else None
+    if kept is None:
+        return
+    source = None if kept.lowers is None else kept.lowers.root_reference.data
+    for name, op in tests.items():
+        if name not in (only, source):
+            op.detach()
+            op.erase()
 
 
 def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     """Lower a module in place, leaving out what ``lowering`` damages.
 
-    Raises ``UnsupportedError`` or ``DiagnosticException``.
+    Raises ``UnsupportedError``, ``DiagnosticException`` or :class:`ToolError`.
     """
     from xdsl.context import Context
 
@@ -134,8 +172,10 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     assert chip is not None
     level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
     if load_target(chip).architecture == "ptx":
+        lowering.check_effect(f"{chip} does not take it", "--mattr", "--l2-per-agent")
         passes = PTXPipeline(chip, lowering.ptx_version, opt_level=level).passes()
     else:
+        lowering.check_effect(f"{chip} does not take it", "--ptx-version")
         tgsplit = "tgsplit" in lowering.features
         many = "one" if lowering.l2_per_agent == "one" else "many"
         passes = CDNAPipeline(chip, tgsplit, many, opt_level=level).passes()
@@ -146,7 +186,12 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     # Before waits are inserted: a wait for data that is left out would only come back.
     names = [step.name for step in passes]
     at = names.index("insert-waits") if "insert-waits" in names else len(names)
-    for step in (*passes[:at], *drops, *passes[at:]):
+    for step in (*passes[:at], *drops):
+        step.apply(Context(), module)
+    if drops:
+        # An instruction put in the place of another one may be none.
+        module.verify()
+    for step in passes[at:]:
         step.apply(Context(), module)
 
 

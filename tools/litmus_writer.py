@@ -222,7 +222,7 @@ class _ThreadWriter:
                 )
             case Atomic(proxy=Proxy.GENERIC):
                 self.atomic(instruction)
-            case Fence():
+            case Fence(restriction=None):
                 words = _words(instruction.ordering, instruction.scope)
                 self.lines.append(f"    scoped.fence {words}")
             case Barrier(role=Role.SYNC, count=None):

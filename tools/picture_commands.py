@@ -49,9 +49,13 @@ def _add_common(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
 
 
 def _format(arguments: Namespace) -> str:
+    """The format to write. Raises :class:`ToolError` for a name that ends like no known one."""
     ending = PurePath(arguments.output).suffix.removeprefix(".")
     known: tuple[str, ...] = arguments.formats
-    return arguments.format or (ending if ending in known else known[0])
+    if arguments.format is None and ending and ending not in known:
+        accepted = " and ".join(f".{each}" for each in known)
+        raise error(f"cannot draw '.{ending}'; accepted: {accepted}, or say --format", NAME)
+    return arguments.format or ending or known[0]
 
 
 def _only_test(arguments: Namespace) -> RunnableTest:

@@ -266,7 +266,10 @@ def test_registers_have_to_be_allocated():
 
 
 def test_without_a_kernel_there_is_nothing_to_print():
+    function = func.FuncOp("k", ((), ()))
     with pytest.raises(DiagnosticException, match="run convert-scoped-to-cdna"):
+        CDNAAssemblyTarget().emit(Context(), ModuleOp([function]), io.StringIO())
+    with pytest.raises(DiagnosticException, match="nor any function to make one of"):
         CDNAAssemblyTarget().emit(Context(), ModuleOp([]), io.StringIO())
 
 

@@ -108,17 +108,39 @@ def test_output_may_be_the_input(good: Path) -> None:
     assert "builtin.module" in good.read_text()
 
 
+@pytest.mark.parametrize(
+    ("flags", "status"), [([], 1), (["--verify-lowering"], 3), (["--verify-low"], 3)]
+)
 def test_interrupt(
-    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    good: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    flags: list[str],
+    status: int,
 ) -> None:
     def interrupted(self: object, text: str, line_offset: int) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fence_opt.FenceOptMain, "_process", interrupted)
     output = good.with_name("out.mlir")
-    assert fence_opt.main([str(good), "-o", str(output)]) == 1
+    assert fence_opt.main([str(good), "-o", str(output), *flags]) == status
     assert capsys.readouterr().err == "fence-opt: error: interrupted\n"
     assert list(good.parent.iterdir()) == [good]
+
+
+@pytest.mark.parametrize(
+    ("tracer", "printed"), [("None", "out\n"), ("lambda *_: None", "out\nlate\n")]
+)
+def test_a_command_leaves_without_tidying_up_unless_it_is_traced(tracer: str, printed: str) -> None:
+    script = (
+        "import atexit, sys; from fencewright.tools.diagnostics import leave; "
+        "atexit.register(print, 'late'); print('out'); "
+        f"sys.settrace({tracer}); leave(3)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, printed)
 
 
 def test_our_own_bug_is_one_line_and_can_be_traced(

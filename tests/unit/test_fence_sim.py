@@ -4,13 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from litmus_modules import MESSAGE_PASSING
 
+from fencewright.simulator.bridge import Mode
 from fencewright.simulator.campaign import TaskError
+from fencewright.simulator.certificate import Certificate
 from fencewright.simulator.exploration import LimitReached
 from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
 from fencewright.tools import certificate_commands, fence_sim, gpu_commands, picture_commands
@@ -307,6 +310,85 @@ def test_a_task_that_fails_leaves_a_certificate_incomplete(
     monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", limited)
     assert fence_sim.main(["certify", "gfx942"]) == INCOMPLETE
     assert "limit reached after 9 states" in capsys.readouterr().err
+
+
+@pytest.fixture
+def two_modes(monkeypatch: pytest.MonkeyPatch) -> tuple[Mode, Mode]:
+    """What ``certify all`` certifies here, in no time."""
+    first, second = Mode("gfx942"), Mode("sm_90")
+    monkeypatch.setattr("fencewright.simulator.certificate.modes", lambda: (first, second))
+
+    def certify(mode: Mode, **_: object) -> Certificate:
+        return Certificate(mode, ())
+
+    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", certify)
+    return first, second
+
+
+def test_certificates_are_written_to_a_folder_that_is_made(
+    two_modes: tuple[Mode, Mode], tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "certificates"
+    for _ in range(2):
+        assert fence_sim.main(["certify", "all", "-o", str(folder)]) == HOLDS
+        made = {Certificate.from_json(path.read_text()).mode for path in folder.iterdir()}
+        assert made == set(two_modes)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("all", "-o", "file"), "file: error: is a file: give a folder"),
+        (("all", "-o", "file/new"), "file/new: error: Not a directory"),
+        (("all", "-o", "-"), "fence-sim: error: the certificates are many"),
+        (("gfx942", "-o", "file/one.json"), "file: error: is no folder"),
+        (("gfx942", "-o", "new/one.json"), "new: error: is no folder"),
+    ],
+)
+def test_certificates_that_have_no_place_are_not_begun(
+    command: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", begun)
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert fence_sim.main(["certify", *command]) == USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("where", ["os.replace", "fencewright.simulator.certificate.certify_mode"])
+def test_an_interrupt_leaves_no_half_of_a_certificate(
+    where: str,
+    two_modes: tuple[Mode, Mode],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While the second one is made, or when all of it is written but its name."""
+    module, name = where.rsplit(".", 1)
+    real = getattr(import_module(module), name)
+    calls: list[object] = []
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(where, interrupted)
+    assert fence_sim.main(["certify", "all", "-o", str(tmp_path)]) == INCOMPLETE
+    assert capsys.readouterr().err == "fence-sim: error: interrupted\n"
+    (made,) = tmp_path.iterdir()
+    assert Certificate.from_json(made.read_text()).mode == two_modes[0]
 
 
 def test_a_picture_that_is_too_large_is_incomplete(

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from in_process import tools_in_process
 from ptxas import find_assemblers
 from test_ptx_assembly import complaints
 
@@ -35,7 +36,13 @@ BY_NAME = dict(zip(NAMES, patterns.PATTERNS, strict=True))
 
 @cache
 def lowered(name: str) -> str:
-    return patterns.lower_pattern(name)
+    with tools_in_process():
+        return patterns.lower_pattern(name)
+
+
+def test_the_tool_is_started() -> None:
+    """Where none of these tests is."""
+    assert patterns.lower_pattern(NAMES[0]) == lowered(NAMES[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import tools_in_process
 
 from fencewright import gpu
 
@@ -41,15 +42,22 @@ BENCHMARK = _benchmark()
 @pytest.fixture(scope="module")
 def levels() -> dict[int, dict[str, str]]:
     """The PTX of every program at every level."""
-    return {
-        level: {path.stem: BENCHMARK.lower_kernel(path, level) for path in SOURCES}
-        for level in BENCHMARK.LEVELS
-    }
+    with tools_in_process():
+        return {
+            level: {path.stem: BENCHMARK.lower_kernel(path, level) for path in SOURCES}
+            for level in BENCHMARK.LEVELS
+        }
 
 
 @pytest.fixture(scope="module")
 def lowered(levels: dict[int, dict[str, str]]) -> dict[str, str]:
     return levels[max(levels)]
+
+
+def test_the_tool_is_started(levels: dict[int, dict[str, str]]) -> None:
+    """Where none of these tests is."""
+    level, texts = next(iter(levels.items()))
+    assert BENCHMARK.lower_kernel(SOURCES[0], level) == texts[SOURCES[0].stem]
 
 
 def test_every_kernel_has_a_case() -> None:

@@ -26,6 +26,7 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
+from fencewright.passes import cluster_phases
 from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
 from fencewright.passes.insert_proxy_fences import (
     InsertProxyFencesPass,
@@ -38,6 +39,7 @@ from fencewright.simulator.ptx_events import (
     AsyncCopy,
     Atomic,
     Barrier,
+    ClusterBarrier,
     CommitGroup,
     Fence,
     Instruction,
@@ -48,6 +50,7 @@ from fencewright.simulator.ptx_events import (
     Program,
     Proxy,
     ProxyFence,
+    Restriction,
     Role,
     Store,
     Thread,
@@ -489,7 +492,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 Store("tile", 1),
                 (
                     "fence.release.sync_restrict::shared::cta.cluster",
-                    Fence(_RELEASE, _CLUSTER),
+                    Fence(_RELEASE, _CLUSTER, Restriction.OWN),
                 ),
                 MbarrierArrive("full", _RELAXED, _CLUSTER),
             ),
@@ -500,7 +503,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 MbarrierWait("full", 0, _RELAXED, _CLUSTER),
                 (
                     "fence.acquire.sync_restrict::shared::cluster.cluster",
-                    Fence(_ACQUIRE, _CLUSTER),
+                    Fence(_ACQUIRE, _CLUSTER, Restriction.CLUSTER),
                 ),
                 Load("result", "tile"),
             ),
@@ -533,7 +536,7 @@ def results_of(model: Iterable[tuple[Placement, Code]], dropped: str | None) -> 
         )
         for placement, code in model
     )
-    found = outcomes(Program(threads, mbarriers={"full": 1}))
+    found = outcomes(Program(threads, mbarriers={"full": 1}, shared={"tile": _CTA0}))
     return {
         value
         for state in found.as_mappings()
@@ -776,6 +779,81 @@ def test_across_the_cluster_the_fence_is_the_consumers() -> None:
     assert added(peer, push, *sync, TMA_STORE)[0] == (
         "proxy_fence async spaces [shared_cluster] < scoped.bulk_copy"
     )
+
+
+PEER = "%peer = scoped.map_shared %tile, %n : !llvm.ptr<3> -> !llvm.ptr<7>"
+PUSH = "scoped.store weak %v, %peer : i32, !llvm.ptr<7>"
+PHASE = ("scoped.cluster_arrive release", "scoped.cluster_wait")
+CLUSTER = "proxy_fence async spaces [shared_cluster] < scoped.bulk_copy"
+
+
+def test_an_arrival_is_for_the_waits_of_its_phase() -> None:
+    assert added(PEER, *PHASE, TMA_LOAD, WAIT, PUSH, *PHASE) == []
+    assert added(PEER, *PHASE, PUSH, *PHASE, TMA_LOAD, WAIT) == [CLUSTER]
+    # Two phases on, it is the same barrier in the same half.
+    assert added(PEER, *PHASE, TMA_LOAD, WAIT, *PHASE, PUSH, *PHASE) == []
+
+
+def test_the_phases_of_a_loop_do_not_mix() -> None:
+    def loop(*body: str) -> tuple[str, ...]:
+        return "cf.br ^loop", "^loop:", *body, "cf.cond_br %p, ^loop, ^end", "^end:"
+
+    assert added(PEER, *PHASE, TMA_LOAD, WAIT, *loop(PUSH, *PHASE)) == []
+    assert added(PEER, *loop(PUSH, *PHASE), TMA_LOAD, WAIT) == [CLUSTER]
+    assert added(PEER, *loop(*PHASE, TMA_LOAD, WAIT, PUSH, *PHASE)) == [CLUSTER]
+
+
+DIVERGING = (
+    PEER, "cf.cond_br %p, ^push, ^copy",
+    "^push:", PUSH, *PHASE, "cf.br ^end",
+    "^copy:", *PHASE, TMA_LOAD, WAIT, "cf.br ^end",
+    "^end:",
+)  # fmt: skip
+
+
+def test_threads_on_different_ways_meet_in_one_phase() -> None:
+    assert added(*DIVERGING) == [CLUSTER]
+    # A thread that has gone round once more is a phase ahead.
+    rounds = ("cf.br ^loop", "^loop:", *PHASE, "cf.cond_br %p, ^loop, ^on", "^on:")
+    assert added(PEER, *rounds, TMA_LOAD, WAIT, PUSH, *PHASE) == [CLUSTER]
+
+
+def test_a_phase_that_begins_elsewhere_may_be_any() -> None:
+    assert added(PEER, PHASE[1], TMA_LOAD, WAIT, PUSH, PHASE[0]) == [CLUSTER]
+    assert added(PEER, *PHASE, PHASE[1], TMA_LOAD, WAIT, PUSH, PHASE[0]) == [CLUSTER]
+
+
+def test_a_fence_lost_between_threads_on_different_ways_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Were each arrival for the waits on its own way alone."""
+
+    def own_way(first: Iterable[Operation], after: After) -> After:
+        return {op: after[op] for op in reached(first, after)}
+
+    monkeypatch.setattr(cluster_phases, "_in_step", own_way)
+    assert added(*DIVERGING) == []
+    arrive, wait = (ClusterBarrier(role, of) for role, of in CLUSTER_ROLES)
+    push = (Store("tile", 1), arrive, wait)
+    fence = ("fence", ProxyFence(Proxy.ASYNC))
+    copy = (arrive, wait, fence, AsyncCopy("result", "tile"), CommitGroup(), WaitGroup(False))
+    model = (_CTA0, push), (_CTA1, copy)
+    assert results_of(model, None) == {1}
+    assert results_of(model, "fence") == {0, 1}
+
+
+After = Mapping[Operation, frozenset[Operation]]
+CLUSTER_ROLES = (Role.ARRIVE, _RELEASE), (Role.WAIT, _ACQUIRE)
+
+
+def reached(first: Iterable[Operation], after: After) -> set[Operation]:
+    found, left = set[Operation](), [*first]
+    while left:
+        op = left.pop()
+        if op not in found:
+            found.add(op)
+            left += after[op]
+    return found
 
 
 def test_a_fence_in_the_writers_group_does_not_help_in_another() -> None:

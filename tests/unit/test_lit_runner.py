@@ -1,13 +1,29 @@
 """The in-process lit runner: what it understands, and that it fails what lit would fail."""
 
+import os
+import re
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fencewright.tools import lit_runner
-from fencewright.tools.lit_runner import Outcome, discover, run_canonical, run_file
+from fencewright.tools.fork_server import CLIENT, fork_server
+from fencewright.tools.lit_runner import (
+    Outcome,
+    discover,
+    features,
+    find_command,
+    holds,
+    keyword_lines,
+    parse_line,
+    run_canonical,
+    run_file,
+    substitute,
+)
 
 LIT = Path(__file__).parents[1] / "lit"
 FUNCTION = "func.func @f() {\n  func.return\n}\n"
@@ -124,3 +140,152 @@ def test_canonical_run_agrees(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_file(test).outcome is Outcome.PASS
     assert run_canonical([test]) == 0
     assert "Passed: 1" in capfd.readouterr().out
+
+
+def test_lit_needs_no_server(capfd: pytest.CaptureFixture[str]) -> None:
+    lit = Path(sys.executable).with_name("lit")
+    assert subprocess.run([lit, LIT / "driver" / "errors.mlir"], check=False).returncode == 0
+    assert "Passed: 1" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("test", discover([LIT]), ids=lambda path: str(path.relative_to(LIT)))
+def test_this_runner_knows_every_command_of_every_test(test: Path) -> None:
+    """make test runs them through lit only."""
+    text = test.read_text(encoding="utf-8")
+    if not all(holds(need, features()) for need in keyword_lines(text, "REQUIRES")):
+        return
+    lines = [substitute(line, test, LIT) for line in keyword_lines(text, "RUN")]
+    commands = [each for line in lines for pipeline in parse_line(line) for each in pipeline]
+    assert commands
+    for command in commands:
+        _, *others = command.argv
+        find_command(command.argv[0])
+        if command.argv[0] == "not":
+            find_command(others[0])
+
+
+# lit itself, with each tool a fork
+
+CONFIGURATION = f"""
+lit_config.load_config(config, {str(LIT / "lit.cfg.py")!r})
+config.test_source_root = {{!r}}
+config.test_exec_root = {{!r}}
+"""
+IS_RIGHT = ("// RUN: fence-opt %s | filecheck %s", "// CHECK: func.func @f")
+
+
+DAMAGED = {
+    "another-function": ("// RUN: fence-opt %s | filecheck %s", "// CHECK: func.func @g"),
+    "no-file": ("// RUN: fence-opt %s.nothing",),
+    "no-error": ("// RUN: not fence-opt %s",),
+    "first-of-a-pipeline": ("// RUN: fence-opt %s.nothing | cat",),
+    "second-command": ("// RUN: fence-opt %s && fence-sim run %s.nothing",),
+    "second-line": (IS_RIGHT[0], "// RUN: fence-opt %s --no-such-option", IS_RIGHT[1]),
+}
+
+
+def test_lit_fails_damaged_tests(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder, output = tmp_path / "tests", tmp_path / "output"
+    folder.mkdir()
+    (folder / "lit.cfg.py").write_text(CONFIGURATION.format(str(folder), str(output)))
+    tests = {"right": IS_RIGHT, "expected": ("// XFAIL: *", *DAMAGED["no-file"]), **DAMAGED}
+    for name, lines in tests.items():
+        (folder / f"{name}.mlir").write_text("\n".join((*lines, FUNCTION)))
+    assert run_canonical([folder]) == 1
+    ends = re.findall(
+        r"^(\w+): fencewright :: ([\w-]+)\.mlir", capfd.readouterr().out, re.MULTILINE
+    )
+    found = {name: end for end, name in ends}
+    assert found == {"right": "PASS", "expected": "XFAIL", **dict.fromkeys(DAMAGED, "FAIL")}
+
+
+def test_a_test_that_is_no_text_fails_and_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.mlir").write_bytes(b"// RUN: cat %s\n// caf\xe9\n")
+    (tmp_path / "good.mlir").write_text("// RUN: cat %s\n")
+    assert lit_runner.main([str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert f"{tmp_path}/bad.mlir:2:7: error: not UTF-8 text: byte 0xe9\n" in out
+    assert out.endswith("1 pass, 1 fail, 0 unsupported\n")
+
+
+@pytest.mark.parametrize("name", ["x.mlir", "folder"])
+def test_what_is_not_there_is_told_before_anything_runs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.mlir").write_text("// RUN: cat %s\n")
+    assert lit_runner.main([str(tmp_path), str(tmp_path / name)]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"{tmp_path / name}: error: No such file or directory\n")
+
+
+def test_nobody_reads_on(tmp_path: Path) -> None:
+    (tmp_path / "x.mlir").write_text("// RUN: cat %s\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "fencewright.tools.lit_runner", str(tmp_path)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "lit_runner: error: Broken pipe\n")
+
+
+MODULE = """
+import os, signal, sys
+print(sys.argv[1:], __name__, os.getcwd(), os.environ.get("HERE"), sys.stdin.read())
+print("said", file=sys.stderr)
+match sys.argv[1]:
+    case "status": sys.exit(int(sys.argv[2]))
+    case "text": sys.exit("a text")
+    case "error": raise ValueError("no")
+    case "at once": sys.stdout.flush(); os._exit(4)
+    case "killed": os.kill(os.getpid(), signal.SIGKILL)
+    case _: pass
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of a server that finds a module by the name of ``asked``, and where that is."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "asked.py").write_text(MODULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        with fork_server() as address:
+            yield address, folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("nothing",), ("status", "3"), ("status", "0"), ("text",), ("error",), ("at once",)],
+)
+def test_a_fork_ends_as_a_process_would(
+    arguments: tuple[str, ...], server: tuple[str, Path], tmp_path: Path
+) -> None:
+    address, modules = server
+    client = [sys.executable, "-I", "-S", str(CLIENT), address]
+    environment = {**os.environ, "HERE": "yes", "PYTHONPATH": str(modules)}
+
+    def end(*command: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [*command, "asked", *arguments],
+            input="given", env=environment, cwd=tmp_path,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr.splitlines()[-1]
+
+    found = end(*client)
+    assert found == end(sys.executable, "-m")
+    assert found[1] == f"{list(arguments)} __main__ {tmp_path} yes given\n"
+
+
+def test_a_fork_that_is_killed_is_no_success(server: tuple[str, Path]) -> None:
+    command = [sys.executable, "-I", "-S", str(CLIENT), server[0], "asked", "killed"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_a_server_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lit_runner.sys, "executable", "false")
+    with pytest.raises(RuntimeError, match="ended with status 1"), fork_server():
+        pass

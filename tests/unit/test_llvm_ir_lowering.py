@@ -1,7 +1,7 @@
 """LLVM IR in, LLVM IR with explicit synchronisation out, and what LLVM's code generator makes of it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import util
 from itertools import product
 from pathlib import Path
@@ -44,9 +44,13 @@ def instructions(function: str, text: str) -> list[tuple[str, bool]]:
     """The instructions of ``function``, each with whether it is inline assembly."""
     body = re.search(rf"^{function}:.*?^\.Lfunc_end", text, re.MULTILINE | re.DOTALL)
     assert body is not None
+    return instructions_of(body[0].splitlines()[1:])
+
+
+def instructions_of(lines: Iterable[str]) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     inline = False
-    for line in body[0].splitlines()[1:]:
+    for line in lines:
         stripped = line.strip()
         if "#ASM" in stripped:
             inline = "#ASMSTART" in stripped
@@ -104,21 +108,46 @@ REQUESTS = dict(enumerate(requests()))
 SPACE_TEXT = {space: text for text, space in SPACES.items()}
 
 
-def module_of_requests() -> str:
+GROUP = 32
+"""How many requests stand in one function: each function costs more than they do."""
+
+
+def module_of_requests(numbers: Iterable[int]) -> str:
+    """Functions of requests, each behind a comment with its number."""
+    by_space: dict[AddressSpace, list[int]] = {}
+    for number in numbers:
+        space = REQUESTS[number]["space"] or AddressSpace.GENERIC
+        by_space.setdefault(space, []).append(number)
     lines = [f'target triple = "{TRIPLE}"']
-    for number, request in REQUESTS.items():
-        scope = request["scope"]
-        space = SPACE_TEXT[request["space"] or AddressSpace.GENERIC]
-        instruction = TEXT[request["op"]].format(
-            space=space,
-            sync="" if scope is Scope.SYSTEM else f'syncscope("{scope}") ',
-            ordering=word(request["ordering"]),
-            failure=word(request["failure_ordering"]),
-        )
-        lines.append(
-            f"define void @f{number}(ptr{space} %p, i32 %v) {{\n  {instruction}\n  ret void\n}}"
-        )
+    for space, those in by_space.items():
+        for first in range(0, len(those), GROUP):
+            lines.append(f"define void @f{those[first]}(ptr{SPACE_TEXT[space]} %p, i32 %v) {{")
+            for number in those[first : first + GROUP]:
+                lines.append(f'  call void asm sideeffect "; request {number}", ""()')
+                lines.append(f"  {instruction_of(number)}")
+            lines.append("  ret void\n}")
     return "\n".join(lines)
+
+
+def instruction_of(number: int) -> str:
+    request = REQUESTS[number]
+    scope = request["scope"]
+    text = TEXT[request["op"]].format(
+        space=SPACE_TEXT[request["space"] or AddressSpace.GENERIC],
+        sync="" if scope is Scope.SYSTEM else f'syncscope("{scope}") ',
+        ordering=word(request["ordering"]),
+        failure=word(request["failure_ordering"]),
+    )
+    return text.replace("%r ", f"%r{number} ")
+
+
+def instructions_by_request(compiled: str) -> dict[int, list[tuple[str, bool]]]:
+    """What is behind each of the comments, as far as its function goes."""
+    _, *found = re.split(r"^\s*; request (\d+)\n", compiled, flags=re.MULTILINE)
+    return {
+        int(number): instructions_of(text.partition(".Lfunc_end")[0].splitlines())
+        for number, text in zip(found[::2], found[1::2], strict=True)
+    }
 
 
 def test_there_are_requests():
@@ -137,18 +166,19 @@ def test_there_are_requests():
 )
 def test_exactly_our_synchronisation(chip: str, tgsplit: bool, level: int):
     features = ("tgsplit",) if tgsplit else ()
-    skipped = {n for n, r in REQUESTS.items() if tgsplit and r["space"] is AddressSpace.LOCAL}
-    text = module_of_requests()
-    for number in skipped:
-        text = re.sub(rf"define void @f{number}\(.*?\n}}\n?", "", text, flags=re.DOTALL)
-    text = lower_llvm_ir(text, chip, features, opt_level=0)
-    compiled = assembly(text, chip, level, "+tgsplit" if tgsplit else "")
-    wrong = {
-        number: (found, expected)
+    asked = [
+        number
         for number, request in REQUESTS.items()
-        if number not in skipped
-        and (found := skeleton(instructions(f"f{number}", compiled)))
-        != (expected := our_skeleton(request, chip, features))
+        if not (tgsplit and request["space"] is AddressSpace.LOCAL)
+    ]
+    text = lower_llvm_ir(module_of_requests(asked), chip, features, opt_level=0)
+    compiled = assembly(text, chip, level, "+tgsplit" if tgsplit else "")
+    found = instructions_by_request(compiled)
+    assert found.keys() == {*asked}
+    wrong = {
+        number: (skeleton(found[number]), expected)
+        for number in asked
+        if skeleton(found[number]) != (expected := our_skeleton(REQUESTS[number], chip, features))
     }
     assert not wrong
 
@@ -415,7 +445,8 @@ def test_relaxation_annotations_are_heeded():
 
 
 def test_synchronisation_has_the_debug_location():
-    lowered = lower_llvm_ir((DATA / "llvm-ir" / "debug-info.ll").read_text(), "gfx942")
+    text = (DATA / "llvm-ir" / "debug-info.ll").read_text()
+    lowered = lower_llvm_ir(text, "gfx942", stores="back")
     (store,) = re.findall(r"store atomic .*(!dbg ![0-9]+)", lowered)
     assert f'"~{{memory}}"(), {store}' in lowered
     assert f'fence syncscope("singlethread") release, {store}' in lowered

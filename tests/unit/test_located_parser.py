@@ -6,11 +6,14 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FileLineColLoc
 from xdsl.dialects.func import Func
-from xdsl.utils.exceptions import ParseError
+from xdsl.parser import Parser
+from xdsl.universe import XDSL_UNIVERSE
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from fencewright.tools.located_parser import FastLexer, LocatedParser
+from fencewright.universe import UNIVERSE
 
 FILES = sorted((Path(__file__).parents[1] / "lit").rglob("*.mlir"))
 SNIPPETS = [
@@ -50,6 +53,77 @@ def test_same_tokens_as_xdsl(text: str) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_same_tokens_as_xdsl_in_every_lit_test(path: Path) -> None:
     test_same_tokens_as_xdsl(path.read_text(encoding="utf-8"))
+
+
+def parse(parser_type: type[Parser], text: str) -> tuple[str, int]:
+    """The module that a parser makes, or its error, with where it stands."""
+    context = Context(allow_unregistered=True)
+    for name, factory in (XDSL_UNIVERSE.all_dialects | UNIVERSE.all_dialects).items():
+        context.register_dialect(name, factory)
+    try:
+        parser = parser_type(context, text, "x.mlir")
+        return str(parser.parse_module()), -1
+    except ParseError as error:
+        return error.msg, error.span.start
+    except VerifyException as error:
+        return str(error), -1
+
+
+KERNEL = """func.func @k(%p : !llvm.ptr<1>, %v : i32) attributes {{gpu.kernel}} {{
+  {}
+  func.return
+}}
+func.func private @g(i32) attributes {{gpu.kernel}}"""
+BODIES = [
+    "",
+    "%a = scoped.load weak %p : !llvm.ptr<1> -> i32\n scoped.store weak %a, %p : i32, !llvm.ptr<1>",
+    "%a = scoped.load weak %p : !llvm.ptr<1> -> i32 %b = arith.addi %a, %v : i32",
+    "%a, %b = scoped.cmpxchg relaxed relaxed agent %p, %v, %v : !llvm.ptr<1>, i32",
+    '%a:2 = "a.b"() : () -> (i32, i32) %c = arith.addi %a#0, %a#1 : i32',
+    '%a:2 = "a.b"() : () -> (i32, i32) %c = arith.addi %a, %a#2 : i32',
+    "%a = scoped.load weak %p : !llvm.ptr<1> -> index %b = index.add %a, %a",
+    "scoped.fence release agent spaces [local] av(none) {a = 1 : i8}",
+    "scoped.fence release agent loc(unknown)",
+    "cf.br ^b ^b: cf.br ^c(%v : i32) ^c(%x : i32):",
+    "scoped.store weak %x, %p : i32, !llvm.ptr<1> %x = arith.constant 1 : i32",
+    # What is wrong, and where.
+    "%a = scoped.store weak %v, %p : i32, !llvm.ptr<1>",
+    "%v = scoped.load weak %p : !llvm.ptr<1> -> i32",
+    "%a, = scoped.load weak %p : !llvm.ptr<1> -> i32",
+    "%a scoped.load weak %p : !llvm.ptr<1> -> i32",
+    "%a = = scoped.load weak %p : !llvm.ptr<1> -> i32",
+    "%a = scoped.load weak %p : !llvm.ptr<3> -> i32",
+    "%a = scoped.load weak %p : !llvm.ptr<1> i32",
+    "%a = scoped.load weak %p !llvm.ptr<1> -> i32",
+    "%a = scoped.load weak p : !llvm.ptr<1> -> i32",
+    "%a = scoped.load weakly %p : !llvm.ptr<1> -> i32",
+    "%a = scoped.load weak %p : !llvm.ptr<1 -> i32",
+    "%a = scoped.load weak %p : !llvm.ptr<x> -> i32",
+    "%a = scoped.load weak %p : !llvm.ptr<1> -> i32x",
+    "%a = scoped.load weak %p {volatile, volatile} : !llvm.ptr<1> -> i32",
+    "scoped.store weak %v %p : i32, !llvm.ptr<1>",
+    "scoped.fence release agent {",
+    "func.return %v : i64",
+    "func.return }",
+    "%x = func.return",
+    'func.func @f() attributes {a, a} { func.return }',
+    'func.func @f() attributes {sym_name = "x"} { func.return }',
+    "func.func @f() attributes {a = } { func.return }",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_same_module_or_error_as_xdsl(body: str) -> None:
+    text = KERNEL.format(body)
+    assert parse(LocatedParser, text) == parse(Parser, text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_same_module_or_error_as_xdsl_in_every_lit_test(path: Path) -> None:
+    for text in path.read_text(encoding="utf-8").split("// -----"):
+        # What has no operation is an empty module for our parser only.
+        if (parsed := parse(LocatedParser, text)) != parse(LocatedParser, ""):
+            assert parsed == parse(Parser, text)
 
 
 def test_locations() -> None:

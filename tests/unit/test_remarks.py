@@ -28,9 +28,9 @@ from fencewright.universe import UNIVERSE
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "examples" / "kernels-cdna" / "kernels.mlir"
 KERNELS_LLVM = KERNELS.with_suffix(".ll")
+REMARKUTIL = find_llvm_tool("llvm-remarkutil")
 
 SILENT = {
-    "infer-address-spaces": "finds out where pointers point, for the passes behind it",
     "outline-litmus-threads": "moves functions about",
     "insert-proxy-fences": "adds what async operations need, and takes nothing away",
     "allocate-registers": "touches no synchronisation",
@@ -162,6 +162,20 @@ def test_no_fact_is_named_that_cannot_hold_or_does_hold() -> None:
     small = large.replace("256", "64")
     clamped = named(observed(small, BACK)[0], "ScopeClamped")
     assert "no work-group has more than one wavefront" in clamped[0].message
+
+
+def test_machine_code_in_a_thread_is_left_as_it_is_written() -> None:
+    thread = """litmus.test @t {
+  litmus.thread @P0 {
+    cdna.cache buffer_wbl2 {modifiers = ["sc1"]}
+    cdna.end s_endpgm
+  }
+}
+"""
+    uncached = CDNAPipeline("gfx942", facts=("uncached-memory",), stores="back")
+    remarks, module = observed(kernel(STORE, RELEASE, FLAG) + thread, uncached)
+    assert len(named(remarks, "CacheClamped")) == 1
+    assert sum(isinstance(op, cdna.CacheOp) for op in module.walk()) == 1
 
 
 def test_the_store_that_is_blamed_is_the_one() -> None:
@@ -366,7 +380,7 @@ def test_instructions_are_where_their_operation_was(
 
 
 def test_inline_assembly_is_where_its_operation_was(capsys: pytest.CaptureFixture[str]) -> None:
-    for target, instruction in (("gfx942", "buffer_wbl2 sc1"), ("sm_90", "st.release.gpu")):
+    for target, instruction in (("gfx942", "buffer_inv sc1"), ("sm_90", "st.release.gpu")):
         source = KERNELS_LLVM if target == "gfx942" else ROOT / "tests/lit/llvm-ir/lower-nvptx.ll"
         assert fence_opt.main(["--remarks", str(source), "--mcpu", target, "-t", "llvm"]) == 0
         lowered = [
@@ -414,18 +428,19 @@ def test_yaml_has_what_llvm_has() -> None:
     }
 
 
+@pytest.mark.skipif(REMARKUTIL is None, reason="llvm-remarkutil is not installed")
 def test_llvm_reads_the_yaml(tmp_path: Path) -> None:
-    tool = find_llvm_tool("llvm-remarkutil")
-    if tool is None:
-        pytest.skip("llvm-remarkutil is not installed")
+    assert REMARKUTIL is not None
     path = tmp_path / "remarks.yaml"
     arguments = [str(KERNELS), "--mcpu", "gfx942", "-o", str(tmp_path / "out"), "-t", "asm"]
     assert fence_opt.main(["--remarks-output", str(path), *arguments]) == 0
     bitstream = tmp_path / "remarks.bitstream"
-    run(tool, "yaml2bitstream", path, "-o", bitstream)
-    assert run(tool, "bitstream2yaml", bitstream).count("--- !") == path.read_text().count("--- !")
+    run(REMARKUTIL, "yaml2bitstream", path, "-o", bitstream)
+    assert run(REMARKUTIL, "bitstream2yaml", bitstream).count("--- !") == path.read_text().count(
+        "--- !"
+    )
     count = run(
-        tool, "count", "--parser=yaml", "--count-by=arg", "--args=AsWritten",
+        REMARKUTIL, "count", "--parser=yaml", "--count-by=arg", "--args=AsWritten",
         "--group-by=function", path,
     )  # fmt: skip
     assert "two_release_fences,211" in count
@@ -516,3 +531,43 @@ def test_an_expected_remark_that_is_not_made_is_an_error(
         captured = capsys.readouterr()
         assert ("was not produced" in captured.err) == bool(status)
         assert ": remark: " not in captured.err
+
+
+# Address spaces
+
+
+GENERIC = "%d : !llvm.ptr, %f : !llvm.ptr, %v : i32"
+GENERIC_STORE = "  scoped.store weak %v, %d : i32, !llvm.ptr"
+
+
+def spaces(*lines: str) -> list[tuple[str, int | None, str]]:
+    """The remarks on address spaces: name, line, and what follows the operation."""
+    remarks, _ = observed(kernel(*lines, arguments=GENERIC), CDNAPipeline("gfx942"))
+    found = [each for each in remarks if each.pass_name == "infer-address-spaces"]
+    return [(r.name, r.place and r.place.line, r.message.partition("' ")[2]) for r in found]
+
+
+def test_accesses_that_become_global_are_told_of() -> None:
+    (found,) = spaces(GENERIC_STORE)
+    assert found[:2] == ("AddressSpaceInferred", 2)
+    assert found[2].startswith("changed from generic to global memory: its pointer comes of")
+    assert spaces(RELEASE, GENERIC_STORE) == [(found[0], 3, found[2])]
+
+
+def test_what_keeps_an_access_generic_is_named() -> None:
+    """Without the operation that is named the access becomes global."""
+    handed_on = "  scoped.store weak %d, %f : !llvm.ptr, !llvm.ptr"
+    found = spaces(handed_on, GENERIC_STORE)
+    assert [each[:2] for each in found] == [("AddressSpaceInferred", 2), ("AddressSpaceKept", 3)]
+    assert "'store weak' at line 2 may hand it on" in found[1][2]
+    made = "  %q = scoped.load weak %f : !llvm.ptr -> !llvm.ptr"
+    through = "  scoped.store weak %v, %q : i32, !llvm.ptr"
+    found = spaces(made, through)
+    assert [each[:2] for each in found] == [("AddressSpaceInferred", 2), ("AddressSpaceKept", 3)]
+    assert "'load weak' at line 2 makes it" in found[1][2]
+
+
+def test_other_passes_do_not_tell_of_plain_accesses() -> None:
+    remarks, _ = observed(kernel(GENERIC_STORE, RELEASE, arguments=GENERIC), CDNAPipeline("gfx942"))
+    about = {r.pass_name for r in remarks if r.message.startswith("'store weak'")}
+    assert about == {"infer-address-spaces"}

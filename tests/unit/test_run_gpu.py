@@ -205,6 +205,31 @@ def test_without_a_gpu(
     assert "no GPU: the driver sees no device; needs an NVIDIA GPU" in captured.err
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.mlir", "litmus.tes @t {\n}\n", "x.mlir:1:1: error: "),
+        ("x.litmus", "PTX T\n{ x=0; }\n P0@cta 0,gpu 0 ;\n nonsense ;\n", "x.litmus:5:1: error: "),
+    ],
+)
+def test_what_cannot_be_read_is_told_without_a_gpu(
+    name: str,
+    text: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def none() -> None:
+        raise gpu.NoGpuError("no GPU", "the driver sees no device; needs an NVIDIA GPU")
+
+    monkeypatch.setattr(gpu, "Device", none)
+    path = tmp_path / name
+    path.write_text(text)
+    assert fence_sim.main(["run-gpu", str(path)]) == USAGE
+    assert f"{tmp_path}/{said}" in capsys.readouterr().err
+
+
 def test_a_gpu_that_fails_decides_nothing(
     mp: str,
     device: Interpreter,

@@ -1,0 +1,133 @@
+"""Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its own.
+
+lit starts the project's tools some five hundred times, and most of that time goes into imports.
+``fork_client`` sends a request here: its arguments, environment, working directory and standard
+streams. A fork becomes that process, with the modules imported already and nothing else.
+"""
+
+import gc
+import marshal
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+PRELOADED = (
+    "fencewright.lowering",
+    "fencewright.mlir_dialects",
+    "fencewright.passes",
+    "fencewright.simulator",
+)
+"""The packages whose modules a fork has from the start."""
+
+CLIENT = Path(__file__).with_name("fork_client.py")
+
+
+@contextmanager
+def fork_server() -> Generator[str]:
+    """Run a server for a while; gives the address of its socket."""
+    with tempfile.TemporaryDirectory(prefix="fencewright-") as folder:
+        address = os.path.join(folder, "s")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(address)
+            listener.listen(64)
+            command = [sys.executable, "-m", __name__, str(listener.fileno())]
+            descriptors = (listener.fileno(),)
+            # It ends when its stdin does, so also when this process is killed.
+            server = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=descriptors)
+        with server:
+            yield address
+    if server.returncode:
+        raise RuntimeError(f"the fork server ended with status {server.returncode}")
+
+
+def replacement(address: str) -> str:
+    """What to write on a command line for ``python -m`` with a server at ``address``."""
+    return f"{sys.executable} -I -S {CLIENT} {address}"
+
+
+def serve(listener: socket.socket) -> None:
+    """Fork for each request, until stdin ends."""
+    handlers = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGCHLD)
+    }
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            _answer(connection)
+        connection.close()
+
+
+def _answer(connection: socket.socket) -> NoReturn:
+    """Do what is asked for in a process of its own, and send how that ended."""
+    process = os.fork()
+    if process == 0:
+        _become(connection)
+    _, status = os.waitpid(process, 0)
+    connection.sendall(marshal.dumps(os.waitstatus_to_exitcode(status)))
+    os._exit(0)
+
+
+def _become(connection: socket.socket) -> NoReturn:
+    """Run the module that is asked for, and end as it does."""
+    message, streams, _, _ = socket.recv_fds(connection, 1 << 16, 3)
+    while piece := connection.recv(1 << 16):
+        message += piece
+    folder, environment, module, argv = marshal.loads(message)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        os.dup2(streams[number], number)
+        os.close(streams[number])
+        stream = open(number, mode, buffering=1 if name == "stderr" else -1, closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    os._exit(_status(module, argv))
+
+
+def _status(module: str, argv: list[str]) -> int:
+    """The exit status of ``python -m module argv``."""
+    sys.argv = [module, *argv]
+    sys.modules.pop(module, None)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        status = 0
+    except SystemExit as request:
+        status = request.code if isinstance(request.code, int) else int(request.code is not None)
+        if isinstance(request.code, str):
+            print(request.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    return status & 0xFF
+
+
+def main() -> None:
+    """Serve the listening socket whose descriptor is the argument."""
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        for name in PRELOADED:
+            package = import_module(name)
+            for module in pkgutil.iter_modules(package.__path__, f"{name}."):
+                import_module(module.name)
+        gc.freeze()
+        serve(listener)
+
+
+if __name__ == "__main__":
+    main()
