@@ -987,6 +987,10 @@ class _FunctionWriter:
             if not isinstance(cmpxchg, scoped.CmpxchgOp) or op.success is not cmpxchg.success:
                 _refuse(op, "its operands are not the two results of one scoped.cmpxchg")
             self.names[op.result] = self._struct(cmpxchg)
+        elif isinstance(op, scoped.CmpxchgOp):
+            for result, hint in zip(op.results, ("old", "success"), strict=True):
+                if _is_taken_out(result):
+                    self.names[result] = f"%{self._fresh(result.name_hint or hint)}"
         else:
             for result in op.results:
                 self.names[result] = f"%{self._fresh(result.name_hint or 'v')}"
@@ -1045,7 +1049,7 @@ class _FunctionWriter:
         lines += [
             f"{self.names[result]} = extractvalue {type} {struct}, {index}"
             for index, result in enumerate(op.results)
-            if any(not isinstance(use.operation, PackOp) for use in result.uses)
+            if _is_taken_out(result)
         ]
         return "\n  ".join(lines)
 
@@ -1118,6 +1122,13 @@ _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
     scoped.FenceOp: _FunctionWriter.write_fence,
     scoped.BarrierOp: _FunctionWriter.write_barrier,
 }
+
+
+def _is_taken_out(result: SSAValue) -> bool:
+    """Whether one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
+    return any(not isinstance(use.operation, PackOp) for use in result.uses)
+
+
 _WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
 
 

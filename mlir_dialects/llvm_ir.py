@@ -363,6 +363,20 @@ class PackOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AwaitOp(IRDLOperation):
+    """LLVM waits until a value that memory gives is there: it is used, and nothing is done with it.
+
+    Stands in a function only while that is lowered for CDNA.
+    """
+
+    name = "llvm_ir.await"
+
+    value = operand_def()
+
+    assembly_format = "$value `:` type($value) attr-dict"
+
+
+@irdl_op_definition
 class InstOp(_TemplateOperation):
     """An instruction, or a debug record, that is carried as it is."""
 
@@ -461,6 +475,6 @@ def _print_template_operation(printer: Printer, op: _TemplateOperation) -> None:
 
 LLVMIR = Dialect(
     "llvm_ir",
-    [TopLevelOp, FuncOp, LabelOp, ConstantOp, PackOp, InstOp, TerminatorOp],
+    [TopLevelOp, FuncOp, LabelOp, ConstantOp, PackOp, AwaitOp, InstOp, TerminatorOp],
     [OpaqueType],
 )

@@ -37,7 +37,15 @@ from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, InstOp, TerminatorOp
+from fencewright.mlir_dialects.llvm_ir import (
+    METADATA,
+    AwaitOp,
+    FuncOp,
+    InstOp,
+    TerminatorOp,
+    escape,
+    type_to_text,
+)
 from fencewright.passes.acquire_on_success import exchanged, is_conditional
 from fencewright.passes.cache_pass import CachePass
 from fencewright.passes.cdna_caches import (
@@ -58,13 +66,13 @@ from fencewright.passes.cdna_caches import (
     modifiers_of,
     waits_of,
 )
-from fencewright.passes.dataflow import solve_forward
 from fencewright.passes.edges import first_in
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, compiler_fence
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
+from fencewright.passes.llvm_ir_waits import await_values, drop_waits, is_flag
 
-_MAINTENANCE = (CacheOp, WaitOp, BarrierOp)
+_MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
 _BOTH = VMCNT | LGKMCNT
 
 # To cdna operations, and to inline assembly
@@ -91,25 +99,33 @@ def _operation(instruction: Instruction, attributes: dict[str, Attribute]) -> Op
 
 
 def print_inline_assembly(function: FuncOp) -> None:
-    """Make one inline assembly of each run of ``cdna`` operations."""
+    """Make one inline assembly of each run of ``cdna`` operations and what is awaited for them."""
     for block in function.body.blocks:
         run: list[Operation] = []
         for op in tuple(block.ops):
-            if isinstance(op, _MAINTENANCE):
+            if type(op) in _PRINTED:
                 run.append(op)
             elif run:
                 _print_run(block, run)
                 run = []
 
 
+_PRINTED = _MAINTENANCE | {AwaitOp}
+
+
 def _print_run(block: Block, run: list[Operation]) -> None:
-    text = "\\0A".join(map(_text, run))
+    values = [op.value for op in run if isinstance(op, AwaitOp)]
+    text = "\\0A".join(_text(op) for op in run if not isinstance(op, AwaitOp))
+    constraints = ",".join(["v"] * len(values) + ["~{memory}"])
+    operands = ", ".join(
+        f"{escape(type_to_text(each.type))} {{{n}}}" for n, each in enumerate(values)
+    )
     # All waves of a work-group have to meet at one and the same barrier.
     convergent = " convergent" if any(isinstance(op, BarrierOp) for op in run) else ""
     line = run[0].attributes.get(METADATA)
     ending = f", {line.data}" if isinstance(line, StringAttr) else ""
-    call = f'call void asm sideeffect "{text}", "~{{memory}}"(){convergent}{ending}'
-    made = InstOp.create(properties={"text": StringAttr(call)})
+    call = f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
+    made = InstOp.create(operands=values, properties={"text": StringAttr(call)})
     made.location = run[0].location
     block.insert_op_before(made, run[0])
     for op in run:
@@ -129,18 +145,17 @@ def _text(op: Operation) -> str:
 def minimise_caches(
     function: FuncOp, options: Mapping[str, Any], passes: Iterable[CachePass]
 ) -> None:
-    """Run ``passes`` on a function, and drop the waits that nothing is outstanding for.
+    """Run ``passes`` on a function, and leave of its waits what has to be waited for.
 
-    ``options``: what to ask of ``lower`` besides the operation. A wait goes, or one of its
-    counts, if nothing that it is for can be on its way; what is left waits for everything, for
-    which of LLVM's instructions are younger is not known before LLVM has placed them.
+    ``options``: what to ask of ``lower`` besides the operation.
     """
     if not any(type(op) in _MAINTENANCE for block in function.body.blocks for op in block.ops):
         return
     code = LLVMIRCode(function, options)
     for each in passes:
         each.run(code)
-    _drop_waits(function, code)
+    await_values(function, code.blocks)
+    drop_waits(function, code.blocks)
 
 
 class LLVMIRCode(CacheCode):
@@ -174,7 +189,7 @@ class LLVMIRCode(CacheCode):
         return found
 
     def _steps_at(self, op: Operation) -> CacheSteps:
-        if isinstance(op, _MAINTENANCE):
+        if type(op) in _MAINTENANCE:
             meaning = maintenance(op, self.chip)
             return [] if meaning is None else [CacheStep(op, meaning)]
         if isinstance(op, scoped.AccessOperation):
@@ -234,7 +249,7 @@ class LLVMIRCode(CacheCode):
         """Arithmetic LLVM puts where it likes."""
         if isinstance(op, scoped.ScopedOperation):
             return _is_compiler_fence(op)
-        if isinstance(op, _MAINTENANCE):
+        if type(op) in _MAINTENANCE:
             return super().is_idle(op)
         return memory_of(op) is Memory.NONE
 
@@ -301,13 +316,12 @@ def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Me
     if op.space not in SHARED or invariant:
         return None
     in_memory = op.space in IN_MEMORY
-    is_flag = op.ordering.data is not Ordering.WEAK or op.volatile is not None
-    is_flag = is_flag and PLAIN not in op.attributes
-    publishes = is_flag and not isinstance(op, scoped.LoadOp)
+    flag = is_flag(op)
+    publishes = flag and not isinstance(op, scoped.LoadOp)
     return meaning_of(
         _effect(op, options) if in_memory else Effect(),
         publishes=publishes,
-        takes_in=is_flag and not isinstance(op, scoped.StoreOp),
+        takes_in=flag and not isinstance(op, scoped.StoreOp),
         leaves_workgroup=publishes and in_memory,
         counters=COUNTERS_OF[op.space],
     )
@@ -387,54 +401,3 @@ def _scalar_width(type_: Attribute) -> int | None:
 
 
 _SCALARS = (IntegerType, Float16Type, Float32Type, Float64Type)
-
-
-# Waits
-
-
-def _drop_waits(function: FuncOp, code: CacheCode) -> None:
-    """Leave of each wait the counters that something may be outstanding on."""
-    at_entry = 0 if is_kernel(function) else _BOTH
-    blocks = code.blocks
-
-    def carry(block: Block, outstanding: int) -> int:
-        for op in block.ops:
-            outstanding = issued(op, outstanding)
-        return outstanding
-
-    begin = solve_forward(blocks, {blocks[0]: at_entry}, carry, int.__or__)
-    for block in blocks:
-        outstanding = begin[block]
-        for op in tuple(block.ops):
-            before, outstanding = outstanding, issued(op, outstanding)
-            if type(op) is WaitOp:
-                _narrow(op, before)
-
-
-def issued(op: Operation, outstanding: int) -> int:
-    """The counters that something may be outstanding on behind ``op``."""
-    if type(op) is WaitOp:
-        return outstanding & ~waits_of(op)
-    if type(op) is CacheOp:
-        return outstanding | VMCNT
-    if isinstance(op, scoped.AccessOperation):
-        return outstanding | _counters(op)
-    unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
-    return _BOTH if unknown else outstanding
-
-
-def _counters(op: scoped.AccessOperation) -> int:
-    if op.space not in SHARED:
-        return 0
-    weak_load = isinstance(op, scoped.LoadOp) and op.ordering.data is Ordering.WEAK
-    # LLVM makes a scalar load of a weak one if it can.
-    return _BOTH if weak_load else COUNTERS_OF[op.space]
-
-
-def _narrow(op: WaitOp, outstanding: int) -> None:
-    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", LGKMCNT)):
-        if not counter & outstanding:
-            op.properties.pop(name, None)
-    if not op.counts:
-        op.detach()
-        op.erase()

@@ -3,7 +3,8 @@
 On CDNA each ordered ``scoped`` operation becomes the instructions of its release as inline
 assembly, the access as relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of
 the scope, and nothing else), and the instructions of its wait and acquire as inline
-assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away.
+assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
+it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
 What LLVM itself may move is said by a fence of scope ``singlethread``, which no instruction
 implements: a memory clobber alone does not stop it from moving accesses through ``noalias``
 pointers that do not escape, or from reading through them with scalar loads.
@@ -250,6 +251,7 @@ class _Lowering:
     ) -> None:
         """Put ``cdna`` operations around ``op``, and LLVM's fences for what is ``visible``."""
         from fencewright.passes.llvm_ir_caches import cdna_operations
+        from fencewright.passes.llvm_ir_waits import mark_own
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
@@ -262,6 +264,7 @@ class _Lowering:
         line = debug_location(op)
         before = cdna_operations(around.before, line)
         after = cdna_operations(around.after, line)
+        mark_own(after)
         for each in (*before, *after):
             each.location = op.location
         block_of(op).insert_ops_before(before, op)

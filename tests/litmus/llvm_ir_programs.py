@@ -1,7 +1,8 @@
 """Programs on ``scoped`` in LLVM IR, lowered as such, and executed on the CDNA machine.
 
 The threads of a work-group are one kernel, which branches on an argument to what each of them
-does. Registers are private memory, so that loops need no phis.
+does. Registers are values within a block, and private memory from block to block, so that loops
+need no phis.
 """
 
 import re
@@ -56,7 +57,8 @@ _ORDERING = {Ordering.RELAXED: "monotonic"}
 class _Writer:
     """A kernel on its way; ``open`` while the block has no terminator.
 
-    ``truths``: registers whose truth a value of the block has, for branches to look at.
+    ``values``: what the block has put into registers; ``truths``: registers whose truth a value
+    of the block has, for branches to look at.
     """
 
     program: source.ScopedProgram
@@ -64,6 +66,7 @@ class _Writer:
     thread: int = 0
     temporaries: int = 0
     open: bool = True
+    values: dict[str, str] = field(default_factory=dict[str, str])
     truths: dict[str, str] = field(default_factory=dict[str, str])
 
     def new(self) -> str:
@@ -77,6 +80,8 @@ class _Writer:
     def read(self, operand: Operand) -> str:
         if isinstance(operand, int):
             return str(operand)
+        if operand in self.values:
+            return self.values[operand]
         value = self.new()
         self.lines.append(f"{value} = load i32, {self.slot(operand)}")
         return value
@@ -84,11 +89,18 @@ class _Writer:
     def write(self, register: str | None, value: str) -> None:
         if register is not None:
             self.truths.pop(register, None)
+            self.values[register] = value
+
+    def finish(self, terminator: str) -> None:
+        """End the block, with its registers in memory."""
+        for register, value in self.values.items():
             self.lines.append(f"store i32 {value}, {self.slot(register)}")
+        self.values.clear()
+        self.lines.append(terminator)
 
     def label(self, name: str) -> None:
         if self.open:
-            self.lines.append(f"br label %{name}")
+            self.finish(f"br label %{name}")
         self.lines.append(f"{name}:")
         self.open = True
         self.truths.clear()
@@ -102,7 +114,7 @@ class _Writer:
 
     def end(self) -> None:
         if self.open:
-            self.lines.append("ret void")
+            self.finish("ret void")
         self.open = False
 
     def add(self, each: source.ScopedInstruction) -> None:
@@ -132,14 +144,15 @@ class _Writer:
 
     def branch(self, each: Branch) -> None:
         if each.condition is None:
-            self.lines.append(f"br label %{self.target(each.target)}")
+            self.finish(f"br label %{self.target(each.target)}")
             self.open = False
             return
         truth, on = self.truth(each.condition), self.new()[1:]
         ways = [f"label %{self.target(each.target)}", f"label %on{on}"]
         if each.unless:
             ways.reverse()
-        self.lines += [f"br i1 {truth}, {', '.join(ways)}", f"on{on}:"]
+        self.finish(f"br i1 {truth}, {', '.join(ways)}")
+        self.lines.append(f"on{on}:")
 
     def truth(self, condition: Operand) -> str:
         if isinstance(condition, str) and condition in self.truths:
@@ -242,7 +255,7 @@ def written(program: source.ScopedProgram) -> str:
 
 _SPACE = {1: AddressSpace.GLOBAL, 3: AddressSpace.LOCAL}
 _P = r"ptr addrspace\(([13])\) [%@](\w+)"
-_HOW = r'(?: syncscope\("(\w+)"\))? monotonic'
+_HOW = r'(?: syncscope\("(\w+)(?:-one-as)?"\))? monotonic'
 _V = r"(%\w+|-?\d+)"
 _SLOT = r"ptr addrspace\(5\) %t\d+\.(\w+)"
 
@@ -345,7 +358,12 @@ class _Reader:
         )  # fmt: skip
         self.access(made, space)
 
-    def assembly(self, text: str) -> None:
+    def assembly(self, text: str, awaited: str) -> None:
+        # The reader's machine waits for a register where it is used, as LLVM does.
+        for value in re.findall(r"i32 (%[\w.]+)", awaited):
+            self.move("awaited", value)
+        if not text:
+            return
         made = source.Fence(ordering=Ordering.SEQ_CST, scope=Scope.SYSTEM)
         self.operation(made, Sequence(tuple(map(_instruction, text.split("\\0A")))))
 
@@ -372,7 +390,7 @@ _LINES = {
     rf"store (atomic )?i32 {_V}, {_P}(?:{_HOW})?, align 4": _Reader.store,
     rf"%(\w+) = atomicrmw (\w+) {_P}, i32 {_V}{_HOW}, align 4": _Reader.rmw,
     rf"%(\w+) = cmpxchg {_P}, i32 {_V}, i32 {_V}{_HOW} monotonic, align 4": _Reader.cmpxchg,
-    r'call void asm sideeffect "([^"]*)", "~\{memory\}"\(\)': _Reader.assembly,
+    r'call void asm sideeffect "([^"]*)", "(?:v,)*~\{memory\}"\(([^)]*)\)': _Reader.assembly,
     r"call void @llvm\.amdgcn\.s\.barrier\(\)": _Reader.barrier,
 }
 
@@ -390,8 +408,14 @@ def _body(text: str, group: int) -> Iterator[str]:
     body = re.sub(r"\[\s+([^]]*?)\s+\]", r"[ \1 ]", rest.partition("\n}")[0])
     for line in re.sub(r"\n +i32", " i32", body).splitlines()[1:]:
         code = line.partition(" ;")[0].strip().partition(", !")[0]
+        if _SINGLETHREAD in code and not code.startswith("fence"):
+            code = _ORDERED.sub("monotonic", code)  # It orders nothing for others.
         if code:
             yield code
+
+
+_SINGLETHREAD = 'syncscope("singlethread")'
+_ORDERED = re.compile(r"\b(?:acquire|release|acq_rel|seq_cst)\b")
 
 
 def _placements(places: list[Placement], l2_per_agent: L2PerAgent) -> list[Placement]:

@@ -286,20 +286,23 @@ def scalar_load_after_acquire(text: str) -> bool:
 # Triton
 
 
+EXPECTED = {
+    ("append_under_lock", 0): ["s_waitcnt vmcnt(0)\\0Abuffer_inv sc0 sc1", "buffer_wbl2 sc0 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)"],
+    ("sum_last_block", 0): ["buffer_wbl2 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1"],
+    # LDS has been waited for before the barriers, and what the acquire has read is awaited.
+    ("append_under_lock", 2): ["buffer_inv sc0 sc1", "buffer_wbl2 sc0 sc1\\0As_waitcnt vmcnt(0)"],
+    ("sum_last_block", 2): ["buffer_wbl2 sc1\\0As_waitcnt vmcnt(0)", "buffer_inv sc1"],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("opt_level", [0, 2])
 @pytest.mark.parametrize("kernel", TRITON_KERNELS)
 def test_triton_kernel(kernel: str, opt_level: Literal[0, 2]):
     text = (TRITON / f"{kernel}.ll").read_text()
     lowered = lower_llvm_ir(text, "gfx942", opt_level=opt_level)
     assert not re.search(r"\b(acq_rel|seq_cst)\b", lowered)
-    expected = {
-        "append_under_lock": ["s_waitcnt vmcnt(0)\\0Abuffer_inv sc0 sc1", "buffer_wbl2 sc0 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)"],
-        "sum_last_block": ["buffer_wbl2 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1"],
-    }  # fmt: skip
     found = re.findall(r'asm sideeffect "([^"]*)"', lowered)
-    # LDS has been waited for before the barriers.
-    needed = [each.replace(" lgkmcnt(0)", "") if opt_level else each for each in expected[kernel]]
-    assert [each for each in found if SYNCHRONISATION.search(each)] == needed
+    assert [each for each in found if SYNCHRONISATION.search(each)] == EXPECTED[kernel, opt_level]
     for level in (0, 2):
         assert not list(lost_waits(assembly(lowered, "gfx942", level), kernel))
 

@@ -1,8 +1,10 @@
 """LLVM IR with the fewest write-backs and invalidates: enough by the machine, and few."""
 
+import os
 import random
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,18 @@ import test_minimise_cdna as kernels_path
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.passes import drop_write_backs, llvm_ir_caches, store_through
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.passes import drop_write_backs, llvm_ir_caches, llvm_ir_waits, store_through
+from fencewright.passes.build_litmus import build
 from fencewright.passes.cdna_caches import LGKMCNT, PLAIN, CacheCode, CacheStep, Meaning, Through
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.llvm_ir_memory import Memory
 from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
 from fencewright.passes.pipelines import Stores
-from fencewright.simulator.litmus_run import Limits, Run, SourceTest, run
+from fencewright.passes.read_litmus import read_tests
+from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden, run
+from fencewright.simulator.random_programs import SmallProgram
+from fencewright.tools import fuzz
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 LIMITS = Limits(states=60_000)
@@ -100,6 +107,40 @@ def test_random_programs_stay_right(start: int) -> None:
     assert checked >= 10
 
 
+FUZZED = 20_000 if "FENCEWRIGHT_THOROUGH" in os.environ else 100
+FIRST = 1_000_000
+"""Where the seeds begin, so that they are none that ``make fuzz`` takes."""
+
+
+@pytest.mark.parametrize("first", range(0, FUZZED, 20))
+def test_programs_of_the_fuzzer_stay_right(first: int) -> None:
+    checked = 0
+    for seed in range(FIRST + first, FIRST + first + 20):
+        setting, _ = fuzz.settings_of(seed)
+        program = setting.place(fuzz.program_of(seed))
+        meant = fuzz.meant_by(program)
+        if meant.races or meant.incomplete or setting.facts:
+            continue
+        text, does = fuzzed(program, setting)
+        assert not does.errors, (seed, text)
+        if not does.incomplete:
+            assert forbidden(meant, does) is None, (seed, text)
+            checked += 1
+    assert checked >= 5
+
+
+def fuzzed(program: SmallProgram, setting: fuzz.Setting) -> tuple[str, Run]:
+    """A program lowered as LLVM IR, and what it can do."""
+    options = setting.options
+    if options.l2_per_agent is None:
+        one = setting.mode.target in ("gfx908", "gfx90a")
+        options = replace(options, l2_per_agent=L2PerAgent.ONE if one else L2PerAgent.MANY)
+    ((_, test),) = read_tests(build(program), ReadOptions())
+    assert isinstance(test, SourceTest)
+    text, lowered = llvm_ir_programs.lowered(test, options, stores=setting.stores)
+    return text, run(lowered, fuzz.LIMITS)
+
+
 # Each rule broken on purpose.
 
 
@@ -153,17 +194,28 @@ def know_no_barriers(patch: pytest.MonkeyPatch) -> None:
 
 def wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """Nothing is ever on its way."""
-    patch.setattr(llvm_ir_caches, "issued", kernels_path.always(0))
+    patch.setattr(llvm_ir_waits, "issued", kernels_path.always(llvm_ir_waits.Outstanding()))
 
 
 def wait_for_no_lds(patch: pytest.MonkeyPatch) -> None:
     """Accesses to LDS are over at once."""
-    real = llvm_ir_caches.issued
+    real = llvm_ir_waits.issued
 
-    def issued(op: Operation, outstanding: int) -> int:
-        return real(op, outstanding) & ~LGKMCNT
+    def issued(op: Operation, outstanding: llvm_ir_waits.Outstanding) -> llvm_ir_waits.Outstanding:
+        found = real(op, outstanding)
+        return found._replace(counters=found.counters & ~LGKMCNT)
 
-    patch.setattr(llvm_ir_caches, "issued", issued)
+    patch.setattr(llvm_ir_waits, "issued", issued)
+
+
+def await_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Waits of acquires go, and nothing awaits what they have read."""
+    patch.setattr(llvm_ir_waits, "_insert", kernels_path.always(None))
+
+
+def await_no_earlier_flags(patch: pytest.MonkeyPatch) -> None:
+    """A fence acquires nothing that was read before it."""
+    patch.setattr(llvm_ir_waits, "is_flag", kernels_path.always(False))
 
 
 def store_half_through(patch: pytest.MonkeyPatch) -> None:
@@ -188,6 +240,8 @@ BROKEN: dict[kernels_path.Break, tuple[str, ...]] = {
     know_no_barriers: ("handed on by a barrier",),
     wait_for_nothing: ("message passing", "grid barrier"),
     wait_for_no_lds: ("a wait for LDS that a flag in memory tells",),
+    await_nothing: ("a wait for the flag that a fence acquires", "received for the agent"),
+    await_no_earlier_flags: ("a wait for the flag that a fence acquires", "store buffering"),
     kernels_path.ignore_narrower_synchronisation: ("handed on by a narrower flag",),
     kernels_path.need_nothing_for_mates: ("received for a mate by a flag",),
     kernels_path.hoist_past_everything: (
@@ -262,6 +316,8 @@ declare void @anything()
 declare i32 @pure(i32) memory(none)
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare void @llvm.amdgcn.s.sleep(i32)
+declare void @llvm.amdgcn.s.barrier()
+declare void @llvm.assume(i1)
 declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, i1)
 define {convention} void @f(ptr addrspace(1) %p, ptr addrspace(1) %q) {{
   {body}
@@ -270,6 +326,7 @@ define {convention} void @f(ptr addrspace(1) %p, ptr addrspace(1) %q) {{
 """
 FLAG = 'store atomic i32 1, ptr addrspace(1) %q syncscope("agent") release, align 4'
 ACQUIRE = '%v = load atomic i32, ptr addrspace(1) %q syncscope("agent") acquire, align 4'
+AWAITED = 'asm sideeffect "", "v,~{memory}"(i32 %v)'
 
 
 def lowered(*body: str, convention: str = "amdgpu_kernel", **options: Any) -> str:
@@ -309,6 +366,150 @@ def test_waits_are_for_what_may_be_on_its_way(access: str, wait: str) -> None:
     assert re.findall(r's_waitcnt ([^"\\]*)', text) == [wait]
 
 
+# What is awaited instead of waited for.
+
+FLAG_READ = ACQUIRE.replace("acquire", "monotonic")
+ACQUIRE_FENCE = 'fence syncscope("agent") acquire'
+DATA = "%x = load i32, ptr addrspace(1) %p"
+
+
+def test_what_an_acquire_has_read_is_awaited() -> None:
+    text = lowered(ACQUIRE, DATA)
+    assert 'asm sideeffect "buffer_inv sc1", "v,~{memory}"(i32 %v)' in text
+    assert "s_waitcnt" not in text
+    assert "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1" in lowered(ACQUIRE, DATA, opt_level=0)
+
+
+@pytest.mark.parametrize("read", [f"%v{number}" for number in (1, 2)])
+def test_a_fence_awaits_every_flag_that_was_read(read: str) -> None:
+    both = [FLAG_READ.replace("%v", "%v1"), FLAG_READ.replace("%v", "%v2")]
+    text = lowered(*both, "%y = load i32, ptr addrspace(1) %p", ACQUIRE_FENCE, DATA)
+    assert 'asm sideeffect "buffer_inv sc1", "v,v,~{memory}"(i32 %v1, i32 %v2)' in text
+    other = "%v2" if read == "%v1" else "%v1"
+    again = lowered(*both, f"%y = add i32 {other}, 1", ACQUIRE_FENCE, DATA)
+    assert "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1" in again
+
+
+def test_a_fence_waits_for_no_plain_accesses() -> None:
+    plain = "store i32 1, ptr addrspace(1) %p"
+    text = lowered(plain, "call void @llvm.amdgcn.s.barrier()", ACQUIRE_FENCE, DATA)
+    assert 'asm sideeffect "buffer_inv sc1", "~{memory}"()' in text
+
+
+SPIN = """br label %spin
+spin:
+  {read}
+  %y = load i32, ptr addrspace(1) %p
+  %again = icmp eq i32 %v, %y
+  br i1 %again, label %spin, label %go
+go:
+  {fence}
+  {data}"""
+
+
+def test_what_a_branch_looks_at_is_awaited_before_its_first_use() -> None:
+    text = lowered(SPIN.format(read=FLAG_READ, fence=ACQUIRE_FENCE, data=DATA))
+    assert text.index("%y = ") < text.index(AWAITED) < text.index("%again =")
+    assert "s_waitcnt" not in text
+
+
+OTHER_READS = {
+    "a value that LLVM knows": f"{ACQUIRE}, !range !{{i32 1, i32 2}}",
+    "a value of 16 bits": ACQUIRE.replace("i32", "i16").replace("align 4", "align 2"),
+    "nothing that anyone uses": '%v = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") acquire',
+}
+
+
+@pytest.mark.parametrize("reads", OTHER_READS)
+def test_what_else_was_read_is_waited_for(reads: str) -> None:
+    text = lowered(OTHER_READS[reads], DATA)
+    assert 'asm sideeffect "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1", "~{memory}"()' in text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (FLAG_READ, "%c = icmp eq i32 %v, 1", "call void @llvm.assume(i1 %c)"),
+        (FLAG_READ, "call void @anything()"),
+        (FLAG_READ, FLAG.replace("release", "monotonic")),
+        (FLAG_READ, "br label %next\nnext:"),
+    ],
+    ids=["known afterwards", "unknown", "a store of a flag", "another block"],
+)
+def test_a_fence_waits_where_awaiting_is_not_enough(before: tuple[str, ...]) -> None:
+    assert "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1" in lowered(*before, ACQUIRE_FENCE, DATA).replace(
+        " lgkmcnt(0)", ""
+    )
+
+
+def test_a_function_does_not_know_what_its_callers_have_read() -> None:
+    text = lowered(ACQUIRE_FENCE, DATA, convention="")
+    assert "s_waitcnt vmcnt(0) lgkmcnt(0)\\0Abuffer_inv sc1" in text
+
+
+AWAIT = 'call void asm sideeffect "buffer_inv sc1", "v,~{memory}"(i32 %v)'
+KNOWN = ("%c = icmp eq i32 %v, 1", "call void @llvm.assume(i1 %c)")
+
+
+@pytest.mark.parametrize(
+    ("body", "is_awaited"),
+    [
+        ((FLAG_READ, AWAIT, *KNOWN), True),
+        ((FLAG_READ, *KNOWN, AWAIT), False),
+        ((f"{FLAG_READ}, !range !{{i32 1, i32 2}}", AWAIT), False),
+    ],
+    ids=["known later", "known before", "known by its range"],
+)
+def test_llvm_awaits_no_value_that_it_knows(body: tuple[str, ...], is_awaited: bool) -> None:
+    # Why nothing that LLVM may know at that point is awaited.
+    text = optimised(MODULE.format(convention="amdgpu_kernel", body="\n  ".join(body)))
+    assert ('"v,~{memory}"(i32 %v)' in text) is is_awaited
+    assert ('"v,~{memory}"(i32 1)' in text) is not is_awaited
+
+
+TYPES = {
+    "i32": 4, "i64": 8, "float": 4, "double": 8, "ptr": 8, "ptr addrspace(1)": 8,
+    "ptr addrspace(3)": 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+@pytest.mark.parametrize("chip", ["gfx908", "gfx90a", "gfx942", "gfx950"])
+def test_llvm_waits_for_what_is_awaited(chip: str, level: int) -> None:
+    pointers = ("ptr addrspace(1) %p", "ptr addrspace(3) @lds", "ptr @generic")
+    accesses = [
+        f'%v = load atomic {type_}, {pointer} syncscope("agent") acquire, align {size}'
+        for type_, size in TYPES.items()
+        for pointer in pointers
+    ]
+    exchange = 'cmpxchg ptr addrspace(1) %p, i32 0, i32 1 syncscope("agent") acquire monotonic'
+    update = 'atomicrmw xchg ptr addrspace(1) %p, i64 7 syncscope("agent") acquire'
+    accesses += [f"%r = {exchange}\n  %v = extractvalue {{ i32, i1 }} %r, 0"]
+    accesses += [f"%v = {update}\n  store i64 %v, ptr addrspace(1) %q"]
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple("amdgcn-amd-amdhsa")
+    machine = target.create_target_machine(chip, opt=level)
+    for access in accesses:
+        text = lower_llvm_ir(MODULE.format(convention="amdgpu_kernel", body=access), chip)
+        assert '"v,~{memory}"' in text
+        assert waits_first(machine.emit_assembly(llvm.parse_assembly(text))), access
+        careless = re.sub(r'"v,~{memory}"\(.*\)', '"~{memory}"()', text)
+        assert not waits_first(machine.emit_assembly(llvm.parse_assembly(careless))), access
+
+
+def waits_first(assembly: str) -> bool:
+    """Whether the access of a flag, the only one but for data's, is waited for before our assembly."""
+    accesses = re.compile(r"\s*(?:global|flat)_(?:load|atomic)|\s*ds_read")
+    lines = assembly.partition("\nf:")[2].partition("s_endpgm")[0].splitlines()
+    begin = next(n for n, line in enumerate(lines) if "ASMSTART" in line)
+    flag = max(n for n, line in enumerate(lines[:begin]) if accesses.match(line))
+    return any("s_waitcnt" in line for line in lines[flag:begin])
+
+
+# What is not known to do nothing.
+
+
 @pytest.mark.parametrize(
     "unknown",
     [
@@ -341,7 +542,7 @@ def test_what_may_load_finds_nothing_stale(unknown: str) -> None:
 def test_an_acquire_at_the_end_of_a_kernel_invalidates_nothing() -> None:
     text = lowered(ACQUIRE, "%x = load i32, ptr addrspace(1) %p, !invariant.load !{}")
     assert "buffer_inv" not in text
-    assert "s_waitcnt vmcnt(0)" in text
+    assert AWAITED in text
 
 
 def test_a_function_that_is_no_kernel_keeps_everything() -> None:
@@ -545,9 +746,8 @@ def test_nothing_is_put_behind_a_branch() -> None:
     for way in ("a", "b"):
         block = text.partition(f"\n{way}:")[2].partition("\n\n")[0]
         assert block.index("buffer_wbl2") < block.index("store i32")
-    # Nor before the wait for the compare-exchange: LLVM might then make one of both.
-    assert "s_waitcnt vmcnt(0)\\0Abuffer_inv" not in text
-    assert text.index("s_waitcnt vmcnt(0)") < text.index("buffer_wbl2")
+    # Nor before the compare-exchange is over: LLVM might then make one of both.
+    assert text.index('"v,~{memory}"(i32 %old)') < text.index("br i1 %ok")
 
 
 PIECES = (

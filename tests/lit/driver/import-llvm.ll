@@ -12,8 +12,7 @@ target triple = "amdgcn-amd-amdhsa"
 ; CHECK: scoped.load acquire agent %{{.*}} : !llvm.ptr<1> -> i32
 ; BACK: load atomic i32, ptr addrspace(1) %p syncscope("agent") acquire, align 4
 ; LOWERED: load atomic i32, ptr addrspace(1) %p syncscope("agent") monotonic, align 4
-; LOWERED: s_waitcnt
-; LOWERED: buffer_inv sc1
+; LOWERED-NEXT: call void asm sideeffect "buffer_inv sc1", "v,~{memory}"(i32 %v)
 
 define i32 @poll(ptr addrspace(1) %p) {
   %v = load atomic i32, ptr addrspace(1) %p syncscope("agent") acquire, align 4

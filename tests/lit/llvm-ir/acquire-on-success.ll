@@ -11,8 +11,10 @@ target triple = "amdgcn-amd-amdhsa"
 ; CHECK-NOT:  fence
 ; CHECK:      ret void
 ; ASM-LABEL:  @member
+; ASM:        %old = extractvalue { i32, i1 } %r, 0
+; ASM-NEXT:   call void asm sideeffect "", "v,~{memory}"(i32 %old)
 ; ASM:        go:
-; ASM-NEXT:   asm sideeffect "s_waitcnt vmcnt(0)\0Abuffer_inv sc1"
+; ASM-NEXT:   asm sideeffect "buffer_inv sc1"
 ; ASM-NOT:    asm
 ; ASM:        ret void
 define amdgpu_kernel void @member(ptr addrspace(1) %l, ptr addrspace(1) %d, ptr addrspace(1) %o) {

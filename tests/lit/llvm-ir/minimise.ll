@@ -10,7 +10,7 @@ target triple = "amdgcn-amd-amdhsa"
 ; Once the loop has ended; and only where the data is read.
 ; CHECK-LABEL: @consumer
 ; CHECK:      load atomic i32
-; CHECK-NEXT: asm sideeffect "s_waitcnt vmcnt(0)"
+; CHECK-NEXT: call void asm sideeffect "", "v,~{memory}"(i32 %v)
 ; CHECK:      go:
 ; CHECK-NEXT: asm sideeffect "buffer_inv sc1"
 ; CHECK-NEXT: fence syncscope("singlethread") acquire
@@ -28,6 +28,34 @@ spin:
 go:
   %x = load i32, ptr addrspace(1) %data
   store i32 %x, ptr addrspace(1) %out
+  ret void
+}
+
+; LLVM waits for the flag, not for what was loaded after it; and where it is not used there, all is
+; waited for.
+; CHECK-LABEL: @prefetch
+; CHECK:      %v = load atomic i32
+; CHECK-NEXT: %early = load i32
+; CHECK-NEXT: call void asm sideeffect "buffer_inv sc1", "v,~{memory}"(i32 %v)
+; CHECK-NEXT: fence syncscope("singlethread") acquire
+; CHECK:      %w = load atomic i32
+; CHECK:      store i32 %w
+; CHECK:      asm sideeffect "s_waitcnt vmcnt(0){{.*}}\0Abuffer_inv sc1", "~{memory}"()
+; ALL-LABEL:  @prefetch
+; ALL:        asm sideeffect "s_waitcnt vmcnt(0) lgkmcnt(0)\0Abuffer_inv sc1", "~{memory}"()
+define amdgpu_kernel void @prefetch(ptr addrspace(1) %data, ptr addrspace(1) %flag, ptr addrspace(1) %out) {
+  %v = load atomic i32, ptr addrspace(1) %flag syncscope("agent") monotonic, align 4
+  %early = load i32, ptr addrspace(1) %out
+  fence syncscope("agent") acquire
+  %x = load i32, ptr addrspace(1) %data
+  %w = load atomic i32, ptr addrspace(1) %flag syncscope("agent") monotonic, align 4
+  store i32 %w, ptr addrspace(1) %out
+  fence syncscope("agent") acquire
+  %y = load i32, ptr addrspace(1) %data
+  %sum = add i32 %x, %y
+  store i32 %sum, ptr addrspace(1) %out
+  store i32 %v, ptr addrspace(1) %out
+  store i32 %early, ptr addrspace(1) %out
   ret void
 }
 

@@ -1,0 +1,289 @@
+"""Waits in LLVM IR for CDNA: only what has to be waited for, by data where that is enough.
+
+LLVM waits where a value is used until it is there, and for nothing that comes later: what an
+acquire has read is there once it has been used. So ``llvm_ir.await`` takes the place of such a
+wait, and the next use of the value does not wait once more. No other operation uses the value
+before: there LLVM could find out what it is, and put a constant into its place.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from xdsl.dialects.builtin import StringAttr, UnitAttr, f32, f64, i32, i64
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from fencewright.lowering.vocabulary import Ordering, Phase
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
+from fencewright.mlir_dialects.llvm_ir import METADATA, AwaitOp, FuncOp, InstOp
+from fencewright.passes.cdna_caches import COUNTERS_OF, LGKMCNT, PLAIN, SHARED, VMCNT, waits_of
+from fencewright.passes.dataflow import solve_forward
+from fencewright.passes.llvm_ir_accesses import block_of, debug_location
+from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
+
+_ACQUIRES = PHASES[Phase.WAIT]
+_BOTH = VMCNT | LGKMCNT
+
+OWN = "own"
+"""Attribute of a wait that is for the access before it alone."""
+
+
+def is_flag(op: scoped.AccessOperation) -> bool:
+    """Whether others may synchronise through an access."""
+    if PLAIN in op.attributes:
+        return False
+    return op.ordering.data is not Ordering.WEAK or op.volatile is not None
+
+
+def mark_own(ops: Iterable[Operation]) -> None:
+    """Mark the waits among what follows an access."""
+    for op in ops:
+        if type(op) is WaitOp:
+            op.attributes[OWN] = UnitAttr()
+
+
+# By data
+
+
+def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
+    """Await values instead of waiting for everything, where an acquire or a seq_cst load has to.
+
+    It has to for what it reads, a fence and a seq_cst load for every earlier access that others
+    may synchronise through: the rule of ``loosen-waits``. ``blocks`` in reverse postorder.
+    """
+    waits = [op for op in _all_ops(blocks) if type(op) is WaitOp and op.phase == _ACQUIRES]
+    for wait in waits:
+        if OWN in wait.attributes:
+            _await(wait, [_access_before(wait)])
+    if all(OWN in wait.attributes for wait in waits):
+        return
+    entry: Flags = frozenset() if is_kernel(function) else frozenset({function})
+
+    def carry(block: Block, flags: Flags) -> Flags:
+        for op in block.ops:
+            flags = _behind(op, flags)
+        return flags
+
+    begin = solve_forward(blocks, {blocks[0]: entry}, carry, _either)
+    place = {op: number for number, op in enumerate(_all_ops(blocks))}
+    for block in blocks:
+        flags = begin[block]
+        for op in tuple(block.ops):
+            before, flags = flags, _behind(op, flags)
+            if type(op) is WaitOp and op.phase == _ACQUIRES and OWN not in op.attributes:
+                _await(op, sorted(before, key=lambda flag: place.get(flag, -1)))
+
+
+def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
+    return (op for block in blocks for op in block.ops)
+
+
+Flags: TypeAlias = frozenset[Operation]
+"""Accesses to flags that may be on their way; and operations that may have made unknown ones."""
+
+
+def _either(flags: Flags, others: Flags) -> Flags:
+    return flags | others
+
+
+def _behind(op: Operation, flags: Flags) -> Flags:
+    if type(op) is WaitOp:
+        waits = waits_of(op)
+        return frozenset(each for each in flags if _counters(each) & ~waits)
+    if type(op) is AwaitOp:
+        return flags - {op.value.owner}
+    if isinstance(op, scoped.AccessOperation):
+        return flags | {op} if op.space in SHARED and is_flag(op) else flags
+    return flags | {op} if memory_of(op) is Memory.UNKNOWN else flags
+
+
+def _access_before(wait: WaitOp) -> Operation:
+    op = wait.prev_op
+    while op is not None and not isinstance(op, scoped.AccessOperation):
+        op = op.prev_op
+    assert op is not None
+    return op
+
+
+class _Place(NamedTuple):
+    """Where a value is awaited: ``before`` an operation; None if it is there already."""
+
+    value: SSAValue
+    before: Operation | None
+
+
+def _await(wait: WaitOp, flags: Iterable[Operation]) -> None:
+    """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have some."""
+    places: list[_Place] = []
+    for flag in flags:
+        place = _place_of(flag, wait)
+        if place is None:
+            return
+        places.append(place)
+    for value, before in places:
+        if before is not None:
+            _insert(value, before)
+    wait.detach()
+    wait.erase()
+
+
+def _insert(value: SSAValue, before: Operation) -> None:
+    flag = value.owner
+    assert isinstance(flag, Operation)
+    line = debug_location(flag)
+    made = AwaitOp.create(
+        operands=(value,), attributes={METADATA: StringAttr(line)} if line else {}
+    )
+    made.location = flag.location
+    block_of(before).insert_op_before(made, before)
+
+
+def _place_of(flag: Operation, wait: WaitOp) -> _Place | None:
+    """At the wait, or before the first use if a branch at the end of the block needs it anyway."""
+    value = _value_of(flag)
+    if value is None:
+        return None
+    op = flag.next_op
+    while op is not None and op is not wait:
+        if type(op) is AwaitOp and op.value is value:
+            return _Place(value, None)
+        if _uses(op, flag):
+            return _Place(value, op) if _decides(flag) else None
+        op = op.next_op
+    return None if op is None else _Place(value, wait)
+
+
+def _uses(op: Operation, flag: Operation) -> bool:
+    """Whether code uses what ``flag`` gives; a debug record is none."""
+    if isinstance(op, InstOp) and op.opcode.startswith("#"):
+        return False
+    return not set(flag.results).isdisjoint(op.operands)
+
+
+_CARRIED = frozenset({i32, i64, f32, f64})
+"""What, besides pointers, an operand of inline assembly can be that is in vector registers."""
+_RANGE = "!range"
+
+
+def _value_of(flag: Operation) -> SSAValue | None:
+    """The value that is there once ``flag`` is over; None if LLVM may know it, or not make it."""
+    if not isinstance(flag, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
+        return None
+    metadata = flag.attributes.get(METADATA)
+    if isinstance(metadata, StringAttr) and _RANGE in metadata.data:
+        return None
+    if not isinstance(flag, scoped.LoadOp) and not any(each.first_use for each in flag.results):
+        return None
+    value = flag.results[0]
+    return value if value.type in _CARRIED or isinstance(value.type, LLVMPointerType) else None
+
+
+def _decides(flag: Operation) -> bool:
+    """Whether the branch at the end of its block depends on what ``flag`` gives."""
+    block = block_of(flag)
+    assert block.last_op is not None
+    pending, seen = [block.last_op], {block.last_op}
+    while pending:
+        for owner in _made_by(pending.pop()):
+            if owner is flag:
+                return True
+            if owner.parent is block and owner not in seen and memory_of(owner) is Memory.NONE:
+                seen.add(owner)
+                pending.append(owner)
+    return False
+
+
+def _made_by(op: Operation) -> Iterator[Operation]:
+    return (each.owner for each in op.operands if isinstance(each.owner, Operation))
+
+
+# What is left
+
+
+class Outstanding(NamedTuple):
+    """What may be on its way: ``counters``, and accesses whose values are awaited later."""
+
+    counters: int = 0
+    awaited: Flags = frozenset()
+
+    def join(self, other: "Outstanding") -> "Outstanding":
+        """What may be on its way on either path."""
+        return Outstanding(self.counters | other.counters, self.awaited | other.awaited)
+
+    @property
+    def all_counters(self) -> int:
+        """The counters that are not zero."""
+        counters = self.counters
+        for each in self.awaited:
+            counters |= _counters(each)
+        return counters
+
+
+def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
+    """Leave of each wait the counters that something may be outstanding on.
+
+    What is left waits for everything: which of LLVM's instructions are younger is not known
+    before LLVM has placed them.
+    """
+    entry = Outstanding(0 if is_kernel(function) else _BOTH)
+
+    def carry(block: Block, outstanding: Outstanding) -> Outstanding:
+        for op in block.ops:
+            outstanding = issued(op, outstanding)
+        return outstanding
+
+    begin = solve_forward(blocks, {blocks[0]: entry}, carry, Outstanding.join)
+    for block in blocks:
+        outstanding = begin[block]
+        for op in tuple(block.ops):
+            before, outstanding = outstanding, issued(op, outstanding)
+            if type(op) is WaitOp:
+                _narrow(op, before.all_counters)
+
+
+def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
+    """What may be on its way behind ``op``."""
+    kind = type(op)
+    if kind not in _OUR_OWN and not isinstance(op, scoped.AccessOperation):
+        unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
+        return Outstanding(_BOTH, outstanding.awaited) if unknown else outstanding
+    counters, awaited = outstanding
+    if kind is WaitOp:
+        waits = waits_of(op)
+        left = frozenset(each for each in awaited if _counters(each) & ~waits)
+        return Outstanding(counters & ~waits, left)
+    if kind is CacheOp:
+        return Outstanding(counters | VMCNT, awaited)
+    if isinstance(op, AwaitOp):
+        return Outstanding(counters, awaited - {op.value.owner})
+    if _is_awaited(op):
+        return Outstanding(counters, awaited | {op})
+    return Outstanding(counters | _counters(op), awaited)
+
+
+_OUR_OWN = frozenset({WaitOp, CacheOp, AwaitOp})
+
+
+def _is_awaited(op: Operation) -> bool:
+    return any(type(use.operation) is AwaitOp for each in op.results[:1] for use in each.uses)
+
+
+def _counters(op: Operation) -> int:
+    """The counters that an operation may increment."""
+    if not isinstance(op, scoped.AccessOperation):
+        return _BOTH
+    if op.space not in SHARED:
+        return 0
+    weak_load = isinstance(op, scoped.LoadOp) and op.ordering.data is Ordering.WEAK
+    # LLVM makes a scalar load of a weak one if it can.
+    return _BOTH if weak_load else COUNTERS_OF[op.space]
+
+
+def _narrow(op: WaitOp, outstanding: int) -> None:
+    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", LGKMCNT)):
+        if not counter & outstanding:
+            op.properties.pop(name, None)
+    if not op.counts:
+        op.detach()
+        op.erase()
