@@ -156,6 +156,19 @@ def driver_version() -> str:
     return found[0] if found else ""
 
 
+class Described(Protocol):
+    """What says which GPU it is."""
+
+    name: str
+    cuda_version: tuple[int, int]
+
+
+def description(device: Described) -> str:
+    """A GPU and its driver for people: NVIDIA H200, driver 580.159.04 (CUDA 13.0)."""
+    cuda = "{}.{}".format(*device.cuda_version)
+    return f"{device.name}, driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
+
+
 def _extent(extent: Extent) -> tuple[int, int, int]:
     return (extent, 1, 1) if isinstance(extent, int) else extent
 
@@ -504,10 +517,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _introduce(device: Device, *, tests: bool) -> int:
-    major, minor = device.cuda_version
     capability = "{}.{}".format(*device.compute_capability)
-    driver = f"driver {driver_version() or 'of unknown version'} for CUDA {major}.{minor}"
-    print(f"{device.name}, compute capability {capability}, {driver}")
+    print(f"{description(device)}, compute capability {capability}")
     failed = 0
     for what, held in self_test(device) if tests else ():
         print(f"{'ok' if held else 'FAILED'}: {what}", flush=True)

@@ -185,6 +185,17 @@ def run_litmus_on_gpu(
     """
     judged_by = outcomes(test.program) if allowed is None else allowed
     prepared = prepare(test.program, judged_by, target, shared)
+    return run_prepared(test.name, prepared, judged_by, device, stress)
+
+
+def run_prepared(
+    name: str,
+    prepared: StressTest,
+    allowed: Outcomes,
+    device: GpuDevice,
+    stress: Stress | None = None,
+) -> GpuResult:
+    """As ``run_litmus_on_gpu``, of a test that is ``prepared`` already, to be judged by ``allowed``."""
     chosen = Stress() if stress is None else stress
     counts = _run(prepared, device, chosen)
     if sum(counts) != chosen.instances * chosen.launches:
@@ -193,11 +204,11 @@ def run_litmus_on_gpu(
     ended = counts[: encoding.size]
     histogram = {encoding.decode(code): n for code, n in enumerate(ended) if n}
     return GpuResult(
-        test.name,
+        name,
         sum(counts),
         encoding.observables,
         histogram,
-        frozenset(judged_by.states),
+        frozenset(allowed.states),
         sum(counts[encoding.size :]),
     )
 

@@ -97,6 +97,22 @@ def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instructi
             yield MutationKind.NARROW_SCOPE, narrow
 
 
+def bare(program: Program) -> Program:
+    """The program without fences, and with every ordered access relaxed; barriers stay."""
+    return replace(program, threads=tuple(map(_bare_thread, program.threads)))
+
+
+def _bare_thread(thread: Thread) -> Thread:
+    code = (each for each in thread.code if not isinstance(each, Fence))
+    relaxed = (
+        replace(each, ordering=Ordering.RELAXED)
+        if isinstance(each, Load | Store | Atomic) and each.ordering is not Ordering.WEAK
+        else each
+        for each in code
+    )
+    return replace(thread, code=tuple(relaxed))
+
+
 def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
     """The fence of shared memory alone, where there is one that orders less."""
     restriction = _RESTRICTIONS.get(fence.ordering)

@@ -105,6 +105,13 @@ class SmallProgram:
         """How many agents its threads are on."""
         return len({thread.placement.agent for thread in self.threads})
 
+    def on_one_agent(self) -> "SmallProgram":
+        """The same with all its work-groups on one agent."""
+        threads = (
+            replace(each, placement=replace(each.placement, agent=0)) for each in self.threads
+        )
+        return replace(self, threads=tuple(threads))
+
     def in_memory(self, kind: MemoryKind) -> "SmallProgram":
         """The same with all global memory of one kind."""
         placed = (

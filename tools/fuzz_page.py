@@ -37,6 +37,8 @@ command goes on from them, unless the code has changed since.
 Racy programs mean nothing and are skipped. *Too large* is what needs more than the fuzzer's
 limit: it proves nothing, and is not counted as sound. Nor is *not executed*: what the model of the
 target does not have.
+
+On a GPU: [gpu-litmus.md](gpu-litmus.md#random-programs).
 """
 
 

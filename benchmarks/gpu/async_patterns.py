@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fencewright.gpu import Argument, Device, GpuError, driver_version
+from fencewright.gpu import Argument, Device, GpuError, description
 
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = _ROOT / "examples" / "async"
@@ -854,11 +854,9 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _machine(device: Device, launches: int) -> str:
-    cuda = "{}.{}".format(*device.cuda_version)
-    driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
     return (
-        f"Measured {date.today().isoformat()} on {device.name}, {driver}: {launches:,} launches "
-        f"of {GRID:,} work-groups for every row."
+        f"Measured {date.today().isoformat()} on {description(device)}: {launches:,} launches of "
+        f" {GRID:,} work-groups for every row."
     )
 
 

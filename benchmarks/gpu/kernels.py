@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import median
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, driver_version
+from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, description
 
 _ROOT = Path(__file__).parents[2]
 KERNELS = _ROOT / "examples" / "kernels"
@@ -697,11 +697,9 @@ def _line(cells: Iterable[str]) -> str:
 
 def machine_text(device: Device, versions: dict[str, str]) -> str:
     """Where and with what was measured."""
-    cuda = "{}.{}".format(*device.cuda_version)
-    driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
     tools = ", ".join(f"{tool} {release}" for tool, release in versions.items())
     return (
-        f"Measured {date.today().isoformat()} on {device.name}, {driver}; both sides built for "
+        f"Measured {date.today().isoformat()} on {description(device)}; both sides built for "
         f"{ARCHITECTURE} with {tools}."
     )
 

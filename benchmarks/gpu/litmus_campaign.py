@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from fencewright.gpu import Device, GpuError, driver_version
+from fencewright.gpu import Device, GpuError, description
 from fencewright.simulator.condition import Condition, LitmusError, Quantifier
 from fencewright.simulator.gpu_kernels import GpuLitmusError, arrange
 from fencewright.simulator.gpu_litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
@@ -169,11 +169,9 @@ def report(rows: Sequence[Row], machine: str, output: Path) -> int:
 
 
 def _machine(device: Device, stress: Stress, seconds: float) -> str:
-    cuda = "{}.{}".format(*device.cuda_version)
-    driver = f"driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
     blocks = ", ".join(str(size) for size in stress.block_sizes)
     return (
-        f"Measured {date.today().isoformat()} on {device.name}, {driver}: {stress.launches} "
+        f"Measured {date.today().isoformat()} on {description(device)}: {stress.launches} "
         f"launches of {stress.instances:,} instances, in blocks of {blocks} threads; "
         f"{seconds:.0f} s in all."
     )
