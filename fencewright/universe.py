@@ -175,6 +175,12 @@ def _clamp_caches() -> type[ModulePass]:
     return ClampCachesPass
 
 
+def _await_values() -> type[ModulePass]:
+    from fencewright.passes.await_values import AwaitValuesPass
+
+    return AwaitValuesPass
+
+
 def _minimise_caches() -> type[ModulePass]:
     from fencewright.passes.pipelines import MinimiseCachesPipeline
 
@@ -243,6 +249,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "clamp-scopes": _clamp_scopes,
     "clamp-caches": _clamp_caches,
     "minimise-caches": _minimise_caches,
+    "await-values": _await_values,
     "cdna-pipeline": _cdna_pipeline,
     "ptx-pipeline": _ptx_pipeline,
     "llvm-ir-pipeline": _llvm_ir_pipeline,

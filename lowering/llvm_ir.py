@@ -50,6 +50,7 @@ from fencewright.mlir_dialects.llvm_ir import (
     METADATA,
     NO_ACCESS,
     SIMPLE_TYPE,
+    AwaitOp,
     ConstantOp,
     FuncOp,
     InstOp,
@@ -951,11 +952,18 @@ class _FunctionWriter:
         yield f"{header.fill(arguments, symbol=symbol)} {{"
         for block in blocks:
             yield f"{self.labels[block]}:"
+            machine_code: list[Operation] = []
             for op in block.ops:
+                if op.name in _MACHINE_CODE:
+                    machine_code.append(op)
+                    continue
+                if machine_code:
+                    yield f"  {self.write_assembly(machine_code)}"
+                    machine_code = []
                 if (write := _WRITE.get(type(op))) is not None:
                     yield f"  {write(self, op)}"
                 elif type(op) not in _WITHOUT_A_LINE:
-                    _refuse(op, "only scoped and llvm_ir operations can")
+                    _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
         yield "}"
 
     # Names
@@ -1013,6 +1021,18 @@ class _FunctionWriter:
         return name
 
     # Operations
+
+    def write_assembly(self, ops: Sequence[Operation]) -> str:
+        """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
+        text = "\\0A".join(_assembly(op) for op in ops if not isinstance(op, AwaitOp))
+        values = [self._typed(op.value) for op in ops if isinstance(op, AwaitOp)]
+        constraints = ",".join(["v"] * len(values) + ["~{memory}"])
+        # All waves of a work-group have to meet at one and the same barrier.
+        convergent = " convergent" if any(op.name == _BARRIER for op in ops) else ""
+        line = ops[0].attributes.get(METADATA)
+        ending = f", {line.data}" if isinstance(line, StringAttr) else ""
+        operands = ", ".join(values)
+        return f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
 
     def write_inst(self, op: InstOp | TerminatorOp) -> str:
         names = self.names
@@ -1122,6 +1142,22 @@ _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
     scoped.FenceOp: _FunctionWriter.write_fence,
     scoped.BarrierOp: _FunctionWriter.write_barrier,
 }
+
+
+_BARRIER = "cdna.barrier"
+_MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name})
+"""The names of operations whose dialect is imported only where there are some."""
+
+
+def _assembly(op: Operation) -> str:
+    """The text of an operation of ``cdna``."""
+    from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
+
+    if isinstance(op, WaitOp):
+        return f"s_waitcnt {op.counts}"
+    assert isinstance(op, CacheOp | BarrierOp)
+    bits = () if op.modifiers is None else (each.data for each in op.modifiers)
+    return " ".join([op.opcode.data, *bits])
 
 
 def _is_taken_out(result: SSAValue) -> bool:

@@ -3,7 +3,8 @@
 An instruction keeps LLVM's own text; only the places of its operands and successors are
 cut out of it, so that other operations can be put before, after or in place of it without
 anyone here knowing what it means. Memory accesses, atomics and fences do not appear here:
-they are ``scoped`` operations in between.
+they are ``scoped`` operations in between, and ``cdna`` ones once they are lowered for CDNA, which
+LLVM gets as inline assembly.
 
     llvm_ir.top_level "target triple = \\"amdgcn-amd-amdhsa\\""
     llvm_ir.func "define amdgpu_kernel void @{@}(ptr addrspace(1) {0}) #0" @k {
@@ -207,6 +208,8 @@ def type_to_text(type: Attribute) -> str:
 NO_ACCESS = "llvm_ir.no_access"
 """The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
 
+LOWERED_FOR = "llvm_ir.lowered_for"
+"""Attribute of a function that has been lowered: what for, as ``lowering.lower.lower`` takes it."""
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
@@ -364,10 +367,7 @@ class PackOp(IRDLOperation):
 
 @irdl_op_definition
 class AwaitOp(IRDLOperation):
-    """LLVM waits until a value that memory gives is there: it is used, and nothing is done with it.
-
-    Stands in a function only while that is lowered for CDNA.
-    """
+    """LLVM waits until a value that memory gives is there: it is used, and nothing is done with it."""
 
     name = "llvm_ir.await"
 

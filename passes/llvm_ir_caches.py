@@ -1,21 +1,21 @@
-"""Write-backs and invalidates in LLVM IR for CDNA: as ``cdna`` operations, the fewest, as assembly.
+"""The caches of functions in LLVM IR for CDNA, as the passes that minimise see them.
 
-While it is lowered, an ``llvm_ir.func`` holds ``cdna`` operations between accesses that LLVM
+Once it has been lowered, an ``llvm_ir.func`` holds ``cdna`` operations between accesses that LLVM
 lowers by itself. The passes of the kernel path run on them, with the steps that are read off
 LLVM's instructions here. What is not known may do anything; a function that is not a kernel has
 such instructions before and behind it. What is put somewhere has LLVM's own fence beside it, that
 LLVM moves no access past it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     Float16Type,
     Float32Type,
     Float64Type,
     IntegerType,
+    ModuleOp,
     StringAttr,
     UnitAttr,
 )
@@ -36,18 +36,13 @@ from fencewright.lowering.sequence import Instruction
 from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
+from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
 from fencewright.mlir_dialects.llvm_ir import (
     METADATA,
-    AwaitOp,
     FuncOp,
-    InstOp,
     TerminatorOp,
-    escape,
-    type_to_text,
 )
 from fencewright.passes.acquire_on_success import exchanged, is_conditional
-from fencewright.passes.cache_pass import CachePass
 from fencewright.passes.cdna_caches import (
     BARRIER,
     COUNTERS_OF,
@@ -70,98 +65,24 @@ from fencewright.passes.edges import first_in
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, compiler_fence
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
-from fencewright.passes.llvm_ir_waits import await_values, drop_waits, is_flag
+from fencewright.passes.llvm_ir_target import lowered_functions
 
 _MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
 _BOTH = VMCNT | LGKMCNT
 
-# To cdna operations, and to inline assembly
 
-
-def cdna_operations(instructions: Iterable[Instruction], line: str | None) -> list[Operation]:
-    """The waits, cache instructions and barriers of a sequence; ``line``: their debug location."""
-    return [_operation(each, {METADATA: StringAttr(line)} if line else {}) for each in instructions]
-
-
-def _operation(instruction: Instruction, attributes: dict[str, Attribute]) -> Operation:
-    phase = PHASES[instruction.phase]
-    if instruction.wait is not None:
-        wait = WaitOp.make(instruction.wait.vmcnt, instruction.wait.lgkmcnt, phase)
-        wait.attributes |= attributes
-        return wait
-    kind = BarrierOp if instruction.phase is Phase.ACCESS else CacheOp
-    properties: dict[str, Attribute] = {
-        "opcode": StringAttr(instruction.mnemonic),
-        "modifiers": ArrayAttr([StringAttr(bit) for bit in instruction.modifiers]),
-        "phase": phase,
-    }
-    return kind.create(properties=properties, attributes=attributes)
-
-
-def print_inline_assembly(function: FuncOp) -> None:
-    """Make one inline assembly of each run of ``cdna`` operations and what is awaited for them."""
-    for block in function.body.blocks:
-        run: list[Operation] = []
-        for op in tuple(block.ops):
-            if type(op) in _PRINTED:
-                run.append(op)
-            elif run:
-                _print_run(block, run)
-                run = []
-
-
-_PRINTED = _MAINTENANCE | {AwaitOp}
-
-
-def _print_run(block: Block, run: list[Operation]) -> None:
-    values = [op.value for op in run if isinstance(op, AwaitOp)]
-    text = "\\0A".join(_text(op) for op in run if not isinstance(op, AwaitOp))
-    constraints = ",".join(["v"] * len(values) + ["~{memory}"])
-    operands = ", ".join(
-        f"{escape(type_to_text(each.type))} {{{n}}}" for n, each in enumerate(values)
-    )
-    # All waves of a work-group have to meet at one and the same barrier.
-    convergent = " convergent" if any(isinstance(op, BarrierOp) for op in run) else ""
-    line = run[0].attributes.get(METADATA)
-    ending = f", {line.data}" if isinstance(line, StringAttr) else ""
-    call = f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
-    made = InstOp.create(operands=values, properties={"text": StringAttr(call)})
-    made.location = run[0].location
-    block.insert_op_before(made, run[0])
-    for op in run:
-        block.erase_op(op)
-
-
-def _text(op: Operation) -> str:
-    if isinstance(op, WaitOp):
-        return f"s_waitcnt {op.counts}"
-    assert isinstance(op, CacheOp | BarrierOp)
-    return " ".join((op.opcode.data, *modifiers_of(op)))
-
-
-# The fewest
-
-
-def minimise_caches(
-    function: FuncOp, options: Mapping[str, Any], passes: Iterable[CachePass]
-) -> None:
-    """Run ``passes`` on a function, and leave of its waits what has to be waited for.
-
-    ``options``: what to ask of ``lower`` besides the operation.
-    """
-    if not any(type(op) in _MAINTENANCE for block in function.body.blocks for op in block.ops):
-        return
-    code = LLVMIRCode(function, options)
-    for each in passes:
-        each.run(code)
-    await_values(function, code.blocks)
-    drop_waits(function, code.blocks)
+def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
+    """The code of every function that has been lowered for CDNA, and in which that has left something."""
+    for function, options in lowered_functions(module):
+        ops = (op for block in function.body.blocks for op in block.ops)
+        if any(type(op) in _MAINTENANCE for op in ops):
+            yield LLVMIRCode(function, options)
 
 
 class LLVMIRCode(CacheCode):
     """A function in LLVM IR, which a work-group runs as a kernel or calls.
 
-    ``options`` as of ``minimise_caches``.
+    ``options``: what to ask of ``lower`` besides the operation.
     """
 
     def __init__(self, function: FuncOp, options: Mapping[str, Any]):
@@ -309,8 +230,15 @@ def _unknown(op: Operation) -> CacheSteps:
 _INVARIANT = "!invariant.load"
 
 
+def is_flag(op: scoped.AccessOperation) -> bool:
+    """Whether others may synchronise through an access."""
+    if PLAIN in op.attributes:
+        return False
+    return op.ordering.data is not Ordering.WEAK or op.volatile is not None
+
+
 def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Meaning | None:
-    """What an access means to the caches; None: nothing. ``options`` as of ``minimise_caches``."""
+    """What an access means to the caches; None: nothing. ``options`` as of ``LLVMIRCode``."""
     metadata = op.attributes.get(METADATA)
     invariant = isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
     if op.space not in SHARED or invariant:

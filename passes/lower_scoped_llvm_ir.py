@@ -1,8 +1,8 @@
 """lower-scoped-llvm-ir: ordered accesses in LLVM IR to explicit synchronisation.
 
-On CDNA each ordered ``scoped`` operation becomes the instructions of its release as inline
-assembly, the access as relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of
-the scope, and nothing else), and the instructions of its wait and acquire as inline
+On CDNA each ordered ``scoped`` operation becomes the instructions of its release, the access as
+relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of the scope, and nothing else),
+and the instructions of its wait and acquire: operations of ``cdna``, which LLVM gets as inline
 assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
 it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
 What LLVM itself may move is said by a fence of scope ``singlethread``, which no instruction
@@ -54,6 +54,7 @@ from fencewright.passes.llvm_ir_accesses import (
     debug_location,
     pointer_widths,
 )
+from fencewright.passes.llvm_ir_target import set_lowered_for
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
@@ -111,8 +112,9 @@ class LowerScopedLLVMIRPass(ModulePass):
     ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
     is that of the function's ``target-features``, or the lowest with all that the chip has.
     Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
-    no other thread sees. ``opt_level``, ``facts``, ``stores``: as of ``CDNAPipeline``. Raises ``UnsupportedError`` at the operation that the target lacks,
-    ``VerifyException`` where the module is for another target.
+    no other thread sees. Raises
+    ``UnsupportedError`` at the operation that the target lacks, ``VerifyException`` where the module
+    is for another target.
     """
 
     name = "lower-scoped-llvm-ir"
@@ -122,9 +124,6 @@ class LowerScopedLLVMIRPass(ModulePass):
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
     ptx_version: str | None = None
-    opt_level: Literal[0, 2] = 2
-    facts: tuple[str, ...] = ()
-    stores: Literal["auto", "back", "through"] = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         architecture = ARCHITECTURES[load_target(self.target).architecture]
@@ -181,18 +180,7 @@ class _Lowering:
                 elif accesses and isinstance(op, InstOp):
                     _require_no_atomic(op)
         if not accesses:
-            self._finish(function, options)
-
-    def _finish(self, function: FuncOp, options: Mapping[str, Any]) -> None:
-        """Leave only the ``cdna`` operations that are needed, and make inline assembly of them."""
-        from fencewright.passes.llvm_ir_caches import minimise_caches, print_inline_assembly
-
-        if self.asked.opt_level:
-            from fencewright.passes.pipelines import MinimiseCachesPipeline
-
-            asked = MinimiseCachesPipeline(self.asked.facts, self.asked.stores)
-            minimise_caches(function, options, asked.steps())
-        print_inline_assembly(function)
+            set_lowered_for(function, options)
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """What ``lower`` is asked for in a function with these ``attributes``."""
@@ -250,8 +238,7 @@ class _Lowering:
         self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
     ) -> None:
         """Put ``cdna`` operations around ``op``, and LLVM's fences for what is ``visible``."""
-        from fencewright.passes.llvm_ir_caches import cdna_operations
-        from fencewright.passes.llvm_ir_waits import mark_own
+        from fencewright.passes.llvm_ir_cdna import cdna_operations
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
@@ -263,8 +250,7 @@ class _Lowering:
             block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
         line = debug_location(op)
         before = cdna_operations(around.before, line)
-        after = cdna_operations(around.after, line)
-        mark_own(after)
+        after = cdna_operations(around.after, line, own=True)
         for each in (*before, *after):
             each.location = op.location
         block_of(op).insert_ops_before(before, op)

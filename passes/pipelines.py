@@ -57,8 +57,7 @@ def single_passes(steps: Iterable[ModulePass]) -> tuple[ModulePass, ...]:
 class MinimiseCachesPipeline(Pipeline):
     """What takes write-backs and invalidates away from CDNA code, or moves them to fewer ways.
 
-    On ``cdna.kernel``; on CDNA code in LLVM IR while that is lowered. Its passes run on one view
-    of the code. ``facts`` and ``stores`` as of ``CDNAPipeline``.
+    Its passes run on one view of the code. ``facts`` and ``stores`` as of ``CDNAPipeline``.
     """
 
     name = "minimise-caches"
@@ -83,10 +82,10 @@ class MinimiseCachesPipeline(Pipeline):
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from fencewright.passes.kernel_caches import kernel_codes
+        from fencewright.passes.cache_pass import codes_in
 
         steps = self.steps()
-        for code in kernel_codes(op):
+        for code in codes_in(op):
             for step in steps:
                 step.run(code)
 
@@ -270,15 +269,24 @@ class LLVMIRPipeline(Pipeline):
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
                 ptx_version=self.ptx_version,
-                opt_level=self.opt_level,
-                facts=self.facts,
-                stores=self.stores,
             ),
+            *(() if self._is_ptx else self._on_cdna()),
         )
+
+    @property
+    def _is_ptx(self) -> bool:
+        return load_target(self.mcpu).architecture == "ptx"
+
+    def _on_cdna(self) -> tuple[ModulePass, ...]:
+        from fencewright.passes.await_values import AwaitValuesPass
+
+        if self.opt_level:
+            return (MinimiseCachesPipeline(self.facts, self.stores), AwaitValuesPass())
+        return _storing("back" if self.stores == "auto" else self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)
-        if load_target(self.mcpu).architecture == "ptx":
+        if self._is_ptx:
             return (*passes, *_before_ptx(self.mcpu, self.ptx_version))
         from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
 

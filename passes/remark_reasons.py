@@ -53,7 +53,7 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
         "clamp-caches": Reasons(
             _named(gone="CacheClamped", changed="CacheClamped"), cdna.clamped_caches
         ),
-        "store-through": Reasons(_named(changed="StoreThrough"), cdna.through),
+        "store-through": Reasons(_named(changed="StoreThrough"), cdna.through, plain=True),
         "drop-write-backs": Reasons(
             _named(gone="WriteBackDropped", kept="WriteBackKept"), cdna.write_backs
         ),
@@ -67,6 +67,9 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
         "sink-waits": Reasons(_named(moved="WaitSunk"), cdna.sunk_waits),
         "loosen-waits": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.waits
+        ),
+        "await-values": Reasons(
+            _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.awaited
         ),
         "insert-waits": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened"), cdna.covered_waits

@@ -10,12 +10,15 @@ from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.facts import CACHE_CLAMPS, MEANING, CacheClamp
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, CacheOp, KernelOp, StoreOp, WaitOp
-from fencewright.passes import drop_invalidates, drop_write_backs
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, StoreOp, WaitOp
+from fencewright.passes import await_values, drop_invalidates, drop_write_backs
+from fencewright.passes.cache_pass import codes_in
 from fencewright.passes.cdna_caches import CacheCode, CacheStep, modifiers_of
 from fencewright.passes.cdna_dataflow import COUNTED
-from fencewright.passes.kernel_caches import kernel_codes
 from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.llvm_ir_cdna import OWN
+from fencewright.passes.llvm_ir_target import lowered_functions
 from fencewright.passes.loosen_waits import must_be_acquired
 from fencewright.passes.remark_search import Code, Lines, Verdict, code_in, line_behind
 from fencewright.passes.remarks import (
@@ -42,7 +45,7 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
     """What a write-back has to write, or since when there is nothing."""
     del following
     reasons: dict[Operation, Parts] = {}
-    for code in kernel_codes(module):
+    for code in codes_in(module):
         published = code.known(drop_write_backs.solve).published
         droppable = set(drop_write_backs.droppable_write_backs(code))
         lines = _lines_of(code)
@@ -54,7 +57,7 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
                 reasons[step.op] = _is_clean(lines, step, droppable)
                 continue
             dirty = _dirtied_by(lines, step, reach, published)
-            facts = (*_needless_if(dirty, reach), *_would_help(step.op))
+            facts = (*_needless_if(dirty, reach), *_would_help(step.op, code.chip))
             reasons[step.op] = (*_dirtied(dirty), *facts)
     return lambda finding: reasons.get(finding.before.op)
 
@@ -143,7 +146,7 @@ def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
     """Who looks into the caches that an invalidate empties, or until when nobody does."""
     del following
     reasons: dict[Operation, Parts] = {}
-    for code in kernel_codes(module):
+    for code in codes_in(module):
         needs = code.known(drop_invalidates.solve_needs)
         useless = set(drop_invalidates.useless_invalidates(code))
         lines = _lines_of(code)
@@ -153,7 +156,10 @@ def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
             if step.op in useless:
                 reasons[step.op] = _nobody_looks(lines, step, useless)
             else:
-                reasons[step.op] = (*_looked_into(lines, step, needs), *_would_help(step.op))
+                reasons[step.op] = (
+                    *_looked_into(lines, step, needs, code.chip),
+                    *_would_help(step.op, code.chip),
+                )
     return lambda finding: reasons.get(finding.before.op)
 
 
@@ -170,7 +176,9 @@ def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]
     return ("nobody looks into those caches before ", *at(later.op, "Before"))
 
 
-def _looked_into(lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidates.Needs) -> Parts:
+def _looked_into(
+    lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidates.Needs, chip: str
+) -> Parts:
     caches = step.meaning.invalidates
 
     def judge(each: CacheStep) -> Verdict:
@@ -182,15 +190,14 @@ def _looked_into(lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidat
     if by is None:
         return ("kernels that come later count on the system's caches",)
     if by.meaning.reads & caches:
-        helps = not by.meaning.takes_in and _bits_help(by.op, caches)
+        helps = not by.meaning.takes_in and _bits_help(chip, caches)
         hint = (_KEPT_BY_READER,) if helps else ()
         return (*at(by.op, "By"), " may find a stale line", *hint)
     return (*at(by.op, "By"), " hands on to waves that do not invalidate for themselves")
 
 
-def _bits_help(load: Operation, caches: int) -> bool:
+def _bits_help(chip: str, caches: int) -> bool:
     """Whether a load with some policy bits looks into none of ``caches``."""
-    chip = _kernel_of(load).chip.data
     return any(not access_effect(chip, AccessKind.LOAD, bits).reads & caches for bits in _BITS)
 
 
@@ -279,6 +286,53 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
+def awaited(module: ModuleOp, following: ModulePass) -> Reason:
+    """What LLVM waits for by itself, or what a wait in LLVM IR has to cover."""
+    del following
+    covered: dict[Operation, Operation | None] = {}
+    for function, _ in lowered_functions(module):
+        code = code_in(function.regions)
+        for op in code.place:
+            if isinstance(op, WaitOp):
+                covered[op] = _outstanding_at(op, code)
+
+    def reason(finding: Finding) -> Parts | None:
+        wait = finding.before.op
+        if wait not in covered:
+            return None
+        by = covered[wait]
+        if finding.change is Change.CHANGED:
+            return ("nothing else that it has to cover is outstanding",)
+        if finding.change is Change.KEPT:
+            cause = ("what the function's callers did",) if by is None else at(by, "By")
+            return (*cause, " has to be complete")
+        if by is None or wait.properties.get("phase") == _RELEASES:
+            return ("nothing that it has to cover is outstanding",)
+        return ("LLVM waits by itself for what ", *at(by, "By"), " reads")
+
+    return reason
+
+
+def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
+    """The nearest operation that a wait in LLVM IR has to cover."""
+    if OWN in wait.attributes:
+        return await_values.access_before(wait)
+    acquires = wait.phase != _RELEASES
+
+    def judge(op: Operation) -> Verdict:
+        if type(op) is WaitOp:
+            return Verdict.ON
+        counted = await_values.flags_behind(op, frozenset()) if acquires else _issues(op)
+        return Verdict.FOUND if counted else Verdict.ON
+
+    return code.earlier(wait, judge)
+
+
+def _issues(op: Operation) -> bool:
+    nothing = await_values.Outstanding()
+    return await_values.issued(op, nothing) != nothing
+
+
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")
 """Why an ordering wait goes when waits for data come."""
 
@@ -288,7 +342,9 @@ covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it 
 # ---------------------------------------------------------------------------------------
 
 
-through = told_of(StoreOp, "it goes past the L2 by itself and leaves nothing to write back")
+through = told_of(
+    (StoreOp, scoped.StoreOp), "it goes past the L2 by itself and leaves nothing to write back"
+)
 """What the policy bits of a store are for."""
 
 
@@ -296,10 +352,10 @@ def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
     """The promise that made cache maintenance needless."""
     del following
     rows = {
-        op: _clamps_of(op)
-        for kernel in top_level(module)
-        if isinstance(kernel, KernelOp)
-        for op in kernel.walk()
+        op: _clamps_of(op, code.chip)
+        for code in codes_in(module)
+        for block in code.blocks
+        for op in block.ops
         if isinstance(op, CacheOp)
     }
 
@@ -312,21 +368,15 @@ def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _would_help(op: Operation) -> Parts:
+def _would_help(op: Operation, chip: str) -> Parts:
     """The facts with which cache maintenance could be less."""
     assert isinstance(op, CacheOp)
-    helped = helped_by(row.fact for row in _clamps_of(op))
+    helped = helped_by(row.fact for row in _clamps_of(op, chip))
     return () if helped is None else ("; ", *helped)
 
 
-def _clamps_of(op: CacheOp) -> list[CacheClamp]:
-    chip, instruction = _kernel_of(op).chip.data, (op.opcode.data, modifiers_of(op))
+def _clamps_of(op: CacheOp, chip: str) -> list[CacheClamp]:
+    instruction = op.opcode.data, modifiers_of(op)
     return [
         row for row in CACHE_CLAMPS if chip in row.chips and (row.mnemonic, row.bits) == instruction
     ]
-
-
-def _kernel_of(op: Operation) -> KernelOp:
-    kernel = op.parent_op()
-    assert isinstance(kernel, KernelOp)
-    return kernel

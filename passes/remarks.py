@@ -138,7 +138,9 @@ class Reasons(NamedTuple):
     plain: bool = False
 
 
-def told_of(kind: type[Operation], text: str) -> Callable[[ModuleOp, ModulePass], Reason]:
+def told_of(
+    kind: type[Operation] | tuple[type[Operation], ...], text: str
+) -> Callable[[ModuleOp, ModulePass], Reason]:
     """What prepares the one reason of a pass, ``text``, for whatever it does to a ``kind``."""
 
     def prepare(module: ModuleOp, following: ModulePass) -> Reason:
@@ -189,10 +191,10 @@ def text_of(op: Operation) -> str:
         return " ".join([op.OPERATION.value, *_words(op)])
     if isinstance(op, cdna.WaitOp):
         return f"s_waitcnt {op.counts}"
-    if type(op) is ptx.SequenceOp or op.name == _INLINE:
+    if type(op) is ptx.SequenceOp or op.name in _OPAQUE:
         lines = _lines(op)
         accesses = [line for line in lines if _is_access(line)]
-        return accesses[-1].split()[0] if accesses else "; ".join(lines)
+        return accesses[-1].split()[0] if accesses else "; ".join(lines) or _opcode(op)
     opcode = op.properties.get("opcode")
     return " ".join([opcode.data if isinstance(opcode, StringAttr) else op.name, *modifiers_of(op)])
 
@@ -207,7 +209,13 @@ def _words(op: scoped.ScopedOperation) -> Iterator[str]:
             yield cast(StringAttr, word).data
 
 
+def _opcode(op: Operation) -> str:
+    """LLVM's name of the instruction that an operation carries."""
+    return cast(StringAttr, op.properties["text"]).data.partition(" ")[0]
+
+
 _INLINE = "llvm_ir.inst"
+_OPAQUE = frozenset({_INLINE, "llvm_ir.terminator"})
 _ASSEMBLY = re.compile(r' asm (?:\w+ )*"([^"]*)"')
 _SEPARATOR = re.compile(r"\\0A|;")
 

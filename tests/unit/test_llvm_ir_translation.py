@@ -410,7 +410,7 @@ def test_module_that_does_not_verify():
         ),
         (
             "%v = builtin.unrealized_conversion_cast %p : !llvm.ptr to i32",
-            "only scoped and llvm_ir",
+            "only scoped, llvm_ir and cdna",
         ),
     ],
 )

@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes import drop_write_backs, llvm_ir_caches, llvm_ir_waits, store_through
+from fencewright.passes import await_values, drop_write_backs, llvm_ir_caches, store_through
 from fencewright.passes.build_litmus import build
 from fencewright.passes.cdna_caches import LGKMCNT, PLAIN, CacheCode, CacheStep, Meaning, Through
 from fencewright.passes.litmus_programs import ReadOptions
@@ -194,28 +194,28 @@ def know_no_barriers(patch: pytest.MonkeyPatch) -> None:
 
 def wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """Nothing is ever on its way."""
-    patch.setattr(llvm_ir_waits, "issued", kernels_path.always(llvm_ir_waits.Outstanding()))
+    patch.setattr(await_values, "issued", kernels_path.always(await_values.Outstanding()))
 
 
 def wait_for_no_lds(patch: pytest.MonkeyPatch) -> None:
     """Accesses to LDS are over at once."""
-    real = llvm_ir_waits.issued
+    real = await_values.issued
 
-    def issued(op: Operation, outstanding: llvm_ir_waits.Outstanding) -> llvm_ir_waits.Outstanding:
+    def issued(op: Operation, outstanding: await_values.Outstanding) -> await_values.Outstanding:
         found = real(op, outstanding)
         return found._replace(counters=found.counters & ~LGKMCNT)
 
-    patch.setattr(llvm_ir_waits, "issued", issued)
+    patch.setattr(await_values, "issued", issued)
 
 
 def await_nothing(patch: pytest.MonkeyPatch) -> None:
     """Waits of acquires go, and nothing awaits what they have read."""
-    patch.setattr(llvm_ir_waits, "_insert", kernels_path.always(None))
+    patch.setattr(await_values, "_insert", kernels_path.always(None))
 
 
 def await_no_earlier_flags(patch: pytest.MonkeyPatch) -> None:
     """A fence acquires nothing that was read before it."""
-    patch.setattr(llvm_ir_waits, "is_flag", kernels_path.always(False))
+    patch.setattr(await_values, "is_flag", kernels_path.always(False))
 
 
 def store_half_through(patch: pytest.MonkeyPatch) -> None:

@@ -1,46 +1,56 @@
-"""Waits in LLVM IR for CDNA: only what has to be waited for, by data where that is enough.
-
-LLVM waits where a value is used until it is there, and for nothing that comes later: what an
-acquire has read is there once it has been used. So ``llvm_ir.await`` takes the place of such a
-wait, and the next use of the value does not wait once more. No other operation uses the value
-before: there LLVM could find out what it is, and put a constant into its place.
-"""
+"""The pass ``await-values``: waits in LLVM IR for CDNA for what has to be waited for, by data where that is enough."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr, f32, f64, i32, i64
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
 from fencewright.mlir_dialects.llvm_ir import METADATA, AwaitOp, FuncOp, InstOp
-from fencewright.passes.cdna_caches import COUNTERS_OF, LGKMCNT, PLAIN, SHARED, VMCNT, waits_of
+from fencewright.passes.cdna_caches import COUNTERS_OF, LGKMCNT, SHARED, VMCNT, waits_of
 from fencewright.passes.dataflow import solve_forward
+from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, debug_location
+from fencewright.passes.llvm_ir_caches import is_flag
+from fencewright.passes.llvm_ir_cdna import OWN
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
+from fencewright.passes.llvm_ir_target import lowered_functions
 
 _ACQUIRES = PHASES[Phase.WAIT]
 _BOTH = VMCNT | LGKMCNT
 
-OWN = "own"
-"""Attribute of a wait that is for the access before it alone."""
 
+@dataclass(frozen=True)
+class AwaitValuesPass(ModulePass):
+    """Let LLVM wait for values that an acquire has read, and drop waits that nothing is outstanding for.
 
-def is_flag(op: scoped.AccessOperation) -> bool:
-    """Whether others may synchronise through an access."""
-    if PLAIN in op.attributes:
-        return False
-    return op.ordering.data is not Ordering.WEAK or op.volatile is not None
+    Runs on functions in LLVM IR behind ``lower-scoped-llvm-ir``, and behind all that counts on
+    their waits. LLVM waits where a value is used until it is there, and for nothing that comes
+    later: what an acquire has read is there once it has been used. So ``llvm_ir.await`` takes the
+    place of such a wait, and the next use of the value does not wait once more. No other operation
+    uses the value before: there LLVM could find out what it is, and put a constant into its place.
+    A wait goes, or one of its counts, if nothing that it is for can be on its way; what is left
+    waits for everything, for which of LLVM's instructions are younger is not known before LLVM has
+    placed them.
+    Source: LLVM SIInsertWaitcnts, which waits for the operands of inline assembly; certified by
+    tests/unit/test_minimise_llvm_ir.py.
+    """
 
+    name = "await-values"
 
-def mark_own(ops: Iterable[Operation]) -> None:
-    """Mark the waits among what follows an access."""
-    for op in ops:
-        if type(op) is WaitOp:
-            op.attributes[OWN] = UnitAttr()
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function, _ in lowered_functions(op):
+            blocks = reachable_blocks(function.body)
+            if any(type(each) is WaitOp for each in _all_ops(blocks)):
+                await_values(function, blocks)
+                drop_waits(function, blocks)
 
 
 # By data
@@ -55,14 +65,14 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
     waits = [op for op in _all_ops(blocks) if type(op) is WaitOp and op.phase == _ACQUIRES]
     for wait in waits:
         if OWN in wait.attributes:
-            _await(wait, [_access_before(wait)])
+            _await(wait, [access_before(wait)])
     if all(OWN in wait.attributes for wait in waits):
         return
     entry: Flags = frozenset() if is_kernel(function) else frozenset({function})
 
     def carry(block: Block, flags: Flags) -> Flags:
         for op in block.ops:
-            flags = _behind(op, flags)
+            flags = flags_behind(op, flags)
         return flags
 
     begin = solve_forward(blocks, {blocks[0]: entry}, carry, _either)
@@ -70,7 +80,7 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
     for block in blocks:
         flags = begin[block]
         for op in tuple(block.ops):
-            before, flags = flags, _behind(op, flags)
+            before, flags = flags, flags_behind(op, flags)
             if type(op) is WaitOp and op.phase == _ACQUIRES and OWN not in op.attributes:
                 _await(op, sorted(before, key=lambda flag: place.get(flag, -1)))
 
@@ -87,7 +97,8 @@ def _either(flags: Flags, others: Flags) -> Flags:
     return flags | others
 
 
-def _behind(op: Operation, flags: Flags) -> Flags:
+def flags_behind(op: Operation, flags: Flags) -> Flags:
+    """The accesses to flags that may be on their way behind ``op``."""
     if type(op) is WaitOp:
         waits = waits_of(op)
         return frozenset(each for each in flags if _counters(each) & ~waits)
@@ -98,7 +109,8 @@ def _behind(op: Operation, flags: Flags) -> Flags:
     return flags | {op} if memory_of(op) is Memory.UNKNOWN else flags
 
 
-def _access_before(wait: WaitOp) -> Operation:
+def access_before(wait: WaitOp) -> Operation:
+    """The access that a wait of its ``OWN`` is for."""
     op = wait.prev_op
     while op is not None and not isinstance(op, scoped.AccessOperation):
         op = op.prev_op
@@ -221,11 +233,7 @@ class Outstanding(NamedTuple):
 
 
 def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
-    """Leave of each wait the counters that something may be outstanding on.
-
-    What is left waits for everything: which of LLVM's instructions are younger is not known
-    before LLVM has placed them.
-    """
+    """Leave of each wait the counters that something may be outstanding on."""
     entry = Outstanding(0 if is_kernel(function) else _BOTH)
 
     def carry(block: Block, outstanding: Outstanding) -> Outstanding:
