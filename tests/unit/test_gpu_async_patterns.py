@@ -1,15 +1,13 @@
 """The asynchronous patterns that run on a GPU: what is launched, checked on any machine."""
 
-import importlib.util
 import shutil
-import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from in_process import tools_in_process
 from ptxas import find_assemblers
+from scripts import GPU_BENCHMARKS, load_script
 from test_ptx_assembly import complaints
 
 from fencewright import gpu
@@ -17,19 +15,7 @@ from fencewright import gpu
 ROOT = Path(__file__).parents[2]
 
 
-def _load() -> ModuleType:
-    path = ROOT / "benchmarks" / "gpu" / "async_patterns.py"
-    spec = importlib.util.spec_from_file_location("async_patterns", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-patterns = _load()
+patterns = load_script(GPU_BENCHMARKS / "async_patterns.py")
 NAMES = [each.name for each in patterns.PATTERNS]
 BY_NAME = dict(zip(NAMES, patterns.PATTERNS, strict=True))
 

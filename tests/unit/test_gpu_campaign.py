@@ -1,13 +1,12 @@
 """The campaign of litmus tests on a GPU: its table, its exit status, with a device of this file."""
 
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.simulator.gpu_kernels import prepare
 from fencewright.simulator.ptx_litmus import read_litmus
@@ -20,57 +19,12 @@ GOOD, STALE = (1, 1, 1, 1), (1, 0, 1, 1)
 
 @pytest.fixture(scope="module")
 def campaign() -> ModuleType:
-    path = ROOT / "benchmarks" / "gpu" / "litmus_campaign.py"
-    spec = importlib.util.spec_from_file_location("litmus_campaign", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(GPU_BENCHMARKS / "litmus_campaign.py")
 
 
 def code(name: str, state: tuple[int, ...]) -> int:
     program = read_litmus(LITMUS / f"{name}.litmus").program
     return prepare(program, outcomes(program)).encoding.encode(state)
-
-
-class Scripted:
-    """A device whose counters come from ``counts``, by what each loaded module's text has in it."""
-
-    name = "Scripted"
-    cuda_version = (13, 0)
-
-    def __init__(self, counts: Callable[[str], Mapping[int, int]]):
-        self.counts = counts
-        self.now: Mapping[int, int] = {}
-        self.address = 0x100
-        self.size = 0
-
-    def __call__(self) -> "Scripted":
-        return self
-
-    def allocate(self, size: int) -> "Scripted":
-        self.size = size
-        return self
-
-    def load(self, ptx: str) -> "Scripted":
-        self.now = self.counts(ptx)
-        return self
-
-    def kernel(self, name: str) -> "Scripted":
-        return self
-
-    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
-        return None
-
-    def launch(self, *arguments: object, **options: object) -> None:
-        return None
-
-    def read(self) -> bytes:
-        numbers = (self.now.get(each, 0) for each in range(self.size // 4))
-        return b"".join(number.to_bytes(4, "little") for number in numbers)
 
 
 def weak_is_stale(ptx: str) -> Mapping[int, int]:
@@ -86,7 +40,7 @@ def run(
     counts: Callable[[str], Mapping[int, int]],
     *names: str,
 ) -> int:
-    monkeypatch.setattr(campaign, "Device", Scripted(counts))
+    monkeypatch.setattr(campaign, "Device", ScriptedDevice(counts))
     files = [str(LITMUS / f"{name}.litmus") for name in names]
     return campaign.main(
         ["--output", str(output), "--launches", "1", "--instances", "1024", *files]

@@ -4,17 +4,16 @@ Nothing here needs a GPU. What the kernels compute there is checked by benchmark
 with the checks that are tested here.
 """
 
-import importlib.util
 import re
 import shutil
 import struct
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from in_process import tools_in_process
+from scripts import GPU_BENCHMARKS, load_script
 
 from fencewright import gpu
 
@@ -24,19 +23,7 @@ NVCC = shutil.which("nvcc")
 SOURCES = sorted((ROOT / "examples" / "kernels").glob("*.mlir"))
 
 
-def _benchmark() -> Any:
-    path = ROOT / "benchmarks" / "gpu" / "kernels.py"
-    spec = importlib.util.spec_from_file_location("gpu_kernels_benchmark", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-BENCHMARK = _benchmark()
+BENCHMARK = load_script(GPU_BENCHMARKS / "kernels.py")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from gpu_interpreter import Entries, Interpreter
+from scripts import ScriptedDevice
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator import gpu_kernels
@@ -230,33 +231,8 @@ def test_only_the_locations_that_are_named_are_in_shared_memory() -> None:
 # What comes back
 
 
-class Scripted:
-    """A device whose counters are what the test says; nothing is run."""
-
-    def __init__(self, counts: dict[int, int]):
-        self.counts = counts
-        self.address = 0x100
-        self.size = 0
-
-    def allocate(self, size: int) -> "Scripted":
-        self.size = size
-        return self
-
-    def load(self, ptx: str) -> "Scripted":
-        return self
-
-    def kernel(self, name: str) -> "Scripted":
-        return self
-
-    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
-        return None
-
-    def launch(self, *arguments: object, **options: object) -> None:
-        return None
-
-    def read(self) -> bytes:
-        numbers = (self.counts.get(code, 0) for code in range(self.size // 4))
-        return b"".join(number.to_bytes(4, "little") for number in numbers)
+def scripted(counts: dict[int, int]) -> ScriptedDevice:
+    return ScriptedDevice(lambda ptx: counts)
 
 
 def test_a_forbidden_outcome_is_told_from_an_allowed_one() -> None:
@@ -266,27 +242,27 @@ def test_a_forbidden_outcome_is_told_from_an_allowed_one() -> None:
     assert encoding.observables == (Register(1, "r0"), Register(1, "r1"), Memory("x"), Memory("y"))
     good, stale = encoding.encode((1, 1, 1, 1)), encoding.encode((1, 0, 1, 1))
     garbage = encoding.encode((1, 0xFFFFFFFF, 1, 1))
-    device = Scripted({good: 22, stale: 9, garbage: 1})
+    device = scripted({good: 22, stale: 9, garbage: 1})
     result = run_litmus_on_gpu(test, device, stress=ONE_LAUNCH)
     assert result.instances == 32
     assert result.forbidden == {(1, 0, 1, 1): 9, (1, None, 1, 1): 1}
     assert result.state_text((1, None, 1, 1)) == "P1:r0=1 P1:r1=? x=1 y=1"
     assert result.times(test.condition.formula) == 10
-    assert run_litmus_on_gpu(test, Scripted({good: 32}), stress=ONE_LAUNCH).forbidden == {}
+    assert run_litmus_on_gpu(test, scripted({good: 32}), stress=ONE_LAUNCH).forbidden == {}
 
 
 def test_instances_that_were_not_run_are_missed() -> None:
     test = read("MP")
     code = prepare(test.program, outcomes(test.program)).encoding.encode((1, 1, 1, 1))
     with pytest.raises(GpuLitmusError, match="31 instances were counted"):
-        run_litmus_on_gpu(test, Scripted({code: 31}), stress=ONE_LAUNCH)
+        run_litmus_on_gpu(test, scripted({code: 31}), stress=ONE_LAUNCH)
 
 
 def test_a_weak_test_judged_as_the_right_one_is_caught() -> None:
     weak, right = read("MP"), read("MP+rel+acq")
     allowed = outcomes(right.program)
     code = prepare(weak.program, allowed).encoding.encode((1, 0, 1, 1))
-    device = Scripted({code: 32})
+    device = scripted({code: 32})
     assert run_litmus_on_gpu(weak, device, stress=ONE_LAUNCH).forbidden == {}
     assert run_litmus_on_gpu(weak, device, stress=ONE_LAUNCH, allowed=allowed).forbidden != {}
 

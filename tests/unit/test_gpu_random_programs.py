@@ -1,8 +1,6 @@
 """Random programs on a GPU: what is run and judged, with devices of this file in its place."""
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +8,7 @@ from typing import Any
 
 import pytest
 from gpu_interpreter import Interpreter
+from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.simulator.gpu_litmus import GpuResult, Stress
@@ -21,15 +20,7 @@ SEEDS = range(12)
 
 @pytest.fixture(scope="module")
 def random_programs() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "gpu" / "random_programs.py"
-    spec = importlib.util.spec_from_file_location("gpu_random_programs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(GPU_BENCHMARKS / "random_programs.py")
 
 
 @pytest.fixture(scope="module")
@@ -37,43 +28,12 @@ def drafts(random_programs: ModuleType) -> list[Any]:
     return [random_programs.draft(seed, "sm_90") for seed in SEEDS]
 
 
-class Always:
-    """A device on which every instance ends in the state with the number ``code``, from the end if negative."""
-
-    name = "Always"
-    cuda_version = (13, 0)
-
-    def __init__(self, code: int):
-        self.code = code
-        self.address = 0x100
-        self.size = 0
-
-    def __call__(self) -> "Always":
-        return self
-
-    def allocate(self, size: int) -> "Always":
-        self.size = size
-        return self
-
-    def load(self, ptx: str) -> "Always":
-        return self
-
-    def kernel(self, name: str) -> "Always":
-        return self
-
-    def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
-        return None
-
-    def launch(self, *arguments: object, **options: object) -> None:
-        return None
-
-    def read(self) -> bytes:
-        counters = [0] * (self.size // 4)
-        counters[self.code] = INSTANCES
-        return b"".join(number.to_bytes(4, "little") for number in counters)
-
-
 INSTANCES = 1024
+
+
+def always(code: int) -> ScriptedDevice:
+    """A device on which every instance ends in the state with the number ``code``."""
+    return ScriptedDevice(lambda ptx: {code: INSTANCES})
 
 
 def test_what_is_run_of_a_program(random_programs: ModuleType, drafts: list[Any]) -> None:
@@ -155,7 +115,7 @@ def test_a_forbidden_outcome_is_a_failure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     chosen = without_loops(drafts)
-    assert run(random_programs, monkeypatch, chosen, Always(-1), tmp_path) == 1
+    assert run(random_programs, monkeypatch, chosen, always(-1), tmp_path) == 1
     said = capsys.readouterr().err
     assert all(f"seed {each.seed}: an outcome that the source forbids" in said for each in chosen)
     programs, instances = len(chosen), INSTANCES * len(chosen)
@@ -191,7 +151,7 @@ def test_a_stress_that_notices_nothing_is_a_failure(
     chosen = next(each for each in without_loops(drafts) if len(each.entries) > 1)
     encoding = chosen.entries[0].test.encoding
     good = encoding.encode(next(iter(sorted(chosen.allowed.states))))
-    assert run(random_programs, monkeypatch, [chosen], Always(good), tmp_path) == 1
+    assert run(random_programs, monkeypatch, [chosen], always(good), tmp_path) == 1
     assert "no weakened program was noticed" in capsys.readouterr().err
 
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib import util
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import llvmlite.binding as llvm
 import pytest
+from scripts import load_script
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from fencewright.lowering.llvm_ir import llvm_module
@@ -313,11 +313,7 @@ def test_triton_makes_this_ir(kernel: str, tmp_path: Path, monkeypatch: pytest.M
     if not triton.__version__.startswith("3.9."):
         pytest.skip("needs triton 3.9")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    spec = util.spec_from_file_location("atomic_kernels", TRITON / "atomic_kernels.py")
-    assert spec is not None
-    assert spec.loader is not None
-    kernels = util.module_from_spec(spec)
-    spec.loader.exec_module(kernels)
+    kernels = load_script(TRITON / "atomic_kernels.py")
     assert kernels.llvm_ir(kernel) == (TRITON / f"{kernel}.ll").read_text()
 
 

@@ -4,7 +4,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import util
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import llvmlite.binding as llvm
 import pytest
 from nvptx_oracle import Point, llvm_sequences, normal_form
 from ptxas import find_assemblers, knows
+from scripts import load_script
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from fencewright.lowering.llvm_architecture import PTX
@@ -307,11 +307,7 @@ def test_triton_makes_this_ir(kernel: str, tmp_path: Path, monkeypatch: pytest.M
     if not triton.__version__.startswith("3.9."):
         pytest.skip("needs triton 3.9")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    spec = util.spec_from_file_location("atomic_kernels", TRITON / "atomic_kernels.py")
-    assert spec is not None
-    assert spec.loader is not None
-    kernels = util.module_from_spec(spec)
-    spec.loader.exec_module(kernels)
+    kernels = load_script(TRITON / "atomic_kernels.py")
     assert kernels.llvm_ir(kernel, "sm_90") == (TRITON / "sm_90" / f"{kernel}.ll").read_text()
 
 
