@@ -75,6 +75,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.mlir_dialects.leaf_operation import LeafOperation
+
 # ---------------------------------------------------------------------------------------
 # Templates
 # ---------------------------------------------------------------------------------------
@@ -236,6 +238,11 @@ class _Effects(MemoryEffect):
         return set() if isinstance(op, InstOp) and op.opcode in _PURE_OPCODES else None
 
 
+@lru_cache(maxsize=1 << 16)
+def _opcode_of(text: str) -> str:
+    return re.split(r"[ (]", text, maxsplit=1)[0]
+
+
 class _TemplateOperation(IRDLOperation):
     """What operations with a template share: its parts are checked, parsed and printed alike."""
 
@@ -251,7 +258,7 @@ class _TemplateOperation(IRDLOperation):
         """LLVM's name of the instruction; ``#dbg_value`` and the like for debug records."""
         text = self.properties["text"]
         assert isinstance(text, StringAttr)
-        return re.split(r"[ (]", text.data, maxsplit=1)[0]
+        return _opcode_of(text.data)
 
     @property
     def may_access_memory(self) -> bool:
@@ -366,7 +373,7 @@ class PackOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AwaitOp(IRDLOperation):
+class AwaitOp(LeafOperation):
     """LLVM waits until a value that memory gives is there: it is used, and nothing is done with it."""
 
     name = "llvm_ir.await"

@@ -509,6 +509,8 @@ class AccessOperation(ScopedOperation, ABC):
     """Which type each operand has: the first (0) or the second one (1) that is written."""
     RESULT_TYPES: ClassVar[tuple[int, ...]]
     """The same for the results; 2 is i1."""
+    POINTER: ClassVar[int] = 0
+    """Which operand is the pointer: to look for it by its name takes far longer."""
 
     pointer = operand_def(LLVMPointerType)
 
@@ -523,7 +525,7 @@ class AccessOperation(ScopedOperation, ABC):
     @property
     def space(self) -> AddressSpace:
         """The address space of the access; ``ValueError`` for one that is not known."""
-        return address_space_of(cast(LLVMPointerType, self.pointer.type))
+        return address_space_of(cast(LLVMPointerType, self.operands[self.POINTER].type))
 
     def verify_(self) -> None:
         super().verify_()
@@ -660,6 +662,7 @@ class StoreOp(AccessOperation):
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.STORE
     OPERAND_TYPES: ClassVar[tuple[int, ...]] = (0, 1)
     RESULT_TYPES: ClassVar[tuple[int, ...]] = ()
+    POINTER: ClassVar[int] = 1
 
     value = operand_def()
     pointer = operand_def(LLVMPointerType)

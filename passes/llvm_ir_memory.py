@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 
 from xdsl.ir import Operation
 
@@ -33,10 +34,17 @@ def memory_of(op: Operation) -> Memory:
 
     Source: LLVM LangRef; LLVM AMDGPUUsage, llvm.amdgcn.s.barrier.
     """
-    if not isinstance(op, InstOp | TerminatorOp) or not op.may_access_memory:
+    kind = type(op)
+    if kind is not InstOp and kind is not TerminatorOp:
         return Memory.NONE
+    assert isinstance(op, InstOp | TerminatorOp)
+    return _memory_of(op.text.data) if op.may_access_memory else Memory.NONE
+
+
+@lru_cache(maxsize=1 << 12)
+def _memory_of(text: str) -> Memory:
     for pattern, found in ((_PLAIN, Memory.PLAIN), (_BARRIER, Memory.BARRIER)):
-        if pattern.match(op.text.data):
+        if pattern.match(text):
             return found
     return Memory.UNKNOWN
 
