@@ -1,4 +1,4 @@
-"""The pass ``await-values``: waits in LLVM IR for CDNA for what has to be waited for, by data where that is enough."""
+"""The pass ``await-values``: LLVM waits for what an acquire has read, where it uses the value."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _BOTH = VMCNT | LGKMCNT
 
 @dataclass(frozen=True)
 class AwaitValuesPass(ModulePass):
-    """Let LLVM wait for values that an acquire has read, and drop waits that nothing is outstanding for.
+    """Let LLVM wait for what acquires have read, and drop waits that nothing is outstanding for.
 
     Runs on functions in LLVM IR behind ``lower-scoped-llvm-ir``, and behind all that counts on
     their waits. LLVM waits where a value is used until it is there, and for nothing that comes
@@ -66,7 +66,8 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
     for wait in waits:
         if OWN in wait.attributes:
             _await(wait, [access_before(wait)])
-    if all(OWN in wait.attributes for wait in waits):
+    of_others = {wait for wait in waits if OWN not in wait.attributes}
+    if not of_others:
         return
     entry: Flags = frozenset() if is_kernel(function) else frozenset({function})
 
@@ -81,8 +82,9 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
         flags = begin[block]
         for op in tuple(block.ops):
             before, flags = flags, flags_behind(op, flags)
-            if type(op) is WaitOp and op.phase == _ACQUIRES and OWN not in op.attributes:
-                _await(op, sorted(before, key=lambda flag: place.get(flag, -1)))
+            if type(op) is WaitOp and op in of_others:
+                covered = [flag for flag in before if _counters(flag) & waits_of(op)]
+                _await(op, sorted(covered, key=lambda flag: place.get(flag, -1)))
 
 
 def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
