@@ -1142,11 +1142,10 @@ _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
     scoped.FenceOp: _FunctionWriter.write_fence,
     scoped.BarrierOp: _FunctionWriter.write_barrier,
 }
-
-
 _BARRIER = "cdna.barrier"
 _MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name})
 """The names of operations whose dialect is imported only where there are some."""
+_WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
 
 
 def _assembly(op: Operation) -> str:
@@ -1163,9 +1162,6 @@ def _assembly(op: Operation) -> str:
 def _is_taken_out(result: SSAValue) -> bool:
     """Whether one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
     return any(not isinstance(use.operation, PackOp) for use in result.uses)
-
-
-_WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:

@@ -25,9 +25,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     BFloat16Type,
+    DictionaryAttr,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -318,6 +321,24 @@ class FuncOp(IRDLOperation):
         if None not in template.pieces:
             raise VerifyException("the header has no place for the symbol: write {@}")
         _check_count("argument", template.operands, len(self.body.blocks[0].args))
+        noted = self.attributes.get(LOWERED_FOR)
+        if noted is not None and not _are_options(noted):
+            raise VerifyException(
+                f'{LOWERED_FOR} says what for, as {{target = "gfx942", features = ["tgsplit"]}}'
+            )
+
+
+def _are_options(noted: Attribute) -> bool:
+    """Whether these are options of ``lower``: strings, and a list of strings of features."""
+    if not isinstance(noted, DictionaryAttr) or "target" not in noted.data:
+        return False
+    words = {name: each for name, each in noted.data.items() if name != "features"}
+    features = noted.data.get("features")
+    return (
+        all(isinstance(each, StringAttr) for each in words.values())
+        and isinstance(features, ArrayAttr)
+        and all(isinstance(each, StringAttr) for each in cast(ArrayAttr[Attribute], features))
+    )
 
 
 @irdl_op_definition

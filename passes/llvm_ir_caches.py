@@ -37,11 +37,7 @@ from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir import (
-    METADATA,
-    FuncOp,
-    TerminatorOp,
-)
+from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, TerminatorOp
 from fencewright.passes.acquire_on_success import exchanged, is_conditional
 from fencewright.passes.cdna_caches import (
     BARRIER,
@@ -72,7 +68,7 @@ _BOTH = VMCNT | LGKMCNT
 
 
 def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
-    """The code of every function that has been lowered for CDNA, and in which that has left something."""
+    """The code of every function that has been lowered for CDNA, if there are ``cdna`` operations."""
     for function, options in lowered_functions(module):
         ops = (op for block in function.body.blocks for op in block.ops)
         if any(type(op) in _MAINTENANCE for op in ops):

@@ -112,9 +112,8 @@ class LowerScopedLLVMIRPass(ModulePass):
     ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
     is that of the function's ``target-features``, or the lowest with all that the chip has.
     Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
-    no other thread sees. Raises
-    ``UnsupportedError`` at the operation that the target lacks, ``VerifyException`` where the module
-    is for another target.
+    no other thread sees. Raises ``UnsupportedError`` at the operation that the target lacks,
+    ``VerifyException`` where the module is for another target.
     """
 
     name = "lower-scoped-llvm-ir"

@@ -46,3 +46,17 @@ llvm_ir.func "define void @{@}()" @f {
   llvm_ir.inst "call void @g()"() : i32
   llvm_ir.terminator "ret void"() : () -> ()
 }
+
+// -----
+
+// expected-error @below {{llvm_ir.lowered_for says what for, as {target = "gfx942", features = ["tgsplit"]}}}
+llvm_ir.func "define void @{@}()" @lowered_for_nothing {
+  llvm_ir.terminator "ret void"() : () -> ()
+} {llvm_ir.lowered_for = {target = "gfx942", features = 3}}
+
+// -----
+
+// expected-error @below {{llvm_ir.lowered_for says what for}}
+llvm_ir.func "define void @{@}()" @lowered_for_no_target {
+  llvm_ir.terminator "ret void"() : () -> ()
+} {llvm_ir.lowered_for = {features = []}}
