@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from xdsl.dialects.builtin import (
@@ -952,18 +953,15 @@ class _FunctionWriter:
         yield f"{header.fill(arguments, symbol=symbol)} {{"
         for block in blocks:
             yield f"{self.labels[block]}:"
-            machine_code: list[Operation] = []
-            for op in block.ops:
-                if op.name in _MACHINE_CODE:
-                    machine_code.append(op)
-                    continue
+            for machine_code, ops in groupby(block.ops, _is_machine_code):
                 if machine_code:
-                    yield f"  {self.write_assembly(machine_code)}"
-                    machine_code = []
-                if (write := _WRITE.get(type(op))) is not None:
-                    yield f"  {write(self, op)}"
-                elif type(op) not in _WITHOUT_A_LINE:
-                    _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
+                    yield f"  {self.write_assembly(tuple(ops))}"
+                    continue
+                for op in ops:
+                    if (write := _WRITE.get(type(op))) is not None:
+                        yield f"  {write(self, op)}"
+                    elif type(op) not in _WITHOUT_A_LINE:
+                        _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
         yield "}"
 
     # Names
@@ -1024,7 +1022,10 @@ class _FunctionWriter:
 
     def write_assembly(self, ops: Sequence[Operation]) -> str:
         """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
-        text = "\\0A".join(_assembly(op) for op in ops if not isinstance(op, AwaitOp))
+        from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
+
+        instructions = [op.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
+        text = "\\0A".join(instructions)
         values = [self._typed(op.value) for op in ops if isinstance(op, AwaitOp)]
         constraints = ",".join(["v"] * len(values) + ["~{memory}"])
         # All waves of a work-group have to meet at one and the same barrier.
@@ -1148,15 +1149,8 @@ _MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.nam
 _WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
 
 
-def _assembly(op: Operation) -> str:
-    """The text of an operation of ``cdna``."""
-    from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
-
-    if isinstance(op, WaitOp):
-        return f"s_waitcnt {op.counts}"
-    assert isinstance(op, CacheOp | BarrierOp)
-    bits = () if op.modifiers is None else (each.data for each in op.modifiers)
-    return " ".join([op.opcode.data, *bits])
+def _is_machine_code(op: Operation) -> bool:
+    return op.name in _MACHINE_CODE
 
 
 def _is_taken_out(result: SSAValue) -> bool:

@@ -405,6 +405,12 @@ class SynchronisingOp(OpcodeOp, ABC):
     phase = opt_prop_def(PhaseAttr)
     source = opt_prop_def(StringAttr)
 
+    @property
+    def text(self) -> str:
+        """The instruction without its operands: ``buffer_inv sc1``."""
+        bits = () if self.modifiers is None else [each.data for each in self.modifiers]
+        return " ".join([self.opcode.data, *bits])
+
 
 class MemoryOp(SynchronisingOp, ABC):
     """A memory access; ``offset`` in bytes is added to the address."""
@@ -538,6 +544,11 @@ class WaitOp(InstructionOp):
         if source is not None:
             properties["source"] = source
         return cls.create(properties=properties)
+
+    @property
+    def text(self) -> str:
+        """The instruction: ``s_waitcnt vmcnt(0)``."""
+        return f"s_waitcnt {self.counts}"
 
     @property
     def counts(self) -> WaitCounts:

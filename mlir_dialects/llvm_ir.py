@@ -22,10 +22,10 @@ syntax that is carried: LLVM 22 LangRef, as LLVM's own printer writes it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -214,7 +214,8 @@ NO_ACCESS = "llvm_ir.no_access"
 """The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
 
 LOWERED_FOR = "llvm_ir.lowered_for"
-"""Attribute of a function that has been lowered: what for, as ``lowering.lower.lower`` takes it."""
+"""The discardable attribute of a function that has been lowered for CDNA: see ``FuncOp``."""
+
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
@@ -322,22 +323,37 @@ class FuncOp(IRDLOperation):
             raise VerifyException("the header has no place for the symbol: write {@}")
         _check_count("argument", template.operands, len(self.body.blocks[0].args))
         noted = self.attributes.get(LOWERED_FOR)
-        if noted is not None and not _are_options(noted):
-            raise VerifyException(
-                f'{LOWERED_FOR} says what for, as {{target = "gfx942", features = ["tgsplit"]}}'
-            )
+        if noted is not None:
+            _options_of(noted)
+
+    @property
+    def lowered_for(self) -> dict[str, Any] | None:
+        """What it has been lowered for, as ``lowering.lower.lower`` takes it; None if it has not."""
+        noted = self.attributes.get(LOWERED_FOR)
+        return None if noted is None else _options_of(noted)
+
+    def set_lowered_for(self, options: Mapping[str, Any]) -> None:
+        """Note that it has been lowered; of ``options`` what is a string, and the features."""
+        words = {name: StringAttr(each) for name, each in options.items() if isinstance(each, str)}
+        features = ArrayAttr([StringAttr(each) for each in options[_FEATURES]])
+        self.attributes[LOWERED_FOR] = DictionaryAttr({**words, _FEATURES: features})
 
 
-def _are_options(noted: Attribute) -> bool:
-    """Whether these are options of ``lower``: strings, and a list of strings of features."""
-    if not isinstance(noted, DictionaryAttr) or "target" not in noted.data:
-        return False
-    words = {name: each for name, each in noted.data.items() if name != "features"}
-    features = noted.data.get("features")
-    return (
-        all(isinstance(each, StringAttr) for each in words.values())
-        and isinstance(features, ArrayAttr)
-        and all(isinstance(each, StringAttr) for each in cast(ArrayAttr[Attribute], features))
+_FEATURES = "features"
+
+
+def _options_of(noted: Attribute) -> dict[str, Any]:
+    """The options that an attribute has; raises ``VerifyException`` for one of another form."""
+    data: Mapping[str, Attribute] = noted.data if isinstance(noted, DictionaryAttr) else {}
+    words = {name: each.data for name, each in data.items() if isinstance(each, StringAttr)}
+    features = data.get(_FEATURES)
+    if isinstance(features, ArrayAttr) and "target" in words and len(words) + 1 == len(data):
+        listed = cast(ArrayAttr[Attribute], features).data
+        switches = tuple([each.data for each in listed if isinstance(each, StringAttr)])
+        if len(switches) == len(listed):
+            return {**words, _FEATURES: switches}
+    raise VerifyException(
+        f'{LOWERED_FOR} says what for, as {{target = "gfx942", features = ["tgsplit"]}}'
     )
 
 

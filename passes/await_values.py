@@ -17,11 +17,10 @@ from fencewright.mlir_dialects.llvm_ir import METADATA, AwaitOp, FuncOp, InstOp
 from fencewright.passes.cdna_caches import COUNTERS_OF, LGKMCNT, SHARED, VMCNT, waits_of
 from fencewright.passes.dataflow import solve_forward
 from fencewright.passes.kernel_frontend import reachable_blocks
-from fencewright.passes.llvm_ir_accesses import block_of, debug_location
+from fencewright.passes.llvm_ir_accesses import block_of, debug_attributes
 from fencewright.passes.llvm_ir_caches import is_flag
 from fencewright.passes.llvm_ir_cdna import OWN
-from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
-from fencewright.passes.llvm_ir_target import lowered_functions
+from fencewright.passes.llvm_ir_memory import Memory, is_kernel, lowered_functions, memory_of
 
 _ACQUIRES = PHASES[Phase.WAIT]
 _BOTH = VMCNT | LGKMCNT
@@ -138,17 +137,13 @@ def _await(wait: WaitOp, flags: Iterable[Operation]) -> None:
     for value, before in places:
         if before is not None:
             _insert(value, before)
-    wait.detach()
-    wait.erase()
+    block_of(wait).erase_op(wait)
 
 
 def _insert(value: SSAValue, before: Operation) -> None:
     flag = value.owner
     assert isinstance(flag, Operation)
-    line = debug_location(flag)
-    made = AwaitOp.create(
-        operands=(value,), attributes={METADATA: StringAttr(line)} if line else {}
-    )
+    made = AwaitOp.create(operands=(value,), attributes=debug_attributes(flag))
     made.location = flag.location
     block_of(before).insert_op_before(made, before)
 
@@ -254,25 +249,21 @@ def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
 
 def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
     """What may be on its way behind ``op``."""
-    kind = type(op)
-    if kind not in _OUR_OWN and not isinstance(op, scoped.AccessOperation):
-        unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
-        return Outstanding(_BOTH, outstanding.awaited) if unknown else outstanding
     counters, awaited = outstanding
-    if kind is WaitOp:
+    if type(op) is WaitOp:
         waits = waits_of(op)
         left = frozenset(each for each in awaited if _counters(each) & ~waits)
         return Outstanding(counters & ~waits, left)
-    if kind is CacheOp:
-        return Outstanding(counters | VMCNT, awaited)
-    if isinstance(op, AwaitOp):
+    if type(op) is AwaitOp:
         return Outstanding(counters, awaited - {op.value.owner})
-    if _is_awaited(op):
-        return Outstanding(counters, awaited | {op})
-    return Outstanding(counters | _counters(op), awaited)
-
-
-_OUR_OWN = frozenset({WaitOp, CacheOp, AwaitOp})
+    if type(op) is CacheOp:
+        return Outstanding(counters | VMCNT, awaited)
+    if isinstance(op, scoped.AccessOperation):
+        if _is_awaited(op):
+            return Outstanding(counters, awaited | {op})
+        return Outstanding(counters | _counters(op), awaited)
+    unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
+    return Outstanding(_BOTH, awaited) if unknown else outstanding
 
 
 def _is_awaited(op: Operation) -> bool:
@@ -295,5 +286,4 @@ def _narrow(op: WaitOp, outstanding: int) -> None:
         if not counter & outstanding:
             op.properties.pop(name, None)
     if not op.counts:
-        op.detach()
-        op.erase()
+        block_of(op).erase_op(op)

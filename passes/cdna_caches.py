@@ -166,9 +166,11 @@ class CacheCode(ABC):
     def through(self, op: Operation, reach: Reach) -> Through | None:
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
 
-    @abstractmethod
     def cost_of(self, op: CacheOp) -> int:
         """What cache maintenance costs."""
+        from fencewright.lowering.costs import cost_of
+
+        return cost_of(self.chip, op.text).amount
 
     # What becomes of it
 

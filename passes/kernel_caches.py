@@ -122,9 +122,6 @@ class KernelCode(CacheCode):
         """Whether policy bits make a difference to the chip's stores."""
         return _stores(self.chip, ()) is not _stores(self.chip, _BITS[Reach.SYSTEM])
 
-    def cost_of(self, op: CacheOp) -> int:
-        return self._cost(op, modifiers_of(op))
-
     def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
         from fencewright.lowering.costs import cost_of
 

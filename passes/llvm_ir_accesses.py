@@ -58,12 +58,16 @@ def debug_location(op: Operation) -> str | None:
     return place[0] if place else None
 
 
+def debug_attributes(op: Operation) -> dict[str, Attribute]:
+    """The attributes of an operation at the debug location of ``op``."""
+    line = debug_location(op)
+    return {METADATA: StringAttr(line)} if line else {}
+
+
 def compiler_fence(op: Operation, ordering: Ordering) -> FenceOp:
     """A fence for LLVM's optimiser alone, at the debug location of ``op``."""
     properties = {"ordering": ORDERINGS[ordering], "scope": SCOPES[Scope.SINGLETHREAD]}
-    line = debug_location(op)
-    attributes = {METADATA: StringAttr(line)} if line else {}
-    return FenceOp.create(properties=properties, attributes=attributes)
+    return FenceOp.create(properties=properties, attributes=debug_attributes(op))
 
 
 def block_of(op: Operation) -> Block:

@@ -54,14 +54,12 @@ from fencewright.passes.cdna_caches import (
     Through,
     maintenance,
     meaning_of,
-    modifiers_of,
     waits_of,
 )
 from fencewright.passes.edges import first_in
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, compiler_fence
-from fencewright.passes.llvm_ir_memory import Memory, is_kernel, memory_of
-from fencewright.passes.llvm_ir_target import lowered_functions
+from fencewright.passes.llvm_ir_memory import Memory, is_kernel, lowered_functions, memory_of
 
 _MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
 _BOTH = VMCNT | LGKMCNT
@@ -148,9 +146,6 @@ class LLVMIRCode(CacheCode):
             op.attributes[PLAIN] = UnitAttr()
         op.properties["ordering"] = ORDERINGS[Ordering.RELAXED]
         op.properties["scope"] = SCOPES[_SCOPES[reach]]
-
-    def cost_of(self, op: CacheOp) -> int:
-        return cost_of(self.chip, " ".join([op.opcode.data, *modifiers_of(op)])).amount
 
     # Places
 

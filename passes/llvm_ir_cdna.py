@@ -1,6 +1,6 @@
 """Sequences of the lowering as operations of ``cdna`` among LLVM's instructions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
@@ -8,24 +8,24 @@ from xdsl.ir import Attribute, Operation
 from fencewright.lowering.sequence import Instruction
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir import METADATA
 
 OWN = "own"
 """Attribute of a wait that is for the access before it alone."""
 
 
 def cdna_operations(
-    instructions: Iterable[Instruction], line: str | None, *, own: bool = False
+    instructions: Iterable[Instruction], attributes: Mapping[str, Attribute], *, own: bool = False
 ) -> list[Operation]:
-    """The waits, cache instructions and barriers of a sequence.
+    """The waits, cache instructions and barriers of a sequence, all with ``attributes``.
 
-    ``line``: their debug location; ``own``: whether they follow an access, which waits are for.
+    ``own``: they follow an access, which their waits are for.
     """
-    attributes: dict[str, Attribute] = {METADATA: StringAttr(line)} if line else {}
     return [_operation(each, attributes, own) for each in instructions]
 
 
-def _operation(instruction: Instruction, attributes: dict[str, Attribute], own: bool) -> Operation:
+def _operation(
+    instruction: Instruction, attributes: Mapping[str, Attribute], own: bool
+) -> Operation:
     phase = PHASES[instruction.phase]
     if instruction.wait is not None:
         wait = WaitOp.make(instruction.wait.vmcnt, instruction.wait.lgkmcnt, phase)

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
+from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from fencewright.mlir_dialects.llvm_ir import FuncOp, InstOp, TerminatorOp
@@ -52,6 +54,13 @@ def _memory_of(text: str) -> Memory:
 def is_kernel(function: FuncOp) -> bool:
     """Whether a thread begins and ends with the function."""
     return _KERNEL.search(function.text.data) is not None
+
+
+def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, dict[str, Any]]]:
+    """The functions that have been lowered for CDNA, each with what was asked of ``lower``."""
+    for function in module.ops:
+        if isinstance(function, FuncOp) and (options := function.lowered_for) is not None:
+            yield function, options
 
 
 def unknown_in(function: FuncOp) -> Iterator[Operation]:

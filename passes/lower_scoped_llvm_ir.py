@@ -51,10 +51,9 @@ from fencewright.passes.llvm_ir_accesses import (
     InlineAssembly,
     block_of,
     compiler_fence,
-    debug_location,
+    debug_attributes,
     pointer_widths,
 )
-from fencewright.passes.llvm_ir_target import set_lowered_for
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
@@ -179,7 +178,7 @@ class _Lowering:
                 elif accesses and isinstance(op, InstOp):
                     _require_no_atomic(op)
         if not accesses:
-            set_lowered_for(function, options)
+            function.set_lowered_for(options)
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """What ``lower`` is asked for in a function with these ``attributes``."""
@@ -247,9 +246,9 @@ class _Lowering:
             op.emit_error(str(problem), problem)
         if around.releases:
             block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
-        line = debug_location(op)
-        before = cdna_operations(around.before, line)
-        after = cdna_operations(around.after, line, own=True)
+        attributes = debug_attributes(op)
+        before = cdna_operations(around.before, attributes)
+        after = cdna_operations(around.after, attributes, own=True)
         for each in (*before, *after):
             each.location = op.location
         block_of(op).insert_ops_before(before, op)

@@ -137,6 +137,11 @@ def _on_cdna(facts: tuple[str, ...], stores: Stores) -> tuple[ModulePass, ...]:
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
 
+def _as_asked(stores: Stores) -> "tuple[CachePass, ...]":
+    """At level 0: what the policy does, if one was asked for."""
+    return _storing("back" if stores == "auto" else stores)
+
+
 _FEATURES = frozenset({"tgsplit"})
 """The options that ``features`` switch on."""
 
@@ -198,7 +203,7 @@ class CDNAPipeline(Pipeline):
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
-        return _storing("back" if self.stores == "auto" else self.stores)
+        return _as_asked(self.stores)
 
 
 @dataclass(frozen=True)
@@ -282,7 +287,7 @@ class LLVMIRPipeline(Pipeline):
 
         if self.opt_level:
             return (MinimiseCachesPipeline(self.facts, self.stores), AwaitValuesPass())
-        return _storing("back" if self.stores == "auto" else self.stores)
+        return _as_asked(self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)

@@ -28,6 +28,12 @@ def read_test(code: TestCode, options: ReadOptions) -> RunnableTest:
             return read_ptx(code, options)
 
 
+def read_only_test(module: ModuleOp, options: ReadOptions) -> RunnableTest:
+    """The one test of a module."""
+    ((_, test),) = read_tests(module, options)
+    return test
+
+
 def read_tests(module: ModuleOp, options: ReadOptions) -> Iterator[tuple[TestCode, RunnableTest]]:
     """Every test of a module, with the code that it was read from."""
     for code in find_tests(module):

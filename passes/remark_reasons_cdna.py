@@ -18,7 +18,7 @@ from fencewright.passes.cdna_caches import CacheCode, CacheStep, modifiers_of
 from fencewright.passes.cdna_dataflow import COUNTED
 from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.llvm_ir_cdna import OWN
-from fencewright.passes.llvm_ir_target import lowered_functions
+from fencewright.passes.llvm_ir_memory import lowered_functions
 from fencewright.passes.loosen_waits import must_be_acquired
 from fencewright.passes.remark_search import Code, Lines, Verdict, code_in, line_behind
 from fencewright.passes.remarks import (

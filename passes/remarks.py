@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
@@ -24,6 +24,9 @@ from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.cdna_caches import modifiers_of
 from fencewright.passes.kernel_frontend import bits_of, is_used, lower_operation
+
+if TYPE_CHECKING:
+    from fencewright.mlir_dialects.llvm_ir import InstOp
 
 
 class RemarkKind(StrEnum):
@@ -190,11 +193,13 @@ def text_of(op: Operation) -> str:
     if is_scoped(op):
         return " ".join([op.OPERATION.value, *_words(op)])
     if isinstance(op, cdna.WaitOp):
-        return f"s_waitcnt {op.counts}"
+        return op.text
     if type(op) is ptx.SequenceOp or op.name in _OPAQUE:
         lines = _lines(op)
         accesses = [line for line in lines if _is_access(line)]
-        return accesses[-1].split()[0] if accesses else "; ".join(lines) or _opcode(op)
+        if accesses:
+            return accesses[-1].split()[0]
+        return "; ".join(lines) or cast("InstOp", op).opcode
     opcode = op.properties.get("opcode")
     return " ".join([opcode.data if isinstance(opcode, StringAttr) else op.name, *modifiers_of(op)])
 
@@ -207,11 +212,6 @@ def _words(op: scoped.ScopedOperation) -> Iterator[str]:
         word = op.properties.get(name)
         if word is not None:
             yield cast(StringAttr, word).data
-
-
-def _opcode(op: Operation) -> str:
-    """LLVM's name of the instruction that an operation carries."""
-    return cast(StringAttr, op.properties["text"]).data.partition(" ")[0]
 
 
 _INLINE = "llvm_ir.inst"

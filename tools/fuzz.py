@@ -30,7 +30,7 @@ from fencewright.passes.build_litmus import build
 from fencewright.passes.kernel_frontend import successors, top_level
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.pipelines import CDNAPipeline, OptLevel, PTXPipeline, Stores
-from fencewright.passes.read_litmus import read_tests
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.bridge import Mode
 from fencewright.simulator.campaign import Task
 from fencewright.simulator.campaign import run as run_tasks
@@ -39,7 +39,6 @@ from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,
     Run,
-    RunnableTest,
     forbidden,
     run,
     stuck_waves,
@@ -198,7 +197,7 @@ def meant_by(program: SmallProgram) -> Run:
 
 def meaning(module: ModuleOp) -> Run:
     """What the one litmus test of a module on ``scoped`` may do."""
-    return run(_test(module, ReadOptions()), LIMITS)
+    return run(read_only_test(module, ReadOptions()), LIMITS)
 
 
 def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
@@ -252,7 +251,7 @@ def check_module(
 def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None = None) -> Checked:
     """Whether lowered code does only what is ``meant``, and ends wherever ``plain`` code does."""
     try:
-        test = _test(code, setting.options)
+        test = read_only_test(code, setting.options)
     except DiagnosticException as problem:  # It is right, but no model has it.
         return Checked(Verdict.NOT_EXECUTED, str(problem))
     does = run(test, LIMITS)
@@ -275,13 +274,8 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
 
 
 def _cdna_test(module: ModuleOp, setting: Setting) -> CdnaTest:
-    test = _test(module, setting.options)
+    test = read_only_test(module, setting.options)
     assert isinstance(test, CdnaTest)
-    return test
-
-
-def _test(module: ModuleOp, options: ReadOptions) -> RunnableTest:
-    ((_, test),) = read_tests(module, options)
     return test
 
 

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fencewright.gpu import Device, GpuError, description
 from fencewright.lowering.vocabulary import Word
 from fencewright.passes.build_litmus import build
-from fencewright.passes.read_litmus import read_tests
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.campaign import open_executor
 from fencewright.simulator.condition import Outcomes
 from fencewright.simulator.gpu_kernels import GpuLitmusError, StressTest, prepare
@@ -105,7 +105,7 @@ def draft(seed: int, chip: str) -> Draft:
 
 
 def _ptx_test(module: ModuleOp, setting: Setting) -> PtxTest:
-    ((_, test),) = read_tests(module, setting.options)
+    test = read_only_test(module, setting.options)
     assert isinstance(test, PtxTest)
     return test
 
@@ -137,12 +137,12 @@ def _is_wrong(test: PtxTest, program: Program, meant: Run) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of one form of the programs.
+    """What became of one form of the programs; sets and lists have their seeds.
 
-    ``seeds`` are of those with forbidden outcomes, ``waiting`` of those that gave up.
+    ``ran``: all that have the form; ``seeds``: with forbidden outcomes; ``waiting``: gave up.
     """
 
-    programs: int = 0
+    ran: set[int] = field(default_factory=set[int])
     instances: int = 0
     gave_up: int = 0
     forbidden: int = 0
@@ -151,7 +151,7 @@ class Tally:
 
     def add(self, seed: int, result: GpuResult) -> None:
         """Count one program."""
-        self.programs += 1
+        self.ran.add(seed)
         self.instances += result.instances
         self.gave_up += result.gave_up
         seen = sum(result.forbidden.values())
@@ -160,6 +160,11 @@ class Tally:
             self.seeds.append(seed)
         if result.gave_up:
             self.waiting.add(seed)
+
+    @property
+    def programs(self) -> int:
+        """How many programs have the form."""
+        return len(self.ran)
 
     def cells(self, form: Form) -> tuple[str, ...]:
         """The row of the Markdown table."""
@@ -172,14 +177,11 @@ class Totals:
     """What became of all programs."""
 
     fates: Counter[Fate] = field(default_factory=Counter[Fate])
-    changed: set[int] = field(default_factory=set[int])
     tallies: dict[Form, Tally] = field(default_factory=lambda: {form: Tally() for form in Form})
 
     def add(self, drawn: Draft, results: Iterable[tuple[Form, GpuResult]]) -> None:
         """Count one program."""
         self.fates[drawn.fate] += 1
-        if any(entry.form is Form.PLAIN for entry in drawn.entries):
-            self.changed.add(drawn.seed)
         for form, result in results:
             self.tallies[form].add(drawn.seed, result)
 
@@ -189,7 +191,7 @@ class Totals:
         best, plain, *weak = (self.tallies[form] for form in Form)
         for seed in sorted({*best.seeds, *plain.seeds}):
             yield f"seed {seed}: an outcome that the source forbids"
-        for seed in sorted(best.waiting & self.changed - plain.waiting):
+        for seed in sorted(best.waiting & plain.ran - plain.waiting):
             yield f"seed {seed}: a loop that ends at -O0 did not end at -O2"
         if any(each.programs for each in weak) and not any(each.seeds for each in weak):
             yield "no weakened program was noticed; the stress is too weak"

@@ -22,8 +22,8 @@ from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
-from fencewright.passes.read_litmus import read_tests
-from fencewright.simulator.litmus_run import Limits, Run, RunnableTest, run
+from fencewright.passes.read_litmus import read_only_test
+from fencewright.simulator.litmus_run import Limits, Run, run
 
 WORD = "i32"
 SPACE = {"s": 3, "t": 3}
@@ -314,14 +314,8 @@ def execute(module: ModuleOp, target: Target, limits: Limits | None = None) -> R
     return _run(module, options, limits)
 
 
-def runnable(module: ModuleOp, options: ReadOptions) -> RunnableTest:
-    """The one test of a module."""
-    ((_, test),) = read_tests(module, options)
-    return test
-
-
 def _run(module: ModuleOp, options: ReadOptions, limits: Limits | None) -> Run:
-    return run(runnable(module, options), limits)
+    return run(read_only_test(module, options), limits)
 
 
 def forbidden(meant: Run, does: Run) -> frozenset[tuple[int | None, ...]]:

@@ -85,6 +85,7 @@ from fencewright.passes.loosen_waits import Age, Ages, Line, LoosenWaitsPass
 from fencewright.passes.merge_fences import MergeFencesPass
 from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.pipelines import MinimiseCachesPipeline, Stores
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.passes.sink_invalidates import SinkInvalidatesPass
 from fencewright.passes.sink_waits import SinkWaitsPass
 from fencewright.passes.store_through import StoreThroughPass
@@ -868,7 +869,7 @@ def source_problem(threads: Threads) -> object:
     module = programs.parse(text)
     AcquireOnSuccessPass().apply(Context(), module)
     module.verify()
-    does = run(programs.runnable(module, ReadOptions()))
+    does = run(read_only_test(module, ReadOptions()))
     return ["race"] if does.outcomes is None else forbidden(meant, does)
 
 
@@ -1107,7 +1108,7 @@ def test_a_way_that_writes_back_more_is_seen(
 def test_loops_still_end(name: str, l2_per_agent: L2PerAgent) -> None:
     case = CASES[name]
     module = programs.lower(program(case.threads), case.target, BEFORE, ON_CDNA)
-    test = programs.runnable(module, ReadOptions(l2_per_agent=l2_per_agent))
+    test = read_only_test(module, ReadOptions(l2_per_agent=l2_per_agent))
     assert isinstance(test, CdnaTest)
     assert stuck_waves(test, LIMITS) == ()
 

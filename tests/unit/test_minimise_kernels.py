@@ -15,6 +15,7 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.pipelines import CDNAPipeline
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import CdnaTest, Run, stuck_waves
 
 ROOT = Path(__file__).parents[2]
@@ -252,7 +253,7 @@ def test_kernels_end(name: str) -> None:
     of_two = KernelTest(TESTS[name].threads[:2], TESTS[name].lds)
     module = programs.parse(litmus_test(of_two))
     CDNAPipeline("gfx942").apply(Context(), module)
-    test = programs.runnable(module, ReadOptions())
+    test = read_only_test(module, ReadOptions())
     assert isinstance(test, CdnaTest)
     assert stuck_waves(test) == ()
 

@@ -4,7 +4,6 @@ import os
 import random
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import test_minimise_cdna as kernels_path
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes import await_values, drop_write_backs, llvm_ir_caches, store_through
 from fencewright.passes.build_litmus import build
 from fencewright.passes.cdna_caches import LGKMCNT, PLAIN, CacheCode, CacheStep, Meaning, Through
@@ -24,7 +22,7 @@ from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.llvm_ir_memory import Memory
 from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
 from fencewright.passes.pipelines import Stores
-from fencewright.passes.read_litmus import read_tests
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden, run
 from fencewright.simulator.random_programs import SmallProgram
 from fencewright.tools import fuzz
@@ -35,7 +33,7 @@ LIMITS = Limits(states=60_000)
 
 def source(threads: programs.Threads) -> SourceTest:
     """The program as it is meant."""
-    test = programs.runnable(programs.parse(programs.program(threads)), ReadOptions())
+    test = read_only_test(programs.parse(programs.program(threads)), ReadOptions())
     assert isinstance(test, SourceTest)
     return test
 
@@ -131,13 +129,9 @@ def test_programs_of_the_fuzzer_stay_right(first: int) -> None:
 
 def fuzzed(program: SmallProgram, setting: fuzz.Setting) -> tuple[str, Run]:
     """A program lowered as LLVM IR, and what it can do."""
-    options = setting.options
-    if options.l2_per_agent is None:
-        one = setting.mode.target in ("gfx908", "gfx90a")
-        options = replace(options, l2_per_agent=L2PerAgent.ONE if one else L2PerAgent.MANY)
-    ((_, test),) = read_tests(build(program), ReadOptions())
+    test = read_only_test(build(program), ReadOptions())
     assert isinstance(test, SourceTest)
-    text, lowered = llvm_ir_programs.lowered(test, options, stores=setting.stores)
+    text, lowered = llvm_ir_programs.lowered(test, setting.options, stores=setting.stores)
     return text, run(lowered, fuzz.LIMITS)
 
 
@@ -380,13 +374,12 @@ def test_what_an_acquire_has_read_is_awaited() -> None:
     assert "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1" in lowered(ACQUIRE, DATA, opt_level=0)
 
 
-@pytest.mark.parametrize("read", [f"%v{number}" for number in (1, 2)])
-def test_a_fence_awaits_every_flag_that_was_read(read: str) -> None:
+@pytest.mark.parametrize("used", ["%v1", "%v2"])
+def test_a_fence_awaits_every_flag_that_was_read(used: str) -> None:
     both = [FLAG_READ.replace("%v", "%v1"), FLAG_READ.replace("%v", "%v2")]
     text = lowered(*both, "%y = load i32, ptr addrspace(1) %p", ACQUIRE_FENCE, DATA)
     assert 'asm sideeffect "buffer_inv sc1", "v,v,~{memory}"(i32 %v1, i32 %v2)' in text
-    other = "%v2" if read == "%v1" else "%v1"
-    again = lowered(*both, f"%y = add i32 {other}, 1", ACQUIRE_FENCE, DATA)
+    again = lowered(*both, f"%y = add i32 {used}, 1", ACQUIRE_FENCE, DATA)
     assert "s_waitcnt vmcnt(0)\\0Abuffer_inv sc1" in again
 
 
@@ -525,6 +518,15 @@ def waits_first(assembly: str) -> bool:
 
 
 # What is not known to do nothing.
+
+
+def test_a_policy_that_is_asked_for_holds_without_the_other_passes() -> None:
+    plain = "store i32 1, ptr addrspace(1) %p, align 4"
+    through = 'store atomic i32 1, ptr addrspace(1) %p syncscope("agent") monotonic, align 4'
+    assert plain in lowered(plain, FLAG, opt_level=0)
+    text = lowered(plain, FLAG, opt_level=0, stores="through")
+    assert through in text
+    assert "buffer_wbl2 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)" in text
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from fencewright.passes import acquire_fences, fold_fences, merge_fences, merge_
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.merge_ptx_fences import Done
 from fencewright.passes.pipelines import PTXPipeline
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.battery import operations
 from fencewright.simulator.bridge import Lowering, Mode, TargetLowering, lower_program
 from fencewright.simulator.certificate import (
@@ -88,7 +89,7 @@ def new_outcomes(text: str, module: ModuleOp) -> frozenset[tuple[int | None, ...
     """Outcomes of a lowered program that its source does not have; the source has no race."""
     meant = source(text)
     assert not meant.races
-    return programs.forbidden(meant, run(programs.runnable(module, ReadOptions())))
+    return programs.forbidden(meant, run(read_only_test(module, ReadOptions())))
 
 
 def update(location: str, value: int, ordering: str = "relaxed", scope: str = "agent") -> Step:
@@ -388,7 +389,7 @@ def test_random_programs_stay_right(target: Target) -> None:
         if meant.races or meant.incomplete:
             continue
         module = lowered(text, *target)
-        does = run(programs.runnable(module, ReadOptions()))
+        does = run(read_only_test(module, ReadOptions()))
         assert not programs.forbidden(meant, does), seed
         before += _fences(lowered(text, *target, level=0))
         after += _fences(module)

@@ -28,6 +28,7 @@ from fencewright.mlir_dialects.scoped import BarrierOp, FenceOp
 from fencewright.passes import merge_fences
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.merge_fences import EVERYTHING, Coming, MergeFencesPass, Passed
+from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import run
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -52,7 +53,7 @@ def new_outcomes(text: str) -> frozenset[tuple[int | None, ...]]:
     """Outcomes of the merged program that the source does not have; a race is an outcome too."""
     meant = source(text)
     assert not meant.races
-    does = run(programs.runnable(merged(text), ReadOptions()))
+    does = run(read_only_test(merged(text), ReadOptions()))
     if does.outcomes is None:
         return frozenset({(None,)})
     return programs.forbidden(meant, does)
@@ -340,7 +341,7 @@ def test_random_programs_stay_right(start: int) -> None:
         if meant.races or meant.incomplete:
             continue
         module = merged(text)
-        does = run(programs.runnable(module, ReadOptions()))
+        does = run(read_only_test(module, ReadOptions()))
         assert not does.races, seed
         assert not programs.forbidden(meant, does), seed
         before += text.count("scoped.fence")
