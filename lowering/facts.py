@@ -18,12 +18,15 @@ class Fact(Word):
     SINGLE_WAVE_WORKGROUP = "single-wave-workgroup"
     NO_CLUSTERS = "no-clusters"
     UNCACHED_MEMORY = "uncached-memory"
+    COHERENT_STORES = "coherent-stores"
 
 
 MEANING = {
     Fact.SINGLE_WAVE_WORKGROUP: "no work-group has more than one wavefront",
     Fact.NO_CLUSTERS: "no work-group shares its cluster with another one",
     Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
+    Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of coherence of "
+    "that scope",
 }
 
 LANES_OF_WAVE = {"cdna": 64, "ptx": 32}
@@ -91,16 +94,37 @@ CACHE_CLAMPS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class StoreClamp:
+    """A row: under ``fact``, plain stores may go to the agent by themselves; no write-back then."""
+
+    fact: Fact
+    chips: tuple[str, ...]
+    source: str
+
+
+STORE_CLAMPS = (
+    StoreClamp(Fact.COHERENT_STORES, _NEW,
+               "CDNA4 ISA, store control by sc1 sc0; LLVM 24 AMDGPUUsage, amdgcn-av none: a release "
+               "only waits; docs/minimise.md has what speaks for it and against"),
+)  # fmt: skip
+
+
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
     architecture = load_target(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
-    useful |= {each.fact for each in CACHE_CLAMPS if target in each.chips}
+    useful |= {each.fact for each in (*CACHE_CLAMPS, *STORE_CLAMPS) if target in each.chips}
     for name in names:
         if name not in useful:
             reason = "unknown fact" if name not in tuple(Fact) else f"{target} has no use for it"
             raise UnsupportedError(f"fact '{name}'", reason, tuple(sorted(useful)))
     return frozenset(map(Fact, names))
+
+
+def may_store_through(facts: frozenset[Fact]) -> bool:
+    """Whether ``facts`` promise that plain stores can take the place of write-backs."""
+    return any(row.fact in facts for row in STORE_CLAMPS)
 
 
 def clamped_scope(

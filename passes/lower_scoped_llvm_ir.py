@@ -318,7 +318,7 @@ def lower_llvm_ir(
     *,
     opt_level: Literal[0, 2] = 2,
     facts: Iterable[str] = (),
-    stores: Literal["auto", "back", "through"] = "auto",
+    stores: Literal["auto", "back", "through"] | None = None,
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -329,7 +329,7 @@ def lower_llvm_ir(
     result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
     synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
     on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
-    to the agent; auto: whichever costs less. ``file`` is named in messages. Raises
+    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores. ``file`` is named in messages. Raises
     ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
     for what the target lacks, ``VerifyException`` for a module for another target.
     """

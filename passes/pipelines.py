@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import facts_for
+from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.lower import several
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
@@ -23,8 +23,9 @@ OptLevel: TypeAlias = Literal[0, 2]
 DEFAULT_OPT_LEVEL: OptLevel = 2
 
 Stores: TypeAlias = Literal["auto", "back", "through"]
-"""Plain stores leave dirty lines that releases write back, or go to the agent by themselves;
-auto: whichever costs less, kernel by kernel."""
+"""Plain stores leave dirty lines that releases write ``back``, or go ``through`` to the agent by
+themselves; ``auto``: whichever costs less, kernel by kernel. Where nobody asks: back, or auto under
+the fact that such stores are coherent, for which the evidence is divided (docs/minimise.md)."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class MinimiseCachesPipeline(Pipeline):
     name = "minimise-caches"
 
     facts: tuple[str, ...] = ()
-    stores: Stores = "auto"
+    stores: Stores | None = None
 
     def steps(self) -> "tuple[CachePass, ...]":
         from fencewright.passes.clamp_caches import ClampCachesPass
@@ -74,7 +75,7 @@ class MinimiseCachesPipeline(Pipeline):
 
         return (
             ClampCachesPass(self.facts),
-            *_storing(self.stores),
+            *_storing(self.stores or _default_stores(self.facts)),
             DropWriteBacksPass(),
             HoistWriteBacksPass(),
             DropInvalidatesPass(),
@@ -120,6 +121,11 @@ def _on_ptx() -> tuple[ModulePass, ...]:
     return (MergePTXFencesPass(),)
 
 
+def _default_stores(facts: tuple[str, ...]) -> Stores:
+    """The policy where none was asked for."""
+    return "auto" if may_store_through(frozenset(map(Fact, facts))) else "back"
+
+
 def _storing(stores: Stores) -> "tuple[CachePass, ...]":
     """What decides how far plain stores go by themselves."""
     from fencewright.passes.store_through import StoreThroughPass
@@ -129,7 +135,7 @@ def _storing(stores: Stores) -> "tuple[CachePass, ...]":
     return (StoreThroughPass(policy="always" if stores == "through" else "cheaper"),)
 
 
-def _on_cdna(facts: tuple[str, ...], stores: Stores) -> tuple[ModulePass, ...]:
+def _on_cdna(facts: tuple[str, ...], stores: Stores | None) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``cdna``, before the waits are inserted."""
     from fencewright.passes.loosen_waits import LoosenWaitsPass
     from fencewright.passes.sink_waits import SinkWaitsPass
@@ -137,9 +143,9 @@ def _on_cdna(facts: tuple[str, ...], stores: Stores) -> tuple[ModulePass, ...]:
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
 
-def _as_asked(stores: Stores) -> "tuple[CachePass, ...]":
-    """At level 0: what the policy does, if one was asked for."""
-    return _storing("back" if stores == "auto" else stores)
+def _as_asked(stores: Stores | None) -> "tuple[CachePass, ...]":
+    """At level 0, which compares no costs: stores go through if that was asked for."""
+    return _storing("through" if stores == "through" else "back")
 
 
 _FEATURES = frozenset({"tgsplit"})
@@ -163,7 +169,8 @@ class CDNAPipeline(Pipeline):
     ``opt_level``: 2 with the passes that take away synchronisation which nothing needs;
     ``facts`` of ``lowering.facts`` help them. ``stores``: through makes plain stores leave no
     dirty line, so that there is nothing to write back to the agent; auto does so for the
-    kernels where it is cheaper, at ``opt_level`` 2.
+    kernels where it is cheaper, at ``opt_level`` 2; None is back, or auto under the fact
+    coherent-stores.
     """
 
     name = "cdna-pipeline"
@@ -174,7 +181,7 @@ class CDNAPipeline(Pipeline):
     compat: Literal["llvm"] | None = None
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
-    stores: Stores = "auto"
+    stores: Stores | None = None
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
@@ -258,7 +265,7 @@ class LLVMIRPipeline(Pipeline):
     ptx_version: str | None = None
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
-    stores: Stores = "auto"
+    stores: Stores | None = None
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)

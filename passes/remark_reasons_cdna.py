@@ -38,7 +38,7 @@ from fencewright.passes.remarks import (
 # ---------------------------------------------------------------------------------------
 
 _ONE_L2 = "; an agent with one L2 (--l2-per-agent one) needs none"
-_THROUGH = "; the policy stores=through leaves nothing dirty"
+_THROUGH = "; stores that go through leave nothing dirty (--assume coherent-stores)"
 
 
 def write_backs(module: ModuleOp, following: ModulePass) -> Reason:

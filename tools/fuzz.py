@@ -62,13 +62,13 @@ class Setting:
     """
 
     mode: Mode
-    stores: Stores = "auto"
+    stores: Stores = "back"
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
 
     def __str__(self) -> str:
         """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``."""
-        stores = "" if self.stores == "auto" else f"-{self.stores}"
+        stores = "" if self.stores == "back" else f"-{self.stores}"
         machine = f"@{self.machine}-l2" if self.machine else ""
         return f"{self.mode}{stores}{machine}" + "".join(f"+{fact}" for fact in self.facts)
 
@@ -115,19 +115,19 @@ CDNA_SETTINGS = (
     Setting(Mode("gfx90a")),
     Setting(Mode("gfx942", _NOTHING, ONE)),
     Setting(Mode("gfx942", _TGSPLIT)),
-    Setting(Mode("gfx942"), "back"),
+    Setting(Mode("gfx942"), "auto"),
     Setting(Mode("gfx942"), "through"),
     Setting(Mode("gfx908")),
     Setting(Mode("gfx942"), machine=ONE),
     Setting(Mode("gfx950", _TGSPLIT)),
     Setting(Mode("gfx90a", _TGSPLIT)),
-    Setting(Mode("gfx942", _NOTHING, ONE), "back"),
+    Setting(Mode("gfx942", _NOTHING, ONE), "auto"),
     Setting(Mode("gfx950", _NOTHING, ONE), "through"),
     Setting(Mode("gfx942", _TGSPLIT, ONE)),
     Setting(Mode("gfx942", _TGSPLIT), "through"),
-    Setting(Mode("gfx950"), "back"),
+    Setting(Mode("gfx950"), "auto"),
     Setting(Mode("gfx942", _TGSPLIT), machine=ONE),
-    Setting(Mode("gfx942", _TGSPLIT), "back"),
+    Setting(Mode("gfx942", _TGSPLIT), "auto"),
     Setting(Mode("gfx942"), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
     Setting(Mode("gfx942"), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
     Setting(Mode("gfx90a"), facts=(Fact.UNCACHED_MEMORY,)),

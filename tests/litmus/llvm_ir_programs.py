@@ -431,7 +431,7 @@ def lowered(
     options: ReadOptions,
     facts: Iterable[str] = (),
     opt_level: int = 2,
-    stores: Stores = "auto",
+    stores: Stores | None = None,
 ) -> tuple[str, CdnaTest]:
     """The lowered module, and what the machine executes of it."""
     program = test.test.program

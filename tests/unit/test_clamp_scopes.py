@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, Fact
+from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, STORE_CLAMPS, Fact
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.passes.clamp_scopes import ClampScopesPass
@@ -220,5 +220,7 @@ def test_waits_stay_where_memory_is_uncached() -> None:
 
 
 def test_every_fact_has_a_meaning_and_a_row() -> None:
-    assert set(MEANING) == set(Fact) == {row.fact for row in (*CLAMPS, *CACHE_CLAMPS)}
+    assert (
+        set(MEANING) == set(Fact) == {row.fact for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS)}
+    )
     assert all(row.source for row in (*CLAMPS, *CACHE_CLAMPS))

@@ -38,7 +38,9 @@ def source(threads: programs.Threads) -> SourceTest:
     return test
 
 
-def executed(test: SourceTest, target: programs.Target, stores: Stores = "auto") -> tuple[str, Run]:
+def executed(
+    test: SourceTest, target: programs.Target, stores: Stores | None = None
+) -> tuple[str, Run]:
     """The lowered module, and what it can do."""
     options = ReadOptions(
         l2_per_agent=target.l2_per_agent, chip=target.chip, tgsplit=target.tgsplit
@@ -285,7 +287,7 @@ def test_the_kernels_have_as_few_as_in_mlir() -> None:
     theirs = kernels_cdna.llvms()
     mlir = kernels_cdna.ours(kernels_cdna.PIPELINES["minimised"])
     text = (kernels_cdna.KERNELS / "kernels.ll").read_text(encoding="utf-8")
-    ours = kernels_cdna.count(assembly(lower_llvm_ir(text, "gfx942", stores="back")))
+    ours = kernels_cdna.count(assembly(lower_llvm_ir(text, "gfx942")))
     plain = kernels_cdna.count(assembly(lower_llvm_ir(text, "gfx942", opt_level=0)))
     nothing = kernels_cdna.Counts()
     for name in kernels_cdna.kernels():
@@ -294,7 +296,7 @@ def test_the_kernels_have_as_few_as_in_mlir() -> None:
         assert found.invalidates <= least.invalidates <= llvms.invalidates, name
     total = kernels_cdna.totals(ours)
     assert (total.write_backs, total.invalidates) == (8, 8)
-    by_itself = kernels_cdna.totals(kernels_cdna.in_llvm_ir())
+    by_itself = kernels_cdna.totals(kernels_cdna.in_llvm_ir(stores="auto"))
     assert (by_itself.write_backs, by_itself.invalidates) == (0, 8)
     assert by_itself.waits <= total.waits <= kernels_cdna.totals(theirs).waits
     assert total.waits <= kernels_cdna.totals(plain).waits
@@ -661,7 +663,7 @@ def test_data_that_goes_through_is_no_flag(monkeypatch: pytest.MonkeyPatch) -> N
     mate = FLAG.replace("agent", "workgroup").replace("%q", "%p")
     taken_in = ACQUIRE.replace("agent", "workgroup").replace("%q", "%p")
     body = ("store i32 1, ptr addrspace(1) %p", "store i32 2, ptr addrspace(1) %p")
-    assert "buffer_wbl2" not in lowered(*body, mate, taken_in, FLAG)
+    assert "buffer_wbl2" not in lowered(*body, mate, taken_in, FLAG, stores="auto")
     real = llvm_ir_caches.LLVMIRCode.let_through
 
     def let_through(code: llvm_ir_caches.LLVMIRCode, op: Operation, reach: Reach) -> None:
@@ -737,7 +739,7 @@ go:
 def test_a_compare_exchange_is_over_where_one_way_waits_for_it() -> None:
     """Otherwise an attempt on its way may be handed on by the next one."""
     for ordering, is_over in (("acquire", True), ("monotonic", False)):
-        text = lower_llvm_ir(ATTEMPTS.format(ordering=ordering), "gfx942")
+        text = lower_llvm_ir(ATTEMPTS.format(ordering=ordering), "gfx942", stores="auto")
         assert ("buffer_wbl2" not in text) is is_over
 
 

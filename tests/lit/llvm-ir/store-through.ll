@@ -1,8 +1,11 @@
 ; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=through}' -t llvm | filecheck %s
 ; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | filecheck %s --check-prefix=BACK
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefix=AUTO
+; RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t llvm | filecheck %s --check-prefix=AUTO
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=auto}' -t llvm | filecheck %s --check-prefix=AUTO
+; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefix=BACK
 ; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx90a stores=through}' -t llvm | filecheck %s --check-prefix=GFX90A
 
+; By default stores are written back: what speaks against the others is in docs/minimise.md.
 ; Stores that go past the L2 by themselves are atomic ones of agent scope, for which LLVM sets sc1.
 
 target triple = "amdgcn-amd-amdhsa"

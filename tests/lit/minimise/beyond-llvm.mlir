@@ -1,4 +1,5 @@
 // RUN: fence-opt %s --mcpu gfx942 -t asm | filecheck %s
+// RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t asm | filecheck %s --check-prefix=COHERENT
 // RUN: fence-opt %s --mcpu gfx90a -t asm | filecheck %s --check-prefix=OLD
 
 // What LLVM 22 does not leave out, by the numbers of docs/minimise.md; C10 is in acquire-on-success.mlir,
@@ -78,11 +79,14 @@ func.func @c5(%f : !llvm.ptr<1>, %g : !llvm.ptr<1>) {
   func.return
 }
 
-// C6. Few stores go to the agent by themselves, which is cheaper than a write-back of the L2.
+// C6. Few stores go to the agent by themselves, which is cheaper than a write-back of the L2: if they
+// are promised to be coherent there once they are counted.
 // CHECK-LABEL: c6:
-// CHECK:      global_store_dword {{.*}} sc1
-// CHECK-NEXT: s_waitcnt vmcnt(0)
-// CHECK-NEXT: global_store_dword {{.*}} sc1
+// CHECK:      buffer_wbl2 sc1
+// COHERENT-LABEL: c6:
+// COHERENT:      global_store_dword {{.*}} sc1
+// COHERENT-NEXT: s_waitcnt vmcnt(0)
+// COHERENT-NEXT: global_store_dword {{.*}} sc1
 func.func @c6(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>) {
   %one = arith.constant 1 : i32
   scoped.store weak %one, %x : i32, !llvm.ptr<1>

@@ -1,7 +1,13 @@
 // RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942 stores=through}" -t asm | filecheck %s
 // RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942 stores=back}" -t asm | filecheck %s --check-prefix=BACK
 
-// RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942}" -t asm | filecheck %s --check-prefix=AUTO
+// RUN: fence-opt %s --mcpu gfx942 -t asm | filecheck %s --check-prefix=BACK
+// RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t asm | filecheck %s --check-prefix=AUTO
+// RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942 stores=auto}" -t asm | filecheck %s --check-prefix=AUTO
+// RUN: fence-opt %s -p "cdna-pipeline{mcpu=gfx942 facts=coherent-stores stores=back}" -t asm | filecheck %s --check-prefix=BACK
+// RUN: not fence-opt %s --mcpu gfx90a --assume coherent-stores 2>&1 | filecheck %s --check-prefix=OLD
+
+// OLD: error: {{.*}}fact 'coherent-stores': gfx90a has no use for it
 
 // The data goes past the L2 by itself: the release only waits.
 // CHECK-LABEL: publish:
