@@ -102,9 +102,13 @@ def _check_block_size(function: Function) -> None:
 
 
 def is_marked_kernel(function: Function) -> bool:
-    """Whether ``function`` says of itself that it is a kernel."""
-    if isinstance(function, gpu.FuncOp):
-        return function.kernel is not None
+    """Whether ``function`` says of itself that it is a kernel.
+
+    Both functions may carry the attribute ``gpu.kernel``; the word ``kernel`` of ``gpu.func`` is
+    its property. Source: MLIR, 'gpu' dialect, gpu.func.
+    """
+    if isinstance(function, gpu.FuncOp) and function.kernel is not None:
+        return True
     return "gpu.kernel" in function.attributes
 
 

@@ -16,7 +16,8 @@ _PLAIN = re.compile(
     r"|(?:tail )?call void @llvm\.(?:memcpy|memmove|memset)\.[^(]*\(.*, i1 false\)"
 )
 _BARRIER = re.compile(r"(?:tail )?call void @llvm\.amdgcn\.s\.barrier\(\)")
-_KERNEL = re.compile(r"\b(?:amdgpu_kernel|ptx_kernel)\b")
+_KERNEL = re.compile(r"define (?:[a-z_]+ )*(?:amdgpu_kernel|ptx_kernel) ")
+"""A header as far as its calling convention: only bare words come before that."""
 
 
 class Memory(Enum):
@@ -52,8 +53,11 @@ def _memory_of(text: str) -> Memory:
 
 
 def is_kernel(function: FuncOp) -> bool:
-    """Whether a thread begins and ends with the function."""
-    return _KERNEL.search(function.text.data) is not None
+    """Whether a thread begins and ends with the function: by its calling convention.
+
+    Source: LLVM LangRef, Functions and Calling Conventions.
+    """
+    return _KERNEL.match(function.text.data) is not None
 
 
 def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, dict[str, Any]]]:
