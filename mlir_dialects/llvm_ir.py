@@ -84,7 +84,7 @@ from fencewright.mlir_dialects.leaf_operation import LeafOperation
 # Templates
 # ---------------------------------------------------------------------------------------
 
-_PLACE = re.compile(r"\{\{|\{(\^?)([0-9]+)\}|\{(@)\}")
+_PLACE = re.compile(r"\{\{|\{(\^?)([0-9]{1,9})\}|\{(@)\}")
 _AMBIGUOUS_BRACE = re.compile(r"\{(?=[0-9^@{%])")
 
 

@@ -261,6 +261,9 @@ _TOKEN = re.compile(
     r"|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<symbol>/\\|\\/|==|!=|<=|>=|&&|\|\||[=<>~!()\[\]]))"
 )
+MOST_CHARACTERS = 1000
+"""Of a number or register; Python converts no number of more than 4,300 digits."""
+
 _SPELLING = {"&&": "/\\", "and": "/\\", "||": "\\/", "or": "\\/", "!": "~", "not": "~", "=": "=="}
 
 
@@ -366,6 +369,8 @@ class _Parser:
         if self.kind == "word":
             return Memory(self.word())
         text = self.token
+        if self.kind in ("number", "register") and len(text) > MOST_CHARACTERS:
+            raise self.error(f"a {self.kind} of {len(text)} characters is too long")
         if self.kind == "number":
             self.consume()
             return int(text, 0)

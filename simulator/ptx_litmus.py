@@ -24,7 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.condition import Comparison, Condition, SourceText, parse_condition
+from fencewright.simulator.condition import (
+    MOST_CHARACTERS,
+    Comparison,
+    Condition,
+    SourceText,
+    parse_condition,
+)
 from fencewright.simulator.ptx_events import (
     SCOPES,
     Arithmetic,
@@ -106,15 +112,17 @@ _HEAD = re.compile(r"\s*(?:PTX|ptx)\s+(?P<name>[^\s{\"]+)(?P<remarks>(?:\s*\"[^\
 _COMMENT = re.compile(r"//[^\n]*|\(\*.*?\*\)", re.DOTALL)
 _CONDITION = re.compile(r"(?:~\s*)?\b(?:exists|forall)\b")
 _CTA = (
-    r"\s*@\s*cta\s+(?P<cta>\d+)\s*"
-    r"(?:,\s*cluster\s+(?P<cluster>\d+)\s*)?,\s*gpu\s+(?P<gpu>\d+)$"
+    r"\s*@\s*cta\s+(?P<cta>\d{1,9})\s*"
+    r"(?:,\s*cluster\s+(?P<cluster>\d{1,9})\s*)?,\s*gpu\s+(?P<gpu>\d{1,9})$"
 )
-_THREAD = re.compile(rf"P(?P<number>\d+){_CTA}")
+_THREAD = re.compile(rf"P(?P<number>\d{{1,9}}){_CTA}")
 _SHARED = re.compile(rf"(?P<name>[A-Za-z_]\w*){_CTA}")
 _INITIAL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\w+)$")
-_INITIAL_REGISTER = re.compile(r"P?(?P<thread>\d+)\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$")
+_INITIAL_REGISTER = re.compile(
+    r"P?(?P<thread>\d{1,9})\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$"
+)
 _ALIAS = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*(?P<proxy>\w+)\s+aliases\s+(?P<location>\w+)$")
-_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d+)\s*\)$")
+_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d{1,99})\s*\)$")
 _LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*:$")
 _INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$", re.DOTALL)
 _REGISTER = re.compile(r"r\d+$")
@@ -146,6 +154,8 @@ class _Piece:
     def number(self) -> int:
         if not _NUMBER.match(self.text):
             raise self.error(f"expected a number, found '{self.text}'")
+        if len(self.text) > MOST_CHARACTERS:
+            raise self.error(f"a number of {len(self.text)} characters is too long")
         return int(self.text, 16 if "x" in self.text else 10)
 
     def value(self) -> Value:

@@ -69,6 +69,14 @@ def positive(text: str) -> int:
     return number
 
 
+LONG_NUMBER = f"a number has more than {sys.get_int_max_str_digits()} digits"
+
+
+def is_long_number(problem: ValueError) -> bool:
+    """Whether Python refuses to convert a number because of its length."""
+    return str(problem).startswith("Exceeds the limit (")
+
+
 def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagnostic | None:
     """The one line to tell the user for an exception, None if it is none of the expected ones.
 
@@ -96,6 +104,8 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return Diagnostic(exception.strerror or str(exception), exception.filename or file)
         case RecursionError():
             return Diagnostic("nested too deeply", file)
+        case ValueError() if is_long_number(exception):
+            return Diagnostic(LONG_NUMBER, file)
         case _:
             return None
 

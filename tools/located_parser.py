@@ -25,6 +25,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, PunctuationSpelling
 
+from fencewright.tools.diagnostics import LONG_NUMBER, is_long_number
+
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 # Possessive quantifiers: what is skipped is never given back, or comments would be read.
@@ -176,7 +178,8 @@ class LocatedParser(Parser):
             return super().parse_module(allow_implicit_module)
         except (VerifyException, ValueError) as problem:
             # An attribute that cannot be; xDSL does not say where.
-            self.raise_error(str(problem), self._op_start)
+            long = isinstance(problem, ValueError) and is_long_number(problem)
+            self.raise_error(LONG_NUMBER if long else str(problem), self._op_start)
         except (LookupError, AttributeError, AssertionError) as problem:
             # Syntax that xDSL's own operations take for granted.
             what = f"{type(problem).__name__}: {problem}"

@@ -86,6 +86,59 @@ def test_remarks_do_not_go_into_the_output(
     assert not out.exists()
 
 
+NINES = "9" * 6000
+LONG_NUMBERS: dict[str, tuple[str, Tool, list[str]]] = {
+    "constant.mlir": (
+        f"func.func @f() {{\n  %0 = arith.constant {NINES} : i64\n  func.return\n}}\n",
+        fence_opt.main,
+        [],
+    ),
+    "template.mlir": (
+        f'llvm_ir.func "define void @{{@}}({{{NINES}}})" @k {{\n'
+        '  llvm_ir.terminator "ret void"() : () -> ()\n}\n',
+        fence_opt.main,
+        ["-t", "llvm"],
+    ),
+    "value.mlir": (
+        "litmus.test @a {\n litmus.location @x = 0 : i32\n litmus.thread @P0 {}\n"
+        f' litmus.condition "forall (x = {NINES})"\n}}\n',
+        fence_opt.main,
+        [],
+    ),
+    "register.mlir": (
+        "litmus.test @a {\n litmus.location @x = 0 : i32\n litmus.thread @P0 {}\n"
+        f' litmus.condition "forall (P{NINES}:r = 0)"\n}}\n',
+        fence_opt.main,
+        [],
+    ),
+    "value.litmus": (
+        f"PTX T\n{{ x={NINES}; }}\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n",
+        fence_sim.main,
+        ["run"],
+    ),
+    "thread.litmus": (
+        f"PTX T\n{{ P{NINES}:r0=0; }}\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n",
+        fence_sim.main,
+        ["run"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG_NUMBERS)
+def test_a_number_that_python_does_not_convert_is_no_internal_error(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, tool, arguments = LONG_NUMBERS[name]
+    path = tmp_path / name
+    path.write_text(text)
+    status = 1 if tool is fence_opt.main else 2
+    said = _said(tool, [*arguments, str(path)], capsys, status)
+    assert said.startswith(name)
+    assert "error: " in said
+    assert "internal error" not in said
+    assert "set_int_max_str_digits" not in said
+
+
 def test_a_string_that_does_not_end_takes_no_time(tmp_path: Path) -> None:
     path = tmp_path / "x.mlir"
     path.write_text(
