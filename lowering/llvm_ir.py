@@ -9,7 +9,7 @@ others are carried as their own text. Two things are not given back as they were
 
 import gc
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,9 +137,7 @@ _DEFAULT_BLOCK = re.compile("bb[0-9]+")
 _RESULT = re.compile(rf"%({_NAME}) = ")
 _LABEL = re.compile(rf"({_NAME}):")
 _HEADER_SYMBOL = re.compile(rf"@({_NAME})(?=\()")
-_FUNCTION = re.compile(rf"^(?:declare|define) .*?@({_NAME})\((.*)$", re.MULTILINE)
-_ATTRIBUTES = re.compile(r"^attributes (#[0-9]+) = (.*)$", re.MULTILINE)
-_GROUP = re.compile(r" (#[0-9]+)\b")
+_STRING = re.compile(r'"[^"]*"')
 _MEMORY_NONE = "memory(none)"
 _WITHOUT_ACCESS = re.compile(
     r"llvm\.(?:assume|lifetime\.(?:start|end)\..*"
@@ -512,23 +510,42 @@ def _verify(module: "ModuleRef") -> None:
 
 
 def _name_values(module: "ModuleRef") -> None:
-    """Give every argument, block and instruction a name that no named type has."""
+    """Give every function, argument, block and instruction a name that no named type has."""
     import llvmlite.binding as llvm
 
+    for function in module.functions:
+        if not function.name:
+            # LLVM makes it different from all others.
+            function.name = "unnamed"
     llvm.initialize_all_targets()
     machine = llvm.Target.from_triple("amdgcn").create_target_machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_module_pass_manager()
     passes.add_instruction_namer_pass()
     passes.run(module, builder)
+    for function in module.functions:
+        if any("optnone" in each for each in _attributes_of(function)):
+            _name_as_the_pass_does(function)
     taken = {type.name for type in module.struct_types} - {""}
-    for value in _local_values(module) if taken else ():
+    for value in _local_values(module.functions) if taken else ():
         while value.name in taken:
             value.name = f"{value.name}.value"
 
 
-def _local_values(module: "ModuleRef") -> "Iterator[ValueRef]":
-    for function in module.functions:
+def _name_as_the_pass_does(function: "ValueRef") -> None:
+    """What instruction-namer would do, which LLVM runs on no function that is ``optnone``."""
+    for value in _local_values([function]):
+        if not value.name and str(value.type) != "void":
+            value.name = "arg" if value.is_argument else "bb" if value.is_block else "i"
+
+
+def _attributes_of(function: "ValueRef") -> list[str]:
+    """The attributes of a function as text, without the strings in them."""
+    return [_STRING.sub("", each.decode()) for each in function.attributes]
+
+
+def _local_values(functions: "Iterable[ValueRef]") -> "Iterator[ValueRef]":
+    for function in functions:
         yield from function.arguments
         for block in function.blocks:
             yield block
@@ -581,15 +598,11 @@ class _ModuleReader:
     @cached_property
     def without_access(self) -> frozenset[str]:
         """The functions of which LLVM says that they touch no memory."""
-        groups = dict(_ATTRIBUTES.findall(self.printed))
         return frozenset(
-            name
-            for name, header in _FUNCTION.findall(self.printed)
-            if _WITHOUT_ACCESS.fullmatch(name)
-            or any(
-                _MEMORY_NONE in text
-                for text in (header, *(groups.get(each, "") for each in _GROUP.findall(header)))
-            )
+            quote_name(function.name)
+            for function in self.module.functions
+            if _WITHOUT_ACCESS.fullmatch(function.name)
+            or any(_MEMORY_NONE in each for each in _attributes_of(function))
         )
 
     @cached_property

@@ -348,6 +348,45 @@ def test_constant_operands():
     assert anonymous(export_llvm_ir(import_llvm_ir(text))) == anonymous(text)
 
 
+def test_functions_without_a_name_get_one():
+    text = """
+    define void @0(i32) {
+      ret void
+    }
+    define void @unnamed() {
+      call void @0(i32 1)
+      call void @1()
+      ret void
+    }
+    declare void @1()
+    """
+    exported = export_llvm_ir(import_llvm_ir(text))
+    first, second = re.findall(r"call void @(\S+)\(", exported)
+    assert len({first, second, "unnamed"}) == 3
+    assert re.search(rf"^define void @{re.escape(first)}\(i32", exported, re.MULTILINE)
+    assert re.search(rf"^declare void @{re.escape(second)}\(\)", exported, re.MULTILINE)
+    assert export_llvm_ir(import_llvm_ir(exported)) == exported
+
+
+NO_ACCESS_CALLS = [
+    ("declare void @g() memory(none)", True),
+    ("declare void @g() #0\nattributes #0 = { nounwind memory(none) }", True),
+    ("declare void @g()", False),
+    ('declare void @g() section "memory(none)"', False),
+    ('declare void @g() "why"="memory(none)"', False),
+    ('declare void @g() section " #0 " \nattributes #0 = { nounwind memory(none) }\n'
+     "declare void @h() #0", False),
+    ('declare void @g() #0\nattributes #0 = { "why"="memory(none)" }', False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declaration", "expected"), NO_ACCESS_CALLS)
+def test_only_an_attribute_says_that_a_function_touches_no_memory(declaration: str, expected: bool):
+    module = import_llvm_ir(f"define void @f() {{\n  call void @g()\n  ret void\n}}\n{declaration}")
+    (call,) = (op for op in module.walk() if isinstance(op, InstOp))
+    assert call.may_access_memory is not expected
+
+
 # Errors
 
 
