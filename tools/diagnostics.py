@@ -193,18 +193,35 @@ def _forget_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def read_bytes(path: str | None) -> bytes:
+    """The content of the file ``path`` (None: of stdin). Raises ``OSError``."""
+    if path is not None:
+        with open(path, "rb") as stream:
+            return stream.read()
+    if sys.stdin is None:
+        raise OSError(None, "is closed", "<stdin>")
+    return sys.stdin.buffer.read()
+
+
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+"""What it begins with, without and with a wrapper. Source: LLVM Bitcode File Format."""
+
+
+def is_bitcode(content: bytes) -> bool:
+    """Whether a file is LLVM bitcode."""
+    return content.startswith(_BITCODE)
+
+
 def read_text(path: str | None) -> str:
     """The text of the file ``path`` (None: of stdin), which is UTF-8, with or without its mark.
 
     Raises ``OSError`` and ``UnicodeDecodeError``.
     """
-    if path is not None:
-        with open(path, "rb") as stream:
-            content = stream.read()
-    elif sys.stdin is None:
-        raise OSError(None, "is closed", "<stdin>")
-    else:
-        content = sys.stdin.buffer.read()
+    return as_text(read_bytes(path))
+
+
+def as_text(content: bytes) -> str:
+    """UTF-8 text with or without its mark. Raises ``UnicodeDecodeError``."""
     return content.decode().removeprefix("\ufeff")
 
 

@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn, cast, get_args
@@ -35,11 +36,13 @@ from fencewright.passes.pipelines import (
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
+    as_text,
     diagnose,
     error,
+    is_bitcode,
     leave,
     output_file,
-    read_text,
+    read_bytes,
     run_tool,
 )
 from fencewright.tools.expectations import Expectations
@@ -73,9 +76,9 @@ class LLVMTarget(Target):
     name = "llvm"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        from fencewright.lowering.llvm_ir import export_llvm_ir
+        from fencewright.tools.llvm_child import export_guarded
 
-        output.write(export_llvm_ir(module))
+        output.write(export_guarded(module))
 
 
 class FenceOptMain(xDSLOptMain):
@@ -151,7 +154,7 @@ class FenceOptMain(xDSLOptMain):
             dest="frontend",
             action="store_const",
             const="ll",
-            help="the input is LLVM IR (taken for granted for files named .ll)",
+            help="the input is LLVM IR (taken for granted for files named .ll and for bitcode)",
         )
         arg_parser.add_argument(
             "--verify-each",
@@ -288,14 +291,27 @@ class FenceOptMain(xDSLOptMain):
     def get_input_name(self) -> str:
         return STDIN if self.args.input_file in (None, "-") else self.args.input_file
 
+    @cached_property
+    def _content(self) -> bytes:
+        name = self.get_input_name()
+        try:
+            return read_bytes(None if name == STDIN else name)
+        except OSError as problem:
+            raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
+
     def _is_llvm_ir(self) -> bool:
-        return self.args.frontend == "ll" or self.get_input_name().endswith(".ll")
+        by_name = self.args.frontend == "ll" or self.get_input_name().endswith(".ll")
+        return by_name or is_bitcode(self._content)
 
     def _read_input(self) -> str:
         name = self.get_input_name()
+        if is_bitcode(self._content):
+            from fencewright.tools.llvm_child import disassemble_guarded
+
+            return disassemble_guarded(self._content, name)
         try:
-            text = read_text(None if name == STDIN else name)
-        except (OSError, UnicodeDecodeError) as problem:
+            text = as_text(self._content)
+        except UnicodeDecodeError as problem:
             raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
         if not text.strip():
             raise error("the input is empty", name)
@@ -317,9 +333,9 @@ class FenceOptMain(xDSLOptMain):
         return parser.parse_module(not self.args.no_implicit_module)
 
     def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
-        from fencewright.lowering.llvm_ir import import_llvm_ir
+        from fencewright.tools.llvm_child import import_guarded
 
-        return import_llvm_ir(stream.read().decode(), self.get_input_name())
+        return import_guarded(stream.read().decode(), self.get_input_name())
 
     def apply_passes(self, prog: ModuleOp) -> None:
         try:

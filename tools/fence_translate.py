@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from fencewright.tools.diagnostics import (
     ToolError,
+    as_text,
     diagnose,
     error,
+    is_bitcode,
     output_file,
-    read_text,
+    read_bytes,
     run_tool,
 )
 
@@ -19,17 +21,27 @@ STDIN = "<stdin>"
 
 def import_llvm(text: str, file: str) -> str:
     """LLVM IR to MLIR text."""
-    from fencewright.lowering.llvm_ir import import_llvm_ir
+    from fencewright.tools.llvm_child import import_guarded
 
-    return str(import_llvm_ir(text, file)) + "\n"
+    return str(import_guarded(text, file)) + "\n"
 
 
 def export_llvm(text: str, file: str) -> str:
     """MLIR text to LLVM IR."""
-    from fencewright.lowering.llvm_ir import export_llvm_ir
     from fencewright.tools.litmus_files import parse_module
+    from fencewright.tools.llvm_child import export_guarded
 
-    return export_llvm_ir(parse_module(file, text))
+    return export_guarded(parse_module(file, text))
+
+
+def _read(path: str | None, file: str) -> str:
+    """The text of the input, which may be LLVM bitcode."""
+    content = read_bytes(path)
+    if not is_bitcode(content):
+        return as_text(content)
+    from fencewright.tools.llvm_child import disassemble_guarded
+
+    return disassemble_guarded(content, file)
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
@@ -64,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         translate, path, output = _parse_arguments(argv)
         file = STDIN if path == "-" else path
         try:
-            text = read_text(None if path == "-" else path)
+            text = _read(None if path == "-" else path, file)
             if not text.strip():
                 raise error("the input is empty", file)
             result = translate(text, file)
