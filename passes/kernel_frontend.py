@@ -257,9 +257,25 @@ def lower_operation(
 ) -> Sequence:
     """The sequence of a scoped operation; an error at ``op`` if the target cannot do it.
 
+    The error prints the whole module: who does without a sequence asks ``sequence_of``.
+    """
+    if (type := _other_float(op)) is not None:
+        what = f"'{op.name}' {cast(scoped.AtomicRmwOp, op).kind.data} on {type}"
+        unsupported(op, f"{what} is not supported on the {path} path")
+    try:
+        return sequence_of(op, bits, used, **target)
+    except UnsupportedError as error:
+        op.emit_error(str(error), DiagnosticException(str(error)))
+
+
+def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, **target: object) -> Sequence:
+    """The sequence of a scoped operation. Raises ``UnsupportedError`` if the target cannot do it.
+
     ``used``: whether the old value of a read-modify-write is. ``target``: the arguments of
     ``lower`` that say what to lower for.
     """
+    if (type := _other_float(op)) is not None:
+        raise UnsupportedError(op.name, f"there is no sequence for {type}")
     request = dict[str, object](
         op=op.OPERATION, returns=used or op.OPERATION is ScopedOperation.LOAD, **target
     )
@@ -277,19 +293,15 @@ def lower_operation(
     if isinstance(op, scoped.AccessOperation):
         request["space"] = op.space
         request["width"] = bits(op.value_type)
-    if isinstance(op, scoped.AtomicRmwOp):
-        _check_float(op, path)
-    try:
-        return cast(Callable[..., Sequence], lower)(**request)
-    except UnsupportedError as error:
-        op.emit_error(str(error), DiagnosticException(str(error)))
+    return cast(Callable[..., Sequence], lower)(**request)
 
 
-def _check_float(op: scoped.AtomicRmwOp, path: str) -> None:
+def _other_float(op: scoped.ScopedOperation) -> Attribute | None:
+    """The type of an arithmetic read-modify-write on floats that no request can say."""
     # The request says how wide a float is, not which: two halves would be taken for one float.
-    kind, type = op.kind.data, op.value_type
-    if kind in _FLOAT_KINDS and type.name not in ("f32", "f64"):
-        unsupported(op, f"'{op.name}' {kind} on {type} is not supported on the {path} path")
+    if not isinstance(op, scoped.AtomicRmwOp) or op.kind.data not in _FLOAT_KINDS:
+        return None
+    return None if op.value_type.name in ("f32", "f64") else op.value_type
 
 
 _FLOAT_KINDS = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN})

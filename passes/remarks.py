@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
@@ -23,7 +22,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.cdna_caches import modifiers_of
-from fencewright.passes.kernel_frontend import bits_of, is_used, lower_operation
+from fencewright.passes.kernel_frontend import bits_of, is_used, sequence_of
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir import InstOp
@@ -317,8 +316,8 @@ class Prices:
         if not isinstance(op, scoped.ScopedOperation):
             return (text_of(op),)
         try:
-            sequence = lower_operation(op, _bits, is_used(op), "this", **self.options)
-        except DiagnosticException:
+            sequence = sequence_of(op, _bits, is_used(op), **self.options)
+        except UnsupportedError:
             # The conversion refuses it, and says so at the operation.
             return None
         return [each.text for each in sequence.instructions]

@@ -3,9 +3,11 @@
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from work_count import growth
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
@@ -571,3 +573,25 @@ def test_other_passes_do_not_tell_of_plain_accesses() -> None:
     remarks, _ = observed(kernel(GENERIC_STORE, RELEASE, arguments=GENERIC), CDNAPipeline("gfx942"))
     about = {r.pass_name for r in remarks if r.message.startswith("'store weak'")}
     assert about == {"infer-address-spaces"}
+
+
+WITHOUT_A_ROW = """target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %p, half %v) {{
+{}
+  ret void
+}}
+"""
+
+
+def test_remarks_where_there_is_no_row_take_linear_work(tmp_path: Path) -> None:
+    def remarks_on(count: int) -> Callable[[], object]:
+        path = tmp_path / f"{count}.ll"
+        update = (
+            '  %r{} = atomicrmw fmax ptr addrspace(1) %p, half %v syncscope("agent") monotonic, '
+            "align 2"
+        )
+        path.write_text(WITHOUT_A_ROW.format("\n".join(map(update.format, range(count)))))
+        arguments = [str(path), "--mcpu", "gfx942", "--remarks-output", "/dev/null"]
+        return lambda: fence_opt.main([*arguments, "-o", "/dev/null"])
+
+    assert growth(remarks_on, 20) < 1.1
