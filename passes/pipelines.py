@@ -13,6 +13,7 @@ from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.lower import several
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
+from fencewright.mlir_dialects.verification import verify
 
 if TYPE_CHECKING:
     from fencewright.passes.cache_pass import CachePass
@@ -348,7 +349,7 @@ def lower_module(
     if unknown:
         reason = f"{target} has no option {', '.join(unknown)}"
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
-    module.verify()
+    verify(module)
     promised = several("facts", facts)
     pipeline(target, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
-    module.verify()
+    verify(module)

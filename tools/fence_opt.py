@@ -26,6 +26,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from fencewright.lowering.facts import MEANING
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
+from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.pipelines import (
     DEFAULT_OPT_LEVEL,
     OptLevel,
@@ -273,7 +274,7 @@ class FenceOptMain(xDSLOptMain):
         if not self.args.disable_verify and (
             previous is None or prints_ir or self.args.verify_each
         ):
-            module.verify()
+            verify(module)
         if self.observer is not None:
             self.observer.between(previous, module, following)
         if previous and following and self.args.print_between_passes:
@@ -394,7 +395,7 @@ class FenceOptMain(xDSLOptMain):
             from fencewright.tools.lowering_check import LoweringCheck
 
             if not self.args.disable_verify:
-                module.verify()
+                verify(module)
             check = LoweringCheck(self.args.l2_per_agent)
             check.around(module, lambda: self.apply_passes(module), self.get_input_name())
         else:

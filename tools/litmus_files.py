@@ -55,6 +55,7 @@ def parse_module(path: str, text: str) -> "ModuleOp":
     from xdsl.context import Context
     from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+    from fencewright.mlir_dialects.verification import verify
     from fencewright.tools.located_parser import LocatedParser
     from fencewright.universe import DIALECTS
 
@@ -63,7 +64,7 @@ def parse_module(path: str, text: str) -> "ModuleOp":
         context.register_dialect(name, factory)
     try:
         module = LocatedParser(context, text, name_of(path)).parse_module()
-        module.verify()
+        verify(module)
     except (ParseError, DiagnosticException, RecursionError) as problem:
         raise ToolError((_known(problem, name_of(path)),)) from problem
     return module
