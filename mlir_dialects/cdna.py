@@ -193,6 +193,10 @@ class RegisterType(ParametrizedAttribute, TypeAttribute, ABC):
         first = self.first
         return str(self) if first is None else _register_text(self.PREFIX, self.size.data, first)
 
+    def __getitem__(self, number: int) -> Self:
+        """One of the registers."""
+        return self.part(number)
+
     @property
     def lo(self) -> Self:
         """The low register of a pair."""

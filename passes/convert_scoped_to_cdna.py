@@ -1,6 +1,8 @@
 """The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
 
-from collections.abc import Mapping
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -21,7 +23,13 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chip import TGSPLIT
-from fencewright.lowering.cdna.instructions import CHIPS, Kind, instruction, operand_places
+from fencewright.lowering.cdna.instructions import (
+    CHIPS,
+    Kind,
+    instruction,
+    memory_instruction,
+    operand_places,
+)
 from fencewright.lowering.cdna.kernel import (
     HAS_TG_SPLIT,
     LDS_BYTES,
@@ -31,8 +39,9 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
     scratch_convention,
 )
-from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
     ORDERINGS,
@@ -574,15 +583,36 @@ def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _P
     width = (bits_of(op.value_type) or 0) if is_access else 0
     space = op.space if is_access else None
     combines = isinstance(op, scoped.AtomicRmwOp | scoped.CmpxchgOp)
+    instructions = tuple(_whole_accesses(target.chip, sequence.instructions, width))
     if combines and space is AddressSpace.PRIVATE:
-        return _private_plan(op, sequence, ordered, result, width)
-    steps = tuple(_step(each, ordered, result) for each in sequence.instructions)
+        return _private_plan(op, instructions, ordered, result, width)
+    steps = tuple(_step(each, ordered, result) for each in instructions)
     return _Plan(steps, width, separate_compare=space is AddressSpace.LOCAL)
+
+
+_PART = re.compile(r"\{(dst|data|new)\[([0-9]+)\]")
+
+
+def _whole_accesses(
+    chip: str, instructions: Iterable[Instruction], width: int
+) -> Iterator[Instruction]:
+    """The instructions, those that access one value in parts as the one that stands for them."""
+    for each in instructions:
+        part = _PART.search(each.operands)
+        if part is None:
+            yield each
+        elif part[2] == "0":
+            operation = ScopedOperation.LOAD if part[1] == "dst" else ScopedOperation.STORE
+            row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
+            assert row is not None
+            yield dataclasses.replace(
+                each, mnemonic=row.mnemonic, operands=each.operands.replace("[0]", "")
+            )
 
 
 def _private_plan(
     op: Operation,
-    sequence: Sequence,
+    sequence: Iterable[Instruction],
     ordered: bool,
     result: RegisterType | None,
     width: int,
@@ -591,9 +621,7 @@ def _private_plan(
     if width not in (32, 64):
         unsupported(op, f"'{op.name}' on private memory is supported for 32 and 64 bits only")
     instructions = [
-        each
-        for each in sequence.instructions
-        if each.wait is None or each.phase is not Phase.ACCESS
+        each for each in sequence if each.wait is None or each.phase is not Phase.ACCESS
     ]
     (store,) = (n for n, each in enumerate(instructions) if "{new}" in each.operands)
     steps = tuple(_step(each, ordered, result) for each in instructions)

@@ -228,12 +228,11 @@ def _form(op: OpcodeOp) -> tuple[str, ...]:
     assert len(names) == len(op.operands)
     places = {name: f"{{{n}" for n, name in enumerate((*names, "dst"))}
     constants: dict[str, str] = {}
+    offset = 0
     suffix = ""
     if isinstance(op, MemoryOp):
         offset = 0 if op.offset is None else op.offset.value.data
         constants["offset"] = f"{offset:#x}"
-        if offset and "{offset}" not in row.operands:
-            suffix = f" offset:{offset}"
     if isinstance(op, SynchronisingOp) and op.modifiers is not None:
         suffix += "".join(f" {bit.data}" for bit in op.modifiers)
     if isinstance(op, AluOp) and op.immediates is not None:
@@ -241,9 +240,14 @@ def _form(op: OpcodeOp) -> tuple[str, ...]:
 
     def filled(place: re.Match[str]) -> str:
         name = place[1]
+        if place[2].startswith("+"):
+            return str(offset + int(place[2]))
         return constants[name] if name in constants else places[name] + place[2] + "}"
 
-    return tuple(_PLACE.sub(filled, line) + suffix for line in row.lines)
+    def with_offset(line: str) -> str:
+        return f"{line} offset:{offset}" if offset and "{offset" not in line else line
+
+    return tuple(_PLACE.sub(filled, with_offset(line)) + suffix for line in row.lines)
 
 
 _MOVE: Mapping[type[RegisterType], str] = MappingProxyType(

@@ -3,12 +3,13 @@
 A row is what the assembler text, the wait insertion and the register allocation need to
 know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{data}``,
 ``{compare}``, ``{resource}``, ``{offset}`` of a memory access; ``{a}``, ``{b}``, ``{c}`` and
-``{imm0}``, ``{imm1}`` of arithmetic; a register pair also has ``.lo`` and ``.hi``.
+``{imm0}``, ``{imm1}`` of arithmetic; a register pair also has ``.lo`` and ``.hi``, a wider value
+``[n]`` for its n-th register. ``{offset+4}`` is the offset of an access and as many bytes more.
 Which chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_instructions.py.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
@@ -276,30 +277,63 @@ def _lds_atomic(
     )
 
 
+_WIDEST_ELEMENT = 32
+"""Bits of private memory that lie together where it is a buffer: then comes the next lane's.
+
+Source: LLVM AMDGPUUsage, Private Segment Buffer, element size of 4 bytes; SIISelLowering,
+max-private-element-size-4.
+"""
+
+
 def _private_accesses() -> Iterator[_Entry]:
-    private = AddressSpace.PRIVATE
     formats = (
-        ("scratch", ", off", _GFX942_ON, _FLAT),
-        ("buffer", ", {resource}, 0 offen", _BEFORE_GFX942, _BUFFER),
+        ("scratch", "", ", off", _GFX942_ON, _FLAT),
+        ("buffer", "{resource}", ", {resource}, 0 offen", _BEFORE_GFX942, _BUFFER),
     )
-    for prefix, tail, chips, source in formats:
-        for width, suffix in _LOAD_SUFFIX.items():
-            yield (
-                (Operation.LOAD, private, width, None, True),
-                InstructionRow(
-                    f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail,
-                    Kind.LOAD, _VM, chips, source, private,
-                ),
-            )  # fmt: skip
-        for width, suffix in _STORE_SUFFIX.items():
-            operands = "{addr}, {data}" if prefix == "scratch" else "{data}, {addr}"
-            yield (
-                (Operation.STORE, private, width, None, False),
-                InstructionRow(
-                    f"{prefix}_store_{suffix}", operands + tail,
-                    Kind.STORE, _VM, chips, source, private,
-                ),
-            )  # fmt: skip
+    for prefix, resource, tail, chips, source in formats:
+        for operation, kind, suffixes in (
+            (Operation.LOAD, Kind.LOAD, _LOAD_SUFFIX),
+            (Operation.STORE, Kind.STORE, _STORE_SUFFIX),
+        ):
+            for width, suffix in suffixes.items():
+                access = operation, AddressSpace.PRIVATE, width, None, operation is Operation.LOAD
+                mnemonic = f"{prefix}_{operation}_{suffix}"
+                operands = _private_operands(operation, bool(resource)) + tail
+                row = InstructionRow(
+                    mnemonic, operands, kind, _VM, chips, source, AddressSpace.PRIVATE
+                )
+                if resource and width > _WIDEST_ELEMENT:
+                    row = _by_elements(row, width // _WIDEST_ELEMENT)
+                yield access, row
+
+
+def _private_operands(operation: Operation, is_buffer: bool) -> str:
+    if operation is Operation.LOAD:
+        return "{dst}, {addr}"
+    return "{data}, {addr}" if is_buffer else "{addr}, {data}"
+
+
+def _by_elements(wide: InstructionRow, count: int) -> InstructionRow:
+    """A wide access of a private buffer as ``count`` accesses of one element each.
+
+    It counts as one: to wait for fewer than there are waits for more than need be.
+    """
+    mnemonic = f"{wide.mnemonic.partition('x')[0]}"
+    lines: list[str] = []
+    for n in range(count):
+        operands = wide.operands.replace("{dst}", f"{{dst[{n}]}}").replace(
+            "{data}", f"{{data[{n}]}}"
+        )
+        offset = f" offset:{{offset+{4 * n}}}" if n else ""
+        lines.append(f"{mnemonic} {operands}{offset}")
+    return replace(
+        wide,
+        mnemonic=wide.mnemonic.replace("buffer_", "private_"),
+        operands="",
+        expansion=tuple(lines),
+        early_clobber=wide.kind is Kind.LOAD,
+        source=f"{wide.source}; LLVM AMDGPUUsage, Private Segment Buffer: elements of 4 bytes",
+    )
 
 
 def _other(
@@ -526,7 +560,7 @@ OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
 def operand_places(row: InstructionRow) -> tuple[str, ...]:
     """The names of the register operands that ``row`` reads, in the order of ``OPERAND_PLACES``."""
     text = "\n".join(row.lines)
-    return tuple(name for name in OPERAND_PLACES if f"{{{name}}}" in text or f"{{{name}." in text)
+    return tuple(name for name in OPERAND_PLACES if any(f"{{{name}{end}" in text for end in "}.["))
 
 
 def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:

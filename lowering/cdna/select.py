@@ -4,6 +4,7 @@ Nothing here knows a chip or an instruction; all of that is rows. Source of the 
 LLVM AMDGPUUsage, Memory Model code sequences.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -37,6 +38,9 @@ from fencewright.lowering.vocabulary import (
 
 _CLAMP = {AddressSpace.LOCAL: Scope.WORKGROUP, AddressSpace.PRIVATE: Scope.SINGLETHREAD}
 """The widest scope that can tell an access to this space (LLVM SIMemOpInfo)."""
+
+_PLAIN = frozenset({Operation.LOAD, Operation.STORE})
+"""What LLVM makes no atomic of in private memory (SIISelLowering, shouldExpandAtomicLoadInIR)."""
 
 _ORDERED = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL})
 """The spaces that threads share, and that a synchronisation therefore orders."""
@@ -91,6 +95,9 @@ def _normalise(request: Request) -> Request:
     ordering = request.ordering
     if request.failure_ordering is not None:
         ordering = merged_ordering(ordering, request.failure_ordering)
+    if request.space is AddressSpace.PRIVATE and request.volatile:
+        # No other thread can tell; as a weak access it keeps what a volatile one asks of caches.
+        ordering = Ordering.WEAK if request.op in _PLAIN else ordering
     widest = _CLAMP.get(request.space) if request.space else None
     scope = request.scope.clamp(widest) if widest else request.scope
     if ordering is Ordering.WEAK:
@@ -197,7 +204,7 @@ def _access(chip: Chip, request: Request) -> list[Instruction]:
         Operation.STORE,
     ):
         return _private_rmw(chip, request)
-    return [_memory(chip, request)]
+    return _memory(chip, request)
 
 
 def _barrier(chip: Chip, request: Request) -> list[Instruction]:
@@ -212,7 +219,8 @@ def _barrier(chip: Chip, request: Request) -> list[Instruction]:
     ]
 
 
-def _memory(chip: Chip, request: Request) -> Instruction:
+def _memory(chip: Chip, request: Request) -> list[Instruction]:
+    """The access; several instructions where memory holds its value in several places."""
     assert request.space is not None
     kind = request.kind if request.op is Operation.ATOMIC_RMW else None
     args = (chip.name, request.op, request.space, request.width, kind)
@@ -225,9 +233,21 @@ def _memory(chip: Chip, request: Request) -> Instruction:
         reason = f"{chip.name} has no such instruction"
         raise UnsupportedError(str(request), reason, _nearest(chip, request))
     modifiers, source = _policy(chip, request)
-    return Instruction(
-        found.mnemonic, found.operands, modifiers, Phase.ACCESS, f"{found.source}; {source}"
-    )
+    lines = (line.partition(" ") for line in found.lines)
+    return [
+        Instruction(
+            mnemonic,
+            _OFFSET.sub(r"\1", operands),
+            modifiers,
+            Phase.ACCESS,
+            f"{found.source}; {source}",
+        )
+        for mnemonic, _, operands in lines
+    ]
+
+
+_OFFSET = re.compile(r"\{offset\+([0-9]+)\}")
+"""The offset of a part of an access."""
 
 
 def _nearest(chip: Chip, request: Request) -> tuple[str, ...]:
@@ -266,14 +286,14 @@ def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
     The caller computes ``{new}`` from ``{dst}`` and ``{data}`` before the store.
     """
     plain = replace(request, ordering=Ordering.WEAK, kind=request.kind)
-    load = _memory(chip, replace(plain, op=Operation.LOAD, returns=True))
-    store = _memory(chip, replace(plain, op=Operation.STORE, returns=False))
+    loads = _memory(chip, replace(plain, op=Operation.LOAD, returns=True))
+    stores = _memory(chip, replace(plain, op=Operation.STORE, returns=False))
     wait = WaitCounts(vmcnt=0)
     source = "private memory is the thread's own; the value is waited for as data"
     return [
-        load,
+        *loads,
         Instruction("s_waitcnt", str(wait), (), Phase.ACCESS, source, wait),
-        replace(store, operands=store.operands.replace("{data}", "{new}")),
+        *(replace(each, operands=each.operands.replace("{data", "{new")) for each in stores),
     ]
 
 

@@ -76,10 +76,12 @@ def _ordered(base: Point) -> Iterable[Point]:
     if base.space is AddressSpace.CONSTANT:
         return
     o = Ordering
-    for ordering in (o.RELAXED, o.ACQUIRE, o.SEQ_CST):
-        yield replace(base, ordering=ordering)
-    for ordering in (o.RELAXED, o.RELEASE, o.SEQ_CST):
-        yield replace(base, op=Operation.STORE, ordering=ordering)
+    for volatile in (False, True):
+        access = replace(base, volatile=volatile)
+        for ordering in (o.RELAXED, o.ACQUIRE, o.SEQ_CST):
+            yield replace(access, ordering=ordering)
+        for ordering in (o.RELAXED, o.RELEASE, o.SEQ_CST):
+            yield replace(access, op=Operation.STORE, ordering=ordering)
     for returns in (True, False):
         for ordering in (o.RELAXED, o.ACQUIRE, o.RELEASE, o.ACQ_REL, o.SEQ_CST):
             point = replace(base, ordering=ordering, returns=returns)
@@ -115,9 +117,9 @@ def _ir_instruction(point: Point) -> str:
         return f"store {volatile}i32 %v, {ptr}, align 4{hint}"
     match point.op:
         case Operation.LOAD:
-            return f"%r = load atomic i32, {ptr}{sync} {order}, align 4"
+            return f"%r = load atomic {volatile}i32, {ptr}{sync} {order}, align 4"
         case Operation.STORE:
-            return f"store atomic i32 %v, {ptr}{sync} {order}, align 4"
+            return f"store atomic {volatile}i32 %v, {ptr}{sync} {order}, align 4"
         case Operation.ATOMIC_RMW:
             return f"%r = atomicrmw add {ptr}, i32 %v{sync} {order}, align 4, !noalias.addrspace !1"
         case Operation.CMPXCHG:

@@ -49,6 +49,7 @@ def memory_places(access: Access) -> Mapping[str, object]:
         "data": vector(2 * size if pair else size, 3),
         "compare": vector(size, 4),
         "resource": SGPRType.of(4, 0),
+        **{f"offset+{n}": n for n in (4, 8, 12)},
     }
 
 
@@ -209,3 +210,24 @@ def test_float_add_on_gfx908_returns_nothing():
     assert memory_instruction("gfx908", *asked, returns=False) is not None
     assert memory_instruction("gfx908", *asked, returns=True) is None
     assert memory_instruction("gfx90a", *asked, returns=True) is not None
+
+
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+@pytest.mark.parametrize("width", [64, 96, 128])
+@pytest.mark.parametrize("operation", [Operation.LOAD, Operation.STORE])
+def test_a_private_buffer_is_accessed_by_elements(chip: str, width: int, operation: Operation):
+    row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
+    assert row is not None
+    if chip in ("gfx942", "gfx950"):
+        assert row.lines == (f"scratch_{operation}_dwordx{width // 32} {row.operands}",)
+        assert not row.early_clobber
+        return
+    value = "dst" if operation is Operation.LOAD else "data"
+    expected = [
+        f"buffer_{operation}_dword {{{value}[{n}]}}, {{addr}}, {{resource}}, 0 offen"
+        + (f" offset:{{offset+{4 * n}}}" if n else "")
+        for n in range(width // 32)
+    ]
+    assert list(row.lines) == expected
+    # The first element may otherwise arrive in the address of the others.
+    assert row.early_clobber is (operation is Operation.LOAD)
