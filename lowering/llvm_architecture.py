@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from fencewright.lowering.ptx.llvm_asm import REGISTERS, Register
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -29,6 +30,8 @@ class Architecture:
     function attribute that means the same; ``version``: the feature that is a PTX version.
     ``registers``: by the bits of a value, in which register an access that is inline assembly
     takes it; none: an access stays LLVM's, relaxed, between what orders it.
+    ``work_group``: what a kernel says of the most threads of a work-group: the numbers in a match
+    are to be multiplied.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Architecture:
     features: Mapping[str, str] = field(default_factory=dict[str, str])
     version: re.Pattern[str] | None = None
     registers: Mapping[int, Register] = field(default_factory=dict[int, Register])
+    work_group: tuple[re.Pattern[str], ...] = ()
 
     @cached_property
     def syncscope_of(self) -> Mapping[tuple[Scope, bool], str | None]:
@@ -54,6 +58,15 @@ class Architecture:
     def has_machine(self, machine: str) -> bool:
         """Whether the first part of a triple is one of this architecture."""
         return machine in self.triples or self._chip_in(machine) is not None
+
+    def most_threads(self, function: str) -> int | None:
+        """The most threads of a work-group, if ``function`` says so; None if it does not.
+
+        ``function``: its header, in which groups of attributes and metadata nodes are written out.
+        """
+        found = (each for pattern in self.work_group for each in pattern.finditer(function))
+        sizes = [prod(int(number) for number in each.groups() if number) for each in found]
+        return min(sizes, default=None)
 
     def _chip_in(self, machine: str) -> str | None:
         pattern, chip = self.chip_triples
@@ -83,7 +96,12 @@ CDNA = Architecture(
     # Its 7 is a buffer, not shared memory.
     spaces=_SHARED_NUMBERS - {AddressSpace.SHARED_CLUSTER.number},
     features={"tgsplit": "amdgpu-tg-split"},
-    source="LLVM AMDGPUUsage: Target Triples, Memory Scopes, Address Spaces, Target Features",
+    work_group=(
+        re.compile(r'"amdgpu-flat-work-group-size"="[0-9]+,([0-9]+)"'),
+        re.compile(r"!reqd_work_group_size !\{i32 ([0-9]+), i32 ([0-9]+), i32 ([0-9]+)\}"),
+    ),
+    source="LLVM AMDGPUUsage: Target Triples, Memory Scopes, Address Spaces, Target Features, LLVM "
+    "IR Attributes; OpenCL C 3.0, reqd_work_group_size",
 )
 
 PTX = Architecture(
@@ -99,7 +117,10 @@ PTX = Architecture(
     spaces=_SHARED_NUMBERS,
     version=re.compile(r"\+ptx([0-9]+)([0-9])"),
     registers=REGISTERS,
-    source="LLVM NVPTXUsage: Triples, Address Spaces; LLVM NVPTX.h, Scope, and NVPTX.td, +ptxNN",
+    # LLVM makes these attributes of what older modules have as !nvvm.annotations.
+    work_group=(re.compile(r'"nvvm\.(?:req|max)ntid"="([0-9]+)(?:,([0-9]+))?(?:,([0-9]+))?"'),),
+    source="LLVM NVPTXUsage: Triples, Address Spaces, Kernel Metadata; LLVM NVPTX.h, Scope, and "
+    "NVPTX.td, +ptxNN; PTX ISA, .reqntid and .maxntid",
 )
 
 ARCHITECTURES = {each.name: each for each in (CDNA, PTX)}

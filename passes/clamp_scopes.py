@@ -12,15 +12,16 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import LANES_OF_WAVE, Fact, clamped_scope, facts_for
+from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.targets import load_target
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import SCOPES
 from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
 from fencewright.passes.kernel_frontend import known_block_size, top_level
 
-_LLVM_GROUP = re.compile(r"attributes (#[0-9]+) = (.*)")
-_LLVM_REFERENCE = re.compile(r" (#[0-9]+)\b")
-_LLVM_SIZE = re.compile(r'"amdgpu-flat-work-group-size"="[0-9]+,([0-9]+)"')
+_LLVM_DEFINITION = re.compile(r"(?:attributes (#[0-9]+)|(![0-9]+)) = (.*)")
+_LLVM_REFERENCE = re.compile(r'"[^"]*"|(?<= )(#[0-9]+|![0-9]+)\b')
+"""A reference to attributes or metadata; or a string, in which there is none."""
 
 _SCOPED = frozenset(
     {
@@ -55,12 +56,12 @@ class ClampScopesPass(ModulePass):
         facts = facts_for(self.facts, self.mcpu)
         architecture = load_target(self.mcpu).architecture
         placed = _run_by_tests(op)
-        groups = _attribute_groups(op)
+        definitions = llvm_definitions(op)
         for function in top_level(op):
             if not is_function(function):
                 continue
             known = facts
-            if _name(function) not in placed and _is_one_wave(function, groups, architecture):
+            if _name(function) not in placed and _is_one_wave(function, definitions, architecture):
                 known |= {Fact.SINGLE_WAVE_WORKGROUP}
             if known:
                 clamp_scopes(function, architecture, known)
@@ -105,28 +106,31 @@ def _run_by_tests(module: ModuleOp) -> frozenset[str]:
     return frozenset(found)
 
 
-def _attribute_groups(module: ModuleOp) -> dict[str, str]:
-    """The numbered groups of attributes of a module that came as LLVM IR."""
+def llvm_definitions(module: ModuleOp) -> dict[str, str]:
+    """The numbered attributes and metadata of a module that came as LLVM IR."""
     lines = (op.properties["text"] for op in module.ops if op.name == "llvm_ir.top_level")
-    found = (_LLVM_GROUP.match(text.data) for text in lines if isinstance(text, StringAttr))
-    return {group[1]: group[2] for group in found if group}
+    found = (_LLVM_DEFINITION.match(text.data) for text in lines if isinstance(text, StringAttr))
+    return {each[1] or each[2]: each[3] for each in found if each}
 
 
-def _is_one_wave(function: Operation, groups: Mapping[str, str], architecture: str) -> bool:
-    lanes = _most_lanes(function, groups)
+def _is_one_wave(function: Operation, definitions: Mapping[str, str], architecture: str) -> bool:
+    lanes = most_lanes(function, definitions, architecture)
     return lanes is not None and lanes <= LANES_OF_WAVE[architecture]
 
 
-def _most_lanes(function: Operation, groups: Mapping[str, str]) -> int | None:
+def most_lanes(
+    function: Operation, definitions: Mapping[str, str], architecture: str
+) -> int | None:
     """The most threads of a work-group, if the kernel says so."""
     if isinstance(function, func.FuncOp | gpu.FuncOp):
         size = known_block_size(function)
         return None if size is None else prod(size)
     header = function.properties["text"]
     assert isinstance(header, StringAttr)
-    named = [groups.get(group, "") for group in _LLVM_REFERENCE.findall(header.data)]
-    sizes = [size for text in (header.data, *named) for size in _LLVM_SIZE.findall(text)]
-    return min(map(int, sizes), default=None)
+    written_out = _LLVM_REFERENCE.sub(
+        lambda match: definitions.get(match[1], match[0]), header.data
+    )
+    return ARCHITECTURES[architecture].most_threads(written_out)
 
 
 def is_whole_kernel(function: Operation) -> bool:

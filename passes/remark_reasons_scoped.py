@@ -1,7 +1,6 @@
 """Why the passes on ``scoped`` did what they did to fences, orderings and scopes."""
 
-from collections.abc import Callable, Iterable
-from math import prod
+from collections.abc import Callable, Iterable, Mapping
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
@@ -13,13 +12,19 @@ from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.passes import merge_fences
-from fencewright.passes.clamp_scopes import ClampScopesPass, is_function, is_whole_kernel
+from fencewright.passes.clamp_scopes import (
+    ClampScopesPass,
+    is_function,
+    is_whole_kernel,
+    llvm_definitions,
+    most_lanes,
+)
 from fencewright.passes.infer_address_spaces import (
     Obstacle,
     kernels_with_lds_arguments,
     obstacles,
 )
-from fencewright.passes.kernel_frontend import known_block_size, top_level
+from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.merge_fences import Half
 from fencewright.passes.remark_search import Code, Verdict, code_in
 from fencewright.passes.remarks import Change, Finding, Parts, Reason, at, helped_by, told_of
@@ -214,6 +219,7 @@ def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
         if isinstance(op, scoped.ScopedOperation) and op.scope is not None
     }
     whole_kernels = {op for op in top_level(module) if is_function(op) and is_whole_kernel(op)}
+    definitions = llvm_definitions(module)
 
     def reason(finding: Finding) -> Parts | None:
         op = finding.before.op
@@ -226,7 +232,7 @@ def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
             if row.architecture == architecture and op.OPERATION in row.operations
         ]
         if finding.change is Change.KEPT:
-            hopeless = {*following.facts, *_never(op, architecture)}
+            hopeless = {*following.facts, *_never(op, definitions, architecture)}
             whole = op.parent_op() in whole_kernels
             return helped_by(
                 row.fact
@@ -239,11 +245,11 @@ def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _never(op: Operation, architecture: str) -> Iterable[Fact]:
+def _never(op: Operation, definitions: Mapping[str, str], architecture: str) -> Iterable[Fact]:
     """The facts that the kernel itself says do not hold."""
     function = op.parent_op()
-    if not isinstance(function, func.FuncOp | gpu.FuncOp):
+    if function is None or not is_function(function):
         return ()
-    size = known_block_size(function)
-    one_wave = size is None or prod(size) <= LANES_OF_WAVE[architecture]
+    lanes = most_lanes(function, definitions, architecture)
+    one_wave = lanes is None or lanes <= LANES_OF_WAVE[architecture]
     return () if one_wave else (Fact.SINGLE_WAVE_WORKGROUP,)

@@ -9,6 +9,8 @@ from xdsl.parser import Parser
 from xdsl.universe import Universe
 
 from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, STORE_CLAMPS, Fact
+from fencewright.lowering.llvm_architecture import ARCHITECTURES
+from fencewright.lowering.llvm_ir import import_llvm_ir
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.passes.clamp_scopes import ClampScopesPass
@@ -180,6 +182,93 @@ def test_the_size_of_the_work_group_says_whether_it_is_one_wave(
 ) -> None:
     known = f", gpu.known_block_size = array<i32: {size}>" if size else ""
     assert scopes(KERNEL.format(size=known, more=""), chip) == expected
+
+
+LLVM_SIZES: dict[str, tuple[str, str, int | None]] = {
+    "flat": ("cdna", '"amdgpu-flat-work-group-size"="1,64"', 64),
+    "flat, wide": ("cdna", '"amdgpu-flat-work-group-size"="64,256"', 256),
+    "required": ("cdna", "!reqd_work_group_size !{i32 16, i32 2, i32 2}", 64),
+    "both": (
+        "cdna",
+        '"amdgpu-flat-work-group-size"="1,256" !reqd_work_group_size !{i32 64, i32 1, i32 1}',
+        64,
+    ),
+    "nobody's": ("cdna", '"nvvm.reqntid"="32"', None),
+    "of a string": ("cdna", 'section "a" "b"="!reqd_work_group_size"', None),
+    "reqntid": ("ptx", '"nvvm.reqntid"="32"', 32),
+    "reqntid in three": ("ptx", '"nvvm.reqntid"="8,2,4"', 64),
+    "maxntid": ("ptx", '"nvvm.maxntid"="32,1"', 32),
+    "maxntid and reqntid": ("ptx", '"nvvm.maxntid"="128" "nvvm.reqntid"="32"', 32),
+    "nothing": ("ptx", "", None),
+}
+
+
+@pytest.mark.parametrize("name", LLVM_SIZES)
+def test_the_most_threads_that_llvm_ir_speaks_of(name: str) -> None:
+    architecture, attributes, threads = LLVM_SIZES[name]
+    header = f"define ptx_kernel void @{{@}}() {attributes}"
+    assert ARCHITECTURES[architecture].most_threads(header) == threads
+
+
+LLVM_KERNEL = """
+target triple = "{triple}"
+define {convention} void @k(ptr addrspace(1) %p) {attributes} {{
+  fence syncscope("{scope}") acq_rel
+  ret void
+}}
+define {convention} void @other(ptr addrspace(1) %p) section " #0 !0" {{
+  fence syncscope("{scope}") acq_rel
+  ret void
+}}
+{metadata}
+"""
+
+
+@pytest.mark.parametrize(
+    ("attributes", "metadata", "expected"),
+    [
+        ('"amdgpu-flat-work-group-size"="64,64"', "", "wavefront"),
+        ("#0", 'attributes #0 = { nounwind "amdgpu-flat-work-group-size"="1,64" }', "wavefront"),
+        ("#0", 'attributes #0 = { nounwind "amdgpu-flat-work-group-size"="1,65" }', "workgroup"),
+        ("!reqd_work_group_size !0", "!0 = !{i32 32, i32 2, i32 1}", "wavefront"),
+        ("!reqd_work_group_size !0", "!0 = !{i32 32, i32 2, i32 2}", "workgroup"),
+    ],
+)
+def test_a_kernel_in_llvm_ir_says_whether_it_is_one_wave(
+    attributes: str, metadata: str, expected: str
+) -> None:
+    text = LLVM_KERNEL.format(
+        triple="amdgcn-amd-amdhsa",
+        convention="amdgpu_kernel",
+        scope="workgroup",
+        attributes=attributes,
+        metadata=metadata,
+    )
+    assert scopes(str(import_llvm_ir(text)), "gfx942") == [expected, "workgroup"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        'attributes #0 = { "nvvm.reqntid"="32" }',
+        'attributes #0 = { "nvvm.maxntid"="16,2" }',
+        "!nvvm.annotations = !{!0}\n"
+        '!0 = !{ptr @k, !"kernel", i32 1, !"reqntidx", i32 16, !"reqntidy", i32 2}',
+        '!nvvm.annotations = !{!0}\n!0 = !{ptr @k, !"kernel", i32 1, !"maxntidx", i32 32}',
+    ],
+)
+def test_a_kernel_of_one_warp_in_llvm_ir_has_barriers_of_one_warp(metadata: str) -> None:
+    text = LLVM_KERNEL.format(
+        triple="nvptx64-nvidia-cuda",
+        convention="ptx_kernel",
+        scope="block",
+        attributes="#0" if "#0" in metadata else "",
+        metadata=metadata,
+    )
+    fence = "scoped.fence acq_rel workgroup"
+    # LLVM IR itself has no barrier that is a scoped one.
+    module = str(import_llvm_ir(text)).replace(fence, "scoped.barrier workgroup")
+    assert scopes(module, "sm_90") == ["wavefront", "workgroup"]
 
 
 def test_facts_narrow_one_after_another() -> None:
