@@ -53,6 +53,7 @@ from fencewright.mlir_dialects.llvm_ir import (
     NO_ACCESS,
     SIMPLE_TYPE,
     AwaitOp,
+    ClobberOp,
     ConstantOp,
     FuncOp,
     InstOp,
@@ -1269,7 +1270,7 @@ _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
     scoped.BarrierOp: _FunctionWriter.write_barrier,
 }
 _BARRIER = "cdna.barrier"
-_MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name})
+_MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name, ClobberOp.name})
 """The names of operations whose dialect is imported only where there are some."""
 _WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
 

@@ -421,6 +421,15 @@ class AwaitOp(LeafOperation):
 
 
 @irdl_op_definition
+class ClobberOp(LeafOperation):
+    """LLVM takes all memory that others can reach for changed; no instruction implements it."""
+
+    name = "llvm_ir.clobber"
+
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
 class InstOp(_TemplateOperation):
     """An instruction, or a debug record, that is carried as it is."""
 
@@ -519,6 +528,6 @@ def _print_template_operation(printer: Printer, op: _TemplateOperation) -> None:
 
 LLVMIR = Dialect(
     "llvm_ir",
-    [TopLevelOp, FuncOp, LabelOp, ConstantOp, PackOp, AwaitOp, InstOp, TerminatorOp],
+    [TopLevelOp, FuncOp, LabelOp, ConstantOp, PackOp, AwaitOp, ClobberOp, InstOp, TerminatorOp],
     [OpaqueType],
 )

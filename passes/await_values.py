@@ -14,16 +14,18 @@ from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
 from fencewright.mlir_dialects.llvm_ir import METADATA, AwaitOp, FuncOp, InstOp
-from fencewright.passes.cdna_caches import COUNTERS_OF, LGKMCNT, SHARED, VMCNT, waits_of
+from fencewright.passes.cdna_caches import COUNTERS_OF, IN_MEMORY, LGKMCNT, SHARED, VMCNT, waits_of
 from fencewright.passes.dataflow import solve_forward
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, debug_attributes
 from fencewright.passes.llvm_ir_caches import is_flag
-from fencewright.passes.llvm_ir_cdna import OWN
+from fencewright.passes.llvm_ir_cdna import OWN, SCALAR
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, lowered_functions, memory_of
 
 _ACQUIRES = PHASES[Phase.WAIT]
-_BOTH = VMCNT | LGKMCNT
+_SCALAR = 4
+"""Scalar loads, which count in ``lgkmcnt`` too: a bit beside those of the counters."""
+_ALL = VMCNT | LGKMCNT | _SCALAR
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ class Outstanding(NamedTuple):
 
 def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
     """Leave of each wait the counters that something may be outstanding on."""
-    entry = Outstanding(0 if is_kernel(function) else _BOTH)
+    entry = Outstanding(0 if is_kernel(function) else _ALL)
 
     def carry(block: Block, outstanding: Outstanding) -> Outstanding:
         for op in block.ops:
@@ -251,7 +253,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
     """What may be on its way behind ``op``."""
     counters, awaited = outstanding
     if type(op) is WaitOp:
-        waits = waits_of(op)
+        waits = _over_after(op)
         left = frozenset(each for each in awaited if _counters(each) & ~waits)
         return Outstanding(counters & ~waits, left)
     if type(op) is AwaitOp:
@@ -263,26 +265,35 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
             return Outstanding(counters, awaited | {op})
         return Outstanding(counters | _counters(op), awaited)
     unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
-    return Outstanding(_BOTH, awaited) if unknown else outstanding
+    return Outstanding(_ALL, awaited) if unknown else outstanding
 
 
 def _is_awaited(op: Operation) -> bool:
     return any(type(use.operation) is AwaitOp for each in op.results[:1] for use in each.uses)
 
 
+def _over_after(wait: WaitOp) -> int:
+    """What is certainly over after a wait, or after what is left of it."""
+    waits = waits_of(wait)
+    if not waits & LGKMCNT:
+        return waits
+    return waits & ~LGKMCNT | _SCALAR if SCALAR in wait.attributes else waits | _SCALAR
+
+
 def _counters(op: Operation) -> int:
-    """The counters that an operation may increment."""
+    """The counters that an operation may increment, and whether LLVM may make a scalar load of it."""
     if not isinstance(op, scoped.AccessOperation):
-        return _BOTH
+        return _ALL
     if op.space not in SHARED:
         return 0
-    weak_load = isinstance(op, scoped.LoadOp) and op.ordering.data is Ordering.WEAK
-    # LLVM makes a scalar load of a weak one if it can.
-    return _BOTH if weak_load else COUNTERS_OF[op.space]
+    weak = op.ordering.data is Ordering.WEAK and op.volatile is None
+    scalar = isinstance(op, scoped.LoadOp) and weak and op.space in IN_MEMORY
+    return COUNTERS_OF[op.space] | scalar * _SCALAR
 
 
 def _narrow(op: WaitOp, outstanding: int) -> None:
-    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", LGKMCNT)):
+    for_loads = _SCALAR if SCALAR in op.attributes else LGKMCNT | _SCALAR
+    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", for_loads)):
         if not counter & outstanding:
             op.properties.pop(name, None)
     if not op.counts:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr, IntegerType, StringAttr, VectorType, i1
@@ -16,7 +17,15 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Operation as Operations
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir import METADATA, InstOp, PackOp, escape, type_to_text
+from fencewright.mlir_dialects.llvm_ir import (
+    METADATA,
+    FuncOp,
+    InstOp,
+    PackOp,
+    escape,
+    parse_template,
+    type_to_text,
+)
 from fencewright.mlir_dialects.scoped import (
     FLOAT_KINDS,
     AccessOperation,
@@ -74,6 +83,21 @@ def block_of(op: Operation) -> Block:
     """The block that ``op`` is in."""
     assert op.parent is not None
     return op.parent
+
+
+def noalias_arguments(function: FuncOp, but: frozenset[str] = frozenset()) -> tuple[SSAValue, ...]:
+    """The pointers that LLVM takes no call to reach that does not have them as operands.
+
+    Without those that have an attribute of ``but``. Source: LLVM LangRef, noalias.
+    """
+    pieces = parse_template(function.text.data).pieces
+    arguments = function.body.blocks[0].args
+    return tuple(
+        arguments[place]
+        for before, place in pairwise(pieces)
+        if isinstance(before, str) and isinstance(place, int)
+        if "noalias" in (words := before.split()) and but.isdisjoint(words)
+    )
 
 
 class _Code:

@@ -47,6 +47,7 @@ from fencewright.passes.cdna_caches import (
     PLAIN,
     SHARED,
     VMCNT,
+    WAITS,
     CacheCode,
     CacheStep,
     CacheSteps,
@@ -59,6 +60,7 @@ from fencewright.passes.cdna_caches import (
 from fencewright.passes.edges import first_in
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.llvm_ir_accesses import block_of, compiler_fence
+from fencewright.passes.llvm_ir_cdna import SCALAR
 from fencewright.passes.llvm_ir_memory import Memory, is_kernel, lowered_functions, memory_of
 
 _MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
@@ -105,7 +107,7 @@ class LLVMIRCode(CacheCode):
 
     def _steps_at(self, op: Operation) -> CacheSteps:
         if type(op) in _MAINTENANCE:
-            meaning = maintenance(op, self.chip)
+            meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
         if isinstance(op, scoped.AccessOperation):
             meaning = access_meaning(op, self.options)
@@ -173,6 +175,11 @@ class LLVMIRCode(CacheCode):
             block.insert_op_before(compiler_fence(made, Ordering.RELEASE), made)
         else:
             block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
+
+
+def _for_loads(wait: Operation) -> Meaning | None:
+    """What it means to wait as ``SCALAR`` says: the wait for ``lgkmcnt`` goes if LDS alone is left."""
+    return WAITS[waits_of(wait) & ~LGKMCNT]
 
 
 def _writes_back(op: CacheOp, chip: str) -> bool:

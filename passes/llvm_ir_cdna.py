@@ -1,16 +1,22 @@
 """Sequences of the lowering as operations of ``cdna`` among LLVM's instructions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
 from fencewright.lowering.sequence import Instruction
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
+from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp, count_attr
+
+_RELEASES = PHASES[Phase.RELEASE]
 
 OWN = "own"
 """Attribute of a wait that is for the access before it alone."""
+
+
+SCALAR = "scalar"
+"""Attribute of a wait whose ``lgkmcnt`` is for scalar loads alone."""
 
 
 def cdna_operations(
@@ -21,6 +27,28 @@ def cdna_operations(
     ``own``: they follow an access, which their waits are for.
     """
     return [_operation(each, attributes, own) for each in instructions]
+
+
+def wait_for_scalar_loads(
+    release: Sequence[Operation], attributes: Mapping[str, Attribute]
+) -> list[Operation]:
+    """A release that waits for scalar loads too, which LLVM makes of weak loads.
+
+    It makes them where all lanes load from one address, also from memory that others write to
+    later. They count in ``lgkmcnt``, and in nothing else: a release that does not wait for LDS
+    would not wait for them. Source: MI300 ISA 4.4; LLVM AMDGPUAnnotateUniformValues. Inside a
+    wave it is LLVM that keeps a store after them (SIInsertWaitcnts, SLoadAddresses).
+    """
+    waits = [op for op in release if isinstance(op, WaitOp) and op.phase == _RELEASES]
+    if any(op.lgkmcnt is not None for op in waits):
+        return [*release]
+    if not waits:
+        waits = [WaitOp.make(phase=_RELEASES)]
+        waits[0].attributes |= attributes
+        release = [*release, *waits]
+    waits[0].properties["lgkmcnt"] = count_attr(0)
+    waits[0].attributes[SCALAR] = UnitAttr()
+    return [*release]
 
 
 def _operation(

@@ -5,9 +5,13 @@ relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of the scope, and
 and the instructions of its wait and acquire: operations of ``cdna``, which LLVM gets as inline
 assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
 it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
-What LLVM itself may move is said by a fence of scope ``singlethread``, which no instruction
-implements: a memory clobber alone does not stop it from moving accesses through ``noalias``
-pointers that do not escape, or from reading through them with scalar loads.
+
+What LLVM itself may do with other accesses is said to it in three ways. A fence of scope
+``singlethread``, which no instruction implements, stands before a release and after an acquire:
+no access moves past it, also not one through a ``noalias`` pointer. A clobber stands after
+whatever acquires, and ``noalias`` pointers escape where the function begins, for a fence does not
+stop LLVM from loading through the scalar cache, which nothing empties: see ``llvm_ir_acquires``.
+And since LLVM may load so before a release, a release waits for scalar loads too.
 
 In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``, so
 the access is inline assembly too, with all that is around it. LLVM has no fence there that
@@ -19,7 +23,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, Literal, NoReturn, cast
 
 from xdsl.context import Context
@@ -39,7 +42,6 @@ from fencewright.mlir_dialects.llvm_ir import (
     FuncOp,
     InstOp,
     TopLevelOp,
-    parse_template,
 )
 from fencewright.mlir_dialects.scoped import (
     AccessOperation,
@@ -52,6 +54,7 @@ from fencewright.passes.llvm_ir_accesses import (
     block_of,
     compiler_fence,
     debug_attributes,
+    noalias_arguments,
     pointer_widths,
 )
 
@@ -72,28 +75,35 @@ _UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\
 class _Synchronisation:
     """What goes around an access, a fence or a barrier being one that is empty.
 
-    ``before`` and ``after`` are instructions; ``releases`` and ``acquires`` say whether LLVM has to keep accesses on their side.
+    ``before`` and ``after`` are instructions; ``releases`` and ``acquires`` say whether LLVM has to
+    keep accesses on their side. ``waits_for_scalar_loads``: whether others may write, after what is
+    ``before``, where LLVM has put scalar loads.
     """
 
     before: tuple[Instruction, ...]
     after: tuple[Instruction, ...]
     releases: bool
     acquires: bool
+    waits_for_scalar_loads: bool
 
 
 @lru_cache(maxsize=1 << 12)
 def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synchronisation:
+    from fencewright.lowering.cdna.common import NARROW
+
     sequence = lower(op=operation.OPERATION, **request).instructions
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
+    shared = request["scope"] not in NARROW and Step.RELEASE_WAIT in steps
     if not operation.OPERATION.is_access:
-        return _Synchronisation(sequence, (), merged.releases, merged.acquires)
+        return _Synchronisation(sequence, (), merged.releases, merged.acquires, shared)
     access = [instruction.phase for instruction in sequence].index(Phase.ACCESS)
     return _Synchronisation(
         before=sequence[:access],
         after=sequence[access + 1 :],
         releases=steps[0] is not Step.ACCESS,
         acquires=steps[-1] is not Step.ACCESS,
+        waits_for_scalar_loads=shared,
     )
 
 
@@ -131,9 +141,12 @@ class LowerScopedLLVMIRPass(ModulePass):
             if not architecture.is_triple_of(triple, self.target):
                 _refuse(op, f"the module is for '{triple}', but {self.target} was asked for")
         lowering = _Lowering(self, architecture, lines)
+        found = () if architecture.registers else _acquirers(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 lowering.lower_function(function)
+        for function, calls in found:
+            _keep_fresh(function, calls)
 
     def _check_options(self, architecture: Architecture) -> None:
         asked = f"LLVM IR for {self.target}"
@@ -166,7 +179,7 @@ class _Lowering:
         options = self._options(attributes)
         accesses = bool(self.architecture.registers)
         lower_operation = self._replace if accesses else self._surround
-        visible = _noalias_arguments(function)
+        visible = noalias_arguments(function) if accesses else ()
         promised = _promises(function) if accesses else {}
         for block in function.body.blocks:
             for op in tuple(block.ops):
@@ -235,8 +248,9 @@ class _Lowering:
     def _surround(
         self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
     ) -> None:
-        """Put ``cdna`` operations around ``op``, and LLVM's fences for what is ``visible``."""
-        from fencewright.passes.llvm_ir_cdna import cdna_operations
+        """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
+        from fencewright.passes.llvm_ir_acquires import clobber
+        from fencewright.passes.llvm_ir_cdna import cdna_operations, wait_for_scalar_loads
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
@@ -248,12 +262,15 @@ class _Lowering:
             block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
         attributes = debug_attributes(op)
         before = cdna_operations(around.before, attributes)
-        after = cdna_operations(around.after, attributes, own=True)
+        if around.waits_for_scalar_loads:
+            before = wait_for_scalar_loads(before, attributes)
+        after: list[Operation] = cdna_operations(around.after, attributes, own=True)
         for each in (*before, *after):
             each.location = op.location
         block_of(op).insert_ops_before(before, op)
         if around.acquires:
             _insert_after(op, compiler_fence(op, Ordering.ACQUIRE))
+            after.append(clobber(op))
         block_of(op).insert_ops_after(after, op)
         if not op.OPERATION.is_access:
             block_of(op).erase_op(op)
@@ -276,15 +293,22 @@ def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:
     return dict.fromkeys(found, (NO_ACQUIRE_FENCE_AFTER,))
 
 
-def _noalias_arguments(function: FuncOp) -> tuple[SSAValue, ...]:
-    """The pointers that LLVM takes no call to reach that does not have them as operands."""
-    pieces = parse_template(function.text.data).pieces
-    arguments = function.body.blocks[0].args
-    return tuple(
-        arguments[place]
-        for before, place in pairwise(pieces)
-        if isinstance(before, str) and isinstance(place, int) and "noalias" in before.split()
-    )
+def _acquirers(module: ModuleOp) -> list[tuple[FuncOp, list[Operation]]]:
+    """The functions that acquire, or may, each with the calls by which it may."""
+    from fencewright.passes.llvm_ir_acquires import Acquirers
+
+    found = Acquirers(module)
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and found.are_in(op)]
+    return [(each, found.calls_in(each)) for each in functions]
+
+
+def _keep_fresh(function: FuncOp, calls: Iterable[Operation]) -> None:
+    """Let LLVM load nothing through the scalar cache after an acquire or one of ``calls``."""
+    from fencewright.passes.llvm_ir_acquires import clobber_after, let_escape
+
+    for call in calls:
+        clobber_after(call)
+    let_escape(function)
 
 
 def _require_no_atomic(op: InstOp) -> None:
