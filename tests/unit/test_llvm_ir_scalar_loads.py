@@ -328,7 +328,7 @@ def test_no_scalar_load_after_a_call_that_acquires(attributes: str, level: OptLe
     scalar = {name for name in names if scalar_loads(found[f"calls_{name}"])}
     assert scalar == {"harmless"}
     assert not any(scalar_loads(found.get(name, [])) for name in ("calls_reads", "reads"))
-    assert sum(len(vector_loads(found.get(name, []))) for name in ("calls_reads", "reads")) == 1
+    assert any(vector_loads(found.get(name, [])) for name in ("calls_reads", "reads"))
 
 
 STAYING = {
