@@ -322,10 +322,15 @@ def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
     def judge(op: Operation) -> Verdict:
         if type(op) is WaitOp:
             return Verdict.ON
-        counted = await_values.flags_behind(op, frozenset()) if acquires else _issues(op)
+        counted = _is_of_flag(op) if acquires else _issues(op)
         return Verdict.FOUND if counted else Verdict.ON
 
     return code.earlier(wait, judge)
+
+
+def _is_of_flag(op: Operation) -> bool:
+    nothing = await_values.Flags()
+    return await_values.flags_behind(op, nothing) != nothing
 
 
 def _issues(op: Operation) -> bool:

@@ -18,6 +18,7 @@ target triple = "amdgcn-amd-amdhsa"
 ; MLIR: %[[V:.*]] = scoped.load relaxed agent
 ; MLIR-NEXT: llvm_ir.await %[[V]] : i32
 ; MLIR-NEXT: cdna.cache buffer_inv {modifiers = ["sc1"], phase = #cdna<phase acquire>}
+; MLIR-NEXT: llvm_ir.clobber
 ; MLIR-NEXT: scoped.fence acquire singlethread
 ; MLIR: {llvm_ir.lowered_for = {target = "gfx942", l2_per_agent = "many", features = []}}
 ; ALONE: call void asm sideeffect "s_waitcnt vmcnt(0)\0Abuffer_inv sc1", "~{memory}"()
