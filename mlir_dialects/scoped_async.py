@@ -560,7 +560,11 @@ def _verify_coordinates(count: int) -> None:
 
 @irdl_op_definition
 class StoreAsyncOp(CompletingOperation):
-    """Write a value to a peer's LDS; 4 or 8 bytes complete on its mbarrier. Source: st.async."""
+    """Write 4 or 8 bytes to a peer's LDS, asynchronously in the generic proxy.
+
+    Completes on an mbarrier of that peer. Source: PTX ISA 9.2, st.async: "performed in the
+    generic proxy", a weak write; its complete-tx releases at cluster scope.
+    """
 
     name = "scoped.store_async"
     SPACES: ClassVar[Spaces] = MappingProxyType(
@@ -579,7 +583,7 @@ class StoreAsyncOp(CompletingOperation):
 
     def accesses(self) -> tuple[Access, ...]:
         size = 4 if self.value.type == i32 else 8
-        return (Access(self.pointer, _SHARED_CLUSTER, True, size),)
+        return (Access(self.pointer, _SHARED_CLUSTER, True, size, Proxy.GENERIC),)
 
     def verify_(self) -> None:
         super().verify_()

@@ -99,18 +99,22 @@ class Analysis:
     def _step(self, op: Operation, state: Mask, missing: list[Missing] | None) -> Mask:
         """The state behind ``op``, with what is missing before it taken as inserted."""
         found: list[Missing] = []
-        state |= self.mail.get(op, 0)
         state = self._before(op, state, found)
         if missing is not None:
             missing += found
         state = self.effects.behind(op, state)
+        for wait in self.code.completed_at.get(op, ()):
+            self.mail[wait] = self.mail.get(wait, 0) | self.effects.completed(op, state)
         sync = self.code.syncs.get(op)
         if sync is None:
             return state
         if sync.acquires:
-            state, restricted = self._acquire(sync, state)
+            state, restricted = self._acquire(sync, state | self.mail.get(op, 0))
             if missing is not None:
                 missing += restricted
+        if sync.releases:
+            # With what it has acquired and written itself: whoever sees the one, sees the others.
+            self._send(sync, state)
         return state
 
     # What must come before an operation
@@ -119,9 +123,7 @@ class Analysis:
         sync = self.code.syncs.get(op)
         state = self._tensor_before(op, sync, state, found)
         state = self._groups_before(op, sync, state, found)
-        for entry in self.code.of_op.get(op, ()):
-            if entry.access.proxy is Proxy.ASYNC:
-                state = self._fence_for(entry, state, found)
+        state = self._fence_before(op, state, found)
         if isinstance(op, ops.TensorLoadOp | ops.TensorStoreOp):
             state = self._maps_before(op, state, found)
         if isinstance(op, ops.WgmmaOp) and state & self.layout.registers:
@@ -142,10 +144,16 @@ class Analysis:
             state = self._release(sync, state, found)
         return state
 
-    def _fence_for(self, entry: Entry, state: Mask, found: list[Missing]) -> Mask:
-        """A generic access may be before ``entry`` that no proxy fence orders with it."""
-        layout, needs = self.layout, self.code.needs[entry.number]
+    def _fence_before(self, op: Operation, state: Mask, found: list[Missing]) -> Mask:
+        """Generic accesses may be before async ones of ``op`` that no proxy fence orders with them."""
         needed: dict[int, Mask] = {}
+        for entry in self.code.of_op.get(op, ()):
+            if entry.access.proxy is Proxy.ASYNC:
+                self._add_needed(entry, state, needed)
+        return self._fence(op, needed, state, found, "generic accesses before an async one")
+
+    def _add_needed(self, entry: Entry, state: Mask, needed: dict[int, Mask]) -> None:
+        layout, needs = self.layout, self.code.needs[entry.number]
         for field_, by_space in (
             (layout.own, needs.own),
             (layout.foreign, needs.foreign),
@@ -154,7 +162,6 @@ class Analysis:
             _add_hits(needed, by_space, layout.take(state, field_), field_)
         if state & layout.world and spaces_meet(entry.access.space, GLOBAL):
             needed[GLOBAL] = needed.get(GLOBAL, 0) | layout.world
-        return self._fence(entry.op, needed, state, found, "generic accesses before an async one")
 
     def _fence(
         self, op: Operation, needed: dict[int, Mask], state: Mask, found: list[Missing], why: str
@@ -196,7 +203,6 @@ class Analysis:
                 )
             )
             state &= ~layout.maps_unreleased
-        self._send(sync, state)
         return state
 
     def _send(self, sync: Sync, state: Mask) -> None:
@@ -213,9 +219,12 @@ class Analysis:
         layout = self.layout
         accessed = layout.take(state, layout.accessed)
         unreleased = layout.take(state, layout.unreleased)
-        return (accessed & unreleased) << layout.foreign | (
-            accessed & ~unreleased
-        ) << layout.released
+        world = layout.world if state & layout.world_fenced else 0
+        return (
+            world
+            | (accessed & unreleased) << layout.foreign
+            | (accessed & ~unreleased) << layout.released
+        )
 
     def _restricted_release(
         self, sync: Sync, state: Mask, seen: Mask, found: list[Missing]
@@ -226,7 +235,6 @@ class Analysis:
         self._restrict(sync.op, Ordering.RELEASE, proxies, found, behind=False)
         if Proxy.ASYNC in proxies:
             state &= ~(layout.all << layout.unreleased)
-        self._send(sync, state)
         return state
 
     def _proxies(self, accessed: Mask, seen: Mask) -> list[Proxy]:
@@ -417,7 +425,7 @@ class Analysis:
         why = f"{group} operations of this thread may not be done"
         aligned = group is Group.WGMMA
         found.append(Missing(op, RANK_GROUP, (group, reads_only), make, mask, why, aligned=aligned))
-        return self.effects.waited(state & ~commit_bit, group, reads_only)
+        return self.effects.waited(self.effects.committed(state, group), group, reads_only)
 
     # Where to put what is missing
 
@@ -463,13 +471,12 @@ class Analysis:
         """Whether something pending at ``at`` (None: the end) comes from within the block."""
         state = 0
         for op in self.code.interesting[block]:
-            state |= self.mail.get(op, 0)
             if op is at:
                 break
             state = self.effects.behind(op, state)
             sync = self.code.syncs.get(op)
             if sync is not None and sync.acquires:
-                state, _ = self._acquire(sync, state)
+                state, _ = self._acquire(sync, state | self.mail.get(op, 0))
         return bool(state & pending)
 
 

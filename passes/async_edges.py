@@ -38,7 +38,8 @@ def sync_of(op: Operation) -> Sync | None:
     elif isinstance(op, scoped.ScopedOperation):
         ordering = op.ordering.data
         scope = Scope.SINGLETHREAD if op.scope is None else op.scope.data
-        sync = Sync(op, scope, ordering.releases, ordering.acquires)
+        acquires = ordering.acquires or _acquires_on_failure(op)
+        sync = Sync(op, scope, ordering.releases, acquires)
     elif isinstance(op, ops.MbarrierArriveOp):
         sync = Sync(op, op.scope.data, True, False)
     elif isinstance(op, _LOOKS):
@@ -53,6 +54,10 @@ def sync_of(op: Operation) -> Sync | None:
     return None if narrow or not (sync.releases or sync.acquires) else sync
 
 
+def _acquires_on_failure(op: Operation) -> bool:
+    return isinstance(op, scoped.CmpxchgOp) and op.failure_ordering.data.acquires
+
+
 def may_see(release: Sync, acquire: Sync) -> bool:
     """Whether an acquire may synchronise with a release, other threads running both."""
     here, there = release.op, acquire.op
@@ -61,11 +66,24 @@ def may_see(release: Sync, acquire: Sync) -> bool:
     if isinstance(here, ops.ClusterArriveOp) or isinstance(there, ops.ClusterWaitOp):
         return False  # Which of them meet is a matter of phases (``cluster_phases``).
     if isinstance(here, ops.MbarrierArriveOp) or isinstance(there, _LOOKS):
-        if not isinstance(here, ops.MbarrierArriveOp) or not isinstance(there, _LOOKS):
-            return False
-        place = location_of(here.mbarrier, CLUSTER, 8)
-        return place.may_overlap(location_of(there.mbarrier, CLUSTER, 8))
+        return isinstance(here, ops.MbarrierArriveOp) and may_wait_for(here.mbarrier, there)
     return True
+
+
+def completed_on(op: Operation) -> SSAValue | None:
+    """The mbarrier at whose waits asynchronous accesses in the generic proxy are done.
+
+    It carries these accesses alone, and nothing else that the thread did before.
+    Source: PTX ISA, mbarrier.test_wait (of ``cp.async``), st.async.
+    """
+    return op.mbarrier if isinstance(op, ops.AsyncArriveOp | ops.StoreAsyncOp) else None
+
+
+def may_wait_for(mbarrier: SSAValue, wait: Operation) -> bool:
+    """Whether ``wait`` is one for a phase of ``mbarrier``, in whichever CTA."""
+    if not isinstance(wait, _LOOKS):
+        return False
+    return location_of(mbarrier, CLUSTER, 8).may_overlap(location_of(wait.mbarrier, CLUSTER, 8))
 
 
 def crosses(sync: Sync) -> bool:

@@ -10,10 +10,17 @@ from xdsl.utils.exceptions import DiagnosticException
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
-from fencewright.passes.async_edges import Sync, may_see, signalled, sync_of, used_by_cluster
+from fencewright.passes.async_edges import (
+    Sync,
+    completed_on,
+    may_see,
+    may_wait_for,
+    signalled,
+    sync_of,
+    used_by_cluster,
+)
 from fencewright.passes.async_locations import (
     CLUSTER,
-    GENERIC,
     LOCAL,
     Entry,
     Location,
@@ -21,6 +28,7 @@ from fencewright.passes.async_locations import (
     accesses_of,
     bits,
     fence_space,
+    is_of_cluster,
     location_of,
     reaches_other_cta,
 )
@@ -59,15 +67,18 @@ class AsyncFunction:
         self.entries: list[Entry] = []
         self.of_op: dict[Operation, list[Entry]] = {}
         self.syncs: dict[Operation, Sync] = {}
+        self.completed_at: dict[Operation, list[Operation]] = {}
         self.loads: dict[SSAValue, int] = {}
         self.inits: dict[Operation, int] = {}
         self.map_uses: list[SSAValue] = []
         self.map_writers: dict[Operation, Entry] = {}
         self.interesting: dict[Block, list[Operation]] = {}
         self.counts_groups: set[Group] = set()
+        self.longest_pending = 0
         self.has_tensor = self.has_wgmma = False
         self.signalled: list[Location] = []
         self.fence_reads = fence_reads
+        self.in_cluster = any(is_of_cluster(op) for block in self.blocks for op in block.ops)
         self._collect()
         self.tensor_bit = 1 << len(self.entries)
         self.shapes: dict[tuple[Location, bool], Mask] = {}
@@ -102,7 +113,7 @@ class AsyncFunction:
                 each,
                 location_of(each.pointer, each.space, each.size),
             )
-            for n, each in enumerate(accesses_of(op))
+            for n, each in enumerate(accesses_of(op, self.in_cluster))
         ]
         if found:
             self.entries += found
@@ -124,6 +135,7 @@ class AsyncFunction:
             self.has_wgmma = True
         if isinstance(op, ops.WaitGroupOperation):
             self.counts_groups.add(op.GROUP)
+            self.longest_pending = max(self.longest_pending, op.pending.value.data)
         if isinstance(op, ops.MbarrierInitOp):
             self.inits[op] = len(self.inits)
         if isinstance(op, ops.TensorLoadOp | ops.TensorStoreOp) and op.map not in self.map_uses:
@@ -146,7 +158,7 @@ class AsyncFunction:
                 self.asyncs |= 1 << entry.number
             elif entry.is_generic:
                 self.generics |= 1 << entry.number
-                if entry.access.space in (CLUSTER, GENERIC):
+                if entry.access.space == CLUSTER:
                     self.remote_generics |= 1 << entry.number
         for mask in self.shapes.values():
             if not mask & self.asyncs:
@@ -196,6 +208,12 @@ class AsyncFunction:
             sync.targets = [
                 each.op for each in acquires if each.op in seen_by or may_see(sync, each)
             ]
+        for op in (each for block in self.blocks for each in self.interesting[block]):
+            mbarrier = completed_on(op)
+            if mbarrier is not None:
+                self.completed_at[op] = [
+                    each.op for each in acquires if may_wait_for(mbarrier, each.op)
+                ]
 
     def _find_what_follows(self) -> None:
         """For each synchronisation, what may follow it on any path of control flow and edges."""

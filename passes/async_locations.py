@@ -1,12 +1,12 @@
 """Where the accesses of a function are, and which of them a proxy fence is about."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, cast
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.llvm import GEP_USE_SSA_VAL
+from xdsl.dialects.llvm import GEP_USE_SSA_VAL, LLVMPointerType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace
@@ -134,8 +134,34 @@ class Entry:
         return self.access.proxy is Proxy.GENERIC
 
 
-def accesses_of(op: Operation) -> tuple[Access, ...]:
-    """What an operation accesses of memory that other threads or proxies can get at."""
+def is_of_cluster(op: Operation) -> bool:
+    """Whether an operation makes or has an address in the cluster's LDS, or meets its threads."""
+    if isinstance(op, ops.ClusterArriveOp | ops.ClusterWaitOp):
+        return True
+    values = (*op.operands, *op.results)
+    pointers = (each for each in values if isinstance(each.type, LLVMPointerType))
+    return any(space_number(each) == CLUSTER for each in pointers)
+
+
+def accesses_of(op: Operation, in_cluster: bool) -> tuple[Access, ...]:
+    """What an operation accesses of memory that other threads or proxies can get at.
+
+    An access through a generic address is one of global memory and one of LDS: of the
+    cluster's where the function is ``in_cluster``, else of the CTA's own.
+    """
+    shared = CLUSTER if in_cluster else LOCAL
+    return tuple(
+        replace(each, space=space)
+        for each in _accesses_of(op)
+        for space in ((GLOBAL, shared) if _is_anywhere(each) else (each.space,))
+    )
+
+
+def _is_anywhere(access: Access) -> bool:
+    return access.space == GENERIC and access.proxy is Proxy.GENERIC
+
+
+def _accesses_of(op: Operation) -> tuple[Access, ...]:
     if isinstance(op, ops.AsyncOperation):
         found = op.accesses()
     elif isinstance(op, scoped.AccessOperation):
@@ -171,9 +197,7 @@ def covers(fence: int | None, space: int) -> bool:
 
 def reaches_other_cta(generic: int, asynchronous: int) -> bool:
     """Whether a generic access of one CTA and an async one of another can meet."""
-    if asynchronous == GLOBAL or generic in (GLOBAL, GENERIC, CLUSTER):
-        return True
-    return asynchronous == CLUSTER
+    return asynchronous in (GLOBAL, CLUSTER) or generic in (GLOBAL, CLUSTER)
 
 
 def bits(mask: Mask) -> Iterator[int]:

@@ -27,10 +27,14 @@ class Layout:
     ``accessed``: made in this CTA at all. ``unreleased``: with no async cluster release since.
     ``foreign``: made in another CTA of the cluster, without a proxy fence here since.
     ``released``: the same, behind an async cluster release there. ``grouped``: started by
-    this thread, and its group has not been waited for.
+    this thread, and neither has its group been waited for nor does an mbarrier track it.
+    ``copied``: part of a ``cp.async`` that this thread started. ``copying`` k: one that may not be
+    done, with k groups committed since it was started, or more for the last k. ``world``:
+    other kernels may have written global memory, with no proxy fence in this CTA since;
+    ``world_fenced``: with one.
     """
 
-    def __init__(self, count: int, loads: int, inits: int, map_writes: int):
+    def __init__(self, count: int, loads: int, inits: int, map_writes: int, pending: int):
         self._next = 0
         self.count = count
         self.all = (1 << count) - 1
@@ -40,6 +44,8 @@ class Layout:
         self.foreign = self._field(count)
         self.released = self._field(count)
         self.grouped = self._field(count)
+        self.copied = self._field(count)
+        self.copying = tuple(self._field(count) for _ in range(pending + 2))
         self.loading = self._field(loads)
         self.inits = self._field(inits)
         self.map_writes = self._field(map_writes)
@@ -50,10 +56,12 @@ class Layout:
         self.synchronised = 1 << self._field(1)
         self.registers = 1 << self._field(1)
         self.world = 1 << self._field(1)
+        self.world_fenced = 1 << self._field(1)
         self.maps_unreleased = 1 << self._field(1)
         # Groups, and loads and stores of tensor memory, only their own thread can wait for.
+        started = ((field_, count) for field_ in (self.copied, *self.copying))
         self.thread = self._masks((self.grouped, count), (self.loading, loads)) | self.storing
-        self.thread |= self._masks((self.uncommitted, len(Group))) | self.registers
+        self.thread |= self._masks((self.uncommitted, len(Group)), *started) | self.registers
         self.initial = 0
 
     def _field(self, size: int) -> int:
@@ -75,7 +83,9 @@ class Effects:
     def __init__(self, code: AsyncFunction):
         self.code = code
         writers = len(code.map_writers) * len(code.map_uses) + len(code.map_uses)
-        self.layout = Layout(len(code.entries), len(code.loads), len(code.inits), writers)
+        self.layout = Layout(
+            len(code.entries), len(code.loads), len(code.inits), writers, code.longest_pending
+        )
         self.covered = {space: self._covered(space) for space in (None, *FENCED)}
         self.of_group = {group: self._of_group(group) for group in Group}
         self.maps_elsewhere = self._maps_written_elsewhere()
@@ -117,22 +127,48 @@ class Effects:
         """The state behind an operation, what it synchronises aside."""
         layout = self.layout
         for entry in self.code.of_op.get(op, ()):
-            if entry.is_generic:
-                state |= 1 << layout.own + entry.number
-                state |= 1 << layout.accessed + entry.number
-                state |= 1 << layout.unreleased + entry.number
+            if entry.access.group is Group.COPY:
+                state |= 1 << layout.copied + entry.number | 1 << layout.copying[0] + entry.number
+            elif entry.is_generic and op not in self.code.completed_at:
+                state |= self.performed(1 << entry.number)
             if entry.access.group is not None:
                 state |= 1 << layout.grouped + entry.number
                 state |= self.commit_bit(entry.access.group)
         handler = _EFFECTS.get(type(op))
         return state if handler is None else handler(self, op, state)
 
+    def performed(self, accesses: Mask) -> Mask:
+        """Of a state: that generic accesses of this CTA were made."""
+        layout = self.layout
+        return accesses << layout.own | accesses << layout.accessed | accesses << layout.unreleased
+
+    def completed(self, op: Operation, state: Mask) -> Mask:
+        """What those receive who wait on the mbarrier that asynchronous accesses complete on."""
+        layout = self.layout
+        if isinstance(op, ops.AsyncArriveOp):
+            return self.performed(layout.take(state, layout.copied))
+        accesses = sum(1 << entry.number for entry in self.code.of_op[op])
+        made = accesses << layout.accessed | accesses << layout.unreleased
+        return made | accesses << layout.foreign
+
+    def copies_done(self, state: Mask, pending: int) -> Mask:
+        """The state once at most ``pending`` of the latest groups of ``cp.async`` are not done."""
+        layout = self.layout
+        for field_ in layout.copying[pending + 1 :]:
+            copies = layout.take(state, field_)
+            state = state & ~(copies << field_) | self.performed(copies)
+        return state
+
     def fenced(self, state: Mask, space: int | None) -> Mask:
         """The state behind a proxy fence of one address space, or of all."""
         layout, mask = self.layout, self.covered[space]
-        for field_ in (layout.own, layout.foreign, layout.released):
+        # Of shared::cta is what the fencing CTA has; what another has made there is elsewhere.
+        fields = (layout.own, layout.foreign, layout.released)
+        for field_ in fields[:1] if space == LOCAL else fields:
             state &= ~(mask << field_)
-        return state & ~layout.world if space in (None, GLOBAL) else state
+        if state & layout.world and space in (None, GLOBAL):
+            state = state & ~layout.world | layout.world_fenced
+        return state
 
     def async_acquired(self, state: Mask) -> Mask:
         """Behind an async acquire of the cluster's LDS, of what was released to it.
@@ -166,6 +202,8 @@ class Effects:
     def waited(self, state: Mask, group: Group, reads_only: bool) -> Mask:
         """The state behind a wait for all groups of a kind."""
         everything, reads = self.of_group[group]
+        if group is Group.COPY:
+            state = self.copies_done(state, 0)
         return state & ~(reads if reads_only else everything)
 
     def proxy_fence(self, op: Operation, state: Mask) -> Mask:
@@ -241,13 +279,31 @@ class Effects:
         return state | self.layout.registers
 
     def commit(self, op: Operation, state: Mask) -> Mask:
-        return state & ~self.commit_bit(cast(ops.CommitOperation, op).GROUP)
+        return self.committed(state, cast(ops.CommitOperation, op).GROUP)
+
+    def committed(self, state: Mask, group: Group) -> Mask:
+        """The state behind a commit of a kind of groups."""
+        layout = self.layout
+        state &= ~self.commit_bit(group)
+        if group is not Group.COPY:
+            return state
+        *others, last = layout.copying
+        older = layout.take(state, last)
+        for younger, field_ in zip(reversed(others), reversed(layout.copying), strict=False):
+            state = state & ~(layout.all << field_) | layout.take(state, younger) << field_
+        return state & ~(layout.all << layout.copying[0]) | older << last
 
     def wait_group(self, op: Operation, state: Mask) -> Mask:
         wait = cast(ops.WaitGroupOperation, op)
-        if wait.pending.value.data:
-            return state
+        pending = wait.pending.value.data
+        if pending:
+            return self.copies_done(state, pending) if wait.GROUP is Group.COPY else state
         return self.waited(state, wait.GROUP, wait.reads_only)
+
+    def async_arrive(self, op: Operation, state: Mask) -> Mask:
+        """An mbarrier tracks the copies so far. Source: PTX ISA, cp.async.mbarrier.arrive."""
+        everything, _ = self.of_group[Group.COPY]
+        return state & ~everything & ~self.commit_bit(Group.COPY)
 
 
 _EFFECTS: Mapping[type[Operation], Callable[[Effects, Operation, Mask], Mask]] = {
@@ -268,6 +324,7 @@ _EFFECTS: Mapping[type[Operation], Callable[[Effects, Operation, Mask], Mask]] =
     ops.WgmmaOp: Effects.wgmma,
     ops.WgmmaFenceOp: Effects.wgmma_fence,
     ops.WgmmaReadOp: Effects.wgmma_read,
+    ops.AsyncArriveOp: Effects.async_arrive,
     ops.AsyncCommitGroupOp: Effects.commit,
     ops.BulkCommitGroupOp: Effects.commit,
     ops.WgmmaCommitGroupOp: Effects.commit,

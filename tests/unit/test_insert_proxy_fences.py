@@ -761,6 +761,108 @@ def test_reads_are_fenced_from_async_writes_unless_told_otherwise() -> None:
     assert added(*loop, fence_reads=False) == []
 
 
+def test_a_release_write_is_fenced_by_who_sees_it() -> None:
+    """No fence of the releasing thread can come between its write and who acquires from it."""
+    signal = "scoped.store release workgroup %v, %tile : i32, !llvm.ptr<3>"
+    look = "%f = scoped.load acquire workgroup %tile : !llvm.ptr<3> -> i32"
+    roles = ("cf.cond_br %p, ^a, ^b", "^a:", signal, "cf.br ^end", "^b:", look, TMA_STORE,
+             "cf.br ^end", "^end:")  # fmt: skip
+    assert added(*roles)[0] == f"{LOCAL} < scoped.bulk_copy"
+
+
+def test_what_an_operation_acquires_it_hands_on() -> None:
+    look = "%f = scoped.load acquire workgroup %out : !llvm.ptr<1> -> i32"
+    both = producer_and_consumer(("scoped.fence acq_rel agent",), (look, TMA_LOAD))
+    assert added(*both) == [f"{GLOBAL} < scoped.bulk_copy"]
+
+
+@pytest.mark.parametrize("ordering", ["relaxed", "release"])
+def test_a_compare_exchange_that_acquires_where_it_fails_acquires(ordering: str) -> None:
+    def spin(failure: str, scope: str) -> tuple[str, ...]:
+        swap = f"scoped.cmpxchg {ordering} {failure} {scope} %any, %v, %n : !llvm.ptr, i32"
+        return "cf.br ^spin", "^spin:", f"%o, %k = {swap}", "cf.cond_br %k, ^spin, ^go", "^go:"
+
+    world = f"{GLOBAL} < scoped.bulk_copy"
+    assert world in added(*spin("acquire", "agent"), TMA_LOAD)
+    assert world in added(*spin("seq_cst", "system"), TMA_LOAD)
+    signal = "scoped.store release workgroup %v, %other : i32, !llvm.ptr<3>"
+    roles = ("cf.cond_br %p, ^write, ^read", "^write:", STORE, signal, "cf.br ^end", "^read:",
+             *spin("acquire", "workgroup"), TMA_STORE, "cf.br ^end", "^end:")  # fmt: skip
+    assert f"{LOCAL} < scoped.store" in added(*roles)
+
+
+COPY = "scoped.async_copy %tile, %data size 16 : !llvm.ptr<3>, !llvm.ptr<1>"
+TRACK = "scoped.async_arrive noinc %full : !llvm.ptr<3>"
+COPIED = ("scoped.async_commit_group", "scoped.async_wait_group 0")
+LOAD = "%r = scoped.load weak %tile : !llvm.ptr<3> -> i32"
+
+
+def producer_and_consumer(produce: tuple[str, ...], consume: tuple[str, ...]) -> tuple[str, ...]:
+    return ("cf.cond_br %p, ^write, ^read", "^write:", *produce, "cf.br ^end", "^read:", *consume,
+            "cf.br ^end", "^end:")  # fmt: skip
+
+
+def test_the_waiter_fences_copies_that_an_mbarrier_tracks() -> None:
+    inserted = added(*producer_and_consumer((COPY, TRACK), (WAIT, TMA_STORE)))
+    fences = [each for each in inserted if each.startswith("proxy_fence")]
+    assert f"{LOCAL} < scoped.bulk_copy" in fences
+    assert not any("async_arrive" in each for each in fences)
+    elsewhere = WAIT.replace("%full", "%empty")
+    assert f"{LOCAL} < scoped.bulk_copy" not in added(
+        *producer_and_consumer((COPY, TRACK), (elsewhere, TMA_STORE))
+    )
+
+
+def test_copies_that_an_mbarrier_tracks_are_not_waited_for_as_a_group_too() -> None:
+    assert added(COPY, TRACK, WAIT, LOAD) == []
+    waits = [f"{each.removeprefix('scoped.')} < scoped.load" for each in COPIED]
+    assert added(COPY, LOAD) == waits
+    assert added(COPY, TRACK, COPY, LOAD) == waits
+
+
+def test_a_fence_orders_only_copies_that_are_done() -> None:
+    early = (COPY, "scoped.proxy_fence async", *COPIED, BARRIER, TMA_STORE)
+    assert f"{LOCAL} < scoped.barrier" in added(*early)
+    late = (COPY, *COPIED, "scoped.proxy_fence async", BARRIER, TMA_STORE)
+    assert added(*late) == READ_WAIT
+
+
+def test_a_wait_that_leaves_groups_pending_leaves_the_latest() -> None:
+    commit, other = "scoped.async_commit_group", COPY.replace("%tile", "%other")
+    wait = "scoped.async_wait_group 1"
+    assert f"{LOCAL} < scoped.barrier" in added(
+        COPY, commit, other, commit, wait, BARRIER, TMA_STORE
+    )
+    assert f"{LOCAL} < scoped.barrier" not in added(
+        other, commit, COPY, commit, wait, BARRIER, TMA_STORE
+    )
+
+
+PEER_FULL = "%peer_full = scoped.map_shared %full, %n : !llvm.ptr<3> -> !llvm.ptr<7>"
+PUSH_ASYNC = "scoped.store_async %v, %peer mbarrier %peer_full : i32, !llvm.ptr<7>, !llvm.ptr<7>"
+WAIT_CLUSTER = "scoped.mbarrier_wait acquire cluster %full, %n : !llvm.ptr<3>, i32"
+
+
+def test_st_async_is_of_the_generic_proxy() -> None:
+    pushed = (PEER, PEER_FULL, PUSH_ASYNC, WAIT_CLUSTER)
+    assert CLUSTER in added(*pushed, TMA_STORE)
+    read_first = (PEER, PEER_FULL, LOAD, *PHASE, PUSH_ASYNC, WAIT_CLUSTER)
+    assert "scoped.store_async" not in " ".join(added(*read_first))
+
+
+def test_a_generic_address_takes_each_fence_once() -> None:
+    generic = "scoped.store weak %v, %any : i32, !llvm.ptr"
+    assert added(generic, BARRIER, TMA_STORE) == [
+        f"{GLOBAL} < scoped.barrier", f"{LOCAL} < scoped.barrier", *READ_WAIT
+    ]  # fmt: skip
+
+
+def test_what_other_kernels_wrote_is_fenced_in_every_group_that_learns_of_it() -> None:
+    acquire = "%f = scoped.load acquire agent %out : !llvm.ptr<1> -> i32"
+    fence = "scoped.proxy_fence async"
+    assert f"{GLOBAL} < scoped.bulk_copy" in added(acquire, fence, *PHASE, TMA_LOAD)
+
+
 @pytest.mark.parametrize("scope", ["agent", "system"])
 def test_behind_an_acquire_the_consumer_fences(scope: str) -> None:
     acquire = f"%f = scoped.load acquire {scope} %out : !llvm.ptr<1> -> i32"
