@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from fencewright.lowering.boards import chip_of_board
 from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
 
 
@@ -39,7 +40,18 @@ def load_target(name: str) -> Target:
     generation = next((g for g in _NOT_YET if name.startswith(g)), None)
     if generation is not None:
         raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", _CDNA)
-    raise UnsupportedError(f"target {name}", "unknown target", known_targets())
+    raise unknown_target(name, "unknown target", known_targets())
+
+
+def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> UnsupportedError:
+    """The error for a name that is none of ``known``; names the chip if it is a board's name."""
+    chip = chip_of_board(name)
+    same = tuple(
+        each for each in known if chip is not None and each.rstrip("af") == chip.rstrip("af")
+    )
+    if not same:
+        return UnsupportedError(f"target {name}", reason, known)
+    return UnsupportedError(f"target {name}", f"{reason}: a board's name, of the chip {chip}", same)
 
 
 def _load_cdna(name: str) -> Target:

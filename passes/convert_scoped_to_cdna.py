@@ -40,6 +40,7 @@ from fencewright.lowering.cdna.kernel import (
     scratch_convention,
 )
 from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.targets import unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
@@ -138,7 +139,7 @@ class ConvertScopedToCDNAPass(ModulePass):
 
     def _check_target(self) -> None:
         if self.mcpu not in CHIPS:
-            raise UnsupportedError(f"target {self.mcpu}", "not a CDNA chip", tuple(sorted(CHIPS)))
+            raise unknown_target(self.mcpu, "not a CDNA chip", tuple(sorted(CHIPS)))
         if self.tgsplit and self.mcpu not in HAS_TG_SPLIT:
             raise UnsupportedError(
                 f"target {self.mcpu}",

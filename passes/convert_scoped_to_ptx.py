@@ -31,7 +31,8 @@ from fencewright.lowering.ptx.select import (
     NO_ACQUIRE_FENCE_AFTER,
     NO_RELAXED_BARRIER,
 )
-from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.targets import unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
@@ -100,7 +101,7 @@ from fencewright.passes.ptx_vectors import VECTORS
 class ConvertScopedToPTXPass(ModulePass):
     """Convert every kernel of a module to ``ptx.kernel``, and its variables to ``ptx.variable``.
 
-    ``mcpu``: sm_70 to sm_120a, as ``fencewright.lowering.lower`` knows them. ``ptx_version``:
+    ``mcpu``: sm_70 to sm_121f, as ``fencewright.lowering.lower`` knows them. ``ptx_version``:
     a PTX version such as 8.6; absent: the lowest in which the chip has all that it has.
     A ``func.func`` is a kernel if it carries ``gpu.kernel``, or is public and returns nothing;
     a ``gpu.func`` if it is marked ``kernel``. Branches may diverge. Raises
@@ -136,9 +137,7 @@ class ConvertScopedToPTXPass(ModulePass):
     def _target(self) -> "_Target":
         chip = next((chip for chip in CHIPS if chip.name == self.mcpu), None)
         if chip is None:
-            raise UnsupportedError(
-                f"target {self.mcpu}", "not a PTX target", tuple(chip.name for chip in CHIPS)
-            )
+            raise unknown_target(self.mcpu, "not a PTX target", tuple(chip.name for chip in CHIPS))
         if self.ptx_version is None:
             major, minor = default_version(chip)
             return _Target(self.mcpu, f"{major}.{minor}")

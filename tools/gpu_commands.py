@@ -268,7 +268,7 @@ def _chip_of(device: "Device") -> str:
     from fencewright.lowering.ptx.chip import CHIPS
 
     major, minor = device.compute_capability
-    plain = [chip for chip in CHIPS if not chip.name.endswith("a")]
+    plain = [chip for chip in CHIPS if chip.is_plain]
     runs = [chip for chip in plain if chip.number <= 10 * major + minor]
     if not runs:
         raise error(f"{device.name} is older than any chip that is known: {plain[0].name}", NAME)

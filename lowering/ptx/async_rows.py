@@ -49,8 +49,9 @@ _HOPPER_78 = Since(90, (7, 8))
 _HOPPER = Since(90, (8, 0))
 _HOPPER_86 = Since(90, (8, 6))
 _WGMMA = Since(90, (8, 0), ("sm_90a",))
-_TCGEN05 = Since(100, (8, 6), ("sm_100a", "sm_103a"))
-_REPLACE = Since(90, (8, 3), ("sm_90a", "sm_100a", "sm_103a", "sm_120a"))
+_WITH_TCGEN05 = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f")
+_TCGEN05 = Since(100, (8, 6), _WITH_TCGEN05)
+_REPLACE = Since(90, (8, 3), ("sm_90a", *_WITH_TCGEN05, "sm_120a", "sm_120f", "sm_121a", "sm_121f"))
 
 _SCOPES = {"workgroup": "cta", "cluster": "cluster"}
 _SPACES = {"local": ".shared::cta", "shared_cluster": ".shared::cluster"}

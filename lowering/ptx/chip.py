@@ -34,23 +34,42 @@ class Chip:
     last: Version | None
     source: str
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether code for it runs on later chips too: not of one chip (a) or family (f) alone."""
+        return self.name[-1].isdigit()
+
 
 _TARGETS = "PTX ISA, Release Notes and .target; certified by ptxas"
 _DROPPED = f"{_TARGETS} 12.9; CUDA 13 (PTX 9.0) no longer assembles for Volta"
 
 CHIPS: tuple[Chip, ...] = (
     Chip("sm_70", 70, (6, 0), (8, 8), _DROPPED),
+    Chip("sm_72", 72, (6, 1), (8, 8), _DROPPED),
     Chip("sm_75", 75, (6, 3), None, _TARGETS),
     Chip("sm_80", 80, (7, 0), None, _TARGETS),
     Chip("sm_86", 86, (7, 1), None, _TARGETS),
+    Chip("sm_87", 87, (7, 4), None, _TARGETS),
+    # ptxas 13.0 also reads 7.3 and later for it, ptxas 13.4 only what the manual has.
+    Chip("sm_88", 88, (9, 0), None, _TARGETS),
     Chip("sm_89", 89, (7, 8), None, _TARGETS),
     Chip("sm_90", 90, (7, 8), None, _TARGETS),
     Chip("sm_90a", 90, (8, 0), None, _TARGETS),
     Chip("sm_100", 100, (8, 6), None, _TARGETS),
     Chip("sm_100a", 100, (8, 6), None, _TARGETS),
+    Chip("sm_100f", 100, (8, 8), None, _TARGETS),
+    Chip("sm_103", 103, (8, 8), None, _TARGETS),
     Chip("sm_103a", 103, (8, 8), None, _TARGETS),
+    Chip("sm_103f", 103, (8, 8), None, _TARGETS),
+    Chip("sm_110", 110, (9, 0), None, _TARGETS),
+    Chip("sm_110a", 110, (9, 0), None, _TARGETS),
+    Chip("sm_110f", 110, (9, 0), None, _TARGETS),
     Chip("sm_120", 120, (8, 7), None, _TARGETS),
     Chip("sm_120a", 120, (8, 7), None, _TARGETS),
+    Chip("sm_120f", 120, (8, 8), None, _TARGETS),
+    Chip("sm_121", 121, (8, 8), None, _TARGETS),
+    Chip("sm_121a", 121, (8, 8), None, _TARGETS),
+    Chip("sm_121f", 121, (8, 8), None, _TARGETS),
 )
 
 

@@ -46,7 +46,7 @@ needs_ptxas = pytest.mark.skipif(
     not ASSEMBLERS, reason="needs ptxas (pip install nvidia-cuda-nvcc)"
 )
 
-FEW = [(chip, chip.first) for chip in CHIPS if not chip.name.endswith("a")] + [
+FEW = [(chip, chip.first) for chip in CHIPS if chip.is_plain] + [
     (chip_named(name), default_version(chip_named(name))) for name in ("sm_70", "sm_80", "sm_90")
 ]
 ALL = [(chip, version) for chip in CHIPS for version in versions_of(chip, VERSIONS)]

@@ -75,9 +75,9 @@ def test_ways_to_say_the_chip(
 def test_an_older_gpu_is_compiled_for(
     device: Interpreter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    device.compute_capability = (8, 7)
+    device.compute_capability = (8, 5)
     assert fence_sim.main(["run-gpu", str(LITMUS / "MP.litmus"), *FAST]) == HOLDS
-    assert "(Interpreter, sm_86)" in capsys.readouterr().out
+    assert "(Interpreter, sm_80)" in capsys.readouterr().out
     device.compute_capability = (6, 1)
     assert fence_sim.main(["run-gpu", str(LITMUS / "MP.litmus"), *FAST]) == USAGE
     assert "older than any chip that is known: sm_70" in capsys.readouterr().err
