@@ -7,6 +7,7 @@ by default, or a Dask cluster (``pip install fencewright[dask]``).
 
 import json
 import os
+import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,19 +63,50 @@ def open_executor(
 ) -> Generator[Executor]:
     """An executor with ``workers`` workers, by default one for each CPU that may be used.
 
-    ``address`` is the scheduler of a Dask cluster; without it one is started here. Raises
-    ``CampaignError`` if Dask is asked for and not installed.
+    Processes leave Ctrl-C to the caller. Where the caller's block ends with an exception, tasks
+    that are queued are given up, and those that processes run as well. ``address`` is the
+    scheduler of a Dask cluster; without it one is started here. Raises ``CampaignError`` if Dask
+    is asked for and not installed.
     """
     count = workers or len(os.sched_getaffinity(0))
     if backend is Backend.PROCESSES:
-        with ProcessPoolExecutor(count) as executor:
+        with _open_processes(count) as executor:
             yield executor
     elif backend is Backend.THREADS:
-        with ThreadPoolExecutor(count) as executor:
+        with _open_threads(count) as executor:
             yield executor
     else:
         with _open_dask(count, address) as executor:
             yield executor
+
+
+@contextmanager
+def _open_threads(workers: int) -> Generator[Executor]:
+    executor = ThreadPoolExecutor(workers)
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+@contextmanager
+def _open_processes(workers: int) -> Generator[Executor]:
+    others = set(active_children())
+    executor = ProcessPoolExecutor(workers, initializer=_leave_ctrl_c_to_the_parent)
+    try:
+        yield executor
+    except BaseException:
+        for process in set(active_children()) - others:
+            process.terminate()
+        executor.shutdown(cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
@@ -101,7 +134,8 @@ def run(
     Without ``executor`` tasks run here, one after the other. With ``stream`` results are
     appended to that file, and tasks whose results it has already are not run again; ``name``
     says what the campaign is about, and a file of another name is refused. No more than
-    ``window`` tasks are on their way at a time. Raises ``TaskError`` for a task that fails, and
+    ``window`` tasks are on their way at a time, and whoever stops reading leaves them to the
+    executor. Raises ``TaskError`` for a task that fails, and
     ``CampaignError`` for a file that is not this campaign's.
     """
     known = {} if stream is None else _read(stream, name)
@@ -155,22 +189,18 @@ def _results(
         return
     queue = iter(waiting)
     running: dict[Future[Any], str] = {}
-    try:
-        while True:
-            for task in islice(queue, window - len(running)):
-                running[executor.submit(task.function, *task.arguments)] = task.key
-            if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                key = running.pop(future)
-                error = future.exception()
-                if error is not None:
-                    raise TaskError(f"{key}: {type(error).__name__}: {error}") from error
-                yield key, future.result()
-    finally:
-        for future in running:
-            future.cancel()
+    while True:
+        for task in islice(queue, window - len(running)):
+            running[executor.submit(task.function, *task.arguments)] = task.key
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            key = running.pop(future)
+            error = future.exception()
+            if error is not None:
+                raise TaskError(f"{key}: {type(error).__name__}: {error}") from error
+            yield key, future.result()
 
 
 def _call(task: Task) -> Any:

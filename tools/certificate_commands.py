@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,14 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file, positive
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
+    error,
+    output_file,
+    positive,
+    read_text,
+)
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:
@@ -166,7 +173,7 @@ def _read_certificate(path: Path) -> "Certificate":
     from fencewright.simulator.certificate import Certificate, CertificateError
 
     try:
-        return Certificate.from_json(path.read_text(encoding="utf-8"))
+        return Certificate.from_json(read_text(str(path)))
     except (CertificateError, OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else None
         raise error(reason or str(problem), str(path)) from problem
@@ -210,7 +217,6 @@ def certify_chip(arguments: Namespace) -> int:
         folder = _folder(output)
         outputs = [(mode, str(folder / f"{mode}.json")) for mode in modes()]
     else:
-        # Minutes before it is to be written to.
         if output is not None and not (folder := Path(output).parent).is_dir():
             raise error("is no folder, so no certificate can be written to it", str(folder))
         mode = _mode(arguments)
@@ -261,11 +267,11 @@ def _certify(
     """Make, write and report one certificate; whether it has no finding."""
     from fencewright.simulator.certificate import certify_mode
 
-    found = certify_mode(mode, executor=executor, stream=stream)
-    if output is not None:
-        text = found.to_json()
-        with output_file(output) as file:
-            file.write(text)
+    # Opened minutes before it is written to, so that a place that takes no file is told at once.
+    with nullcontext() if output is None else output_file(output) as file:
+        found = certify_mode(mode, executor=executor, stream=stream)
+        if file is not None:
+            file.write(found.to_json())
     findings = found.findings()
     log = sys.stderr if output == "-" else sys.stdout
     soundness = "every one sound" if found.is_sound else "not all sound"

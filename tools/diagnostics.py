@@ -193,14 +193,26 @@ def _forget_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+INPUT_LIMIT = 64 << 20
+"""Bytes that an input may have: what is longer is no program, and may have no end."""
+
+
 def read_bytes(path: str | None) -> bytes:
-    """The content of the file ``path`` (None: of stdin). Raises ``OSError``."""
+    """The content of the file ``path`` (None: of stdin).
+
+    Raises ``OSError``, also for more than ``INPUT_LIMIT`` bytes.
+    """
     if path is not None:
         with open(path, "rb") as stream:
-            return stream.read()
-    if sys.stdin is None:
+            content = stream.read(INPUT_LIMIT + 1)
+    elif sys.stdin is None:
         raise OSError(None, "is closed", "<stdin>")
-    return sys.stdin.buffer.read()
+    else:
+        content = sys.stdin.buffer.read(INPUT_LIMIT + 1)
+    if len(content) > INPUT_LIMIT:
+        reason = f"is larger than {INPUT_LIMIT >> 20} MiB, the most that is read of an input"
+        raise OSError(None, reason, path or "<stdin>")
+    return content
 
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -215,7 +227,7 @@ def is_bitcode(content: bytes) -> bool:
 def read_text(path: str | None) -> str:
     """The text of the file ``path`` (None: of stdin), which is UTF-8, with or without its mark.
 
-    Raises ``OSError`` and ``UnicodeDecodeError``.
+    Raises ``OSError`` as ``read_bytes`` does, and ``UnicodeDecodeError``.
     """
     return as_text(read_bytes(path))
 

@@ -6,13 +6,11 @@ not waited for, never end where the unoptimised code does, or synchronise more t
 """
 
 import hashlib
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -413,8 +411,6 @@ class Totals:
 
 def check_seeds(first: int, count: int) -> dict[str, Any]:
     """Check ``count`` seeds from ``first`` on; the data of their ``Totals``."""
-    if parent_process() is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle.
     start = time.process_time()
     totals = Totals()
     for seed in range(first, first + count):

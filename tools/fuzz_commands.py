@@ -6,12 +6,12 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencewright.tools.diagnostics import error, positive
+from fencewright.tools.diagnostics import error, output_file, positive
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
 if TYPE_CHECKING:
@@ -57,29 +57,36 @@ def fuzz(arguments: Namespace) -> int:
     """``fence-sim fuzz``."""
     if arguments.seed is not None:
         return _show(arguments.seed)
+    # Opened hours before it is written to, so that a place that takes no file is told at once.
+    with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
+        totals = _check_programs(arguments)
+        if page_file is not None:
+            from fencewright.tools.fuzz_page import page
+
+            page_file.write(page(totals, arguments.first, date.today()))
+    return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _check_programs(arguments: Namespace) -> "Totals":
+    """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
     from fencewright.simulator.campaign import CampaignError
     from fencewright.tools.fuzz import Totals
 
     totals, start = Totals(), time.monotonic()
-    interrupted = False
     try:
         for totals in _campaign(arguments):
             _progress(totals, arguments.programs, start)
     except CampaignError as problem:
         raise error(str(problem), NAME) from problem
     except KeyboardInterrupt:
-        interrupted = True
+        print(_summary(totals))
+        for each in totals.violations:
+            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
+        raise
     print(_summary(totals))
     for each in totals.violations[:SHRUNK]:
         _tell(each, arguments.failures)
-    if arguments.page is not None and not interrupted:
-        from fencewright.tools.fuzz_page import page
-
-        text = page(totals, arguments.first, date.today())
-        arguments.page.write_text(text, encoding="utf-8")
-    if interrupted:
-        raise KeyboardInterrupt
-    return DOES_NOT_HOLD if totals.violations else HOLDS
+    return totals
 
 
 def _campaign(arguments: Namespace) -> Iterator["Totals"]:

@@ -180,6 +180,35 @@ def test_a_stdin_that_is_closed(command: str, status: int) -> None:
     assert (done.returncode, done.stderr) == (status, "<stdin>: error: is closed\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("fence_opt", 1),
+        ("fence_translate --import-llvm", 1),
+        ("fence_sim run", 2),
+        ("fence_sim convert", 2),
+        ("fence_sim explain gfx942 fence acquire --certificate", 2),
+        ("fence_sim certify gfx942 --recheck", 2),
+    ],
+)
+def test_an_input_without_end(
+    command: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool, *arguments = command.split()
+    main = {"fence_opt": fence_opt.main, "fence_translate": fence_translate.main}.get(
+        tool, fence_sim.main
+    )
+    said = _said(main, [*arguments, "/dev/zero"], capsys, status)
+    assert said == "zero: error: is larger than 64 MiB, the most that is read of an input"
+
+
+def test_a_stdin_without_end() -> None:
+    line = f"{sys.executable} -m fencewright.tools.fence_sim run - </dev/zero"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    said = "<stdin>: error: is larger than 64 MiB, the most that is read of an input\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_debug_information_that_llvm_would_end_the_process_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -467,6 +496,18 @@ def test_no_certificate_is_written_over_a_folder(
         f"{tmp_path}: error: is a folder: give a file for the certificate, "
         f"as -o {tmp_path}/gfx942-tgsplit.json\n"
     )
+
+
+def test_a_certificate_that_cannot_be_written_is_told_before_it_is_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder that takes no files, whoever asks."""
+    certify = "fencewright.simulator.certificate.certify_mode"
+    monkeypatch.setattr(certify, lambda *_, **__: pytest.fail("takes minutes"))
+    assert fence_sim.main(["certify", "gfx942", "-o", "/proc/gfx942.json"]) == 2
+    assert capsys.readouterr().err == "/proc/gfx942.json: error: No such file or directory\n"
+    assert fence_sim.main(["certify", "all", "-o", "/proc"]) == 2
+    assert capsys.readouterr().err == "/proc/gfx908.json: error: No such file or directory\n"
 
 
 def test_a_condition_nested_too_deeply(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

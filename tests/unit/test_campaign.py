@@ -1,6 +1,14 @@
 """Campaigns: results come from any executor, are written down at once, and are resumed from."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -116,3 +124,67 @@ def test_a_failing_task_is_named():
         pytest.raises(TaskError, match="bad: TypeError"),
     ):
         list(run([Task("bad", square, ("a",))], executor))
+
+
+SLOW = """\
+import signal, sys, time
+from pathlib import Path
+from fencewright.simulator.campaign import Task, open_executor, run
+
+def nap(number):
+    time.sleep(600 if number else 0)
+    return number
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    tasks = [Task(str(number), nap, (number,)) for number in range(100)]
+    with open_executor(workers=2) as executor:
+        for key, _ in run(tasks, executor, Path(sys.argv[1]), "naps"):
+            print(key, flush=True)
+"""
+PROMPT = 10
+"""Seconds that an end may take on a machine that does other things: tasks take sixty times as long."""
+
+
+def test_ctrl_c_ends_what_runs_and_what_is_queued(tmp_path: Path):
+    """As from a terminal: every process of the group gets the signal."""
+    script, stream = tmp_path / "slow.py", tmp_path / "results.jsonl"
+    script.write_text(SLOW)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(stream)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "0\n"
+    start = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    # Its workers have its stderr: all of them have ended when that does.
+    _, err = process.communicate(timeout=300)
+    assert time.monotonic() - start < PROMPT
+    assert err.count("Traceback") == 1
+    assert err.endswith("KeyboardInterrupt\n")
+    lines = [json.loads(line) for line in stream.read_text().splitlines()]
+    assert lines[1:] == [{"key": "0", "result": 0}]
+
+
+def test_a_task_that_fails_ends_the_others():
+    tasks = [Task("nap", time.sleep, (600,)), Task("bad", square, ("a",)), *squares()]
+    start = time.monotonic()
+    with pytest.raises(TaskError, match="bad: TypeError"), open_executor(workers=2) as executor:
+        list(run(tasks, executor))
+    assert time.monotonic() - start < PROMPT
+    assert not active_children()
+
+
+def test_an_error_gives_up_what_threads_have_queued():
+    held, begun = threading.Event(), threading.Event()
+    with suppress(CampaignError), open_executor(Backend.THREADS, workers=1) as executor:
+        executor.submit(held.wait)
+        executor.submit(begun.set)
+        threading.Timer(0.2, held.set).start()
+        raise CampaignError
+    assert held.is_set()
+    assert not begun.is_set()

@@ -16,7 +16,13 @@ from fencewright.simulator.campaign import TaskError
 from fencewright.simulator.certificate import Certificate
 from fencewright.simulator.exploration import LimitReached
 from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
-from fencewright.tools import certificate_commands, fence_sim, gpu_commands, picture_commands
+from fencewright.tools import (
+    certificate_commands,
+    fence_sim,
+    fuzz_commands,
+    gpu_commands,
+    picture_commands,
+)
 from fencewright.tools.diagnostics import TRACEBACK_VARIABLE
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
 
@@ -260,6 +266,7 @@ def test_what_was_interrupted_is_incomplete(
         (certificate_commands, "explain_operation", ["explain", "gfx942", "fence", "acquire"]),
         (picture_commands, "draw_graph", ["graph", "x"]),
         (picture_commands, "draw_timeline", ["timeline", "x"]),
+        (fuzz_commands, "fuzz", ["fuzz"]),
     ],
 )
 def test_every_command_can_be_interrupted(

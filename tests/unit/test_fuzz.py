@@ -7,7 +7,7 @@ line; one that was found with a rule broken says with which.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -72,6 +72,7 @@ from fencewright.tools.fuzz import (
     settings_of,
     smallest,
 )
+from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SEEDS = 2_000 if THOROUGH else 60
@@ -384,6 +385,35 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = page.read_text()
     assert "**0 violations**" in text
     assert all(f"| `{name}` |" in text for name in SETTINGS)
+
+
+def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> Iterator[Totals]:
+        yield Totals(programs=50, violations=[Violation(7, "sm_90", Verdict.UNSOUND, "worse")])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fuzz, "campaign", interrupted)
+    monkeypatch.setattr(fuzz, "smallest", lambda _: pytest.fail("takes minutes"))
+    page = tmp_path / "page.md"
+    page.write_text("of the last campaign")
+    assert main(["fuzz", "--page", str(page)]) == INCOMPLETE
+    out, err = capsys.readouterr()
+    assert out.startswith("50 programs: ")
+    assert out.endswith("sm_90: seed 7: unsound: worse\n")
+    assert err == "fence-sim: error: interrupted\n"
+    assert page.read_text() == "of the last campaign"
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_campaign(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fuzz, "campaign", lambda *_: pytest.fail("takes hours"))
+    page = tmp_path / "nowhere" / "page.md"
+    assert main(["fuzz", "--page", str(page)]) == USAGE
+    assert capsys.readouterr().err == f"{page}: error: No such file or directory\n"
 
 
 def test_the_command_shows_what_it_finds(
