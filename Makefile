@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 2
+OLDEST := 3.11
+IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
@@ -16,8 +18,14 @@ help: ## list the targets
 
 venv: $(READY) ## make .venv, with the project and its tools in it
 
+# An environment of an older Python, or one that was not made to its end, is made anew.
 $(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import pip, sys; $(IS_NEW_ENOUGH)' 2>/dev/null || \
+	    $(PYTHON) -c 'import sys; $(IS_NEW_ENOUGH)' 2>/dev/null || { \
+	    echo "error: $(PYTHON) is no Python $(OLDEST) or later; name one: make PYTHON=python3.12" >&2; \
+	    exit 1; }
+	@$(BIN)/python -c 'import pip, sys; $(IS_NEW_ENOUGH)' 2>/dev/null || \
+	    $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@

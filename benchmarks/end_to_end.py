@@ -1,6 +1,5 @@
 """fence-opt from MLIR text to assembly beside llc from LLVM IR, the same operations in one run."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -8,6 +7,8 @@ from pathlib import Path
 
 import inputs
 from harness import Result, process_seconds
+
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 _SIZES = (100, 1_000, 10_000, 100_000)
 _PER_FUNCTION = 10
@@ -20,8 +21,7 @@ def _fence_opt(source: Path) -> Sequence[str]:
     return [sys.executable, "-m", module, str(source), "--mcpu", "gfx942", "-t", "asm"]
 
 
-def _llc(source: Path, level: str) -> Sequence[str]:
-    llc = shutil.which("llc-22") or "llc"
+def _llc(llc: str, source: Path, level: str) -> Sequence[str]:
     return [llc, level, "-mcpu=gfx942", "-o", "-", str(source)]
 
 
@@ -33,10 +33,10 @@ def _row(folder: Path, operations: int, per_function: int) -> tuple[str, ...]:
     ours = process_seconds(_fence_opt(mlir), runs)
     one_function = per_function >= operations
     peers = ["not measured", "not measured"]
-    if shutil.which("llc-22") or shutil.which("llc"):
+    if llc := find_llvm_tool("llc"):
         skip = one_function and operations > _LLC_LIMIT
         peers = [
-            f"{process_seconds(_llc(llvm, level), runs):.2f} s"
+            f"{process_seconds(_llc(llc, llvm, level), runs):.2f} s"
             if not (skip and level == "-O2")
             else "not run: it grows with the square"
             for level in ("-O2", "-O0")

@@ -1,7 +1,6 @@
 """Sequences a second through ``lower``, the first time each is asked for and every time after."""
 
 import re
-import shutil
 import subprocess
 
 import inputs
@@ -9,6 +8,7 @@ from harness import Result, rate
 
 from fencewright.lowering.lower import forget_sequences, lower
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 _MIX = [
     (op, ordering, scope, space)
@@ -41,7 +41,7 @@ _LLVM_OPERATIONS = 10_000
 
 def _llvm_rate() -> str:
     """Operations a second through the two LLVM passes that do what ``lower`` does."""
-    llc = shutil.which("llc-22")
+    llc = find_llvm_tool("llc")
     if llc is None:
         return "not measured"
     run = subprocess.run(

@@ -11,13 +11,11 @@ import pytest
 
 from fencewright.tools.lit_runner import (
     EXCLUDED,
-    LLVM_HINT,
-    LLVM_TOOLS,
     SUFFIXES,
     Outcome,
-    find_llvm_tool,
     run_file,
 )
+from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_TOOLS, find_llvm_tool
 
 # No deadline: a shared machine is slow at times. In CI the same examples every time.
 hypothesis.settings.register_profile("fencewright", deadline=None, derandomize="CI" in os.environ)
@@ -85,5 +83,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         names[reason.removeprefix("Skipped: ")].append(report.nodeid)
     for reason, tests in sorted(names.items()):
         terminalreporter.write_line(f"{len(tests)} skipped: {reason}: {', '.join(tests)}")
-    if any(find_llvm_tool(name) is None for name in (*LLVM_TOOLS, "llvm-remarkutil")):
+    if any(find_llvm_tool(name) is None for name in LLVM_TOOLS):
         terminalreporter.write_line(LLVM_HINT)

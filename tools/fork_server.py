@@ -52,9 +52,9 @@ def fork_server() -> Generator[str]:
         raise RuntimeError(f"the fork server ended with status {server.returncode}")
 
 
-def replacement(address: str) -> str:
-    """What to write on a command line for ``python -m`` with a server at ``address``."""
-    return f"{sys.executable} -I -S {CLIENT} {address}"
+def replacement(address: str) -> tuple[str, ...]:
+    """The words to write on a command line for ``python -m`` with a server at ``address``."""
+    return sys.executable, "-I", "-S", str(CLIENT), address
 
 
 def serve(listener: socket.socket) -> None:

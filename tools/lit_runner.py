@@ -10,7 +10,6 @@ programs. A command that it does not know fails the test and says so. lit itself
 import io
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fencewright.tools.diagnostics import diagnose, error, run_tool
+from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_TOOLS, LLVM_VERSION, find_llvm_tool
 
 SUFFIXES = frozenset({".mlir", ".ll"})
 """What a test file's name ends with."""
@@ -38,23 +38,8 @@ TOOLS = {
 }
 """The project's own commands and the modules whose ``main(argv)`` they are."""
 
-LLVM_TOOLS = (
-    "FileCheck",
-    "ld.lld",
-    "llc",
-    "llvm-mc",
-    "llvm-objdump",
-    "mlir-opt",
-    "mlir-translate",
-    "opt",
-)
-"""LLVM's commands that tests may use; each is a feature for ``REQUIRES:`` where installed."""
-
 SERVER = "server"
 """The parameter of lit that has the address of a ``fork_server``."""
-
-LLVM_VERSION = 22
-LLVM_HINT = "get LLVM's tools with: apt-get install llvm-22 llvm-22-tools mlir-22-tools lld-22"
 
 
 class Outcome(StrEnum):
@@ -75,14 +60,6 @@ class Result:
 
 class CommandError(Exception):
     """A RUN line that this runner cannot run, and why."""
-
-
-@cache
-def find_llvm_tool(name: str) -> str | None:
-    """The path of LLVM 22's program ``name``, None where it is not installed."""
-    return shutil.which(f"{name}-{LLVM_VERSION}") or shutil.which(
-        name, path=f"/usr/lib/llvm-{LLVM_VERSION}/bin"
-    )
 
 
 @cache
@@ -261,11 +238,14 @@ class Simple:
 
 
 def substitute(line: str, path: Path, folder: Path) -> str:
-    """A RUN line of the test ``path`` with ``%s %S %t %%`` filled in; ``%t`` is in ``folder``."""
+    """A RUN line of the test ``path`` with ``%s %S %t %%`` filled in; ``%t`` is in ``folder``.
+
+    Paths are quoted, where a shell needs it.
+    """
     substitutions = {
-        "%s": str(path),
-        "%S": str(path.parent),
-        "%t": str(folder / f"{path.name}.tmp"),
+        "%s": shlex.quote(str(path)),
+        "%S": shlex.quote(str(path.parent)),
+        "%t": shlex.quote(str(folder / f"{path.name}.tmp")),
         "%%": "%",
     }
     return re.sub(r"%[sSt%]", lambda match: substitutions[match[0]], line)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import tempfile
 
@@ -10,13 +11,12 @@ import lit.formats
 from fencewright.tools import fork_server
 from fencewright.tools.lit_runner import (
     EXCLUDED,
-    LLVM_VERSION,
     SERVER,
     SUFFIXES,
     TOOLS,
     features,
-    find_llvm_tool,
 )
+from fencewright.tools.llvm_tools import LLVM_VERSION, find_llvm_tool
 
 config.name = "fencewright"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -27,23 +27,25 @@ config.excludes = set(EXCLUDED)
 config.available_features.update(features())
 
 
-def command(name: str, text: str) -> tuple[str, str]:
+def command(name: str, *words: str) -> tuple[str, str]:
     """A substitution of the command ``name``, but not of paths that it is part of."""
+    text = shlex.join(words)
     return rf"(?<![\w./-]){re.escape(name)}(?![\w./=-])", text.replace("\\", r"\\")
 
 
 # With the server of make lit a module starts in a tenth of the time.
 server = lit_config.params.get(SERVER)
-run_module = fork_server.replacement(server) if server else f"{sys.executable} -m"
+run_module = fork_server.replacement(server) if server else (sys.executable, "-m")
 
 # LLVM's FileCheck is the stricter of the two: FENCEWRIGHT_FILECHECK=python takes the other.
 filecheck = find_llvm_tool("FileCheck")
-if filecheck is None or os.environ.get("FENCEWRIGHT_FILECHECK") == "python":
-    filecheck = f"{run_module} filecheck"
+use_llvm = filecheck is not None and os.environ.get("FENCEWRIGHT_FILECHECK") != "python"
 
 config.substitutions += [
-    command("filecheck", filecheck),
-    *(command(name, f"{run_module} {module}") for name, module in TOOLS.items()),
+    # lit's own come after these: what it puts in for a path stays one word, spaces or not.
+    *((name, f'"{name}"') for name in ("%s", "%S", "%t")),
+    command("filecheck", *([filecheck] if use_llvm else [*run_module, "filecheck"])),
+    *(command(name, *run_module, module) for name, module in TOOLS.items()),
     *(
         command(spelling, path)
         for name in features()

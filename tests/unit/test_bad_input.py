@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -175,7 +176,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(name: str, tmp_path: Path) -> 
     [("fence_opt", 1), ("fence_translate --import-llvm", 1), ("fence_sim run -", 2)],
 )
 def test_a_stdin_that_is_closed(command: str, status: int) -> None:
-    line = f"{sys.executable} -m fencewright.tools.{command} <&-"
+    line = f"{shlex.quote(sys.executable)} -m fencewright.tools.{command} <&-"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (status, "<stdin>: error: is closed\n")
 
@@ -203,8 +204,9 @@ def test_an_input_without_end(
 
 
 def test_a_stdin_without_end() -> None:
-    line = f"{sys.executable} -m fencewright.tools.fence_sim run - </dev/zero"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "fencewright.tools.fence_sim", "run", "-"]
+    with open("/dev/zero") as zero:
+        done = subprocess.run(command, stdin=zero, capture_output=True, text=True, check=False)
     said = "<stdin>: error: is larger than 64 MiB, the most that is read of an input\n"
     assert (done.returncode, done.stderr) == (2, said)
 
@@ -420,8 +422,9 @@ def test_a_picture_in_no_format_of_its_own(
 
 
 def test_a_full_disk_is_no_verdict(tmp_path: Path) -> None:
-    line = f"{sys.executable} -m fencewright.tools.fence_sim run {LITMUS} > /dev/full"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "fencewright.tools.fence_sim", "run", LITMUS]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "fence-sim: error: No space left on device\n")
 
 

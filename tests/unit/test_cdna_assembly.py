@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,10 +22,11 @@ from fencewright.passes.allocate_registers import AllocateRegistersPass
 from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.print_cdna_assembly import CDNAAssemblyTarget, literal
+from fencewright.tools.llvm_tools import find_llvm_tool
 
-LLVM_MC = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
-LD_LLD = shutil.which("ld.lld-22") or shutil.which("ld.lld")
-OBJDUMP = shutil.which("llvm-objdump-22") or shutil.which("llvm-objdump")
+LLVM_MC = find_llvm_tool("llvm-mc")
+LD_LLD = find_llvm_tool("ld.lld")
+OBJDUMP = find_llvm_tool("llvm-objdump")
 needs_llvm = pytest.mark.skipif(
     not (LLVM_MC and LD_LLD and OBJDUMP),
     reason="llvm-mc, ld.lld or llvm-objdump is not installed",

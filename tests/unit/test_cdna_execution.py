@@ -9,7 +9,6 @@ orderings between waves are the simulator's business.
 
 import io
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from fencewright.passes.cdna_builder import bits_of
 from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.print_cdna_assembly import CDNAAssemblyTarget
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 KERNARG = 0x1000
 BUFFER = 0x100000
@@ -802,8 +802,8 @@ def test_random_programs_compute_what_they_mean(text: str, chip: str, arguments:
     assert buffer_of(outcome(assembly, chip, arguments, uses_scratch=True)) == buffer_of(expected)
 
 
-LLVM_MC = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
-LD_LLD = shutil.which("ld.lld-22") or shutil.which("ld.lld")
+LLVM_MC = find_llvm_tool("llvm-mc")
+LD_LLD = find_llvm_tool("ld.lld")
 
 
 @pytest.mark.skipif(LLVM_MC is None or LD_LLD is None, reason="llvm-mc or ld.lld is not installed")

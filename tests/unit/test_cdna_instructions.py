@@ -1,7 +1,6 @@
 """Every instruction row exists on its chips and on no others, as the assembler says."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 
@@ -21,8 +20,9 @@ from fencewright.lowering.cdna.instructions import (
 )
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
 from fencewright.mlir_dialects.cdna import SGPRType, VGPRType
+from fencewright.tools.llvm_tools import find_llvm_tool
 
-LLVM_MC = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
+LLVM_MC = find_llvm_tool("llvm-mc")
 needs_llvm_mc = pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc is not installed")
 
 

@@ -1,6 +1,7 @@
 """fence-opt as a program: one line per error, whole output files or none, quick to start."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -172,7 +173,7 @@ def test_stdout_that_cannot_be_written(tmp_path: Path, redirection: str, message
     big = tmp_path / "big.mlir"
     functions = (f"func.func @f{n}() {{\n  func.return\n}}\n" for n in range(2000))
     big.write_text("".join(functions))
-    script = f"({' '.join(PROGRAM)} {big}; echo status $? >&2) {redirection}"
+    script = f"({shlex.join([*PROGRAM, str(big)])}; echo status $? >&2) {redirection}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr == f"{message}\nstatus 1\n"
 

@@ -199,6 +199,22 @@ def test_lit_fails_damaged_tests(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert found == {"right": "PASS", "expected": "XFAIL", **dict.fromkeys(DAMAGED, "FAIL")}
 
 
+def test_a_folder_whose_name_has_a_space(tmp_path: Path) -> None:
+    """Of the tests, and of the interpreter."""
+    folder, venv = tmp_path / "a b" / "tests", tmp_path / "a b" / "venv"
+    folder.mkdir(parents=True)
+    venv.symlink_to(sys.prefix)
+    output = tmp_path / "out put"
+    (folder / "lit.cfg.py").write_text(CONFIGURATION.format(str(folder), str(output)))
+    lines = ("// RUN: fence-opt %s -o %t.out && cat %S/x.mlir | fence-opt | filecheck %s",)
+    (folder / "x.mlir").write_text("\n".join((*lines, IS_RIGHT[1], FUNCTION)))
+    python = str(venv / "bin" / Path(sys.executable).name)
+    for flags in (["--canonical"], []):
+        command = [python, "-m", "fencewright.tools.lit_runner", *flags, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_test_that_is_no_text_fails_and_says_where(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,10 +1,12 @@
 """What is installed is the package ``fencewright``, all of it, and nothing else."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +83,69 @@ def test_the_wheel_holds_the_package_and_nothing_else(
         for file in (ROOT / "fencewright" / "/".join(package.split(".")[1:])).glob("*.py")
     }
     assert modules == expected
+
+
+@pytest.fixture
+def make_venv(tmp_path: Path) -> Callable[[int, int | None], tuple[int, str, list[str]]]:
+    """Runs ``make venv`` with a Python, in an environment with another one or None.
+
+    Gives the exit status, what make says and what was run. Of a Python there is only its minor
+    version, and that it makes environments of it.
+    """
+    log, venv = tmp_path / "log", tmp_path / "venv"
+
+    def python(path: Path, minor: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        asks = f"[ $1 = -c ] && exec {shlex.quote(sys.executable)} -c \"$(cat <<'end'\n"
+        told = f'import sys; sys.version_info = (3, {minor}, 0)\nend\n)\n$2"\n'
+        makes = f'[ "$2" = venv ] && mkdir -p {venv}/bin && cp "$0" {venv}/bin/python\n'
+        path.write_text(f'#!/bin/sh\n{asks}{told}echo "$@" >>{log}\n{makes}exit 0\n')
+        path.chmod(0o755)
+
+    def make(minor: int, minor_of_venv: int | None) -> tuple[int, str, list[str]]:
+        python(tmp_path / "python", minor)
+        if minor_of_venv is not None:
+            python(venv / "bin" / "python", minor_of_venv)
+        command = ["make", "-C", str(ROOT), "venv", f"VENV={venv}", f"PYTHON={tmp_path}/python"]
+        # Nothing of a make that runs these tests.
+        alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+        done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
+        ran = log.read_text().splitlines() if log.exists() else []
+        return done.returncode, done.stderr, ran
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("minor", "minor_of_venv", "is_made"),
+    [(11, None, True), (12, 11, False), (11, 10, True), (10, 12, False)],
+)
+def test_an_environment_of_an_older_python_is_made_anew(
+    minor: int,
+    minor_of_venv: int | None,
+    is_made: bool,
+    make_venv: Callable[[int, int | None], tuple[int, str, list[str]]],
+) -> None:
+    status, said, ran = make_venv(minor, minor_of_venv)
+    assert (status, said) == (0, "")
+    assert any(each.startswith("-m venv --clear ") for each in ran) == is_made
+    assert ran[-1].startswith("-m pip install ")
+
+
+@pytest.mark.parametrize("minor_of_venv", [None, 10])
+def test_make_needs_a_python_that_is_new_enough(
+    minor_of_venv: int | None,
+    make_venv: Callable[[int, int | None], tuple[int, str, list[str]]],
+    tmp_path: Path,
+) -> None:
+    status, said, ran = make_venv(10, minor_of_venv)
+    assert (status, ran) == (2, [])
+    first, *others = said.splitlines()
+    message = "is no Python 3.11 or later; name one: make PYTHON=python3.12"
+    assert first == f"error: {tmp_path}/python {message}"
+    assert all(line.startswith("make") for line in others)
+
+
+def test_make_asks_for_the_python_that_the_package_needs() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert f"OLDEST := {needed.removeprefix('>=')}\n" in (ROOT / "Makefile").read_text()

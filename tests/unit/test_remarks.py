@@ -22,7 +22,7 @@ from fencewright.passes.remark_observer import Observer, lowered_for
 from fencewright.passes.remark_reasons import LOWERINGS, REASONS
 from fencewright.passes.remarks import Argument, Place, Reason, Remark, RemarkKind
 from fencewright.tools import fence_opt
-from fencewright.tools.lit_runner import find_llvm_tool
+from fencewright.tools.llvm_tools import find_llvm_tool
 from fencewright.tools.located_parser import LocatedParser
 from fencewright.tools.remark_writer import diagnostic, to_yaml
 from fencewright.universe import UNIVERSE
