@@ -5,12 +5,23 @@ The dialect that carries LLVM IR is ``llvm_ir``: a second ``llvm`` would break e
 ``xdsl-opt`` of the environment.
 """
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import cache, partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.utils.arg_spec import ArgSpec
 
 
 def _scoped() -> Dialect:
@@ -257,4 +268,60 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 
 TARGETS: dict[str, Callable[[], type[Target]]] = {"asm": _asm, "ptx": _ptx_text}
 
-UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
+
+# What xDSL gets
+
+
+@contextmanager
+def _told_in_one_line(name: str, kind: type[Exception]) -> Generator[None]:
+    """Have an error of the pass ``name`` that is the user's to mend end the program in one line.
+
+    Only where nobody catches it, and not with ``FENCEWRIGHT_TRACEBACK`` set: xDSL's own driver
+    ends in a traceback for every error.
+    """
+    from fencewright.tools.diagnostics import TRACEBACK_VARIABLE, Diagnostic
+
+    try:
+        yield
+    except kind as problem:
+        told, otherwise = problem, sys.excepthook
+        program = os.path.basename(sys.argv[0])
+
+        def tell(
+            type: type[BaseException], error: BaseException, trace: TracebackType | None
+        ) -> None:
+            if error is not told or os.environ.get(TRACEBACK_VARIABLE):
+                otherwise(type, error, trace)
+            else:
+                print(Diagnostic(f"pass '{name}': {error}", program), file=sys.stderr)
+
+        sys.excepthook = tell
+        raise
+
+
+@cache
+def _plugged_in(name: str) -> type[ModulePass]:
+    """The pass ``name`` for a program that knows nothing of Fencewright's errors."""
+    from fencewright.lowering.sequence import UnsupportedError
+
+    base = PASSES[name]()
+
+    class Pass(base):
+        @classmethod
+        def from_spec(cls, spec: "ArgSpec") -> Any:
+            with _told_in_one_line(name, ValueError):
+                return cast(Any, super()).from_spec(spec)
+
+        def apply(self, ctx: "Context", op: "ModuleOp") -> None:
+            with _told_in_one_line(name, UnsupportedError):
+                super().apply(ctx, op)
+
+    Pass.__name__ = Pass.__qualname__ = base.__name__
+    return Pass
+
+
+UNIVERSE = Universe(
+    all_dialects=DIALECTS,
+    all_passes={name: partial(_plugged_in, name) for name in PASSES},
+    all_targets=TARGETS,
+)

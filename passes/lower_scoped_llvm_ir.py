@@ -117,7 +117,7 @@ def _merged(request: Mapping[str, Any]) -> Ordering:
 class LowerScopedLLVMIRPass(ModulePass):
     """Make the synchronisation of ordered ``scoped`` operations in ``llvm_ir.func`` explicit.
 
-    ``target``: a chip as ``gfx942`` or ``sm_90``. ``tgsplit`` is added to the
+    ``mcpu``: a chip as ``gfx942`` or ``sm_90``. ``tgsplit`` is added to the
     ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
     is that of the function's ``target-features``, or the lowest with all that the chip has.
     Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
@@ -127,19 +127,19 @@ class LowerScopedLLVMIRPass(ModulePass):
 
     name = "lower-scoped-llvm-ir"
 
-    target: str
+    mcpu: str
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
     ptx_version: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        architecture = ARCHITECTURES[load_target(self.target).architecture]
+        architecture = ARCHITECTURES[load_target(self.mcpu).architecture]
         self._check_options(architecture)
         lines = [line.text.data for line in op.ops if isinstance(line, TopLevelOp)]
         for triple in triples_in(lines):
-            if not architecture.is_triple_of(triple, self.target):
-                _refuse(op, f"the module is for '{triple}', but {self.target} was asked for")
+            if not architecture.is_triple_of(triple, self.mcpu):
+                _refuse(op, f"the module is for '{triple}', but {self.mcpu} was asked for")
         lowering = _Lowering(self, architecture, lines)
         found = () if architecture.registers else _acquirers(op)
         for function in op.ops:
@@ -149,7 +149,7 @@ class LowerScopedLLVMIRPass(ModulePass):
             _keep_fresh(function, calls)
 
     def _check_options(self, architecture: Architecture) -> None:
-        asked = f"LLVM IR for {self.target}"
+        asked = f"LLVM IR for {self.mcpu}"
         if self.tgsplit and "tgsplit" not in architecture.features:
             reason = "unknown feature 'tgsplit'"
             raise UnsupportedError(asked, reason, tuple(architecture.features))
@@ -172,9 +172,9 @@ class _Lowering:
             [header, *(self.groups.get(name, "") for name in _GROUP_REFERENCE.findall(header))]
         )
         for cpu in _CPU.findall(attributes):
-            if cpu != self.asked.target:
+            if cpu != self.asked.mcpu:
                 name = function.sym_name.data
-                reason = f"@{name} is for '{cpu}', but {self.asked.target} was asked for"
+                reason = f"@{name} is for '{cpu}', but {self.asked.mcpu} was asked for"
                 _refuse(function, reason)
         options = self._options(attributes)
         accesses = bool(self.architecture.registers)
@@ -214,7 +214,7 @@ class _Lowering:
             named = filter(None, map(architecture.version.fullmatch, switches))
             version = next((f"{each[1]}.{each[2]}" for each in named), None)
         return {
-            "target": asked.target,
+            "target": asked.mcpu,
             "features": tuple(sorted(on)),
             "l2_per_agent": asked.l2_per_agent,
             "compat": asked.compat,

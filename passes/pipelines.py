@@ -277,7 +277,7 @@ class LLVMIRPipeline(Pipeline):
         return (
             *(self._on_scoped() if self.opt_level else ()),
             LowerScopedLLVMIRPass(
-                target=self.mcpu,
+                mcpu=self.mcpu,
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,

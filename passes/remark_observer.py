@@ -47,7 +47,6 @@ COSTS = "costs"
 _LOWERED_FOR = MappingProxyType(
     {
         "mcpu": "target",
-        "target": "target",
         "l2_per_agent": "l2_per_agent",
         "compat": "compat",
         "ptx_version": "ptx_version",

@@ -27,8 +27,8 @@ def converted(module: ModuleOp, following: ModulePass) -> Reason:
 def lowered_in_llvm_ir(module: ModuleOp, following: ModulePass) -> Reason:
     """As ``_cheaper_form``, for LLVM IR; nothing for CDNA."""
     assert isinstance(following, LowerScopedLLVMIRPass)
-    if load_target(following.target).architecture == "ptx":
-        return _cheaper_form(module, following.target)
+    if load_target(following.mcpu).architecture == "ptx":
+        return _cheaper_form(module, following.mcpu)
     return lambda finding: None
 
 

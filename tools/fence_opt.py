@@ -49,7 +49,7 @@ from fencewright.tools.diagnostics import (
 from fencewright.tools.expectations import Expectations
 from fencewright.tools.located_parser import LocatedParser
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
-from fencewright.universe import UNIVERSE
+from fencewright.universe import PASSES, UNIVERSE
 
 if TYPE_CHECKING:
     from fencewright.passes.remark_observer import Observer
@@ -65,9 +65,6 @@ FEATURES = ("tgsplit",)
 
 FLAGS = {**dict.fromkeys(FEATURES, "--mattr"), "opt_level": "-O", "facts": "--assume"}
 """What sets an option, if not the flag of its name."""
-
-OTHER_NAMES = {"mcpu": "target"}
-"""What a pass may call the option that a flag sets, if not as the flag."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class FenceOptMain(xDSLOptMain):
 
     def register_all_passes(self) -> None:
         super().register_all_passes()
-        self.available_passes.update(UNIVERSE.all_passes)
+        self.available_passes.update(PASSES)
 
     def register_all_targets(self) -> None:
         super().register_all_targets()
@@ -256,8 +253,8 @@ class FenceOptMain(xDSLOptMain):
         known = {field.name for field in fields(pass_type)}
         filled: dict[str, tuple[Any, ...]] = {}
         for name, value in options.items():
-            for option in known.intersection((name, OTHER_NAMES.get(name, name))):
-                filled[option] = value if isinstance(value, tuple) else (value,)
+            if name in known:
+                filled[name] = value if isinstance(value, tuple) else (value,)
                 taken.add(name)
         try:
             return pass_type.from_spec(ArgSpec(spec.name, {**filled, **given}))
@@ -343,7 +340,7 @@ class FenceOptMain(xDSLOptMain):
             super().apply_passes(prog)
         except Exception as problem:
             at = self._running
-            if at is None or UNIVERSE.all_passes.get(at.name) is not None or _is_told(problem):
+            if at is None or at.name in PASSES or _is_told(problem):
                 raise
             raise _of_xdsl(f"pass '{at.name}'", problem) from problem
 

@@ -5,6 +5,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from xdsl.universe import XDSL_UNIVERSE
 
 from fencewright.tools import fence_opt
 from fencewright.tools.diagnostics import TRACEBACK_VARIABLE
-from fencewright.universe import UNIVERSE
+from fencewright.universe import PASSES, UNIVERSE
 
 GOOD = "func.func @f() {\n  func.return\n}\n"
 BAD = "func.func @f() {\n  a.b\n}\n"
@@ -253,3 +254,52 @@ def test_xdsl_opt_sees_the_plugin(tmp_path: Path) -> None:
     xdsl_opt = Path(sys.executable).with_name("xdsl-opt")
     done = subprocess.run([xdsl_opt, path], capture_output=True, text=True, check=False)
     assert "scoped.fence release agent" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("passes", "said"),
+    [
+        ("insert-waits{x=1}", "pass 'insert-waits': Provided arguments [\"x\"] not found"),
+        (
+            "convert-scoped-to-cdna",
+            "pass 'convert-scoped-to-cdna': convert-scoped-to-cdna requires argument \"mcpu\"",
+        ),
+        (
+            "lower-scoped-llvm-ir{mcpu=gfx1}",
+            "pass 'lower-scoped-llvm-ir': target gfx1: unknown target; accepted: gfx908",
+        ),
+        ("cdna-pipeline{mcpu=gfx942 facts=x}", "pass 'cdna-pipeline': fact 'x': unknown fact"),
+    ],
+)
+def test_xdsl_opt_says_in_one_line_what_is_wrong_with_an_option(
+    passes: str, said: str, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xdsl_opt = Path(sys.executable).with_name("xdsl-opt")
+    command = [xdsl_opt, good, "-p", passes]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"xdsl-opt: error: {said}")
+    assert done.stderr.count("\n") == 1
+    monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Traceback")
+
+
+def test_a_failure_of_our_own_keeps_its_traceback_in_xdsl_opt(good: Path) -> None:
+    script = (
+        "import fencewright.passes.insert_waits as broken\n"
+        "def fail(*_): raise ValueError('a bug')\n"
+        "broken.InsertWaitsPass.apply = fail\n"
+        "from xdsl.tools.xdsl_opt import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", script, str(good), "-p", "insert-waits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+
+
+def test_every_pass_calls_the_chip_mcpu() -> None:
+    options = {field.name for make in PASSES.values() for field in fields(make())}
+    assert "mcpu" in options
+    assert not options & {"target", "chip", "cpu", "arch"}

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -395,7 +396,7 @@ def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fuzz, "campaign", interrupted)
-    monkeypatch.setattr(fuzz, "smallest", lambda _: pytest.fail("takes minutes"))
+    monkeypatch.setattr(fuzz, "smallest", partial(pytest.fail, "takes minutes"))
     page = tmp_path / "page.md"
     page.write_text("of the last campaign")
     assert main(["fuzz", "--page", str(page)]) == INCOMPLETE
@@ -410,7 +411,7 @@ def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
 def test_a_page_that_cannot_be_written_is_told_before_the_campaign(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(fuzz, "campaign", lambda *_: pytest.fail("takes hours"))
+    monkeypatch.setattr(fuzz, "campaign", partial(pytest.fail, "takes hours"))
     page = tmp_path / "nowhere" / "page.md"
     assert main(["fuzz", "--page", str(page)]) == USAGE
     assert capsys.readouterr().err == f"{page}: error: No such file or directory\n"

@@ -1,5 +1,5 @@
-// RUN: fence-opt %s -p "lower-scoped-llvm-ir{target=gfx942}" -t llvm | filecheck %s
-// RUN: fence-opt %s -p "lower-scoped-llvm-ir{target=gfx942}" -t llvm | fence-opt --import-llvm
+// RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942}" -t llvm | filecheck %s
+// RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942}" -t llvm | fence-opt --import-llvm
 // RUN: not fence-opt %s -t llvm 2>&1 | filecheck %s --check-prefix=EARLY
 
 // A barrier has no instruction of LLVM's: all of it is assembly that every wave has to meet at.
