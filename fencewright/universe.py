@@ -314,7 +314,7 @@ def _plugged_in(name: str) -> type[ModulePass]:
 
         def apply(self, ctx: "Context", op: "ModuleOp") -> None:
             with _told_in_one_line(name, UnsupportedError):
-                super().apply(ctx, op)
+                cast(Any, super()).apply(ctx, op)
 
     Pass.__name__ = Pass.__qualname__ = base.__name__
     return Pass
