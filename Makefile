@@ -63,10 +63,24 @@ check-checks: $(READY) ## fail if update-checks would change anything
 	$(BIN)/python -m fencewright.tools.update_checks --check tests/lit
 
 demo: $(READY) ## lower message passing, simulate it, and break it to see what breaks
-	$(BIN)/fence-opt examples/message_passing.mlir --mcpu gfx942 -t 'asm{explain=true}'
-	$(BIN)/fence-opt examples/message_passing.mlir --mcpu sm_90 -t 'asm{explain=true}'
+	@echo "One work-group writes data and raises a flag; another one sees the flag and reads the data."
+	@echo
+	@echo "What the release and the acquire take, each by itself, and where that is written:"
+	$(BIN)/fence-opt examples/message_passing.mlir --mcpu gfx942 -O0 -t 'asm{explain=true}' | \
+	    grep -E '^[a-z]+:|;'
+	@echo
+	@echo "What is left in the whole kernels (-O2, the default): the spin loop invalidates once, at its end."
+	$(BIN)/fence-opt examples/message_passing.mlir --mcpu gfx942 -t asm | \
+	    sed -n '/^[a-z]*:$$/,/s_endpgm/p'
+	@echo
+	@echo "The same program for an NVIDIA GPU:"
+	$(BIN)/fence-opt examples/message_passing.mlir --mcpu sm_90 -t 'asm{explain=true}' | \
+	    grep -E 'entry|//'
+	@echo
+	@echo "Every outcome that either machine can reach:"
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu gfx942
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu sm_90
+	@echo "And without the invalidate:"
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu gfx942 --without buffer_inv; \
 	    test $$? -eq 1  # 1: the condition does not hold, as it should be here
 
