@@ -25,12 +25,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self, TypeAlias, cast
 
+from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttrConstr,
     IntAttr,
     IntegerAttr,
     IntegerType,
+    ModuleOp,
     NoneAttr,
     StringAttr,
     SymbolNameConstraint,
@@ -278,6 +280,7 @@ class ThreadOp(IRDLOperation):
     def verify_(self) -> None:
         if (self.kernel is None) == (not self.body.blocks):
             raise VerifyException("a thread has either a body or a kernel that it runs")
+        self._verify_kernel()
         for argument in self.bound_arguments:
             if isinstance(argument, StringAttr):
                 verify_register(argument.data)
@@ -285,6 +288,16 @@ class ThreadOp(IRDLOperation):
         for each in observed:
             if observed.count(each) > 1:
                 raise VerifyException(f"register '{each[1]}' is observed twice")
+
+    def _verify_kernel(self) -> None:
+        test = self.parent_op()
+        module = None if test is None else test.parent_op()
+        if self.kernel is None or not isinstance(module, ModuleOp):
+            return
+        tables = (module, *(op for op in module.ops if isinstance(op, gpu.ModuleOp)))
+        if not any(SymbolTable.lookup_symbol(table, self.kernel) for table in tables):
+            name = self.kernel.string_value()
+            raise VerifyException(f"there is no kernel '{name}' in the module")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

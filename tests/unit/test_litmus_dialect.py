@@ -323,7 +323,7 @@ def test_what_the_simulator_cannot_execute(body: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("thread", "kernel", "message"),
     [
-        ("runs @missing()", "", "there is no kernel 'missing' in the module"),
+        ("runs @declared()", "", "there is no kernel 'declared' in the module"),
         ("runs @k()", "%p: !llvm.ptr<1>", "the kernel takes 1 arguments, the thread binds 0"),
         ("runs @k(@x)", "%n: i32", "argument 0 of the kernel, i32, needs a number"),
         ("runs @k(1 : i32)", "%p: !llvm.ptr<1>", "needs a location or a register"),
@@ -335,6 +335,7 @@ litmus.test @t {{
   litmus.location @x = 0 : i32
   litmus.thread @P0 {thread}
 }}
+func.func private @declared()
 func.func @k({kernel}) attributes {{gpu.kernel}} {{
   func.return
 }}

@@ -78,6 +78,7 @@ litmus.test @location {
 litmus.test @argument {
   litmus.thread @P0 runs @kernel(@y)
 }
+func.func private @kernel()
 
 // -----
 
@@ -85,6 +86,7 @@ litmus.test @value {
   // expected-error @below {{a kernel runs on locations, registers and numbers, @x, "r0" or 2 : i32, not unit}}
   litmus.thread @P0 runs @kernel(unit)
 }
+func.func private @kernel()
 
 // -----
 
@@ -102,6 +104,7 @@ litmus.test @register_argument {
   // expected-error @below {{registers are called r0, r1 and so on, not 'out'}}
   litmus.thread @P0 runs @kernel("out")
 }
+func.func private @kernel()
 
 // -----
 
