@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from argparse import ArgumentTypeError
+from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -59,6 +59,32 @@ class ToolError(Exception):
 def error(message: str, file: str) -> ToolError:
     """A :class:`ToolError` of one message about ``file`` (or about the tool of that name)."""
     return ToolError((Diagnostic(message, file),))
+
+
+def add_version(parser: ArgumentParser) -> None:
+    """Add ``--version``."""
+    parser.add_argument(
+        "-v", "--version", action=_VersionAction, nargs=0, help="print the version and exit"
+    )
+
+
+class _VersionAction(Action):
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        print(VERSION.format())
+        parser.exit()
+
+
+class _Version(str):
+    """Looks the versions up when it is formatted, which few runs ask for."""
+
+    def format(self, *_: object, **__: object) -> str:
+        from importlib.metadata import version
+
+        return super().format(fencewright=version("fencewright"), xdsl=version("xdsl"))
+
+
+VERSION = _Version("Fencewright {fencewright}, built on xDSL {xdsl}")
+"""What ``--version`` prints, once formatted."""
 
 
 def positive(text: str) -> int:

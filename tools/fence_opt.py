@@ -35,6 +35,7 @@ from fencewright.passes.pipelines import (
     single_passes,
 )
 from fencewright.tools.diagnostics import (
+    VERSION,
     Diagnostic,
     ToolError,
     as_text,
@@ -82,7 +83,7 @@ class LLVMTarget(Target):
 class FenceOptMain(xDSLOptMain):
     """xDSL's driver with Fencewright's dialects, passes, targets and one-line errors."""
 
-    version_format: ClassVar[str] = f"{NAME}, built on xDSL {{xdsl_version}}"
+    version_format: ClassVar[str] = VERSION
 
     def register_all_dialects(self) -> None:
         super().register_all_dialects()

@@ -33,6 +33,7 @@ from fencewright.tools import (
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
+    add_version,
     error,
     output_file,
     positive,
@@ -262,6 +263,7 @@ COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(NAME, description=__doc__)
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     runner = commands.add_parser(
         "run", help="print every outcome of tests, and whether their conditions hold"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fencewright.tools.diagnostics import (
     ToolError,
+    add_version,
     as_text,
     diagnose,
     error,
@@ -46,6 +47,7 @@ def _read(path: str | None, file: str) -> str:
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
     parser = ArgumentParser(NAME, description=__doc__)
+    add_version(parser)
     parser.add_argument("input", nargs="?", default="-", help="file to translate, - for stdin")
     parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
     direction = parser.add_mutually_exclusive_group(required=True)

@@ -1,6 +1,7 @@
-"""Writes the documentation tables from the rows: ``python -m fencewright.tools.update_docs``.
+"""Writes the documentation's tables from the rows, and the output of its examples from what they do.
 
-With ``--check`` nothing is written, and the exit status is 1 if a page is out of date.
+With ``--check`` nothing is written, and the exit status is 1 if a table is out of date; examples
+are checked by the tests, for it takes a minute.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.tools.certificates_page import certificates_page
+from fencewright.tools.doc_examples import ExampleError, updated
 from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
@@ -267,7 +269,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             path.write_text(text)
             print(f"wrote {path}")
-    return 1 if arguments.check and stale else 0
+    if arguments.check:
+        return 1 if stale else 0
+    for path in pages_with_examples(arguments.docs):
+        text = path.read_text(encoding="utf-8")
+        try:
+            now = updated(path, text)
+        except ExampleError as problem:
+            print(f"{problem.place}: error: {problem}", file=sys.stderr)
+            return 1
+        if now != text:
+            path.write_text(now, encoding="utf-8")
+            print(f"wrote {path}")
+    return 0
+
+
+def pages_with_examples(docs: Path) -> list[Path]:
+    """The pages below ``docs``, and those of the project's root that stands beside it."""
+    root = (docs.parent / name for name in ("README.md", "CONTRIBUTING.md"))
+    return [path for path in (*root, *sorted(docs.glob("*.md"))) if path.exists()]
 
 
 if __name__ == "__main__":

@@ -454,23 +454,6 @@ def run(*command: str | Path) -> str:
     ).stdout
 
 
-def test_the_documentation_shows_what_comes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    page = (ROOT / "docs" / "remarks.md").read_text(encoding="utf-8")
-    shown = [line[4:] for line in page.splitlines() if line.startswith("    ")]
-    command = next(line for line in shown if line.startswith("$ fence-opt "))
-    assert command.endswith(" --remarks")
-    output = tmp_path / "out.yaml"
-    arguments = command.replace("out.s", str(tmp_path / "out.s")).split()[2:]
-    monkeypatch.chdir(ROOT)
-    assert fence_opt.main([*arguments, "--remarks-output", str(output)]) == 0
-    assert capsys.readouterr().err.splitlines() == [line for line in shown if ": remark: " in line]
-    first = shown.index("--- !Missed")
-    last = shown.index("  - String:          ' (estimated)'", first)
-    assert "\n".join(shown[first : last + 1]) in output.read_text()
-
-
 # The driver
 
 
