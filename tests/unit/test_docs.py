@@ -220,9 +220,8 @@ def documented() -> Iterator[tuple[str, Action]]:
         yield from (("docs/tools.md", action) for action in actions(parser_of(tool)))
     for action in actions(parser_of("fence-sim")):
         yield "docs/tools.md", action
-        if isinstance(action.choices, dict):
-            commands = cast("dict[str, ArgumentParser]", action.choices)
-            for command, parser in commands.items():
+        if action.dest == "command":
+            for command, parser in cast("dict[str, ArgumentParser]", action.choices).items():
                 yield from ((COMMAND_PAGES[command], each) for each in actions(parser))
 
 
