@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import tempfile
+import zlib
 
 import lit.formats
 
@@ -21,7 +22,11 @@ from fencewright.tools.llvm_tools import LLVM_VERSION, find_llvm_tool
 config.name = "fencewright"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.dirname(__file__)
-config.test_exec_root = os.path.join(tempfile.gettempdir(), f"fencewright-lit-{os.getuid()}")
+# A folder of its own for each checkout: two may run at a time.
+checkout = zlib.crc32(config.test_source_root.encode())
+config.test_exec_root = os.path.join(
+    tempfile.gettempdir(), f"fencewright-lit-{os.getuid()}-{checkout:08x}"
+)
 config.suffixes = set(SUFFIXES)
 config.excludes = set(EXCLUDED)
 config.available_features.update(features())

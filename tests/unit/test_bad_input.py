@@ -505,8 +505,12 @@ def test_a_certificate_that_cannot_be_written_is_told_before_it_is_made(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a folder that takes no files, whoever asks."""
+
+    def too_late(*_: object, **__: object) -> None:
+        raise AssertionError("minutes before it is to be written to")
+
     certify = "fencewright.simulator.certificate.certify_mode"
-    monkeypatch.setattr(certify, lambda *_, **__: pytest.fail("takes minutes"))
+    monkeypatch.setattr(certify, too_late)
     assert fence_sim.main(["certify", "gfx942", "-o", "/proc/gfx942.json"]) == 2
     assert capsys.readouterr().err == "/proc/gfx942.json: error: No such file or directory\n"
     assert fence_sim.main(["certify", "all", "-o", "/proc"]) == 2
