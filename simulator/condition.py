@@ -6,8 +6,9 @@ formula over final registers and final memory::
     exists (P1:r1 == 1 /\ ~(P1:r2 == 0 \/ x != 2))
 
 ``P1:r1`` and ``1:r1`` are register r1 of thread 1, a bare name (or ``[x]``) is a location.
-``=`` and ``==`` mean the same; ``and``, ``or``, ``not`` stand for the symbols. Source of the
-form: herd7 and Dat3M litmus tests.
+``=`` and ``==`` mean the same; ``and``, ``or``, ``not`` stand for the symbols. Final values
+are unsigned words: a negative number stands for its word. Source of the form: herd7 and Dat3M
+litmus tests.
 """
 
 import re
@@ -15,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from fencewright.simulator.words import TOO_WIDE, WORD_MASK, parse_word
 
 
 class LitmusError(Exception):
@@ -262,7 +265,10 @@ _TOKEN = re.compile(
     r"|(?P<symbol>/\\|\\/|==|!=|<=|>=|&&|\|\||[=<>~!()\[\]]))"
 )
 MOST_CHARACTERS = 1000
-"""Of a number or register; Python converts no number of more than 4,300 digits."""
+"""Of a register; Python converts no number of more than 4,300 digits."""
+
+_SHOWN = 24
+"""How many characters of a number too wide an error shows."""
 
 _SPELLING = {"&&": "/\\", "and": "/\\", "||": "\\/", "or": "\\/", "!": "~", "not": "~", "=": "=="}
 
@@ -353,13 +359,27 @@ class _Parser:
         return self.compare()
 
     def compare(self) -> Formula:
+        negative = self.token.startswith("-")
         left = self.term()
         comparisons = {c.value: c for c in Comparison}
         if self.token not in comparisons:
             raise self.error(f"expected a comparison, found {self.found()}")
         comparison = comparisons[self.token]
+        at = self.offset
         self.consume()
-        return Compare(comparison, left, self.term())
+        negative = negative or self.token.startswith("-")
+        right = self.term()
+        if negative and comparison not in (Comparison.EQ, Comparison.NE):
+            unsigned = "values are unsigned: compare a negative number by == or != only"
+            raise self.source.error(at, unsigned)
+        return Compare(comparison, left, right)
+
+    def number(self) -> int:
+        number = parse_word(self.token)
+        if number is None:
+            raise self.error(f"{self.token[:_SHOWN]} {TOO_WIDE}")
+        self.consume()
+        return number & WORD_MASK
 
     def term(self) -> Term:
         if self.accept("["):
@@ -369,11 +389,10 @@ class _Parser:
         if self.kind == "word":
             return Memory(self.word())
         text = self.token
-        if self.kind in ("number", "register") and len(text) > MOST_CHARACTERS:
-            raise self.error(f"a {self.kind} of {len(text)} characters is too long")
+        if self.kind == "register" and len(text) > MOST_CHARACTERS:
+            raise self.error(f"a register of {len(text)} characters is too long")
         if self.kind == "number":
-            self.consume()
-            return int(text, 0)
+            return self.number()
         if self.kind == "register":
             self.consume()
             thread, name = text.split(":")

@@ -201,11 +201,11 @@ def encoding_of(allowed: Outcomes) -> Encoding:
         raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
     columns = tuple(zip(*allowed.states, strict=True))
     values = [[value or 0 for value in column] for column in columns]
-    if any(value < 0 for column in values for value in column):
-        raise GpuLitmusError("it has negative values")
     encoding = Encoding(allowed.observables, tuple(max(column) + 1 for column in values))
     if encoding.size > MOST_OUTCOMES:
-        raise GpuLitmusError(f"it has over {MOST_OUTCOMES} conceivable outcomes; observe less")
+        raise GpuLitmusError(
+            f"it has over {MOST_OUTCOMES} conceivable outcomes; observe less, or store smaller values"
+        )
     return encoding
 
 

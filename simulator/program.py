@@ -11,10 +11,7 @@ from typing import Generic, TypeVar
 
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Word
 from fencewright.simulator.condition import Condition, Memory, Observable, Register
-
-WORD_BITS = 32
-WORD_MASK = (1 << WORD_BITS) - 1
-"""Values are unsigned words of this many bits."""
+from fencewright.simulator.words import WORD_BITS, WORD_MASK
 
 
 class ProgramError(ValueError):

@@ -334,30 +334,55 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """What a further name stands for: another name of ``location``.
+
+    With the generic proxy it is another virtual address of it, which any proxy may use.
+    With any other proxy it is the same virtual address as it is reached through that proxy.
+    Source: PTX ISA, "Proxies"; ISCA 2022, "virtual aliases".
+    """
+
+    location: str
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Threads over named locations.
 
-    ``initial`` has the value of every location that does not start at 0, ``aliases`` names
-    further virtual addresses and what they are another address of, ``mbarriers`` has the
+    ``initial`` has the value of every location that does not start at 0, ``aliases`` has the
+    names that are not locations of their own, ``mbarriers`` has the
     arrival count of each mbarrier, which is initialised before the threads start. ``shared``
     has the CTA of every location in shared memory; only ``.sync_restrict`` tells them apart.
     """
 
     threads: tuple[Thread, ...]
     initial: Mapping[str, int] = field(default_factory=dict[str, int])
-    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    aliases: Mapping[str, Alias] = field(default_factory=dict[str, Alias])
     mbarriers: Mapping[str, int] = field(default_factory=dict[str, int])
     shared: Mapping[str, Placement] = field(default_factory=dict[str, Placement])
 
-    def location(self, variable: str) -> str:
-        """The physical location of a virtual address."""
-        seen = {variable}
-        while variable in self.aliases:
-            variable = self.aliases[variable]
-            if variable in seen:
-                raise ProgramError(f"{variable} is an alias of itself")
-            seen.add(variable)
-        return variable
+    def location(self, name: str) -> str:
+        """The physical location that ``name`` stands for. Raises ``ProgramError``."""
+        return self._names(name)[-1]
+
+    def address(self, name: str) -> str:
+        """The virtual address that ``name`` stands for. Raises ``ProgramError``."""
+        names = self._names(name)
+        return next(each for each in names if not self._is_through_a_proxy(each))
+
+    def _is_through_a_proxy(self, name: str) -> bool:
+        alias = self.aliases.get(name)
+        return alias is not None and alias.proxy is not Proxy.GENERIC
+
+    def _names(self, name: str) -> list[str]:
+        """``name`` and what it is another name of, down to the location."""
+        names = [name]
+        while (alias := self.aliases.get(names[-1])) is not None:
+            if alias.location in names:
+                raise ProgramError(f"{alias.location} is an alias of itself")
+            names.append(alias.location)
+        return names
 
 
 class ProgramError(ValueError):
@@ -522,13 +547,14 @@ class _ThreadRunner(Runner[_Run, Path]):
         super().__init__(thread, program.threads[thread].code, bound, write_bits)
         self.program = program
         self.locations = {each: program.location(each) for each in _variables(self.code)}
-        self.sets = frozenset(name for each in self.code for name in _assigned(each))
+        self.addresses = {each: program.address(each) for each in self.locations}
+        self.sets = frozenset(name for each in self.code for name in assigned(each))
 
     def begin(self) -> _Run:
         return _Run(0, dict(self.program.threads[self.thread].registers), {})
 
     def assigned(self, instruction: Instruction) -> tuple[str, ...]:
-        return _assigned(instruction)
+        return assigned(instruction)
 
     def used(self, instruction: Instruction) -> tuple[Value, ...]:
         is_computed = isinstance(instruction, Compute)
@@ -559,7 +585,7 @@ class _ThreadRunner(Runner[_Run, Path]):
             run.pc - 1,
             ordering=_half(kind, access.ordering),
             scope=access.scope,
-            variable=access.location,
+            variable=self.addresses[access.location],
             location=self.locations[access.location],
             proxy=access.proxy,
         )
@@ -733,7 +759,7 @@ class _ThreadRunner(Runner[_Run, Path]):
             kind,
             self.thread,
             run.pc - 1,
-            variable=variable,
+            variable=self.addresses[variable],
             location=self.locations[variable],
             proxy=Proxy.ASYNC,
         )
@@ -795,7 +821,8 @@ class _ThreadRunner(Runner[_Run, Path]):
     }
 
 
-def _assigned(instruction: Instruction) -> tuple[str, ...]:
+def assigned(instruction: Instruction) -> tuple[str, ...]:
+    """The register that an instruction sets, if any."""
     if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
         return (instruction.register,)
     return ()
@@ -810,12 +837,21 @@ def _half(kind: EventKind, ordering: Ordering) -> Ordering:
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
 
 
+def accesses(instruction: Instruction) -> Iterator[tuple[str, Proxy]]:
+    """The names through which an instruction accesses memory, each with the proxy."""
+    match instruction:
+        case Load() | Store() | Atomic():
+            yield instruction.location, instruction.proxy
+        case AsyncCopy():
+            yield instruction.location, Proxy.ASYNC
+            if instruction.source is not None:
+                yield instruction.source, Proxy.ASYNC
+        case _:
+            pass
+
+
 def _variables(code: Iterable[Instruction]) -> Iterator[str]:
-    for each in code:
-        if isinstance(each, Load | Store | Atomic | AsyncCopy):
-            yield each.location
-        if isinstance(each, AsyncCopy) and each.source is not None:
-            yield each.source
+    return (name for each in code for name, _ in accesses(each))
 
 
 def _check(program: Program) -> None:
@@ -1053,7 +1089,7 @@ class Walks:
         locations = sorted({program.location(each) for each in named} - {*program.mbarriers})
         self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
         self.registers = tuple(
-            frozenset({*thread.registers, *(r for each in thread.code for r in _assigned(each))})
+            frozenset({*thread.registers, *(r for each in thread.code for r in assigned(each))})
             for thread in program.threads
         )
         self._interleaving = Interleaving(self.initial)

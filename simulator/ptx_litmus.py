@@ -10,12 +10,14 @@ thread headed by its placement, and a final condition (``condition``)::
      st.release.gpu flag, 1   | ld.weak r1, x               ;
     ~exists (P1:r0 == 1 /\\ P1:r1 == 0)
 
-The initial state also takes ``t @ texture aliases x`` (another virtual address of x),
+The initial state also takes ``a @ generic aliases x`` (another virtual address of x),
+``t @ texture aliases x`` (the same virtual address, for instructions of that proxy alone),
 ``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
 shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
 optional ``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
 texture, surface and constant proxies. The first operand of ``bar.cta`` tells the barrier
 instructions of the program apart, then follow the barrier's number and its thread count.
+Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
 """
 
 import re
@@ -25,14 +27,16 @@ from pathlib import Path as FilePath
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import (
-    MOST_CHARACTERS,
     Comparison,
     Condition,
+    Memory,
     SourceText,
+    observable_order,
     parse_condition,
 )
 from fencewright.simulator.ptx_events import (
     SCOPES,
+    Alias,
     Arithmetic,
     AsyncCopy,
     Atomic,
@@ -57,8 +61,11 @@ from fencewright.simulator.ptx_events import (
     Thread,
     Value,
     WaitGroup,
+    accesses,
+    assigned,
 )
 from fencewright.simulator.ptx_model import Witness
+from fencewright.simulator.words import TOO_WIDE, parse_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,8 @@ _STORE_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
 _ATOMIC_ORDERINGS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
 _FENCE_ORDERINGS = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
-_HEAD = re.compile(r"\s*(?:PTX|ptx)\s+(?P<name>[^\s{\"]+)(?P<remarks>(?:\s*\"[^\"]*\")*)[^{\"]*\{")
+_HEAD = re.compile(r"\s*(?:PTX|ptx)\s+(?P<name>[^\s{\"]+)")
+_BETWEEN_REMARKS = re.compile(r'"\s+"')
 _COMMENT = re.compile(r"//[^\n]*|\(\*.*?\*\)", re.DOTALL)
 _CONDITION = re.compile(r"(?:~\s*)?\b(?:exists|forall)\b")
 _CTA = (
@@ -128,6 +136,8 @@ _INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$"
 _REGISTER = re.compile(r"r\d+$")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _NAME = re.compile(r"[A-Za-z_]\w*$")
+_SHOWN = 24
+"""How many characters of a number too wide an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +164,20 @@ class _Piece:
     def number(self) -> int:
         if not _NUMBER.match(self.text):
             raise self.error(f"expected a number, found '{self.text}'")
-        if len(self.text) > MOST_CHARACTERS:
-            raise self.error(f"a number of {len(self.text)} characters is too long")
-        return int(self.text, 16 if "x" in self.text else 10)
+        number = parse_word(self.text)
+        if number is None:
+            raise self.error(f"'{self.text[:_SHOWN]}' {TOO_WIDE}")
+        return number
+
+    def part(self, match: re.Match[str], group: str) -> "_Piece":
+        """What a ``group`` of a match of the whole text has found."""
+        return _Piece(self.source, match[group], self.offset + match.start(group))
+
+    def find(self, pattern: str) -> "_Piece":
+        """The piece from where ``pattern`` is first found; the whole one if it is nowhere."""
+        match = re.compile(pattern).search(self.text)
+        start = 0 if match is None else match.start()
+        return _Piece(self.source, self.text[start:], self.offset + start)
 
     def value(self) -> Value:
         return self.text if _REGISTER.match(self.text) else self.number()
@@ -447,30 +468,72 @@ def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
     Raises ``LitmusError`` with file, line and column of what cannot be read.
     """
     source = SourceText(text, file)
-    head = _HEAD.match(text)
-    if head is None:
-        raise source.error(0, "expected 'PTX name', quoted remarks and '{'")
-    body = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text[head.end() :])
-    source = SourceText(text[: head.end()] + body, file)
-    close = source.text.find("}", head.end())
+    name, remarks, start = _head(source)
+    body = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text[start:])
+    source = SourceText(text[:start] + body, file)
+    close = source.text.find("}", start)
     if close < 0:
-        raise source.error(head.end() - 1, "this '{' is never closed")
-    start = close + 1
-    condition_at = _CONDITION.search(source.text, start)
+        raise source.error(start - 1, "this '{' is never closed")
+    condition_at = _CONDITION.search(source.text, close)
     if condition_at is None:
         raise source.error(len(text), "expected a condition: exists, ~exists or forall")
     initial = _Initial()
-    for piece in _Piece(source, source.text[head.end() : close], head.end()).split(";"):
+    for piece in _Piece(source, source.text[start:close], start).split(";"):
         initial.read(piece)
-    columns = _columns(_Piece(source, source.text[start : condition_at.start()], start))
+    table = _Piece(source, source.text[close + 1 : condition_at.start()], close + 1)
+    columns = _columns(table, initial.aliases)
+    initial.check_threads(len(columns))
     threads = tuple(
         Thread(placement, code, initial.registers.get(number, {}))
         for number, (placement, code) in enumerate(columns)
     )
-    remarks = tuple(re.findall(r'"([^"]*)"', head["remarks"]))
     program = Program(threads, initial.values, initial.aliases, initial.mbarriers, initial.shared)
     condition = parse_condition(source, condition_at.start())
-    return LitmusTest(head["name"], program, condition, remarks)
+    written = _Piece(source, source.text[condition_at.start() :], condition_at.start())
+    _check_condition(written, condition, program)
+    return LitmusTest(name, program, condition, remarks)
+
+
+def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
+    """The test's name, its remarks, and where its initial state starts, after the brace.
+
+    One remark ends and the next begins where only space is between two quotes. A brace inside
+    a remark does not end the head.
+    """
+    text, head = source.text, _HEAD.match(source.text)
+    start = 0 if head is None else head.end()
+    braces = [match.start() for match in re.finditer(r"\{", text[start:])]
+    outside = (each for each in braces if text.count('"', start, start + each) % 2 == 0)
+    if head is None or not braces:
+        raise source.error(0, "expected 'PTX name', quoted remarks and '{'")
+    end = start + next(outside, braces[0])
+    first, last = text.find('"', start, end), text.rfind('"', start, end)
+    remarks = () if first < 0 else _BETWEEN_REMARKS.split(text[first + 1 : last])
+    if first >= 0 and first == last:
+        raise source.error(first, "this remark is never closed")
+    return head["name"], tuple(remarks), end + 1
+
+
+def _check_condition(text: _Piece, condition: Condition, program: Program) -> None:
+    """Refuse a name that stands for nothing, which would read as 0."""
+    locations = {*program.initial, *program.aliases}
+    for thread in program.threads:
+        locations |= {name for each in thread.code for name, _ in accesses(each)}
+    for each in sorted(condition.formula.observables(), key=observable_order):
+        if isinstance(each, Memory):
+            at = text.find(rf"\b{each.location}\b")
+            if each.location not in locations:
+                raise at.error(f"the condition names {each}, which nothing in the test accesses")
+            if each.location in program.aliases:
+                location = program.location(each.location)
+                raise at.error(f"{each} is another name of {location}: name that")
+            continue
+        at = text.find(rf"(?i)\bp?0*{each.thread}\s*:\s*{each.name}\b")
+        if each.thread >= len(program.threads):
+            raise at.error(f"the condition names {each}, but there is no thread P{each.thread}")
+        thread = program.threads[each.thread]
+        if each.name not in {*thread.registers, *(r for i in thread.code for r in assigned(i))}:
+            raise at.error(f"the condition names {each}, which nothing in the test sets")
 
 
 def read_litmus(path: FilePath) -> LitmusTest:
@@ -484,34 +547,63 @@ class _Initial:
     def __init__(self) -> None:
         self.values: dict[str, int] = {}
         self.registers: dict[int, dict[str, int]] = {}
-        self.aliases: dict[str, str] = {}
+        self.aliases: dict[str, Alias] = {}
         self.mbarriers: dict[str, int] = {}
         self.shared: dict[str, Placement] = {}
+        self._pieces: dict[str | tuple[int, str], _Piece] = {}
 
     def read(self, piece: _Piece) -> None:
         if not piece.text:
             return
         if match := _MBARRIER.match(piece.text):
-            if int(match["count"]) not in range(1, 1 << 20):
+            count = piece.part(match, "count").number()
+            if count not in range(1, 1 << 20):
                 raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
-            self.mbarriers[match["name"]] = int(match["count"])
+            self._declare(piece, match["name"])
+            self.mbarriers[match["name"]] = count
         elif match := _ALIAS.match(piece.text):
-            if match["proxy"] not in [proxy.value for proxy in Proxy]:
-                raise piece.error(f"unknown proxy '{match['proxy']}'")
-            self.aliases[match["name"]] = match["location"]
+            self._alias(piece, match)
         elif match := _SHARED.match(piece.text):
-            self.shared[match["name"]] = _placement(match)
+            self.shared[match["name"]] = _placement(match, piece)
         elif match := _INITIAL_REGISTER.match(piece.text):
-            registers = self.registers.setdefault(int(match["thread"]), {})
-            registers[match["name"]] = _Piece(piece.source, match["value"], piece.offset).number()
+            thread, name = piece.part(match, "thread").number(), match["name"]
+            self._declare(piece, (thread, name))
+            value = piece.part(match, "value").number()
+            self.registers.setdefault(thread, {})[name] = value
         elif match := _INITIAL.match(piece.text):
-            value = _Piece(piece.source, match["value"], piece.offset).number()
-            self.values[match["name"]] = value
+            self._declare(piece, match["name"])
+            self.values[match["name"]] = piece.part(match, "value").number()
         else:
             raise piece.error(f"expected 'x=0', 'P0:r0=0' or an alias, found '{piece.text}'")
 
+    def _alias(self, piece: _Piece, match: re.Match[str]) -> None:
+        name, location = match["name"], match["location"]
+        proxies = {proxy.value: proxy for proxy in Proxy}
+        if match["proxy"] not in proxies:
+            raise piece.error(f"unknown proxy '{match['proxy']}'")
+        self._declare(piece, name)
+        self.aliases[name] = Alias(location, proxies[match["proxy"]])
+        while location in self.aliases and location != name:
+            location = self.aliases[location].location
+        if location == name:
+            raise piece.error(f"{name} is an alias of itself")
 
-def _columns(table: _Piece) -> list[tuple[Placement, tuple[Instruction, ...]]]:
+    def _declare(self, piece: _Piece, name: str | tuple[int, str]) -> None:
+        if name in self._pieces:
+            shown = name if isinstance(name, str) else f"P{name[0]}:{name[1]}"
+            raise piece.error(f"{shown} is declared twice")
+        self._pieces[name] = piece
+
+    def check_threads(self, count: int) -> None:
+        """Refuse the register of a thread that is not there."""
+        for name, piece in self._pieces.items():
+            if isinstance(name, tuple) and name[0] >= count:
+                raise piece.error(f"there is no thread P{name[0]}")
+
+
+def _columns(
+    table: _Piece, aliases: Mapping[str, Alias]
+) -> list[tuple[Placement, tuple[Instruction, ...]]]:
     """The threads of the table: the first row places them, every further row adds an instruction."""
     head, *rows = table.split(";")
     if rows and not rows[-1].text:
@@ -519,9 +611,9 @@ def _columns(table: _Piece) -> list[tuple[Placement, tuple[Instruction, ...]]]:
     placements: list[Placement] = []
     for number, cell in enumerate(head.split("|")):
         match = _THREAD.match(cell.text)
-        if match is None or int(match["number"]) != number:
+        if match is None or match["number"] != str(number):
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
-        placements.append(_placement(match))
+        placements.append(_placement(match, cell))
     codes: list[list[Instruction]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
@@ -530,23 +622,32 @@ def _columns(table: _Piece) -> list[tuple[Placement, tuple[Instruction, ...]]]:
             raise row.error(message)
         for code, cell in zip(codes, cells, strict=True):
             if cell.text:
-                code.append(_instruction(cell))
+                code.append(_instruction(cell, aliases))
     return [(placement, tuple(code)) for placement, code in zip(placements, codes, strict=True)]
 
 
-def _instruction(cell: _Piece) -> Instruction:
+def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> Instruction:
     if label := _LABEL.match(cell.text):
         return Label(label["name"])
     operation = _Operation(cell)
     reader = _READERS.get(operation.head)
     if reader is None:
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
-    return reader(operation)
+    instruction = reader(operation)
+    for name, proxy in accesses(instruction):
+        alias = aliases.get(name)
+        if alias is not None and alias.proxy not in (Proxy.GENERIC, proxy):
+            raise cell.error(
+                f"{name} is {alias.location} through the {alias.proxy.value} proxy; "
+                f"{operation.mnemonic} goes through the {proxy.value} proxy"
+            )
+    return instruction
 
 
-def _placement(match: re.Match[str]) -> Placement:
-    cluster = None if match["cluster"] is None else int(match["cluster"])
-    return Placement(int(match["cta"]), int(match["gpu"]), cluster)
+def _placement(match: re.Match[str], piece: _Piece) -> Placement:
+    cta, gpu = (piece.part(match, name).number() for name in ("cta", "gpu"))
+    cluster = None if match["cluster"] is None else piece.part(match, "cluster").number()
+    return Placement(cta, gpu, cluster)
 
 
 def restriction_in(mnemonic: str) -> Restriction | None:
@@ -651,8 +752,8 @@ def write_litmus(test: LitmusTest) -> str:
     lines += [f"{name}={value};" for name, value in program.initial.items()]
     lines += [f"{name} = mbarrier({count});" for name, count in program.mbarriers.items()]
     lines += [
-        f"{name} @ {_proxy_of(program, name)} aliases {location};"
-        for name, location in program.aliases.items()
+        f"{name} @ {alias.proxy.value} aliases {alias.location};"
+        for name, alias in program.aliases.items()
     ]
     lines += [f"{name}{_place_text(home)};" for name, home in program.shared.items()]
     for number, thread in enumerate(program.threads):
@@ -685,15 +786,6 @@ def _table(columns: list[list[str]]) -> list[str]:
         row = " | ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True))
         rows.append(f" {row} ;")
     return rows
-
-
-def _proxy_of(program: Program, variable: str) -> str:
-    """The proxy that a virtual address is used through."""
-    for thread in program.threads:
-        for each in thread.code:
-            if isinstance(each, Load | Store | Atomic) and each.location == variable:
-                return each.proxy.value
-    return Proxy.GENERIC.value
 
 
 def witness_text(test: LitmusTest, witness: Witness) -> str:

@@ -65,6 +65,7 @@ from fencewright.simulator.relation import (
     transitive_closure,
     union,
 )
+from fencewright.simulator.words import WORD_MASK
 
 _READ, _WRITE, _FENCE = EventKind.READ, EventKind.WRITE, EventKind.FENCE
 
@@ -887,9 +888,14 @@ def outcomes(
         for skeleton in combination.skeletons:
             frame = _frame(frames, skeleton, chosen, spent)
             memories = _Enumeration(chosen, combination, frame).final_memories()
-            states.update(prefix + memory for memory in memories)
+            states.update(as_words(prefix + memory) for memory in memories)
     complete = candidates.complete and not spent.is_spent
     return Outcomes(observed, frozenset(states), complete)
+
+
+def as_words(values: Iterable[int | None]) -> tuple[int | None, ...]:
+    """Final values as the words that a condition compares; None, never set, stays None."""
+    return tuple(None if value is None else value & WORD_MASK for value in values)
 
 
 _MOST_ORDERS = 32
@@ -918,7 +924,7 @@ def sampled_outcomes(
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         frame = Frame(combination.skeletons[0], chosen, random=random)
         memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
-        states.update(prefix + memory for memory in memories)
+        states.update(as_words(prefix + memory) for memory in memories)
     return Outcomes(observed, frozenset(states), complete=False)
 
 
@@ -1046,9 +1052,9 @@ def _complete(
             for location in search.locations
         )
         x.order_writes(co, search.reads)
-        names = [Memory(location.name) for location in search.locations]
+        names = (*registers, *(Memory(location.name) for location in search.locations))
         for memory in product(*lasts):
-            yield {**registers, **dict(zip(names, memory, strict=True))}
+            yield dict(zip(names, as_words((*registers.values(), *memory)), strict=True))
 
 
 def _witness(

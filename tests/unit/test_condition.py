@@ -30,7 +30,10 @@ def equal(left: Register | Memory, right: int) -> Compare:
     [
         ("exists (P0:r0 == 1)", Quantifier.EXISTS, equal(R0, 1)),
         ("exists (0:r0 = 1)", Quantifier.EXISTS, equal(R0, 1)),
-        ("~exists x == -1", Quantifier.NOT_EXISTS, equal(X, -1)),
+        ("~exists x == -1", Quantifier.NOT_EXISTS, equal(X, 0xFFFFFFFF)),
+        ("exists x == -0x1", Quantifier.EXISTS, equal(X, 0xFFFFFFFF)),
+        ("exists x == 007", Quantifier.EXISTS, equal(X, 7)),
+        ("exists x == -2147483648", Quantifier.EXISTS, equal(X, 0x80000000)),
         ("~ exists [x] == 0x10", Quantifier.NOT_EXISTS, equal(X, 16)),
         ("forall true", Quantifier.FORALL, And(())),
         (
@@ -66,6 +69,18 @@ def test_conditions_are_read(text: str, quantifier: Quantifier, formula: Compare
         ),
         ("exists (x 1)", "t:1:11: error: expected a comparison, found '1'"),
         ("exists (x == 1) y", "t:1:17: error: unexpected 'y' after the condition"),
+        (
+            "exists (x == 4294967296)",
+            "t:1:14: error: 4294967296 does not fit in 32 bits",
+        ),
+        (
+            f"exists (x == 1 or x == -{'9' * 6000})",
+            f"t:1:24: error: -{'9' * 23} does not fit in 32 bits",
+        ),
+        (
+            "exists (x >= -1)",
+            "t:1:11: error: values are unsigned: compare a negative number by == or != only",
+        ),
         ("exists (x == $)", "t:1:14: error: unexpected character '$' in the condition"),
     ],
 )

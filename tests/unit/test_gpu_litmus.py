@@ -370,7 +370,7 @@ def test_arrangement_follows_placement() -> None:
         ("P0@cta 0,gpu 0 ;\n atom.mul r0, x, 2 ;", "PTX has no such atomic"),
         ("P0@cta 0,gpu 0 ;\n red.exch x, 2 ;", "PTX has no red"),
         ("P0@cta 0,gpu 0 ;\n div r0, 4, 2 ;", "division"),
-        ("P0@cta 0,gpu 0 ;\n st.weak x, -1 ;", "negative"),
+        ("P0@cta 0,gpu 0 ;\n st.weak x, -1 ;", "smaller values"),
         ("P0@cta 0,gpu 0 ;\n bar.cta.sync 0, 15 ;", "barriers 0 to 14"),
         ("P0@cta 0,gpu 0 ;\n mbarrier.try_wait b ;", "wait for ever"),
         ("P0@cta 0,gpu 0 ;\n mbarrier.try_wait b ;\n ld.weak r0, x ;", "wait for ever"),

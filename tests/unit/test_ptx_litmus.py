@@ -7,6 +7,7 @@ import pytest
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import LitmusError
 from fencewright.simulator.ptx_events import (
+    Alias,
     Arithmetic,
     Atomic,
     Barrier,
@@ -27,6 +28,7 @@ from fencewright.simulator.ptx_litmus import (
     read_litmus,
     write_litmus,
 )
+from fencewright.simulator.ptx_model import explain, outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 
@@ -129,8 +131,71 @@ def test_bad_instructions(instruction: str, message: str) -> None:
             "PTX t { x=; }\nexists true",
             "f:1:9: error: expected 'x=0', 'P0:r0=0' or an alias, found 'x='",
         ),
-        ("PTX t { x=y; }\nexists true", "f:1:9: error: expected a number, found 'y'"),
+        ("PTX t { x=y; }\nexists true", "f:1:11: error: expected a number, found 'y'"),
         ("PTX t { a @ fast aliases x; }\nexists true", "f:1:9: error: unknown proxy 'fast'"),
+        ("PTX t { x=0; x=1; }\nexists true", "f:1:14: error: x is declared twice"),
+        ("PTX t { P0:r1=0; P0:r1=1; }\nexists true", "f:1:18: error: P0:r1 is declared twice"),
+        (
+            "PTX t { a @ generic aliases x; a=1; }\nexists true",
+            "f:1:32: error: a is declared twice",
+        ),
+        (
+            "PTX t { a @ generic aliases b; b @ generic aliases a; }\nexists true",
+            "f:1:32: error: b is an alias of itself",
+        ),
+        (
+            "PTX t { P1:r0=1; }\nP0@cta 0,gpu 0 ;\nexists true",
+            "f:1:9: error: there is no thread P1",
+        ),
+        (
+            "PTX t { x=4294967296; }\nexists true",
+            "f:1:11: error: '4294967296' does not fit in 32 bits",
+        ),
+        (
+            "PTX t { x=-2147483649; }\nexists true",
+            "f:1:11: error: '-2147483649' does not fit in 32 bits",
+        ),
+        (
+            f"PTX t {{ x={'9' * 6000}; }}\nexists true",
+            f"f:1:11: error: '{'9' * 24}' does not fit in 32 bits",
+        ),
+        (
+            f"PTX t {{ b = mbarrier({'9' * 6000}); }}\nexists true",
+            f"f:1:22: error: '{'9' * 24}' does not fit in 32 bits",
+        ),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;\nst.weak x, 0x100000000 ;\nexists true",
+            "f:3:12: error: '0x100000000' does not fit in 32 bits",
+        ),
+        (
+            f"PTX t {{}}\nP0@cta {'9' * 6000},gpu 0 ;\nexists true",
+            f"f:2:8: error: '{'9' * 24}' does not fit in 32 bits",
+        ),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;\nst.weak x, 1 ;\nexists (x == 4294967297)",
+            "f:4:14: error: 4294967297 does not fit in 32 bits",
+        ),
+        (
+            "PTX t { s @ surface aliases x; }\nP0@cta 0,gpu 0 ;\n ld.weak r0, s ;\nexists true",
+            "f:3:2: error: s is x through the surface proxy; ld.weak goes through the generic proxy",
+        ),
+        (
+            "PTX t { s @ surface aliases x; }\nP0@cta 0,gpu 0 ;\nst.weak x, 1 ;\nexists (s == 1)",
+            "f:4:9: error: s is another name of x: name that",
+        ),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;\nst.weak x, 1 ;\nexists (x == 1 /\\ y == 0)",
+            "f:4:19: error: the condition names y, which nothing in the test accesses",
+        ),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (P0:r0 == 0 /\\ 0:r1 == 0)",
+            "f:4:23: error: the condition names P0:r1, which nothing in the test sets",
+        ),
+        (
+            "PTX t {}\nP0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (P1:r0 == 0)",
+            "f:4:9: error: the condition names P1:r0, but there is no thread P1",
+        ),
+        ('PTX t "remark {}\nexists true', "f:1:7: error: this remark is never closed"),
         (
             "PTX t {}\n P1@cta 0,gpu 0 ;\nexists true",
             "f:2:2: error: expected 'P0@cta N,gpu N', found 'P1@cta 0,gpu 0'",
@@ -155,6 +220,38 @@ def test_errors_have_a_position(text: str, message: str) -> None:
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize(
+    ("head", "remarks"),
+    [
+        ("", ()),
+        ('"one" "two"\n"three"', ("one", "two", "three")),
+        ('"the "flag" is set"', ('the "flag" is set',)),
+        ('"it says "set"" "next"', ('it says "set"', "next")),
+        ('"five"" feet"', ('five"" feet',)),
+        ('"said "no,\nnever"\n"', ('said "no,\nnever"\n',)),
+        ('"the set {x, "y"}"', ('the set {x, "y"}',)),
+    ],
+)
+def test_remarks(head: str, remarks: tuple[str, ...]) -> None:
+    test = parse_litmus(f"PTX t\n{head}\n{{ x=1; }}\nP0@cta 0,gpu 0 ;\nexists (x == 1)")
+    assert test.remarks == remarks
+    assert parse_litmus(write_litmus(test)) == test
+
+
+@pytest.mark.parametrize("written", ["-1", "4294967295", "0xFFFFFFFF"])
+def test_a_negative_number_is_its_word(written: str) -> None:
+    test = parse_litmus(
+        f"PTX t {{ x={written}; }}\nP0@cta 0,gpu 0 ;\nld.weak r0, x ;\n"
+        "forall (P0:r0 == -1 /\\ x == 0xffffffff)"
+    )
+    found = outcomes(test.program)
+    assert found.states == {(0xFFFFFFFF, 0xFFFFFFFF)}
+    assert test.condition.verdict(found)
+    witness = explain(test.program, test.condition.formula)
+    assert witness is not None
+    assert witness.allowed
+
+
 def test_placements_and_initial_state() -> None:
     test = parse_litmus(
         'PTX t\n"one" "two"\n{ x=3; P0:r1=2; a @ texture aliases x; b = mbarrier(2); }\n'
@@ -163,7 +260,7 @@ def test_placements_and_initial_state() -> None:
     assert test.remarks == ("one", "two")
     program = test.program
     assert program.initial == {"x": 3}
-    assert program.aliases == {"a": "x"}
+    assert program.aliases == {"a": Alias("x", Proxy.TEXTURE)}
     assert program.mbarriers == {"b": 2}
     assert program.threads[0].placement == Placement(1, 3, 2)
     assert program.threads[0].registers == {"r1": 2}
