@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter
+from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.lowering.vocabulary import Operation as Word
@@ -47,6 +47,7 @@ from fencewright.simulator.cdna_instructions import (
     Wait,
 )
 from fencewright.simulator.cdna_rows import HARDER_L2, CdnaConfiguration
+from fencewright.simulator.cdna_rows import Access as Policy
 from fencewright.simulator.litmus_run import CdnaTest
 from fencewright.simulator.program import (
     WORD_BITS,
@@ -59,17 +60,32 @@ from fencewright.simulator.program import (
     Operand,
     Placement,
     Program,
+    ProgramError,
     Thread,
 )
 
 _END = "end"
+
+_CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
+_KINDS = MappingProxyType(
+    {
+        Kind.LOAD: Policy.LOAD,
+        Kind.STORE: Policy.STORE,
+        Kind.ATOMIC: Policy.ATOMIC,
+        Kind.ATOMIC_RETURN: Policy.ATOMIC,
+    }
+)
+"""The spaces and kinds of instructions that take cache policy bits."""
+
+_DEFAULT_CHIP = "gfx942"
+"""Where instructions run that are not of a kernel, if nobody says where."""
 
 
 def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
     """The test; raises ``DiagnosticException`` at what the CDNA machine does not have."""
     configuration = _configuration(code, options)
     threads = tuple(
-        Thread(place, _CdnaReader(each, place).read())
+        Thread(place, _CdnaReader(each, place, configuration).read())
         for each, place in zip(code.threads, _placements(code, configuration), strict=True)
     )
     program = Program(code.locations, threads, code.observed, code.name)
@@ -81,9 +97,16 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     modes = {(each.chip.data, each.tgsplit is not None) for each in kernels}
     if len(modes) > 1:
         unreadable(code.test, "the threads of a test run on one chip in one mode")
-    chip, tgsplit = modes.pop() if modes else (options.chip, options.tgsplit)
-    l2_per_agent = options.l2_per_agent or HARDER_L2[chip]
-    return CdnaConfiguration(chip, tgsplit, l2_per_agent)
+    chip, tgsplit = modes.pop() if modes else (options.chip or _DEFAULT_CHIP, options.tgsplit)
+    if chip not in HARDER_L2:
+        known = ", ".join(HARDER_L2)
+        unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")
+    configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent or HARDER_L2[chip])
+    try:
+        configuration.access_effect(Policy.LOAD, ())
+    except ProgramError as problem:
+        unreadable(code.test, str(problem))
+    return configuration
 
 
 def _placements(code: TestCode, configuration: CdnaConfiguration) -> list[Placement]:
@@ -123,9 +146,10 @@ _Known = dict[str, _Symbol]
 class _CdnaReader:
     """One thread on the way to instructions; ``known`` says what registers hold where it is."""
 
-    def __init__(self, code: ThreadCode, place: Placement):
+    def __init__(self, code: ThreadCode, place: Placement, configuration: CdnaConfiguration):
         self.code = code
         self.place = place
+        self.configuration = configuration
         self.blocks = reachable_blocks(code.body)
         self.labels = Labels(self.blocks)
         self.numbers: dict[SSAValue, int] = {}
@@ -227,8 +251,27 @@ class _CdnaReader:
                 for counter in op.row.counters:
                     self.issued[counter].append(self.is_result_store(op))
 
+    def check_chip(self, op: cdna.OpcodeOp) -> None:
+        """Refuse an instruction or cache policy bits that the chip does not have."""
+        chip, mnemonic, row = self.configuration.chip, op.opcode.data, op.row
+        if chip not in row.chips:
+            unreadable(op, f"{chip} has no {mnemonic}; {', '.join(sorted(row.chips))} have it")
+        try:
+            if isinstance(op, cdna.CacheOp):
+                self.configuration.cache_effect(mnemonic, _bits(op))
+            elif isinstance(op, cdna.MemoryOp) and row.space in _CACHED:
+                effect = self.configuration.access_effect(_KINDS[row.kind], _bits(op))
+                if isinstance(op, cdna.AtomicOp) and effect.returns is not row.returns:
+                    unreadable(
+                        op, "the bit that asks for the old value and the register go together"
+                    )
+        except ProgramError as problem:
+            unreadable(op, str(problem))
+
     def operation(self, op: Operation, following: Block | None) -> None:
         """Append what ``op`` does, and carry ``known`` over it."""
+        if isinstance(op, cdna.OpcodeOp):
+            self.check_chip(op)
         match op:
             case cdna.LoadOp():
                 self.load(op)

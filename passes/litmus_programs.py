@@ -91,6 +91,11 @@ class TestCode:
         return self.test.sym_name.data
 
     @property
+    def is_in_kernels(self) -> bool:
+        """Whether every thread runs a kernel."""
+        return all(each.kernel is not None for each in self.threads)
+
+    @property
     def condition(self) -> Condition:
         """What it is judged by."""
         return TRUE if (condition := self.test.condition) is None else condition
@@ -179,12 +184,13 @@ def _dialects(code: Iterable[Operation]) -> Iterator[str]:
 class ReadOptions:
     """What a module does not say of the machine: L2s of an agent, version of the PTX model.
 
-    ``chip`` and ``tgsplit`` are for CDNA bodies that are not in kernels.
+    ``chip`` is where CDNA instructions run that are not in kernels, which have one: None for the
+    default, gfx942. ``tgsplit`` is its mode.
     """
 
     l2_per_agent: L2PerAgent | None = None
     ptx_model: str = "7.5"
-    chip: str = "gfx942"
+    chip: str | None = None
     tgsplit: bool = False
 
 

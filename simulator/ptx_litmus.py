@@ -556,8 +556,8 @@ class _Initial:
         if not piece.text:
             return
         if match := _MBARRIER.match(piece.text):
-            count = piece.part(match, "count").number()
-            if count not in range(1, 1 << 20):
+            count = parse_word(match["count"])
+            if count is None or count not in range(1, 1 << 20):
                 raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
             self._declare(piece, match["name"])
             self.mbarriers[match["name"]] = count

@@ -394,7 +394,9 @@ class FenceOptMain(xDSLOptMain):
 
             if not self.args.disable_verify:
                 verify(module)
-            check = LoweringCheck(self.args.l2_per_agent)
+            options = self._target_options()
+            mode = (options.get("mcpu"), options.get("tgsplit", False))
+            check = LoweringCheck(self.args.l2_per_agent, *mode)
             check.around(module, lambda: self.apply_passes(module), self.get_input_name())
         else:
             self.apply_passes(module)

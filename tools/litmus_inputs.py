@@ -17,9 +17,11 @@ from fencewright.tools.litmus_files import (
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]  # it has no other name
+    from collections.abc import Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
+    from fencewright.passes.litmus_programs import TestCode
     from fencewright.passes.pipelines import OptLevel
 
 NAME = "fence-sim"
@@ -53,30 +55,57 @@ class Damage:
 class Lowering:
     """What to lower tests in ``scoped`` to before they are run; ``chip`` None: nothing.
 
-    With ``takes_columns`` a test that is in PTX already is taken as it is, for any chip.
+    Tests in CDNA instructions run on ``chip`` as they are. With ``takes_columns`` a test that is
+    in PTX already is taken as it is, for any chip.
     """
 
     chip: str | None = None
     features: tuple[str, ...] = ()
     l2_per_agent: str | None = None
     ptx_version: str | None = None
-    ptx_model: str = "7.5"
+    ptx_model: str | None = None
     damages: tuple[Damage, ...] = ()
     opt_level: "OptLevel | None" = None
     takes_columns: bool = False
 
-    def check_effect(self, why: str, *flags: str) -> None:
-        """Raise :class:`ToolError` with the reason ``why`` if one of ``flags`` was given."""
-        given = {
+    @property
+    def model(self) -> str:
+        """The version of the PTX model."""
+        return "7.5" if self.ptx_model is None else self.ptx_model
+
+    @property
+    def architecture(self) -> str | None:
+        """What ``chip`` runs: cdna or ptx. Raises ``UnsupportedError`` for an unknown chip."""
+        from fencewright.lowering.targets import load_target
+
+        return None if self.chip is None else load_target(self.chip).architecture
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The flags that ask for something."""
+        flags = {
+            "--mcpu": self.chip is not None,
             "--without": bool(self.damages),
             "--mattr": bool(self.features),
             "--l2-per-agent": self.l2_per_agent is not None,
             "--ptx-version": self.ptx_version is not None,
             "-O": self.opt_level is not None,
+            "--model": self.ptx_model is not None,
         }
-        for flag in flags:
-            if given[flag]:
+        return tuple(flag for flag, is_given in flags.items() if is_given)
+
+    def check_effect(self, why: str, *flags: str) -> None:
+        """Raise :class:`ToolError` with the reason ``why`` if one of ``flags`` was given."""
+        for flag in self.given:
+            if flag in flags:
                 raise error(f"{flag} has no effect: {why}", NAME)
+
+
+_CDNA_FLAGS = frozenset({"--mcpu", "--mattr", "--l2-per-agent", "-O", "--without"})
+_PTX_FLAGS = frozenset({"--mcpu", "--ptx-version", "-O", "--without", "--model"})
+_COLUMN_FLAGS = frozenset({"--model"})
+_COMPILED_FLAGS = frozenset({"--mcpu", "--ptx-version", "--model"})
+"""The flags that have an effect on a test, by what it is lowered to or is in already."""
 
 
 def read(path: str, lowering: Lowering, only: str | None = None) -> list[RunnableTest]:
@@ -92,11 +121,14 @@ def read_string(
 ) -> list[RunnableTest]:
     """As ``read``, of a file's ``text``."""
     if is_columns(path, text):
-        return [_read_columns(path, text, lowering)]
+        return [_read_columns(path, text, lowering, only)]
     return _read_module(path, text, lowering, only)
 
 
-def _read_columns(path: str, text: str, lowering: Lowering) -> RunnableTest:
+_IN_PTX = "the test is PTX already, for every chip"
+
+
+def _read_columns(path: str, text: str, lowering: Lowering, only: str | None) -> RunnableTest:
     from fencewright.simulator.ptx_model import PtxModel, Version
 
     lowers = lowering.chip is not None and not lowering.takes_columns
@@ -106,7 +138,12 @@ def _read_columns(path: str, text: str, lowering: Lowering) -> RunnableTest:
             "which --mcpu lowers",
             name_of(path),
         )
-    return PtxTest(parse_columns(path, text), PtxModel(Version(lowering.ptx_model)))
+    taken = _COMPILED_FLAGS if lowering.takes_columns else _COLUMN_FLAGS
+    lowering.check_effect(_IN_PTX, *(each for each in lowering.given if each not in taken))
+    test = parse_columns(path, text)
+    if only not in (None, test.name):
+        raise error(f"no test '{only}' in the file; its test: {test.name}", name_of(path))
+    return PtxTest(test, PtxModel(Version(lowering.model)))
 
 
 def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> list[RunnableTest]:
@@ -114,18 +151,19 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
 
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.lowering.vocabulary import L2PerAgent
-    from fencewright.passes.litmus_programs import ReadOptions
+    from fencewright.passes.litmus_programs import ReadOptions, find_tests
     from fencewright.passes.read_litmus import read_tests
 
     module = parse_module(path, text)
     _drop_other_tests(module, only)
     l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
     try:
+        codes = list(find_tests(module))
+        _check_flags([code for code in codes if only in (None, code.name)], lowering)
         if lowering.chip is not None:
             lower_tests(module, lowering)
-        else:
-            lowering.check_effect("it needs --mcpu", "--without", "--mattr", "--ptx-version", "-O")
-        found = list(read_tests(module, ReadOptions(l2s, lowering.ptx_model)))
+        options = ReadOptions(l2s, lowering.model, lowering.chip, "tgsplit" in lowering.features)
+        found = list(read_tests(module, options))
     except (DiagnosticException, UnsupportedError) as problem:
         known = diagnose(problem, name_of(path))
         assert known is not None
@@ -137,6 +175,37 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
         names = ", ".join(code.name for code, _ in found)
         raise error(f"no test '{only}' in the module; its tests: {names}", name_of(path))
     return tests
+
+
+def _check_flags(codes: "Sequence[TestCode]", lowering: Lowering) -> None:
+    """Refuse a flag that has no effect on any of the tests, before they are lowered."""
+    taken = [_flags_of(code, lowering) for code in codes]
+    for flag in lowering.given:
+        reasons = [why for flags, why in taken if flag not in flags]
+        if reasons and len(reasons) == len(taken):
+            lowering.check_effect(reasons[0], flag)
+
+
+def _flags_of(code: "TestCode", lowering: Lowering) -> tuple[frozenset[str], str]:
+    """The flags that have an effect on a test, and why the others have none."""
+    from fencewright.passes.litmus_programs import Language
+
+    architecture, chip = lowering.architecture, lowering.chip
+    match code.language:
+        case Language.SCOPED if architecture is None:
+            return frozenset(), "it needs --mcpu"
+        case Language.SCOPED:
+            return _PTX_FLAGS if architecture == "ptx" else _CDNA_FLAGS, f"{chip} does not take it"
+        case Language.PTX:
+            return _COMPILED_FLAGS if lowering.takes_columns else _COLUMN_FLAGS, _IN_PTX
+        case Language.CDNA if code.is_in_kernels:
+            why = "the test runs kernels of CDNA instructions, which name their chip"
+            return frozenset({"--l2-per-agent", "--without"}), why
+        case Language.CDNA:
+            why = "the test is in CDNA instructions already"
+            if architecture == "ptx":
+                return frozenset(), f"{why}, which {chip} does not have"
+            return _CDNA_FLAGS - {"-O"}, why
 
 
 def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:
@@ -202,7 +271,11 @@ def add_target(parser: ArgumentParser) -> None:
     """Add the flags that say what to lower for."""
     group = parser.add_argument_group("lowering")
     group.add_argument("--source", action="store_true", help="run scoped tests as written")
-    group.add_argument("--mcpu", metavar="CHIP", help="lower for gfx942, sm_90.. and run that")
+    group.add_argument(
+        "--mcpu",
+        metavar="CHIP",
+        help="lower for gfx942, sm_90.. and run that; CDNA instructions: the chip to run on",
+    )
     group.add_argument("--mattr", metavar="FEATURES", default="", help="+tgsplit")
     group.add_argument(
         "--l2-per-agent", choices=("one", "many"), help="L2 caches of one agent (default: harder)"
@@ -235,7 +308,6 @@ def _add_common(group: "_ArgumentGroup") -> None:
     group.add_argument(
         "--model",
         choices=("ptx-6.0", "ptx-7.5"),
-        default="ptx-7.5",
         help="text of the PTX memory model (default: ptx-7.5)",
     )
     group.add_argument(
@@ -265,7 +337,7 @@ def lowering_of(arguments: Namespace) -> Lowering:
         tuple(features),
         arguments.l2_per_agent,
         arguments.ptx_version,
-        arguments.model.removeprefix("ptx-"),
+        None if arguments.model is None else arguments.model.removeprefix("ptx-"),
         tuple(arguments.without),
         arguments.opt_level,
     )

@@ -30,9 +30,14 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class LoweringCheck:
-    """How to check: the L2s of an agent if they are known, and how far to go."""
+    """How to check: the L2s of an agent if they are known, and how far to go.
+
+    ``chip`` and ``tgsplit`` are for a lowered test in CDNA instructions that are in no kernel.
+    """
 
     l2_per_agent: str | None = None
+    chip: str | None = None
+    tgsplit: bool = False
     state_limit: int = DEFAULT_LIMIT
 
     def around(self, module: ModuleOp, apply_passes: Callable[[], None], file: str) -> None:
@@ -44,9 +49,10 @@ class LoweringCheck:
         sources = read_sources(module)
         apply_passes()
         l2s = None if self.l2_per_agent is None else L2PerAgent(self.l2_per_agent)
+        options = ReadOptions(l2s, chip=self.chip, tgsplit=self.tgsplit)
         limits = Limits(states=self.state_limit)
         try:
-            found = list(verify_lowering(sources, module, ReadOptions(l2s), limits))
+            found = list(verify_lowering(sources, module, options, limits))
         except ProgramError as problem:
             raise ToolError((Diagnostic(str(problem), file),)) from problem
         if not found:

@@ -383,11 +383,34 @@ def test_only_what_is_right_is_verified(
         ("--mcpu gfx942 --ptx-version 8.6", "--ptx-version has no effect: gfx942 does not take it"),
         ("--mcpu sm_90 --mattr tgsplit", "--mattr has no effect: sm_90 does not take it"),
         ("--mcpu sm_90 --l2-per-agent one", "--l2-per-agent has no effect: sm_90 does not take it"),
+        ("--l2-per-agent one", "--l2-per-agent has no effect: it needs --mcpu"),
+        ("--model ptx-6.0", "--model has no effect: it needs --mcpu"),
+        ("--mcpu gfx942 --model ptx-7.5", "--model has no effect: gfx942 does not take it"),
     ],
 )
 def test_no_flag_is_ignored(flags: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = _said(fence_sim.main, ["run", LITMUS, *flags.split()], capsys, 2)
     assert found == f"fence-sim: error: {said}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--mattr tgsplit", "--mattr has no effect: the test is PTX already"),
+        ("--l2-per-agent one", "--l2-per-agent has no effect: the test is PTX already"),
+        ("--ptx-version 8.6", "--ptx-version has no effect: the test is PTX already"),
+        ("-O0", "-O has no effect: the test is PTX already"),
+        ("--mcpu sm_90", "a .litmus test is PTX already"),
+        ("--without fence.sc.gpu", "a .litmus test is PTX already"),
+        ("--test SB", "no test 'SB' in the file; its test: t"),
+    ],
+)
+def test_no_flag_is_ignored_for_columns(
+    flags: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.litmus"
+    path.write_text(COLUMNS.format(initial="x=0", code="st.weak x, 1"))
+    assert said in _said(fence_sim.main, ["run", str(path), *flags.split()], capsys, 2)
 
 
 def test_one_test_of_several_is_lowered_alone(capsys: pytest.CaptureFixture[str]) -> None:
