@@ -96,6 +96,7 @@ def _append(conversion: Conversion, op: Operation, row: AsyncRow, asked: Asked) 
             "phase": PHASES[asked.phase],
             "source": StringAttr(row.source),
         },
+        location=op.location,
     )
     conversion.build.block.add_op(built)
     return built.results[0] if results else None

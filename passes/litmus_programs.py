@@ -19,6 +19,12 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.mlir_dialects.litmus import TestOp, ThreadArgument, ThreadOp, registers_of
+from fencewright.mlir_dialects.scoped_async import (
+    ASYNC_OPERATIONS,
+    ClusterArriveOp,
+    ClusterFenceOp,
+    ClusterWaitOp,
+)
 from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.outline_litmus_threads import is_of_a_target
 from fencewright.simulator.condition import (
@@ -178,6 +184,20 @@ def _language(code: ThreadCode) -> Language:
 
 def _dialects(code: Iterable[Operation]) -> Iterator[str]:
     return (op.name.partition(".")[0] for op in code if not op.name.startswith("scoped."))
+
+
+_NOT_EXECUTED = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}
+
+IN_COLUMNS = "PTX tests in columns (.litmus) know mbarriers and bulk copies"
+"""What can be done about an operation that is not executed."""
+
+
+def check_executed(code: TestCode) -> None:
+    """Raise the error at an asynchronous operation: no model executes it, lowered or not."""
+    for thread in code.threads:
+        for op in thread.body.walk():
+            if type(op) in _NOT_EXECUTED:
+                unreadable(op, f"the simulator does not execute '{op.name}' yet; {IN_COLUMNS}")
 
 
 @dataclass(frozen=True, slots=True)

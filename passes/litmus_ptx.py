@@ -18,6 +18,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.kernel_frontend import reachable_blocks
 from fencewright.passes.litmus_programs import (
+    IN_COLUMNS,
     Labels,
     ReadOptions,
     TestCode,
@@ -308,6 +309,10 @@ class _PtxReader:
         """Instructions with registers and labels of their own, as the loop around a swap."""
         places = {place.data: value for place, value in zip(op.places, op.arguments, strict=True)}
         lines = [each.data for each in op.lines]
+        for line in lines:
+            if not _is_executed(line):
+                mnemonic = line.partition(" ")[0]
+                unreadable(op, f"the simulator does not execute '{mnemonic}' yet; {IN_COLUMNS}")
         names = {each for line in lines for each in _PLACE.findall(line)}
         registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
         labels = [line[1:-2] for line in lines if line.endswith("}:")]
@@ -320,24 +325,21 @@ class _PtxReader:
             self.text(line.rstrip(";"))
 
     def text(self, line: str) -> None:
-        """An instruction as PTX text, of the kinds that sequences on whole words have."""
+        """An instruction as PTX text, of the kinds that ``_is_executed``."""
         if line.endswith(":"):
             self.add(line)
             return
         mnemonic, _, rest = line.partition(" ")
         operands = [each.strip().strip("[]") for each in rest.split(",")]
-        head = mnemonic.partition(".")[0]
         if mnemonic == ".reg":
             return
-        if head in _MEMORY:
+        if mnemonic.partition(".")[0] in _MEMORY:
             self.memory(mnemonic, operands)
         elif mnemonic.startswith("@"):
             self.add(f"bne {mnemonic[1:]}, 0, {rest.removeprefix('bra ')}")
-        elif (steps := _STEPS.get(mnemonic)) is not None:
-            for step in steps:
-                self.add(step.format(*operands))
         else:
-            unreadable(self.origin, f"the PTX model does not execute '{line}'")
+            for step in _STEPS[mnemonic]:
+                self.add(step.format(*operands))
 
     # Arithmetic and control
 
@@ -419,6 +421,20 @@ _ARITHMETIC: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the model calls the arithmetic that it has."""
+
+
+def _is_executed(line: str) -> bool:
+    """Whether a line of a sequence is of the kinds that sequences on whole words have."""
+    mnemonic = line.partition(" ")[0]
+    head = mnemonic.partition(".")[0]
+    return (
+        line.endswith(":")
+        or mnemonic == ".reg"
+        or mnemonic.startswith("@{")
+        or head in _MEMORY
+        or mnemonic in _STEPS
+    )
+
 
 _STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

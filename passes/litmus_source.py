@@ -18,6 +18,7 @@ from fencewright.passes.litmus_programs import (
     TestCode,
     ThreadCode,
     check_argument,
+    check_executed,
     location_of,
     names_of_values,
     number_of,
@@ -52,6 +53,7 @@ _END = "end"
 
 def read_source(code: TestCode) -> SourceTest:
     """The test; raises ``DiagnosticException`` at what the source model does not have."""
+    check_executed(code)
     threads = tuple(
         Thread(each.thread.placement.resolve(each.number), _SourceReader(each).read())
         for each in code.threads

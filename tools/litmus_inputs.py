@@ -151,15 +151,17 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
 
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.lowering.vocabulary import L2PerAgent
-    from fencewright.passes.litmus_programs import ReadOptions, find_tests
+    from fencewright.passes.litmus_programs import ReadOptions, check_executed, find_tests
     from fencewright.passes.read_litmus import read_tests
 
     module = parse_module(path, text)
     _drop_other_tests(module, only)
     l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
     try:
-        codes = list(find_tests(module))
-        _check_flags([code for code in codes if only in (None, code.name)], lowering)
+        codes = [code for code in find_tests(module) if only in (None, code.name)]
+        _check_flags(codes, lowering)
+        for code in codes:
+            check_executed(code)
         if lowering.chip is not None:
             lower_tests(module, lowering)
         options = ReadOptions(l2s, lowering.model, lowering.chip, "tgsplit" in lowering.features)

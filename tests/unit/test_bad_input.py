@@ -402,7 +402,7 @@ def test_no_flag_is_ignored(flags: str, said: str, capsys: pytest.CaptureFixture
         ("-O0", "-O has no effect: the test is PTX already"),
         ("--mcpu sm_90", "a .litmus test is PTX already"),
         ("--without fence.sc.gpu", "a .litmus test is PTX already"),
-        ("--test SB", "no test 'SB' in the file; its test: t"),
+        ("--test SB", "no test 'SB' in the file; its test: T"),
     ],
 )
 def test_no_flag_is_ignored_for_columns(
