@@ -35,6 +35,11 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     timeline.add_argument(
         "--any", action="store_true", help="any execution, whatever the condition says"
     )
+    timeline.add_argument(
+        "--registers",
+        action="store_true",
+        help="in SVG: also the steps that only touch registers, as moves and branches",
+    )
 
 
 def _add_common(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
@@ -137,8 +142,16 @@ def draw_timeline(arguments: Namespace) -> int:
     shown = _timeline(test, arguments.any)
     if shown is None:
         return _nothing(test, "--any draws one that ends otherwise")
+    format = _format(arguments)
+    if arguments.registers and format != "svg":
+        raise error("--registers has no effect: a trace always has every step", NAME)
     try:
-        _write((timeline_svg if _format(arguments) == "svg" else trace_json)(shown), arguments)
+        drawn = (
+            timeline_svg(shown, registers=arguments.registers)
+            if format == "svg"
+            else trace_json(shown)
+        )
+        _write(drawn, arguments)
     except MissingLibraryError as missing:
         raise error(str(missing), NAME) from missing
     return HOLDS

@@ -66,7 +66,8 @@ class Timeline:
     """A whole execution.
 
     ``steps`` describes each step, of column 1 on; ``stale_reads`` has the steps in which a load
-    found a value that had been overwritten, each with a sentence.
+    found a value that had been overwritten, each with a sentence; ``register_steps`` those that
+    touch nothing but the registers of a wave: moves, arithmetic and branches.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Timeline:
     lanes: tuple[Lane, ...]
     bars: tuple[Bar, ...]
     arrows: tuple[Arrow, ...]
+    register_steps: frozenset[int] = frozenset()
 
     @property
     def end(self) -> int:
@@ -140,7 +142,12 @@ class _Reader:
             tuple(self.lanes),
             tuple(self.bars),
             tuple(self.arrows),
+            frozenset(n for n, event in enumerate(self.events, 1) if self._is_of_registers(event)),
         )
+
+    def _is_of_registers(self, event: Event) -> bool:
+        issues = event.kind in (Kind.ISSUE, Kind.LOCAL)
+        return issues and self.op(event.number).code in _REGISTER_CODES
 
     # States
 
@@ -387,6 +394,8 @@ class _Reader:
             return ("memory", event.line)
         return ("L2", self.compiled.l2[event.place], event.line)
 
+
+_REGISTER_CODES = (Code.MOVE, Code.ARITHMETIC, Code.BRANCH)
 
 _NOTES: Mapping[Look, tuple[str, ...]] = {
     Look.DIRTY: ("dirty",),

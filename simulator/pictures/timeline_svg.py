@@ -1,5 +1,6 @@
 """Timelines of the CDNA machine drawn as SVG: a column for each step, a lane for each wave and cache.
 
+What every renderer draws is used: text stands on a plate of its own where an arrow would cross it.
 Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
 """
 
@@ -24,12 +25,14 @@ class Paint:
     dash: str = "none"
 
 
+_GREY = "#57606a"
+
 PAINTS: dict[Look, Paint] = {
     Look.INSTRUCTION: Paint("#ddf4ff", "#54aeff"),
     Look.RESULT: Paint("#dafbe1", "#4ac26b"),
     Look.STALE_RESULT: Paint("#cf222e", "#a40e26", text="#ffffff"),
-    Look.QUEUED: Paint("#f6f8fa", "#8c959f", text="#57606a", dash="3 2"),
-    Look.CLEAN: Paint("#ffffff", "#57606a"),
+    Look.QUEUED: Paint("#f6f8fa", "#8c959f", text=_GREY, dash="3 2"),
+    Look.CLEAN: Paint("#ffffff", _GREY),
     Look.DIRTY: Paint("#fff8c5", "#d4a72c"),
     Look.STALE: Paint("#ffebe9", "#cf222e", text="#a40e26"),
     Look.MEMORY: Paint("#eaeef2", "#8c959f"),
@@ -39,43 +42,73 @@ PAINTS: dict[Look, Paint] = {
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _TEXT = 11
 _SMALL = 10
-_CHARACTER = 0.61
-"""The width of a character in ems: monospaced fonts agree on 0.6, or less."""
+_CHARACTER = 0.64
+"""The width of a character in ems: monospaced fonts agree on 0.6, and some renderers round up."""
 _PAD = 5
 _ROW = 32
 _LANE_GAP = 8
+_NAME_GAP = 18
+"""Between lanes, and where their names stand between them."""
+_REPEAT = 900
+"""In how many pixels the names of lanes come again."""
+_STEP = 10
+"""By how many pixels a name is moved out of the way of an arrow."""
 _TOP = 72
 _NARROWEST = 34
 _ARROW_FROM_LEFT = 9
 
 
 class _Layout:
-    """Where columns and rows are, in pixels."""
+    """Where columns and rows are, in pixels.
 
-    def __init__(self, drawn: Timeline):
+    The columns of the steps ``left_out`` are empty: the next one starts where they do.
+    """
+
+    def __init__(self, drawn: Timeline, left_out: frozenset[int]):
+        self.left_out = left_out
         headings = [heading for lane in drawn.lanes for heading in lane.rows]
         self.heading_width = _width(headings, _SMALL) + 2 * _PAD
         names = _width([lane.name for lane in drawn.lanes], _TEXT)
         places = _width([lane.place for lane in drawn.lanes], _SMALL)
         self.left = max(names, places) + 2 * _PAD + self.heading_width
         self.columns = self._columns(drawn)
+        self.right = self.columns[-1]
+        self.names = self._repeated_names(drawn)
+        gap = _NAME_GAP if self.names else _LANE_GAP
         self.rows: list[float] = []
         self.lanes: list[float] = []
         self.top = _TOP + 13.0 * len(drawn.stale_reads)
         below = self.top
-        for lane in drawn.lanes:
+        for number, lane in enumerate(drawn.lanes):
+            below += gap if number else 0
             self.lanes.append(below)
             self.rows += [below + _ROW * row for row in range(len(lane.rows))]
-            below += _ROW * len(lane.rows) + _LANE_GAP
-        self.bottom = below
-        self.right = self.columns[-1]
+            below += _ROW * len(lane.rows)
+        self.bottom = below + _LANE_GAP
+        # The first lane's names are below the numbers of the steps.
+        shift = gap - _LANE_GAP
+        self.lanes = [at + shift for at in self.lanes]
+        self.rows = [at + shift for at in self.rows]
+        self.bottom += shift
+
+    def arrow(self, arrow: Arrow) -> float:
+        """Where an arrow goes down or up."""
+        return self.columns[arrow.step] + _ARROW_FROM_LEFT
+
+    def _repeated_names(self, drawn: Timeline) -> list[float]:
+        """Where the names of the lanes start again, if they fit."""
+        longest = _width([_full_name(lane) for lane in drawn.lanes], _SMALL)
+        count = int((self.right - longest - self.left) / _REPEAT)
+        return [self.left + _REPEAT * number for number in range(1, count + 1)]
 
     def _columns(self, drawn: Timeline) -> list[float]:
         """The left edge of each column, and the right edge of the last: every text fits its bar."""
-        widths = [float(_NARROWEST)] * drawn.end
+        widths = [0.0 if n in self.left_out else float(_NARROWEST) for n in range(drawn.end)]
         for bar in sorted(drawn.bars, key=lambda bar: bar.end - bar.start):
-            missing = _width(bar.lines, _TEXT) + 2 * _PAD + 2 - sum(widths[bar.start : bar.end])
-            widths[bar.end - 1] += max(0.0, missing)
+            kept = [n for n in range(bar.start, bar.end) if n not in self.left_out]
+            if kept:
+                missing = _width(bar.lines, _TEXT) + 2 * _PAD + 2 - sum(widths[n] for n in kept)
+                widths[kept[-1]] += max(0.0, missing)
         edges = [self.left]
         for width in widths:
             edges.append(round(edges[-1] + width, 1))
@@ -86,17 +119,26 @@ def _width(lines: Sequence[str], size: int) -> float:
     return round(max(map(len, lines), default=0) * _CHARACTER * size, 1)
 
 
-def timeline_svg(drawn: Timeline) -> str:
-    """The timeline as SVG. Raises ``MissingLibraryError`` without drawsvg."""
+def _full_name(lane: Lane) -> str:
+    return f"{lane.name}: {lane.place}" if lane.place else lane.name
+
+
+def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
+    """The timeline as SVG, with ``registers`` the steps that touch only registers as well.
+
+    Raises ``MissingLibraryError`` without drawsvg.
+    """
     try:
         from drawsvg import Drawing, Rectangle
     except ImportError as error:
         raise MissingLibraryError("drawsvg") from error
-    layout = _Layout(drawn)
+    left_out = frozenset[int]() if registers else drawn.register_steps
+    layout = _Layout(drawn, left_out)
+    bars = [bar for bar in drawn.bars if not {*range(bar.start, bar.end)} <= left_out]
     legend = _legend_rows(drawn, layout)
     title = [f"ends with {drawn.outcome}", *(f"step 00: {text}" for _, text in drawn.stale_reads)]
     width = max(layout.right, _width(title, _TEXT)) + 2 * _PAD
-    height = layout.bottom + 24 * len(legend) + 2 * _PAD
+    height = layout.bottom + 24 * len(legend) + 2 * _PAD + (18 if left_out else 0)
     svg = Drawing(width, height, font_family=_FONT)
     svg.append(Rectangle(0, 0, width, height, fill="white"))
     _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
@@ -106,15 +148,28 @@ def timeline_svg(drawn: Timeline) -> str:
     _add_columns(svg, drawn, layout)
     for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
         _add_lane(svg, lane, top, layout)
-    for bar in drawn.bars:
+    for bar in bars:
         _add_bar(svg, bar, layout)
     heads = _arrow_heads()
     for arrow in drawn.arrows:
         _add_arrow(svg, arrow, layout, heads)
     # Texts last: an arrow may cross the bars of other lanes, but no text.
-    for bar in drawn.bars:
-        _add_bar_text(svg, bar, layout)
+    for bar in bars:
+        _add_bar_text(svg, bar, drawn.arrows, layout)
+    first_row = 0
+    for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
+        arrows = [
+            layout.arrow(arrow)
+            for arrow in drawn.arrows
+            if min(arrow.source, arrow.target) < first_row <= max(arrow.source, arrow.target)
+        ]
+        _add_repeated_names(svg, lane, top, arrows, layout)
+        first_row += len(lane.rows)
     _add_legend(svg, legend, layout)
+    if left_out:
+        count = "1 step" if len(left_out) == 1 else f"{len(left_out)} steps"
+        below = layout.bottom + 24 * len(legend) + 14
+        _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _SMALL, _GREY)
     return svg.as_svg() + "\n"
 
 
@@ -127,7 +182,6 @@ def _text(
     colour: str = "#1f2328",
     weight: str = "normal",
     anchor: str = "start",
-    halo: str = "none",
 ) -> None:
     from drawsvg import Text
 
@@ -140,9 +194,6 @@ def _text(
             fill=colour,
             font_weight=weight,
             text_anchor=anchor,
-            stroke=halo,
-            stroke_width=0 if halo == "none" else 3,
-            paint_order="stroke",
             pointer_events="none",
             line_height=1.15,
         )
@@ -153,12 +204,14 @@ def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
     """Step numbers and thin lines between columns."""
     from drawsvg import Line, Rectangle
 
-    _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _SMALL, "#57606a", anchor="end")
+    _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _SMALL, _GREY, anchor="end")
     for column, (left, right) in enumerate(zip(layout.columns, layout.columns[1:], strict=False)):
+        if column in layout.left_out:
+            continue
         svg.append(Line(left, layout.top - 4, left, layout.bottom, stroke="#eaeef2"))
         name = str(column) if column else "start"
         middle = (left + right) / 2
-        _text(svg, [name], middle, layout.top - 8, _SMALL, "#57606a", anchor="middle")
+        _text(svg, [name], middle, layout.top - 8, _SMALL, _GREY, anchor="middle")
         if column:
             hover = Rectangle(left, layout.top - 20, right - left, 18, fill_opacity=0)
             hover.append_title(drawn.steps[column - 1])
@@ -168,13 +221,14 @@ def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
 def _add_lane(svg: "Drawing", lane: Lane, top: float, layout: _Layout) -> None:
     from drawsvg import Line
 
-    svg.append(Line(0, top - _LANE_GAP / 2, layout.right, top - _LANE_GAP / 2, stroke="#d0d7de"))
+    edge = top - (_NAME_GAP - 2 if layout.names else _LANE_GAP / 2)
+    svg.append(Line(0, edge, layout.right, edge, stroke="#d0d7de"))
     _text(svg, [lane.name], _PAD, top + 13, weight="bold")
     if lane.place:
-        _text(svg, [lane.place], _PAD, top + 26, _SMALL, "#57606a")
+        _text(svg, [lane.place], _PAD, top + 26, _SMALL, _GREY)
     for row, heading in enumerate(lane.rows):
         y = top + _ROW * row + 18
-        _text(svg, [heading], layout.left - _PAD, y, _SMALL, "#57606a", anchor="end")
+        _text(svg, [heading], layout.left - _PAD, y, _SMALL, _GREY, anchor="end")
 
 
 def _add_bar(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
@@ -197,11 +251,46 @@ def _add_bar(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
     svg.append(box)
 
 
-def _add_bar_text(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
+def _add_bar_text(svg: "Drawing", bar: Bar, arrows: Sequence[Arrow], layout: _Layout) -> None:
     paint = PAINTS[bar.look]
     y = layout.rows[bar.row] + (20 if len(bar.lines) == 1 else 13)
     x = layout.columns[bar.start] + 1 + _PAD
-    _text(svg, bar.lines, x, y, colour=paint.text, halo=paint.fill)
+    if any(_crosses(arrow, bar) for arrow in arrows):
+        _add_plate(svg, bar.lines, x, y, _TEXT, paint.fill)
+    _text(svg, bar.lines, x, y, colour=paint.text)
+
+
+def _crosses(arrow: Arrow, bar: Bar) -> bool:
+    """Whether an arrow between other rows passes over a bar."""
+    rows = sorted((arrow.source, arrow.target))
+    return rows[0] < bar.row < rows[1] and bar.start <= arrow.step < bar.end
+
+
+def _add_plate(
+    svg: "Drawing", lines: Sequence[str], x: float, y: float, size: int, fill: str
+) -> None:
+    """What hides an arrow behind lines of text, the first of which stands on ``y``."""
+    from drawsvg import Rectangle
+
+    height = round(size * (1.15 * len(lines) + 0.1), 1)
+    plate = Rectangle(round(x - 2, 1), y - size, _width(lines, size) + 4, height, fill=fill)
+    plate.args["class"] = "plate"
+    svg.append(plate)
+
+
+def _add_repeated_names(
+    svg: "Drawing", lane: Lane, top: float, arrows: Sequence[float], layout: _Layout
+) -> None:
+    """The lane's name above it again and again, where none of the ``arrows`` into it is."""
+    name = [_full_name(lane)]
+    width = _width(name, _SMALL)
+    for start in layout.names:
+        places = [start + _STEP * n for n in range(int(_REPEAT / 2 / _STEP))]
+        places = [x for x in places if x + width < layout.right]
+        free = (x for x in places if not any(x - 8 < at < x + width + 8 for at in arrows))
+        x = next(free, start)
+        _add_plate(svg, name, x, top - 4, _SMALL, "white")
+        _text(svg, name, x, top - 4, _SMALL, _GREY)
 
 
 def _arrow_heads() -> "dict[bool, tuple[str, Marker]]":
@@ -223,7 +312,7 @@ def _add_arrow(
 
     colour, head = heads[arrow.is_stale]
     downwards = arrow.target > arrow.source
-    x = layout.columns[arrow.step] + _ARROW_FROM_LEFT
+    x = layout.arrow(arrow)
     start = layout.rows[arrow.source] + (_ROW - 2 if downwards else 1)
     end = layout.rows[arrow.target] + (1 if downwards else _ROW - 2)
     width = 2 if arrow.is_stale else 1.3

@@ -20,7 +20,8 @@ import source_cases
 from fencewright.simulator import ptx_model, source_model
 from fencewright.simulator.cdna_machine import CdnaMachine
 from fencewright.simulator.cdna_trace import Counterexample, find_counterexample
-from fencewright.simulator.condition import Formula, Memory, Quantifier, parse_condition
+from fencewright.simulator.condition import And, Formula, Memory, Quantifier, parse_condition
+from fencewright.simulator.litmus_run import CdnaTest
 from fencewright.simulator.pictures.execution_graph import (
     INITIAL,
     ExecutionGraph,
@@ -33,6 +34,7 @@ from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
 from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
 from fencewright.tools import fence_sim
+from fencewright.tools.litmus_inputs import Lowering, read
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")
@@ -408,15 +410,107 @@ def test_text_that_is_cut_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cut_off(timeline_svg(drawn("mp-agent-without-invalidate")))
 
 
-def test_the_svg_shows_every_bar_and_arrow() -> None:
-    shown = drawn("mp-agent-without-invalidate")
-    svg = timeline_svg(shown)
+def test_the_svg_shows_every_bar_and_arrow(seen: str) -> None:
+    shown = drawn(seen)
+    svg = timeline_svg(shown, registers=True)
     details = [title.text for title in elements(svg, "title")]
     assert all(bar.detail in details for bar in shown.bars)
     assert all(step in details for step in shown.steps)
+    written = texts(svg)
+    assert all("".join(bar.lines) in written for bar in shown.bars)
     arrows = [path for path in elements(svg, "path") if path.get("marker-end")]
     assert len(arrows) == len(shown.arrows)
-    assert any("stale!" in text for text in texts(svg))
+
+
+def test_text_is_drawn_by_every_renderer(seen: str) -> None:
+    """By its fill alone: some renderers paint an outline over it, whatever ``paint-order`` says."""
+    svg = timeline_svg(drawn(seen))
+    assert "paint-order" not in svg
+    assert all(text.get("stroke") is None for text in elements(svg, "text"))
+
+
+def struck_through(svg: str) -> list[str]:
+    """The lines of a timeline that an arrow passes through, without a plate between them."""
+    found: list[str] = []
+    arrows: list[tuple[float, float, float]] = []
+    plates: list[tuple[float, float, float, float]] = []
+    for each in ElementTree.fromstring(svg).iter():
+        if each.get("class") == "plate":
+            x, y, w, h = (float(each.get(n, "0")) for n in ("x", "y", "width", "height"))
+            plates.append((x, y, x + w, y + h))
+        elif each.get("marker-end"):
+            (x, one), (_, other) = re.findall(r"[ML](-?[\d.]+),(-?[\d.]+)", each.get("d", ""))
+            arrows.append((float(x), *sorted((float(one), float(other)))))
+        elif each.tag == f"{SVG}text" and each.get("text-anchor") == "start":
+            size = float(each.get("font-size", "0"))
+            lines = [line.text or "" for line in each.iter(f"{SVG}tspan")] or [each.text or ""]
+            starts = [line.get("x") for line in each.iter(f"{SVG}tspan")] or [each.get("x")]
+            left, y = float(starts[0] or "0"), float(each.get("y", "0"))
+            right = left + 0.6 * size * max(map(len, lines))
+            hidden = any(
+                p[0] <= left and right <= p[2] and p[1] <= y - 0.7 * size and y <= p[3]
+                for p in plates
+            )
+            crossed = any(left < x < right and a < y - 2 and b > y - 6 for x, a, b in arrows)
+            found += lines if crossed and not hidden else []
+    return found
+
+
+def test_no_arrow_of_a_timeline_strikes_text_through(seen: str) -> None:
+    assert struck_through(timeline_svg(drawn(seen))) == []
+
+
+def test_a_timeline_without_plates_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_plate(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr("fencewright.simulator.pictures.timeline_svg._add_plate", no_plate)
+    assert any(struck_through(timeline_svg(drawn(name))) for name in SEEN)
+
+
+def test_steps_that_only_touch_registers_are_left_out() -> None:
+    path = str(ROOT / "examples/litmus/lock.mlir")
+    (test,) = read(path, Lowering("gfx942"))
+    assert isinstance(test, CdnaTest)
+    found = find_counterexample(test.test.program, And(()), test.configuration)
+    assert found is not None
+    shown = timeline(found)
+    folded = shown.register_steps
+    assert len(folded) > 8
+    of_registers = [bar for bar in shown.bars if bar.start in folded and bar.end == bar.start + 1]
+    words = {bar.lines[0] for bar in of_registers if bar.look is Look.INSTRUCTION}
+    assert {"mov", "branch"} <= words
+    assert not any(word.startswith(("global", "buffer", "s_", "ds_")) for word in words)
+    svg, whole = timeline_svg(shown), timeline_svg(shown, registers=True)
+    assert f"left out: {len(folded)} steps that only touch registers" in texts(svg)
+    numbers = {text for text in texts(svg) if text.isdigit()}
+    assert numbers == {str(n) for n in range(1, shown.end) if n not in folded}
+    assert width_of(svg) < 0.8 * width_of(whole)
+    assert not any(text.startswith("mov") for text in texts(svg))
+
+
+def width_of(svg: str) -> float:
+    return float(ElementTree.fromstring(svg).get("width", "0"))
+
+
+def test_the_names_of_lanes_come_again_in_a_wide_timeline() -> None:
+    path = str(ROOT / "examples/litmus/lock.mlir")
+    (test,) = read(path, Lowering("gfx942", opt_level=0))
+    assert isinstance(test, CdnaTest)
+    found = find_counterexample(test.test.program, And(()), test.configuration)
+    assert found is not None
+    shown = timeline(found)
+    svg = timeline_svg(shown)
+    assert width_of(svg) > 2000
+    places: dict[str, list[float]] = {}
+    for text in elements(svg, "text"):
+        places.setdefault("".join(text.itertext()).strip(), []).append(float(text.get("x", "nan")))
+    for lane in shown.lanes:
+        name = f"{lane.name}: {lane.place}" if lane.place else lane.name
+        repeated = sorted((0.0, *places[name], width_of(svg)))
+        assert all(right - left < 1700 for left, right in pairwise(repeated)), name
+    assert struck_through(svg) == []
+    assert cut_off(svg) == []
 
 
 def test_every_look_has_its_paint() -> None:
