@@ -52,7 +52,8 @@ class ExecutionGraph:
     """An execution as it is drawn.
 
     ``threads`` are headings. ``edges`` leave out what follows from others (program and
-    coherence order are between neighbours) and what initial writes are related to. ``cycle``
+    coherence order are between neighbours, and within a thread program order says it all) and
+    what initial writes are related to. ``cycle``
     is what speaks against the execution: the cycle of a broken axiom, else one that no
     interleaving has, else (). ``verdict`` says which; ``is_defect`` when the model forbids the
     execution or gives it no meaning.
@@ -73,6 +74,8 @@ class ExecutionGraph:
 
 
 _DRAWN = ("race", "rmw", "po", "rf", "co", "fr", "sync", "sw", "sc")
+_OF_RACES = ("race", "rmw", "po", "rf", "sync", "sw", "sc")
+"""What a graph of races has: what could order the accesses, less what only tells their values."""
 _ORDERS = ("po", "co", "sc")
 _INTERLEAVING = ("rmw", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
@@ -204,9 +207,11 @@ def _graph(
     in_cycle = {(each.source, each.target, each.relation) for each in cycle}
     edges = [
         Edge(source, target, relation)
-        for relation in _DRAWN
+        for relation in (_OF_RACES if racy and not violations else _DRAWN)
         for source, target in sorted(near.get(relation, ()))
-        if (source, target, relation) not in in_cycle and source not in initial
+        if (source, target, relation) not in in_cycle
+        and source not in initial
+        and not (relation in ("co", "fr") and _is_in_order(events, source, target))
     ]
     return ExecutionGraph(
         name,
@@ -218,6 +223,11 @@ def _graph(
         tuple(edges),
         cycle,
     )
+
+
+def _is_in_order(events: Sequence[GraphEvent], source: int, target: int) -> bool:
+    """Whether program order says already which of the two is the first."""
+    return source < target and events[source].thread == events[target].thread
 
 
 def _reduced(full: Relations, events: Sequence[GraphEvent]) -> Relations:

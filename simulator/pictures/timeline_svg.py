@@ -73,7 +73,7 @@ class _Layout:
         self.left = max(names, places) + 2 * _PAD + self.heading_width
         self.columns = self._columns(drawn)
         self.right = self.columns[-1]
-        self.names = self._repeated_names(drawn)
+        self.names = self._repeated_names()
         gap = _NAME_GAP if self.names else _LANE_GAP
         self.rows: list[float] = []
         self.lanes: list[float] = []
@@ -95,10 +95,9 @@ class _Layout:
         """Where an arrow goes down or up."""
         return self.columns[arrow.step] + _ARROW_FROM_LEFT
 
-    def _repeated_names(self, drawn: Timeline) -> list[float]:
-        """Where the names of the lanes start again, if they fit."""
-        longest = _width([_full_name(lane) for lane in drawn.lanes], _SMALL)
-        count = int((self.right - longest - self.left) / _REPEAT)
+    def _repeated_names(self) -> list[float]:
+        """Where the names of the lanes come again: not close to the right end."""
+        count = int((self.right - self.left) / _REPEAT - 0.5)
         return [self.left + _REPEAT * number for number in range(1, count + 1)]
 
     def _columns(self, drawn: Timeline) -> list[float]:
@@ -273,8 +272,8 @@ def _add_plate(
     from drawsvg import Rectangle
 
     height = round(size * (1.15 * len(lines) + 0.1), 1)
-    plate = Rectangle(round(x - 2, 1), y - size, _width(lines, size) + 4, height, fill=fill)
-    plate.args["class"] = "plate"
+    width = _width(lines, size) + 4
+    plate = Rectangle(round(x - 2, 1), y - size, width, height, fill=fill, class_="plate")
     svg.append(plate)
 
 
@@ -285,8 +284,8 @@ def _add_repeated_names(
     name = [_full_name(lane)]
     width = _width(name, _SMALL)
     for start in layout.names:
-        places = [start + _STEP * n for n in range(int(_REPEAT / 2 / _STEP))]
-        places = [x for x in places if x + width < layout.right]
+        most = int(_REPEAT / 3 / _STEP)
+        places = [start + _STEP * n for n in sorted(range(-most, most + 1), key=abs)]
         free = (x for x in places if not any(x - 8 < at < x + width + 8 for at in arrows))
         x = next(free, start)
         _add_plate(svg, name, x, top - 4, _SMALL, "white")

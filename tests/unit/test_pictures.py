@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -29,6 +29,7 @@ from fencewright.simulator.pictures.execution_graph import (
     source_graph,
 )
 from fencewright.simulator.pictures.graph_svg import CYCLE_COLOUR, LOOKS, graph_dot, graph_svg
+from fencewright.simulator.pictures.labels import Box, Point
 from fencewright.simulator.pictures.timeline import Look, Timeline, timeline
 from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
@@ -87,7 +88,17 @@ GRAPHS: dict[str, Callable[[], ExecutionGraph]] = {
     },
     **{
         f"source {name}": lambda name=name: source(name)
-        for name in ("MP+rel+acq", "SB+sc", "2+2W", "RMW", "weak-flag", "CoRR", "barrier", "lock")
+        for name in (
+            "MP+rel+acq",
+            "SB+sc",
+            "2+2W",
+            "RMW",
+            "weak-flag",
+            "CoRR",
+            "barrier",
+            "lock",
+            "unlock+rlx",
+        )
     },
 }
 
@@ -195,7 +206,7 @@ def test_the_svg_shows_each_event_and_the_cycle_in_red(graph: ExecutionGraph) ->
             assert event.effect in shown
             assert not event.instruction or event.instruction in shown
     red = {
-        re.sub(":[ew]", "", each.findtext(f"{SVG}title", ""))
+        re.sub(":[nsew]+", "", each.findtext(f"{SVG}title", ""))
         for each in of_class(svg, "edge")
         for path in each.iter(f"{SVG}path")
         if path.get("stroke") == CYCLE_COLOUR and float(path.get("stroke-width", "1")) > 2
@@ -243,8 +254,143 @@ def test_no_text_of_a_graph_covers_another(graph: ExecutionGraph) -> None:
 
 
 def test_texts_that_cover_each_other_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencewright.simulator.pictures.graph_svg._GAP", 1.3)
+    monkeypatch.setattr("fencewright.simulator.pictures.graph_svg._GAP", -3)
     assert overlapping(graph_svg(ptx("S+rel+acq")))
+
+
+def labels(svg: str) -> dict[str, tuple[float, float, float, float]]:
+    """The plates of an SVG graph by the title of their arrow: left, top, right, bottom."""
+    found: dict[str, tuple[float, float, float, float]] = {}
+    for label in of_class(svg, "label"):
+        (plate,) = label.iter(f"{SVG}rect")
+        x, y, w, h = (float(plate.get(name, "nan")) for name in ("x", "y", "width", "height"))
+        found[label.findtext(f"{SVG}title", "")] = (x, y, x + w, y + h)
+    return found
+
+
+def curve(path: ElementTree.Element) -> Iterator[tuple[float, float]]:
+    """Points along a path of cubic curves."""
+    numbers = [float(each) for each in re.findall(r"-?[\d.]+", path.get("d", ""))]
+    corners = list(zip(numbers[::2], numbers[1::2], strict=True))
+    for at in range(0, len(corners) - 3, 3):
+        a, b, c, d = (complex(*corner) for corner in corners[at : at + 4])
+        for step in range(201):
+            t, u = step / 200, 1 - step / 200
+            point = u**3 * a + 3 * u * u * t * b + 3 * u * t * t * c + t**3 * d
+            yield point.real, point.imag
+
+
+def crossed_labels(svg: str) -> list[tuple[str, str]]:
+    """The labels that are on the arrow of another, over a box or over another label."""
+    boxes = labels(svg)
+    found: list[tuple[str, str]] = []
+    outlines = {
+        each.findtext(f"{SVG}title", ""): [*curve(path)]
+        for each in of_class(svg, "node")
+        if (path := each.find(f"{SVG}path")) is not None
+    }
+    arrows = {
+        re.sub(":[nsew]+", "", each.findtext(f"{SVG}title", "")): [
+            point for path in each.iter(f"{SVG}path") for point in curve(path)
+        ]
+        for each in of_class(svg, "edge")
+    }
+    assert arrows.keys() == boxes.keys()
+    for name, (left, top, right, bottom) in boxes.items():
+        for other, points in (*arrows.items(), *outlines.items()):
+            if other != name and any(left < x < right and top < y < bottom for x, y in points):
+                found.append((name, other))
+        for other, box in boxes.items():
+            apart = right <= box[0] or box[2] <= left or bottom <= box[1] or box[3] <= top
+            if other != name and not apart:
+                found.append((name, other))
+    return found
+
+
+def test_no_label_is_struck_through_by_another_arrow(graph: ExecutionGraph) -> None:
+    svg = graph_svg(graph)
+    assert crossed_labels(svg) == []
+    assert "paint-order" not in svg
+
+
+def test_a_label_is_on_its_own_arrow_and_in_the_picture(graph: ExecutionGraph) -> None:
+    svg = graph_svg(graph)
+    boxes = labels(svg)
+    (outer, *_) = (
+        [float(each) for each in re.findall(r"-?[\d.]+", polygon.get("points", ""))]
+        for polygon in elements(svg, "polygon")
+    )
+    for each in of_class(svg, "edge"):
+        left, top, right, bottom = boxes[re.sub(":[nsew]+", "", each.findtext(f"{SVG}title", ""))]
+        middle = ((left + right) / 2, (top + bottom) / 2)
+        points = (point for path in each.iter(f"{SVG}path") for point in curve(path))
+        beside = (right - left) / 2 + 6
+        assert any(abs(x - middle[0]) < beside and abs(y - middle[1]) < 4 for x, y in points)
+        assert min(outer[::2]) < left
+        assert right < max(outer[::2])
+        assert min(outer[1::2]) < top
+        assert bottom < max(outer[1::2])
+
+
+def test_every_arrow_is_named_by_its_relations(graph: ExecutionGraph) -> None:
+    names = {
+        label.findtext(f"{SVG}title", ""): [text.text for text in label.iter(f"{SVG}text")]
+        for label in of_class(graph_svg(graph), "label")
+    }
+    expected: dict[str, list[str | None]] = {}
+    for edge in (*graph.cycle, *graph.edges):
+        title = f"event{edge.source}->event{edge.target}"
+        expected.setdefault(title, []).append(edge.relation)
+    assert names == expected
+
+
+def test_a_label_that_is_struck_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_the_middle(
+        paths: Sequence[Sequence[Point]], sizes: Sequence[tuple[float, float]], *_: object
+    ) -> tuple[Box, ...]:
+        middles = [path[len(path) // 2] for path in paths]
+        return tuple(
+            Box(x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+            for (x, y), (w, h) in zip(middles, sizes, strict=True)
+        )
+
+    monkeypatch.setattr("fencewright.simulator.pictures.graph_svg.place_labels", in_the_middle)
+    assert crossed_labels(graph_svg(ptx("IRIW+fence.sc")))
+
+
+def test_a_graph_of_a_race_has_what_could_order_it() -> None:
+    graph = source("unlock+rlx")
+    assert graph.verdict == "data race on x"
+    assert {edge.relation for edge in graph.edges} <= {"race", "rmw", "po", "rf", "sw", "sc"}
+    assert "race" in {edge.relation for edge in graph.edges}
+    races = [each for each in of_class(graph_svg(graph), "edge") if is_race(each)]
+    assert races
+    # A race has no direction.
+    assert not any(list(each.iter(f"{SVG}polygon")) for each in races)
+
+
+def is_race(edge: ElementTree.Element) -> bool:
+    return any(path.get("stroke") == LOOKS["race"].colour for path in edge.iter(f"{SVG}path"))
+
+
+def test_a_graph_without_relations_is_drawn() -> None:
+    test = parse_litmus("PTX t { x=0; } P0@cta 0,gpu 0 ; ld.weak r0, x ; exists (P0:r0 == 0)")
+    witness = ptx_model.explain_condition(test.program, test.condition)
+    assert witness is not None
+    graph = ptx_graph(test, witness)
+    assert (graph.edges, graph.cycle) == ((), ())
+    assert "ld.weak r0, x" in texts(graph_svg(graph))
+
+
+def test_within_a_thread_program_order_is_all_that_allowed_executions_show() -> None:
+    graph = source("lock")
+    assert graph.verdict == "allowed"
+    inside = {
+        edge.relation
+        for edge in graph.edges
+        if graph.thread(edge.source) == graph.thread(edge.target)
+    }
+    assert inside == {"po"}
 
 
 def test_a_box_too_narrow_for_its_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +586,8 @@ def struck_through(svg: str) -> list[str]:
             plates.append((x, y, x + w, y + h))
         elif each.get("marker-end"):
             (x, one), (_, other) = re.findall(r"[ML](-?[\d.]+),(-?[\d.]+)", each.get("d", ""))
-            arrows.append((float(x), *sorted((float(one), float(other)))))
+            ends = float(one), float(other)
+            arrows.append((float(x), min(ends), max(ends)))
         elif each.tag == f"{SVG}text" and each.get("text-anchor") == "start":
             size = float(each.get("font-size", "0"))
             lines = [line.text or "" for line in each.iter(f"{SVG}tspan")] or [each.text or ""]
