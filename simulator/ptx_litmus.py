@@ -120,17 +120,15 @@ _BETWEEN_REMARKS = re.compile(r'"\s+"')
 _COMMENT = re.compile(r"//[^\n]*|\(\*.*?\*\)", re.DOTALL)
 _CONDITION = re.compile(r"(?:~\s*)?\b(?:exists|forall)\b")
 _CTA = (
-    r"\s*@\s*cta\s+(?P<cta>\d{1,9})\s*"
-    r"(?:,\s*cluster\s+(?P<cluster>\d{1,9})\s*)?,\s*gpu\s+(?P<gpu>\d{1,9})$"
+    r"\s*@\s*cta\s+(?P<cta>\d+)\s*"
+    r"(?:,\s*cluster\s+(?P<cluster>\d+)\s*)?,\s*gpu\s+(?P<gpu>\d+)$"
 )
-_THREAD = re.compile(rf"P(?P<number>\d{{1,9}}){_CTA}")
+_THREAD = re.compile(rf"P(?P<number>\d+){_CTA}")
 _SHARED = re.compile(rf"(?P<name>[A-Za-z_]\w*){_CTA}")
 _INITIAL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\w+)$")
-_INITIAL_REGISTER = re.compile(
-    r"P?(?P<thread>\d{1,9})\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$"
-)
+_INITIAL_REGISTER = re.compile(r"P?(?P<thread>\d+)\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$")
 _ALIAS = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*(?P<proxy>\w+)\s+aliases\s+(?P<location>\w+)$")
-_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d{1,99})\s*\)$")
+_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d+)\s*\)$")
 _LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*:$")
 _INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$", re.DOTALL)
 _REGISTER = re.compile(r"r\d+$")
