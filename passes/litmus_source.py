@@ -47,6 +47,7 @@ from fencewright.simulator.source_events import (
     ScopedInstruction,
     Store,
 )
+from fencewright.simulator.words import TOO_WIDE, fits_word
 
 _END = "end"
 
@@ -85,6 +86,10 @@ class _SourceReader:
             is_value = not isinstance(argument.type, LLVMPointerType)
             check_argument(code, argument.index, argument.type, is_value)
             if (value := number_of(bound_to)) is not None:
+                if not fits_word(value):
+                    unreadable(
+                        code.thread, f"{value} {TOO_WIDE}, as all values of a litmus test do"
+                    )
                 self.operands[argument] = value & WORD_MASK
             elif (location := location_of(bound_to)) is not None:
                 self.pointers[argument] = location
@@ -135,6 +140,8 @@ class _SourceReader:
         if not isinstance(op.value, IntegerAttr):
             unreadable(op, f"the simulator has no constants of {op.result.type}")
         value = op.value.value.data
+        if not fits_word(value):
+            unreadable(op, f"{value} {TOO_WIDE}, as all values of a litmus test do")
         self.operands[op.result] = value & (1 if op.result.type == i1 else WORD_MASK)
 
     def arithmetic(self, op: Operation) -> None:

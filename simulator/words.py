@@ -21,4 +21,9 @@ def parse_word(digits: str) -> int | None:
     if len(significant) > _LONGEST:
         return None
     number = int(significant, base)
-    return number if -(1 << WORD_BITS - 1) <= number <= WORD_MASK else None
+    return number if fits_word(number) else None
+
+
+def fits_word(number: int) -> bool:
+    """Whether a number is a word, signed or unsigned."""
+    return -(1 << WORD_BITS - 1) <= number <= WORD_MASK
