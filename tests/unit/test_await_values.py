@@ -171,3 +171,40 @@ def test_time_grows_with_the_size(make: Callable[[int], str]) -> None:
     few, many = (seconds(make(count)) for count in (250, 2_000))
     # Eight times the size: 64 times the time if it were quadratic.
     assert many < 24 * few
+
+
+# What is outstanding
+
+
+RELEASE = 'fence syncscope("agent") release'
+RESTRICTED = f"{RELEASE}, !mmra !0"
+TOLD = 'store atomic i32 1, ptr addrspace(1) %o syncscope("agent") monotonic, align 4'
+LDS = "store i32 1, ptr addrspace(3) %l"
+LOAD = "%x = load i32, ptr addrspace(1) %p"
+PLAIN = "%x = load { i32, i32 }, ptr addrspace(1) %p"
+
+
+@pytest.mark.parametrize(
+    ("body", "convention", "waits"),
+    [
+        ((LOAD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((PLAIN, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        (("call void @anything()", RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((RESTRICTED, TOLD), "", ["vmcnt(0) lgkmcnt(0)"]),
+        ((RESTRICTED, TOLD), "amdgpu_kernel", []),
+        ((LDS, RESTRICTED, TOLD), "amdgpu_kernel", []),
+        ((LDS, RESTRICTED, TOLD, RELEASE, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((LOAD, RELEASE, TOLD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
+        ((LOAD, RESTRICTED, TOLD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
+    ],
+    ids=[
+        "a load", "a load of a struct", "a call", "what callers did", "nothing", "LDS alone",
+        "LDS that was not waited for", "a load that was waited for", "a load that was, for itself",
+    ],
+)  # fmt: skip
+def test_a_release_waits_for_scalar_loads_where_there_may_be_some(
+    body: tuple[str, ...], convention: str, waits: list[str]
+) -> None:
+    text = kernel("".join(f"  {line}\n" for line in body)).replace("amdgpu_kernel", convention)
+    text = lower_llvm_ir(f'{text}!0 = !{{!"amdgpu-synchronize-as", !"global"}}\n', "gfx942")
+    assert re.findall(r's_waitcnt ([^"\\]*)', text) == waits

@@ -11,8 +11,12 @@ from itertools import product
 from typing import Literal, TypeAlias
 
 import pytest
+from xdsl.context import Context
 
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.lowering.llvm_ir import import_llvm_ir
+from fencewright.passes.cdna_caches import LGKMCNT, VMCNT
+from fencewright.passes.llvm_ir_caches import llvm_ir_codes
+from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass, lower_llvm_ir
 from fencewright.tools.lit_runner import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
@@ -435,3 +439,22 @@ def test_a_release_that_does_not_wait_for_lds_still_does_not() -> None:
         text = f"{HEAD}{kernel('k', 'argument', body.format(release=release))}{TAIL}"
         assert "lgkmcnt" not in lowered(text, "gfx942", (), 2)
         assert "vmcnt(0) lgkmcnt(0)" in lowered(text, "gfx942", (), 0)
+
+
+def test_a_wait_for_scalar_loads_is_none_for_lds() -> None:
+    """It goes where no scalar load can be outstanding, so that nothing may count on it for LDS."""
+    module = import_llvm_ir(f"{HEAD}{kernel('k', 'argument', RESTRICTED)}{TAIL}", "<string>")
+    LowerScopedLLVMIRPass("gfx942").apply(Context(), module)
+    waits = [
+        step.meaning.waits
+        for code in llvm_ir_codes(module)
+        for steps in code.steps.values()
+        for step in steps
+        if step.meaning.waits
+    ]
+    assert waits == [VMCNT, VMCNT | LGKMCNT]
+
+
+RESTRICTED = f"""%x = {LOAD}
+  fence syncscope("agent") release, !mmra !0
+  fence syncscope("agent") release"""

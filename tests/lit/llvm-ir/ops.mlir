@@ -25,6 +25,9 @@ llvm_ir.func "define void @{@}(ptr {0}, i32 {1})" @f {
   // CHECK-NEXT: llvm_ir.inst "call void @g()"() : () -> ()
   // OPT: call void @g
   llvm_ir.inst "call void @g()"() : () -> ()
+  // CHECK-NEXT: llvm_ir.clobber
+  // OPT: llvm_ir.clobber
+  llvm_ir.clobber
   // CHECK-NEXT: %later = llvm_ir.inst "freeze i32 {0}"(%x) : (i32) -> i32
   %later = llvm_ir.inst "freeze i32 {0}"(%x) : (i32) -> i32
   // CHECK-NEXT: %x = llvm_ir.inst "freeze { i32, { i8 } } {0}"(%later) : (i32) -> i32
