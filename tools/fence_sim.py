@@ -41,7 +41,7 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.litmus_files import is_columns, name_of, parse_columns, read_text
 from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
 
 
 class Verdict(Word):
@@ -173,16 +173,25 @@ def judge(test: RunnableTest, found: Run, stuck: Sequence[str] = ()) -> Verdict:
 
 
 def run_tests(arguments: Namespace) -> int:
-    """``fence-sim run``: the exit status of the worst of the tests."""
+    """``fence-sim run``: the exit status of the worst of the tests and of the inputs."""
     limits = Limits(arguments.state_limit, arguments.bound, arguments.random, arguments.seed)
+    lowering = lowering_of(arguments)
     statuses: list[int] = []
+    told: set[Diagnostic] = set()
     for path in arguments.inputs:
-        for test in read(path, lowering_of(arguments), arguments.test):
-            report = _report(test, limits, arguments)
-            shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
-            print(shown, flush=True)
-            statuses.append(_STATUS[report.verdict])
-    return DOES_NOT_HOLD if DOES_NOT_HOLD in statuses else max(statuses)
+        try:
+            for test in read(path, lowering, arguments.test):
+                report = _report(test, limits, arguments)
+                shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
+                print(shown, flush=True)
+                statuses.append(_STATUS[report.verdict])
+        except _PROBLEMS as problem:
+            failure = _failure(problem, name_of(path))
+            # What is wrong with the command line is the same for every input.
+            _tell([each for each in failure.diagnostics if each not in told], arguments.json)
+            told.update(failure.diagnostics)
+            statuses.append(failure.status)
+    return worst(statuses)
 
 
 def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
@@ -322,26 +331,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         execute = cast(Callable[[Namespace], int], arguments.execute)
         try:
             return execute(arguments)
-        except (ProgramError, PtxProgramError) as problem:
-            failure = error(str(problem), NAME)
-        except ToolError as problem:
-            failure = problem
-        except OSError as problem:
-            if problem.filename is None:
-                raise
-            failure = error(problem.strerror or str(problem), str(problem.filename))
-        except KeyboardInterrupt:
-            failure = ToolError((Diagnostic("interrupted", NAME),), status=INCOMPLETE)
-        except MemoryError:
-            advice = "out of memory; lower --state-limit, or sample with --random"
-            failure = ToolError((Diagnostic(advice, NAME),), status=INCOMPLETE)
-        status = failure.status if failure.status in (INCOMPLETE, NO_GPU) else USAGE
+        except (*_PROBLEMS, KeyboardInterrupt) as problem:
+            failure = _failure(problem, NAME)
         if getattr(arguments, "json", False):
-            print(*map(_json_line, failure.diagnostics), sep="\n", file=sys.stderr)
-            return status
-        raise ToolError(failure.diagnostics, status=status)
+            _tell(failure.diagnostics, as_json=True)
+            return failure.status
+        raise failure
 
     return run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
+
+
+_PROBLEMS = (ProgramError, PtxProgramError, ToolError, OSError, MemoryError)
+"""What may be wrong with one input and leave the others as they are."""
+
+
+def _failure(problem: BaseException, file: str) -> ToolError:
+    """The lines for a problem with ``file``, and its status.
+
+    Raises ``problem`` again where nothing can be said, as of a closed stdout.
+    """
+    match problem:
+        case ToolError():
+            status = problem.status if problem.status in (INCOMPLETE, NO_GPU) else USAGE
+            return ToolError(problem.diagnostics, status=status)
+        case OSError():
+            if problem.filename is None:
+                raise problem
+            said, file, status = problem.strerror or str(problem), str(problem.filename), USAGE
+        case KeyboardInterrupt():
+            said, status = "interrupted", INCOMPLETE
+        case MemoryError():
+            said, status = "out of memory; lower --state-limit, or sample with --random", INCOMPLETE
+        case _:
+            said, status = str(problem), USAGE
+    return ToolError((Diagnostic(said, file),), status=status)
+
+
+def _tell(diagnostics: Sequence[Diagnostic], as_json: bool) -> None:
+    """Print diagnostics on stderr, one a line."""
+    for each in diagnostics:
+        print(_json_line(each) if as_json else each, file=sys.stderr, flush=True)
 
 
 def _json_line(diagnostic: Diagnostic) -> str:

@@ -12,7 +12,7 @@ from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error
 from fencewright.tools.litmus_files import check_syntax, name_of, read_text
 from fencewright.tools.litmus_inputs import NAME, Lowering, add_gpu_target, lowering_of, read_string
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, worst
 
 if TYPE_CHECKING:
     from fencewright.gpu import Device
@@ -208,7 +208,7 @@ def run_on_gpu(arguments: Namespace) -> int:
         report = _run(job, device, chip, stress)
         print(json.dumps(report.data()) if arguments.json else report.text(), flush=True)
         statuses.append(report.status)
-    return DOES_NOT_HOLD if DOES_NOT_HOLD in statuses else max(statuses)
+    return worst(statuses)
 
 
 def _kernels(job: Job, chip: str, stress: "Stress") -> str:

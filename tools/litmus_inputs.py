@@ -323,6 +323,19 @@ def _add_common(group: "_ArgumentGroup") -> None:
     )
 
 
+def _check_chip(chip: str | None) -> None:
+    """Raise :class:`ToolError` for a chip that nobody knows, before any input is read."""
+    if chip is None:
+        return
+    from fencewright.lowering.sequence import UnsupportedError
+    from fencewright.lowering.targets import load_target
+
+    try:
+        load_target(chip)
+    except UnsupportedError as problem:
+        raise error(str(problem), NAME) from problem
+
+
 def lowering_of(arguments: Namespace) -> Lowering:
     """What the flags of ``add_target`` ask for. Raises :class:`ToolError`."""
     features: list[str] = []
@@ -334,6 +347,7 @@ def lowering_of(arguments: Namespace) -> Lowering:
             features.append(name)
     if arguments.source and arguments.mcpu:
         raise error("--source runs a test as it is written, --mcpu lowers it: choose one", NAME)
+    _check_chip(arguments.mcpu)
     return Lowering(
         arguments.mcpu,
         tuple(features),

@@ -19,7 +19,7 @@ from fencewright.simulator.exploration import DEFAULT_LIMIT
 from fencewright.simulator.litmus_run import Limits
 from fencewright.simulator.program import ProgramError
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
-from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE, USAGE
+from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE, USAGE, worst
 
 _STATUS = {
     Verdict.UNSOUND: DOES_NOT_HOLD,
@@ -71,7 +71,7 @@ class LoweringCheck:
                 problems += _problem(each, file)
         if problems:
             statuses = [_STATUS[each.verdict] for each in found if each.verdict in _STATUS]
-            raise ToolError(tuple(problems), status=min(statuses))
+            raise ToolError(tuple(problems), status=worst(statuses))
 
 
 def _problem(found: Verification, file: str) -> list[Diagnostic]:

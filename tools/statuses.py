@@ -1,7 +1,9 @@
 """The exit statuses of what judges programs: fence-sim and ``fence-opt --verify-lowering``.
 
-The worst of several is the one that is given: 1 before all others, then the highest.
+The worst of several is the one that is given: see ``worst``.
 """
+
+from collections.abc import Collection
 
 HOLDS = 0
 """What was asked holds."""
@@ -18,3 +20,8 @@ interrupted or failed."""
 
 NO_GPU = 4
 """There is no GPU to run on."""
+
+
+def worst(statuses: Collection[int]) -> int:
+    """The status of several things judged one by one: 1 before all others, then the highest."""
+    return DOES_NOT_HOLD if DOES_NOT_HOLD in statuses else max(statuses)

@@ -134,6 +134,31 @@ def test_the_worst_status_of_several_tests(
     assert capsys.readouterr().out.count("Test mp") == 3
 
 
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_an_unreadable_input_stops_no_other(
+    mp: str, tmp_path: Path, extra: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent, bad = str(tmp_path / "absent.mlir"), tmp_path / "bad.mlir"
+    bad.write_text("litmus.test @t {\n  litmus.location @x = 0 : i64\n}\n")
+    wrong = write(tmp_path, MESSAGE_PASSING.replace("r0 = 1", "r0 = 2"))
+    assert fence_sim.main(["run", absent, mp, str(bad), mp, *extra]) == USAGE
+    captured = capsys.readouterr()
+    assert len(captured.out.split("Test mp (" if not extra else '"test": "mp"')) == 3
+    assert len(captured.err.splitlines()) == 2
+    assert "No such file" in captured.err
+    assert fence_sim.main(["run", absent, wrong, mp, *extra]) == DOES_NOT_HOLD
+    limited = ["run", absent, mp, "--state-limit", "5", *extra]
+    assert fence_sim.main(limited) == INCOMPLETE
+
+
+@pytest.mark.parametrize("flags", [["--mcpu", "gfx1100"], ["--without", "buffer_inv"]])
+def test_a_wrong_command_line_is_said_once(
+    mp: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fence_sim.main(["run", mp, mp, *flags]) == USAGE
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_json(mp: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", mp, "--json", "--mcpu", "gfx942", "--without", "buffer_inv"]
     assert fence_sim.main(arguments) == DOES_NOT_HOLD
@@ -251,7 +276,7 @@ def test_what_was_interrupted_is_incomplete(
 
     monkeypatch.setattr(fence_sim, "run", fail)
     assert fence_sim.main(["run", mp]) == INCOMPLETE
-    assert capsys.readouterr().err.startswith(f"fence-sim: error: {message}")
+    assert f": error: {message}" in capsys.readouterr().err
     assert fence_sim.main(["run", mp, "--json"]) == INCOMPLETE
     assert json.loads(capsys.readouterr().err)["message"].startswith(message)
 
