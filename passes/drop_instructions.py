@@ -19,7 +19,8 @@ class DropInstructionsPass(ModulePass):
     ``mnemonic``: as ``buffer_inv``, ``s_waitcnt``, ``fence.acq_rel.gpu`` (or its first words:
     ``fence``). Instructions that carry a phase are meant, in CDNA and PTX; waits for data and
     accesses are never removed. ``modifiers``: instead of removing, take these cache policy bits
-    away, of accesses too; ``replace``: instead, put this in place of ``mnemonic`` in the name.
+    away, of accesses too, and of weak ones: by their bits they may do what a write-back did.
+    ``replace``: instead, put this in place of ``mnemonic`` in the name.
     Raises ``UnsupportedError`` if nothing is called so: nothing would have been damaged.
     """
 
@@ -30,22 +31,30 @@ class DropInstructionsPass(ModulePass):
     replace: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = [each for each in op.walk() if self._is_meant(each)]
+        found = [each for each in op.walk() if self.damages(each)]
         if not found:
-            names = sorted({name_of(each) for each in op.walk() if "phase" in each.properties})
+            if self.modifiers:
+                what, names = "instruction has these bits", {_with_bits(each) for each in op.walk()}
+            else:
+                phased = (each for each in op.walk() if "phase" in each.properties)
+                what, names = "synchronising instruction is called so", set(map(name_of, phased))
             raise UnsupportedError(
-                f"dropping {self.mnemonic}", "no synchronising instruction is called so",
-                tuple(filter(None, names)),
-            )  # fmt: skip
+                f"dropping {self._asked}", f"no {what}", tuple(sorted(filter(None, names)))
+            )
         for each in found:
             self._damage(each)
 
-    def _is_meant(self, op: Operation) -> bool:
-        if "phase" not in op.properties or not _begins(name_of(op), self.mnemonic):
+    @property
+    def _asked(self) -> str:
+        return ":".join(filter(None, (self.mnemonic, ",".join(self.modifiers))))
+
+    def damages(self, op: Operation) -> bool:
+        """Whether ``op`` is one of the instructions that are meant."""
+        if not _begins(name_of(op), self.mnemonic):
             return False
         if self.modifiers:
             return bool(set(self.modifiers) & set(_modifiers(op)))
-        return self.replace is not None or not op.operands
+        return "phase" in op.properties and (self.replace is not None or not op.operands)
 
     def _damage(self, op: Operation) -> None:
         if self.modifiers:
@@ -67,6 +76,11 @@ def name_of(op: Operation) -> str:
 
 def _begins(name: str, words: str) -> bool:
     return name == words or name.startswith(f"{words}.")
+
+
+def _with_bits(op: Operation) -> str:
+    bits = ",".join(_modifiers(op))
+    return f"{name_of(op)}:{bits}" if bits else ""
 
 
 def _modifiers(op: Operation) -> Iterator[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
+    from fencewright.passes.drop_instructions import DropInstructionsPass
     from fencewright.passes.litmus_programs import TestCode
     from fencewright.passes.pipelines import OptLevel
 
@@ -257,13 +258,32 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     # Before waits are inserted: a wait for data that is left out would only come back.
     names = [step.name for step in passes]
     at = names.index("insert-waits") if "insert-waits" in names else len(names)
-    for step in (*passes[:at], *drops):
+    for step in passes[:at]:
         step.apply(Context(), module)
     if drops:
+        _check_damage(module, drops)
+        for step in drops:
+            step.apply(Context(), module)
         # An instruction put in the place of another one may be none.
         module.verify()
     for step in passes[at:]:
         step.apply(Context(), module)
+
+
+def _check_damage(module: "ModuleOp", drops: "list[DropInstructionsPass]") -> None:
+    """Raise ``DiagnosticException`` at a test in which there is nothing to leave out.
+
+    If nothing in the whole module is, the passes say so.
+    """
+    from fencewright.passes.litmus_programs import find_tests, unreadable
+
+    if not any(drop.damages(op) for drop in drops for op in module.walk()):
+        return
+    for code in find_tests(module):
+        operations = (op for thread in code.threads for op in thread.body.walk())
+        if not any(drop.damages(op) for op in operations for drop in drops):
+            problem = f"--without names nothing in '{code.name}'; choose other tests with --test"
+            unreadable(code.test, problem)
 
 
 # The command line

@@ -159,6 +159,22 @@ def test_a_wrong_command_line_is_said_once(
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_a_damage_that_touches_another_test_only_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relaxed = MESSAGE_PASSING.replace("@mp", "@relaxed")
+    for ordering in ("acquire", "release"):
+        relaxed = relaxed.replace(ordering, "relaxed")
+    both = write(tmp_path, MESSAGE_PASSING + relaxed)
+    damaged = ["run", both, "--mcpu", "gfx942", "--without", "buffer_inv"]
+    assert fence_sim.main([*damaged, "--test", "mp"]) == DOES_NOT_HOLD
+    assert fence_sim.main(damaged) == USAGE
+    assert fence_sim.main([*damaged, "--test", "relaxed"]) == USAGE
+    of_both, alone = capsys.readouterr().err.splitlines()
+    assert "--without names nothing in 'relaxed'" in of_both
+    assert "no synchronising instruction is called so" in alone
+
+
 def test_json(mp: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", mp, "--json", "--mcpu", "gfx942", "--without", "buffer_inv"]
     assert fence_sim.main(arguments) == DOES_NOT_HOLD

@@ -4,10 +4,13 @@
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=buffer_wbl2},insert-waits' -o /dev/null 2>&1 | filecheck %s --check-prefixes=CHECK,WB
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=s_waitcnt},insert-waits' -o /dev/null 2>&1 | filecheck %s
 // RUN: not fence-opt %s --verify-lowering -p 'outline-litmus-threads,convert-scoped-to-cdna{mcpu=gfx942},drop-instructions{mnemonic=buffer_inv modifiers=sc1},insert-waits' -o /dev/null 2>&1 | filecheck %s
+// RUN: fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942 stores=through}' -o /dev/null
+// RUN: not fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942 stores=through},drop-instructions{mnemonic=global_store_dword modifiers=sc1}' -o /dev/null 2>&1 | filecheck %s
 // RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="fence.acq_rel.gpu"}' -o /dev/null 2>&1 | filecheck %s --check-prefixes=CHECK,FENCE
 // RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="fence.acq_rel.gpu" replace="fence.acq_rel.cta"}' -o /dev/null 2>&1 | filecheck %s
 // RUN: not fence-opt %s --verify-lowering -p 'ptx-pipeline{mcpu=sm_90 opt-level=0},drop-instructions{mnemonic="ld.relaxed.gpu" replace="ld.relaxed.cta"}' -o /dev/null 2>&1 | filecheck %s
 // RUN: not fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942 stores=back},drop-instructions{mnemonic=nonsense}' -o /dev/null 2>&1 | filecheck %s --check-prefix=NONSENSE
+// RUN: not fence-opt %s --verify-lowering -p 'cdna-pipeline{mcpu=gfx942 stores=back},drop-instructions{mnemonic=buffer_inv modifiers=sc0}' -o /dev/null 2>&1 | filecheck %s --check-prefix=NO-BITS
 
 // A lowering that is damaged on purpose is caught, with the steps to an outcome that the source
 // forbids: an instruction is left out, or narrowed.
@@ -18,6 +21,7 @@
 // FENCE: note: {{[0-9]+}} P1 R x = 0 ld.weak
 // CHECK: note:
 // NONSENSE: error: dropping nonsense: no synchronising instruction is called so; accepted: buffer_inv, buffer_wbl2, {{.*}}
+// NO-BITS: error: dropping buffer_inv:sc0: no instruction has these bits; accepted: buffer_inv:sc1, buffer_wbl2:sc1, {{.*}}global_store_dword:sc1
 litmus.test @fences {
   litmus.location @x = 0 : i32
   litmus.location @f = 0 : i32
