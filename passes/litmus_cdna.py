@@ -28,6 +28,7 @@ from fencewright.passes.litmus_programs import (
     check_argument,
     location_of,
     number_of,
+    place_of,
     register_of,
     unreadable,
 )
@@ -85,11 +86,19 @@ def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
     """The test; raises ``DiagnosticException`` at what the CDNA machine does not have."""
     configuration = _configuration(code, options)
     threads = tuple(
-        Thread(place, _CdnaReader(each, place, configuration).read())
+        _thread(each, place, configuration)
         for each, place in zip(code.threads, _placements(code, configuration), strict=True)
     )
     program = Program(code.locations, threads, code.observed, code.name)
     return CdnaTest(LitmusTest(program, code.condition), configuration)
+
+
+def _thread(
+    code: ThreadCode, place: Placement, configuration: CdnaConfiguration
+) -> Thread[CdnaInstruction]:
+    reader = _CdnaReader(code, place, configuration)
+    instructions = reader.read()
+    return Thread(place, instructions, reader.listing.places)
 
 
 def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
@@ -270,6 +279,7 @@ class _CdnaReader:
 
     def operation(self, op: Operation, following: Block | None) -> None:
         """Append what ``op`` does, and carry ``known`` over it."""
+        self.listing.place = place_of(op)
         if isinstance(op, cdna.OpcodeOp):
             self.check_chip(op)
         match op:

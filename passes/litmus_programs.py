@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, NoReturn, TypeVar
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.gpu import FuncOp as GPUFuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -44,6 +44,8 @@ from fencewright.simulator.program import (
     Location,
     Move,
     Operand,
+    Place,
+    Places,
 )
 
 
@@ -62,6 +64,12 @@ TRUE = Condition(Quantifier.FORALL, And(()))
 def unreadable(op: Operation, problem: str) -> NoReturn:
     """Raise the error at ``op`` that the simulator cannot execute it."""
     op.emit_error(problem, DiagnosticException(problem))
+
+
+def place_of(op: Operation) -> Place | None:
+    """Where an operation was written; None if nobody knows."""
+    at = op.location
+    return Place(at.filename.data, at.line.data) if isinstance(at, FileLineColLoc) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +260,19 @@ class Listing(Generic[InstructionT]):
 
     def __init__(self) -> None:
         self.instructions: list[InstructionT | Common] = []
+        self.place: Place | None = None
+        self._places: list[Place | None] = []
         self._temporaries = 0
 
     def add(self, instruction: InstructionT | Common) -> None:
-        """Append an instruction."""
+        """Append an instruction, which was written at ``place``."""
         self.instructions.append(instruction)
+        self._places.append(self.place)
+
+    @property
+    def places(self) -> Places:
+        """Where each of the instructions was written."""
+        return tuple(self._places)
 
     def temporary(self) -> str:
         """A register that nothing else uses."""

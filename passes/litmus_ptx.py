@@ -7,7 +7,7 @@ register of 0 or 1 only where it is used as a value.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -26,12 +26,13 @@ from fencewright.passes.litmus_programs import (
     in_order,
     location_of,
     number_of,
+    place_of,
     register_of,
     unreadable,
 )
 from fencewright.simulator.condition import LitmusError
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.program import Placement, signed
+from fencewright.simulator.program import Placement, Places, signed
 from fencewright.simulator.ptx_events import SCOPES, Arithmetic
 from fencewright.simulator.ptx_litmus import ORDERINGS, parse_litmus
 from fencewright.simulator.ptx_model import PtxModel, Version
@@ -42,13 +43,21 @@ _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 
 def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     """The test; raises ``DiagnosticException`` at what the PTX model does not have."""
-    test = parse_litmus(litmus_text(code), code.name)
+    text, readers = _written(code)
+    test = parse_litmus(text, code.name)
+    threads = zip(test.program.threads, readers, strict=True)
+    placed = tuple(replace(thread, places=reader.places()) for thread, reader in threads)
+    test = replace(test, program=replace(test.program, threads=placed))
     shared = frozenset(each.name for each in code.locations if each.space in _SHARED)
     return PtxTest(test, PtxModel(Version(options.ptx_model)), code.observed, shared)
 
 
 def litmus_text(code: TestCode) -> str:
     """The test in columns; raises ``DiagnosticException`` at what has no such form."""
+    return _written(code)[0]
+
+
+def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
     readers = [_PtxReader(each) for each in code.threads]
     columns = [[_head(code, n), *reader.read()] for n, reader in enumerate(readers)]
     height = max(map(len, columns))
@@ -66,7 +75,7 @@ def litmus_text(code: TestCode) -> str:
         parse_litmus(text)
     except LitmusError as problem:
         _blame(code, readers, problem, text)
-    return text
+    return text, readers
 
 
 def _blame(
@@ -159,6 +168,10 @@ class _PtxReader:
         """Append a cell."""
         self.lines.append(line)
         self.origins.append(self.origin)
+
+    def places(self) -> Places:
+        """Where each of the cells was written."""
+        return tuple(map(place_of, self.origins))
 
     def fresh(self) -> str:
         """A register that nothing else uses."""

@@ -22,6 +22,7 @@ from fencewright.passes.litmus_programs import (
     location_of,
     names_of_values,
     number_of,
+    place_of,
     register_of,
     unreadable,
 )
@@ -55,12 +56,16 @@ _END = "end"
 def read_source(code: TestCode) -> SourceTest:
     """The test; raises ``DiagnosticException`` at what the source model does not have."""
     check_executed(code)
-    threads = tuple(
-        Thread(each.thread.placement.resolve(each.number), _SourceReader(each).read())
-        for each in code.threads
-    )
+    threads = tuple(map(_thread, code.threads))
     program = Program(code.locations, threads, code.observed, code.name)
     return SourceTest(LitmusTest(program, code.condition))
+
+
+def _thread(code: ThreadCode) -> Thread[ScopedInstruction]:
+    reader = _SourceReader(code)
+    instructions = reader.read()
+    placement = code.thread.placement.resolve(code.number)
+    return Thread(placement, instructions, reader.listing.places)
 
 
 class _SourceReader:
@@ -109,6 +114,7 @@ class _SourceReader:
 
     def operation(self, op: Operation, following: Block | None) -> None:
         """Append what ``op`` does."""
+        self.listing.place = place_of(op)
         match op:
             case arith.ConstantOp():
                 self.constant(op)

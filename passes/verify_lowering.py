@@ -10,7 +10,15 @@ from fencewright.mlir_dialects.litmus import TestOp
 from fencewright.passes.litmus_programs import Language, ReadOptions, TestCode, find_tests
 from fencewright.passes.litmus_source import read_source
 from fencewright.passes.read_litmus import read_test
-from fencewright.simulator.litmus_run import Limits, Refinement, SourceTest, refines
+from fencewright.simulator.litmus_run import (
+    Limits,
+    Refinement,
+    RunnableTest,
+    SourceTest,
+    progress,
+    refines,
+)
+from fencewright.simulator.progress import Ending
 
 
 class Verdict(Enum):
@@ -19,6 +27,7 @@ class Verdict(Enum):
     SOUND = "sound"
     UNSOUND = "unsound"
     RACY = "racy"
+    HANGS = "hangs"
     INCOMPLETE = "incomplete"
 
 
@@ -56,7 +65,8 @@ def verify_lowering(
     """Compare every test of ``lowered`` in a target's language with its source, one by one.
 
     The source is the test that it ``lowers``, or else the one of its name. Every outcome of the
-    lowered test has to be one of the source. Raises ``DiagnosticException`` at a test that the
+    lowered test has to be one of the source, and it may hang only where that was seen to hang.
+    Raises ``DiagnosticException`` at a test that the
     simulator cannot execute, ``ProgramError`` for one that means nothing.
     """
     for code in find_tests(lowered):
@@ -64,8 +74,8 @@ def verify_lowering(
             continue
         source = sources.get(_source_name(code))
         if source is not None:
-            found = refines(source, read_test(code, options), limits)
-            yield _verification(code.test, found)
+            target = read_test(code, options)
+            yield _verification(code.test, source, target, refines(source, target, limits))
 
 
 def _source_name(code: TestCode) -> str:
@@ -73,7 +83,9 @@ def _source_name(code: TestCode) -> str:
     return code.name if lowers is None else lowers.string_value()
 
 
-def _verification(test: TestOp, found: Refinement) -> Verification:
+def _verification(
+    test: TestOp, source: SourceTest, target: RunnableTest, found: Refinement
+) -> Verification:
     name = test.sym_name.data
     if found.source.races:
         first, *more = found.source.races
@@ -82,6 +94,14 @@ def _verification(test: TestOp, found: Refinement) -> Verification:
             test,
             Verdict.RACY,
             f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
+        )
+    if found.source.never_ends:
+        hangs = progress(source, found.source).hangs
+        where = "; ".join(line.strip() for each in hangs for line in each.splitlines())
+        return Verification(
+            test,
+            Verdict.HANGS,
+            f"no execution of '{name}' ends, so there is nothing to verify: {where}",
         )
     if found.target.errors:
         return Verification(
@@ -103,6 +123,18 @@ def _verification(test: TestOp, found: Refinement) -> Verification:
         )
     assert found.source.outcomes is not None
     assert found.target.outcomes is not None
+    ends = progress(target, found.target)
+    hangs = ""
+    if ends.hangs_unasked:
+        hangs = f"may hang: {ends.hangs[0].splitlines()[0]}" if ends.hangs else "never ends"
+        if progress(source, found.source).ending is not Ending.MAY_HANG:
+            return Verification(
+                test,
+                Verdict.HANGS,
+                f"the lowering of '{name}' {hangs}, which its source was not seen to",
+                tuple(line for each in ends.hangs for line in each.splitlines()),
+            )
+        hangs = f"; like its source it {hangs}"
     reached = len(found.target.outcomes.states)
     allowed = len(found.source.outcomes.states)
     explored = f", {found.target.states} states" if found.target.states else ""
@@ -110,5 +142,5 @@ def _verification(test: TestOp, found: Refinement) -> Verification:
         test,
         Verdict.SOUND,
         f"the lowering of '{name}' reaches {reached} of the {allowed} outcomes that the source "
-        f"allows, and no other{explored}",
+        f"allows, and no other{explored}{hangs}",
     )

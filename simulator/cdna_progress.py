@@ -6,7 +6,6 @@ hitting a stale line, goes on for ever; with spontaneous activity both would loo
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from fencewright.simulator.cdna_instructions import CdnaProgram
 from fencewright.simulator.cdna_machine import CdnaMachine, PlainLine
@@ -14,33 +13,8 @@ from fencewright.simulator.cdna_rows import CdnaConfiguration
 from fencewright.simulator.cdna_system import Event, Kind, State
 from fencewright.simulator.cdna_wave import WaveRules
 from fencewright.simulator.exploration import DEFAULT_LIMIT, Component, stuck_components
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingWave:
-    """A wave that never ends: the instructions it repeats, and the values its loads read."""
-
-    thread: int
-    instructions: tuple[str, ...]
-    reads: tuple[tuple[str, int], ...]
-
-    def __str__(self) -> str:
-        if not self.instructions:
-            return f"P{self.thread} waits for ever"
-        reads = " and ".join(f"{name}={value}" for name, value in self.reads)
-        code = "; ".join(self.instructions)
-        return f"P{self.thread} repeats [{code}]" + (f" and reads {reads}" if reads else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """Where an execution stays for ever: who waits, and how the lines they read look."""
-
-    waves: tuple[WaitingWave, ...]
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join((*map(str, self.waves), *(f"  {each}" for each in self.lines)))
+from fencewright.simulator.program import Label, Place, place_at
+from fencewright.simulator.progress import Hang, WaitingThread
 
 
 def stuck(
@@ -49,7 +23,7 @@ def stuck(
     limit: int = DEFAULT_LIMIT,
     line_rules: type[PlainLine] = PlainLine,
     wave_rules: type[WaveRules] = WaveRules,
-) -> tuple[Stuck, ...]:
+) -> tuple[Hang, ...]:
     """Every way in which a fair execution of ``program`` never ends; () if each one ends.
 
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
@@ -64,7 +38,7 @@ def _process(event: Event) -> Hashable:
     return (event.in_lds, event.line, event.place)
 
 
-def _explained(machine: CdnaMachine, component: Component[State, Event]) -> Stuck:
+def _explained(machine: CdnaMachine, component: Component[State, Event]) -> Hang:
     state = component.states[0]
     by_number = machine.compiled.by_number
     numbers = sorted({event.number for event in component.events if event.number >= 0})
@@ -79,12 +53,24 @@ def _explained(machine: CdnaMachine, component: Component[State, Event]) -> Stuc
         if not event.in_lds:
             lines.add(op.line)
     waves = [
-        WaitingWave(
+        WaitingThread(
             wave,
             tuple(str(by_number[n].instruction) for n in numbers if by_number[n].wave == wave),
             tuple(sorted(reads.get(wave, ()))),
+            _place(machine, state, wave, numbers),
         )
         for wave in range(machine.waves)
         if not machine.has_ended(state, wave)
     ]
-    return Stuck(tuple(waves), tuple(machine.describe_line(state, line) for line in sorted(lines)))
+    return Hang(tuple(waves), tuple(machine.describe_line(state, line) for line in sorted(lines)))
+
+
+def _place(machine: CdnaMachine, state: State, wave: int, numbers: list[int]) -> Place | None:
+    """Where the first of the operations ``numbers`` of a wave was written, or the one it is at."""
+    thread = machine.compiled.program.threads[wave]
+    executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]
+    repeated = [op.pc for n in numbers if (op := machine.compiled.by_number[n]).wave == wave]
+    for pc in repeated or [machine.position(state, wave).op.pc]:
+        if pc < len(executed) and (place := place_at(thread.places, executed[pc])) is not None:
+            return place
+    return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fencewright.simulator.condition import And, Compare, Comparison, Condition, Formula, Outcomes
 from fencewright.simulator.exploration import DEFAULT_LIMIT, LimitReached, Work
 from fencewright.simulator.program import WORD_MASK, LitmusTest
+from fencewright.simulator.progress import Ending, Progress, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ class Run:
 
     ``outcomes`` is None when the source has data ``races``: then it may end in any way.
     ``errors`` are mistakes of machine code, as a register used before it was waited for.
-    ``states`` counts machine states, 0 for the models by axioms. ``incomplete`` says why there
-    may be more outcomes, empty if there are none.
+    ``states`` counts machine states, 0 for the models by axioms, whose ``steps`` are counted.
+    ``incomplete`` says why there may be more outcomes, empty if there are none.
     """
 
     outcomes: Outcomes | None
@@ -124,6 +125,12 @@ class Run:
     errors: tuple[str, ...] = ()
     states: int = 0
     incomplete: str = ""
+    steps: int = 0
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether it is certain that no execution ends."""
+        return self.outcomes is not None and not self.outcomes.states and not self.incomplete
 
 
 def run(test: RunnableTest, limits: Limits | None = None) -> Run:
@@ -154,7 +161,8 @@ def _run_source(test: SourceTest, limits: Limits) -> Run:
     else:
         found = sampled_behaviour(program, bound=limits.bound, walks=limits.walks, seed=limits.seed)
     races = tuple(map(str, found.races))
-    return Run(found.outcomes, races, incomplete=_note(found.complete, limits, work))
+    note = _note(found.complete, limits, work)
+    return Run(found.outcomes, races, incomplete=note, steps=work.done)
 
 
 def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
@@ -186,7 +194,8 @@ def _run_ptx(test: PtxTest, limits: Limits) -> Run:
         tuple(None if value is None else value & WORD_MASK for value in state)
         for state in found.states
     )
-    return Run(replace(found, states=states), incomplete=_note(found.complete, limits, work))
+    note = _note(found.complete, limits, work)
+    return Run(replace(found, states=states), incomplete=note, steps=work.done)
 
 
 # Executions that show an outcome
@@ -259,6 +268,9 @@ _EXECUTION: dict[
 ] = {CdnaTest: _cdna_execution, PtxTest: _ptx_execution, SourceTest: _source_execution}
 
 
+# Whether executions end
+
+
 def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]:
     """How fair executions of a CDNA test may never end; () if each one ends.
 
@@ -267,7 +279,67 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
     from fencewright.simulator.cdna_progress import stuck
 
     limits = Limits() if limits is None else limits
-    return tuple(map(str, stuck(test.test.program, test.configuration, limits.states)))
+    return told(stuck(test.test.program, test.configuration, limits.states))
+
+
+_LEAST_SEARCH = 5_000
+"""The states that a search for hangs may always look at: a tenth of a second of them."""
+
+
+def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
+    """Whether the executions of a test end, as far as it costs no more than the run ``found``.
+
+    With ``limits`` as far as those allow. Hangs that are told are there: of the CDNA machine
+    without help from its caches, of the models by axioms under sequential consistency. That all
+    executions end is told of the CDNA machine alone, and where nobody waits for anything.
+    """
+    most = max(_LEAST_SEARCH, found.states, found.steps) if limits is None else limits.states
+    try:
+        hangs, is_certain = _HANGS[type(test)](test, most)
+        why = "" if is_certain else "no interleaving hangs; weaker executions were not looked at"
+    except LimitReached as reached:
+        hangs, why = (), str(reached)
+    if found.never_ends:
+        return Progress(Ending.NEVER, hangs)
+    blocked = found.outcomes is not None and any(None in each for each in found.outcomes.states)
+    if blocked and not hangs:
+        hangs = ("a thread waits for ever at a barrier; what it never sets is '-'",)
+    if hangs:
+        return Progress(Ending.MAY_HANG, hangs, are_outcomes=blocked)
+    return Progress(Ending.UNDECIDED if why else Ending.ALWAYS, (), why)
+
+
+def _cdna_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
+    assert isinstance(test, CdnaTest)
+    return stuck_waves(test, Limits(most)), True
+
+
+def _source_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
+    from fencewright.simulator.sequential import sequential_hangs
+    from fencewright.simulator.source_events import interleaved
+
+    assert isinstance(test, SourceTest)
+    program = interleaved(test.test.program)
+    return told(sequential_hangs(program, most)), program.is_straight
+
+
+def _ptx_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
+    from fencewright.simulator.ptx_events import interleaved
+    from fencewright.simulator.ptx_litmus import instruction_text
+    from fencewright.simulator.sequential import sequential_hangs
+
+    assert isinstance(test, PtxTest)
+    program = interleaved(test.test.program, instruction_text)
+    if program is None:
+        return (), False
+    return told(sequential_hangs(program, most)), program.is_straight
+
+
+_HANGS: dict[type[RunnableTest], Callable[[RunnableTest, int], tuple[tuple[str, ...], bool]]] = {
+    CdnaTest: _cdna_hangs,
+    SourceTest: _source_hangs,
+    PtxTest: _ptx_hangs,
+}
 
 
 # A lowering against its source

@@ -6,7 +6,7 @@ everywhere, are here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Word
@@ -57,6 +57,26 @@ class Placement:
     xcd: int = 0
     agent: int = 0
     cluster: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instruction was written; prints as messages name it."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+Places = tuple[Place | None, ...]
+"""The place of each instruction of a thread, where it is known; () if none is."""
+
+
+def place_at(places: Places, position: int) -> Place | None:
+    """The place of the instruction at ``position``; None if it is not known."""
+    return places[position] if position < len(places) else None
 
 
 Operand = int | str
@@ -177,10 +197,14 @@ _RESULTS = ("dst", "success")
 
 @dataclass(frozen=True, slots=True)
 class Thread(Generic[Instruction]):
-    """One thread (on CDNA: wave): where it runs and what; registers start at 0."""
+    """One thread (on CDNA: wave): where it runs and what; registers start at 0.
+
+    ``places`` say where its instructions were written; they are no part of what it is.
+    """
 
     placement: Placement
     instructions: tuple[Instruction, ...]
+    places: Places = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.condition import Comparison
 from fencewright.simulator.exploration import Work
 from fencewright.simulator.interleaving import Hint, Interleaving
+from fencewright.simulator.program import Places
 from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic, union
+from fencewright.simulator.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.thread_runs import (
     Choice,
     Choices,
@@ -326,11 +328,15 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's instructions, its placement and its registers at the start (0 if not named)."""
+    """A thread's instructions, its placement and its registers at the start (0 if not named).
+
+    ``places`` say where its instructions were written; they are no part of what it is.
+    """
 
     placement: Placement
     code: tuple[Instruction, ...]
     registers: Mapping[str, int] = field(default_factory=dict[str, int])
+    places: Places = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,6 +565,9 @@ class _ThreadRunner(Runner[_Run, Path]):
     def used(self, instruction: Instruction) -> tuple[Value, ...]:
         is_computed = isinstance(instruction, Compute)
         return (instruction.left, instruction.right) if is_computed else ()
+
+    def label_of(self, branch: Branch) -> str:
+        return branch.label
 
     def path(self, run: _Run) -> Path:
         return self._path(run, blocked=False)
@@ -1145,6 +1154,77 @@ class Walks:
         return [ended[number] for number in range(len(runs))]
 
 
+def interleaved(program: Program, text: Callable[[Instruction], str]) -> Interleaved | None:
+    """The program for its interleavings; ``text`` writes instructions.
+
+    Asynchronous copies are done when they are issued. None if a barrier is named by a register,
+    for nobody knows then who comes to it. Raises ``ProgramError`` as ``Candidates``.
+    """
+    _check(program)
+    names = (name for thread in program.threads for name in _barriers(thread))
+    if any(isinstance(each, str) for name in names for each in name):
+        return None
+    bits: dict[object, int] = {}
+    runners = [_ThreadRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+
+    def passage(thread: int, instruction: Instruction, run: _Run) -> Passage | None:
+        match instruction:
+            case Barrier():
+                count = None if instruction.count is None else run.value(instruction.count)
+                name = (instruction.instance, instruction.number)
+                gate = _gate(program, thread, "bar", name, count)
+                role = instruction.role
+                return Passage(gate, role is not Role.WAIT, role is not Role.ARRIVE)
+            case ClusterBarrier():
+                gate = _gate(program, thread, "barrier.cluster", (), None)
+                arrives = instruction.role is Role.ARRIVE
+                return Passage(gate, arrives, not arrives)
+            case MbarrierArrive():
+                gate = _mbarrier_gate(program, instruction.mbarrier)
+                return Passage(gate, arrives=True, copies=instruction.expect_tx)
+            case MbarrierWait():
+                gate = _mbarrier_gate(program, instruction.mbarrier)
+                return Passage(gate, waits=True, phase=instruction.phase)
+            case AsyncCopy() if instruction.mbarrier is not None:
+                return Passage(_mbarrier_gate(program, instruction.mbarrier), copies=-1)
+            case _:
+                return None
+
+    named = {
+        *program.initial,
+        *(v for thread in program.threads for v in _variables(thread.code)),
+    }
+    locations = {program.location(each) for each in named} - {*program.mbarriers}
+    initial = {each: program.initial.get(each, 0) for each in sorted(locations)}
+    return Interleaved(runners, [each.places for each in program.threads], initial, passage, text)
+
+
+def _gate(
+    program: Program, thread: int, kind: str, name: tuple[Value, ...], count: int | None
+) -> Gate:
+    """The barrier that threads of one place share; its members are those that come to it."""
+    here = _shared_place(kind, program.threads[thread].placement)
+    members = frozenset(
+        n
+        for n, each in enumerate(program.threads)
+        if _shared_place(kind, each.placement) == here and name in _barriers(each)
+    )
+    return Gate((kind, name), here, members, count)
+
+
+def _barriers(thread: Thread) -> Iterator[tuple[Value, ...]]:
+    """What barriers of a thread are called, those of its CTA and that of its cluster, ``()``."""
+    for each in thread.code:
+        if isinstance(each, Barrier):
+            yield (each.instance, each.number)
+        elif isinstance(each, ClusterBarrier):
+            yield ()
+
+
+def _mbarrier_gate(program: Program, name: str) -> Gate:
+    return Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
+
+
 def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: Relation) -> None:
     closed: list[Mask] = []
     for number, before in enumerate(path.order):
@@ -1188,7 +1268,11 @@ def _place(rendezvous: Rendezvous, placement: Placement) -> object:
     """Which threads share the object: an mbarrier may be reached from everywhere."""
     if rendezvous.mbarrier:
         return None
-    if rendezvous.name == "barrier.cluster" and placement.cluster is not None:
+    return _shared_place(rendezvous.name, placement)
+
+
+def _shared_place(name: str, placement: Placement) -> object:
+    if name == "barrier.cluster" and placement.cluster is not None:
         return (placement.gpu, placement.cluster)
     return placement
 

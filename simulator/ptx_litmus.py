@@ -34,6 +34,7 @@ from fencewright.simulator.condition import (
     observable_order,
     parse_condition,
 )
+from fencewright.simulator.program import Place, Places
 from fencewright.simulator.ptx_events import (
     SCOPES,
     Alias,
@@ -148,6 +149,10 @@ class _Piece:
 
     def error(self, message: str) -> Exception:
         return self.source.error(self.offset, message)
+
+    def place(self) -> Place:
+        """Where the piece is."""
+        return Place(self.source.file, self.source.text.count("\n", 0, self.offset) + 1)
 
     def split(self, separator: str) -> list["_Piece"]:
         pieces: list[_Piece] = []
@@ -482,8 +487,8 @@ def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
     columns = _columns(table, initial.aliases)
     initial.check_threads(len(columns))
     threads = tuple(
-        Thread(placement, code, initial.registers.get(number, {}))
-        for number, (placement, code) in enumerate(columns)
+        Thread(placement, code, initial.registers.get(number, {}), places)
+        for number, (placement, code, places) in enumerate(columns)
     )
     program = Program(threads, initial.values, initial.aliases, initial.mbarriers, initial.shared)
     condition = parse_condition(source, condition_at.start())
@@ -601,7 +606,7 @@ class _Initial:
 
 def _columns(
     table: _Piece, aliases: Mapping[str, Alias]
-) -> list[tuple[Placement, tuple[Instruction, ...]]]:
+) -> list[tuple[Placement, tuple[Instruction, ...], Places]]:
     """The threads of the table: the first row places them, every further row adds an instruction."""
     head, *rows = table.split(";")
     if rows and not rows[-1].text:
@@ -613,15 +618,18 @@ def _columns(
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
         placements.append(_placement(match, cell))
     codes: list[list[Instruction]] = [[] for _ in placements]
+    lines: list[list[Place]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
         if len(cells) != len(placements):
             message = f"this row has {len(cells)} columns, the threads are {len(placements)}"
             raise row.error(message)
-        for code, cell in zip(codes, cells, strict=True):
+        for code, places, cell in zip(codes, lines, cells, strict=True):
             if cell.text:
                 code.append(_instruction(cell, aliases))
-    return [(placement, tuple(code)) for placement, code in zip(placements, codes, strict=True)]
+                places.append(cell.place())
+    columns = zip(placements, codes, lines, strict=True)
+    return [(placement, tuple(code), tuple(places)) for placement, code, places in columns]
 
 
 def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> Instruction:

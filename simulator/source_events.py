@@ -46,6 +46,7 @@ from fencewright.simulator.program import (
     Thread,
 )
 from fencewright.simulator.relation import Mask, Relation, bits, is_acyclic
+from fencewright.simulator.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.thread_runs import (
     Choice,
     Choices,
@@ -336,6 +337,9 @@ class _ThreadRunner(Runner[_Run, Path]):
 
     def used(self, instruction: ScopedInstruction) -> tuple[Operand, ...]:
         return used(instruction)
+
+    def label_of(self, branch: Branch) -> str:
+        return branch.target
 
     def _event(self, run: _Run, kind: EventKind, operation: ScopedOperation) -> Event:
         key = (kind, run.pc)
@@ -697,6 +701,25 @@ class Walks:
         skeleton = _skeleton(self.program, self.initial, paths)
         hint = self._interleaving.hint([(e.reads, e.writes) for e in p.events] for p in paths)
         return Walk(_combined(self.initial, skeleton, paths), hint)
+
+
+def interleaved(program: ScopedProgram) -> Interleaved:
+    """The program for its interleavings. Raises ``ProgramError`` as ``check`` does."""
+    check(program)
+    bits: dict[object, int] = {}
+    runners = [_ThreadRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+
+    def passage(thread: int, instruction: ScopedInstruction, run: object) -> Passage | None:
+        if not isinstance(instruction, Barrier):
+            return None
+        threads = enumerate(program.threads)
+        instances = [scope_instance(t.placement, n, instruction.scope) for n, t in threads]
+        members = frozenset(n for n, each in enumerate(instances) if each == instances[thread])
+        gate = Gate(instruction.scope, instances[thread], members)
+        return Passage(gate, arrives=True, waits=True)
+
+    places = [thread.places for thread in program.threads]
+    return Interleaved(runners, places, _accessed(program), passage, str)
 
 
 def _accessed(program: ScopedProgram) -> dict[str, int]:

@@ -185,6 +185,14 @@ class Runner(ABC, Generic[RunT, PathT]):
     def used(self, instruction: Any) -> Collection[Operand]:
         """The operands that an instruction computes with."""
 
+    @abstractmethod
+    def label_of(self, branch: Any) -> str:
+        """The label that a branch goes to."""
+
+    def target(self, branch: Any) -> int:
+        """Where a branch goes."""
+        return self.labels[self.label_of(branch)]
+
     def run(self, domain: Domain) -> list[PathT]:
         """The paths."""
         self.domain = domain

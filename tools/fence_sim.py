@@ -19,10 +19,11 @@ from fencewright.simulator.litmus_run import (
     RunnableTest,
     SourceTest,
     execution,
+    progress,
     run,
-    stuck_waves,
 )
 from fencewright.simulator.program import ProgramError
+from fencewright.simulator.progress import Ending, Progress
 from fencewright.simulator.ptx_events import ProgramError as PtxProgramError
 from fencewright.tools import (
     certificate_commands,
@@ -51,7 +52,8 @@ class Verdict(Word):
     FAILS = "does not hold"
     RACY = "racy: no outcome is defined"
     WRONG = "wrong: the code is not well-formed"
-    STUCK = "stuck: an execution never ends"
+    HANGS = "may hang: an execution never ends"
+    NEVER_ENDS = "no execution ends"
     INCOMPLETE = "incomplete"
 
 
@@ -60,21 +62,25 @@ _STATUS = {
     Verdict.FAILS: DOES_NOT_HOLD,
     Verdict.RACY: DOES_NOT_HOLD,
     Verdict.WRONG: DOES_NOT_HOLD,
-    Verdict.STUCK: DOES_NOT_HOLD,
+    Verdict.HANGS: DOES_NOT_HOLD,
+    Verdict.NEVER_ENDS: DOES_NOT_HOLD,
     Verdict.INCOMPLETE: INCOMPLETE,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One test that was run: what it did, whether its condition holds, and a witness if asked."""
+    """One test that was run: what it did, whether its condition holds, and a witness if asked.
+
+    ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
+    """
 
     test: RunnableTest
     found: Run
     verdict: Verdict
     seconds: float
     steps: tuple[str, ...] = ()
-    stuck: tuple[str, ...] = ()
+    progress: Progress | None = None
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -94,7 +100,6 @@ class Report:
             lines += _state_lines(found.outcomes, test.condition)
         lines += [f"Race: {each}" for each in found.races]
         lines += [f"Error: {each}" for each in found.errors]
-        lines += [f"Stuck: {each}" for each in self.stuck]
         if self.verdict in (Verdict.HOLDS, Verdict.FAILS):
             lines.append("Ok" if self.verdict is Verdict.HOLDS else "No")
         else:
@@ -104,6 +109,7 @@ class Report:
         if found.outcomes is not None:
             often = "Never" if not positive else "Sometimes" if negative else "Always"
             lines.append(f"Observation {test.name} {often} {positive} {negative}")
+        lines += self.progress.lines() if self.progress is not None else ()
         if found.incomplete:
             lines.append(f"Incomplete: {found.incomplete}")
         explored = f", {found.states} machine states" if found.states else ""
@@ -133,7 +139,8 @@ class Report:
             "negative": negative,
             "races": list(self.found.races),
             "errors": list(self.found.errors),
-            "stuck": list(self.stuck),
+            "ends": self.progress.ending.name.lower() if self.progress is not None else None,
+            "hangs": list(self.progress.hangs) if self.progress is not None else [],
             "incomplete": self.found.incomplete or None,
             "machine_states": self.found.states,
             "seconds": round(self.seconds, 6),
@@ -148,22 +155,27 @@ def _state_lines(outcomes: Outcomes, condition: Condition) -> Iterator[str]:
         yield f"{mark} {shown}"
 
 
-def judge(test: RunnableTest, found: Run, stuck: Sequence[str] = ()) -> Verdict:
+def judge(test: RunnableTest, found: Run, progress: Progress | None = None) -> Verdict:
     """The verdict on a test's condition; of an incomplete run only what more could not change.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
-    no outcome is defined.
+    no outcome is defined. A condition that speaks only of executions that end never holds of a test
+    that may hang.
     """
     if found.outcomes is None:
         return Verdict.RACY
     if found.errors:
         return Verdict.WRONG
-    if stuck:
-        return Verdict.STUCK
+    if found.never_ends:
+        return Verdict.NEVER_ENDS
     holds = test.condition.verdict(found.outcomes)
     is_certain = holds is (test.condition.quantifier is Quantifier.EXISTS)
     if holds and isinstance(test, SourceTest):
         is_certain = False
+    if not holds and is_certain:
+        return Verdict.FAILS
+    if progress is not None and progress.hangs_unasked:
+        return Verdict.HANGS
     if found.incomplete and not is_certain:
         return Verdict.INCOMPLETE
     return Verdict.HOLDS if holds else Verdict.FAILS
@@ -197,17 +209,18 @@ def run_tests(arguments: Namespace) -> int:
 def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
     start = time.perf_counter()
     found = run(test, limits)
-    stuck: tuple[str, ...] = ()
+    ends = None
     if arguments.progress_check:
         if not isinstance(test, CdnaTest):
             raise error(f"--progress-check is for the CDNA machine, not {test.language}", NAME)
-        try:
-            stuck = stuck_waves(test, limits)
-        except LimitReached as reached:
-            found = replace(found, incomplete=f"progress is not decided: {reached}")
+        ends = progress(test, found, limits)
+        if ends.ending is Ending.UNDECIDED:
+            found = replace(found, incomplete=f"progress is not decided: {ends.why}")
+    elif found.outcomes is not None and not found.errors:
+        ends = progress(test, found)
     seconds = time.perf_counter() - start
-    verdict = judge(test, found, stuck)
-    return Report(test, found, verdict, seconds, _steps(test, verdict, limits, arguments), stuck)
+    verdict = judge(test, found, ends)
+    return Report(test, found, verdict, seconds, _steps(test, verdict, limits, arguments), ends)
 
 
 def _steps(
@@ -299,7 +312,8 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--progress-check",
         action="store_true",
-        help="on CDNA: whether every execution ends without help from the caches",
+        help="on CDNA: decide whether every execution ends, as far as --state-limit, "
+        "not only as far as the run went",
     )
     runner.add_argument(
         "--trace",

@@ -24,6 +24,7 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE, USAGE, worst
 _STATUS = {
     Verdict.UNSOUND: DOES_NOT_HOLD,
     Verdict.RACY: DOES_NOT_HOLD,
+    Verdict.HANGS: DOES_NOT_HOLD,
     Verdict.INCOMPLETE: INCOMPLETE,
 }
 

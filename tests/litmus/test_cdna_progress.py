@@ -66,11 +66,11 @@ def test_flag_store_before_the_write_back_is_seen():
 @pytest.mark.parametrize("bits", [(), ("sc0",)])
 def test_spin_load_that_hits_a_stale_line_is_stuck(bits: tuple[str, ...]):
     (found,) = stuck(waiting(GOOD, spin(*bits)).test.program)
-    (wave,) = found.waves
+    (wave,) = found.threads
     assert wave.thread == 1
     assert wave.reads == (("f", 0),)
-    assert "f: memory 1" in found.lines[0]
-    assert "L1 of agent 0 XCD 1 CU 0: 0" in found.lines[0]
+    assert "f: memory 1" in found.details[0]
+    assert "L1 of agent 0 XCD 1 CU 0: 0" in found.details[0]
 
 
 def test_spin_load_with_an_invalidate_in_the_loop_ends():
@@ -124,7 +124,7 @@ def test_lock_is_released():
 
     assert stuck(program((unlock,))) == ()
     found = stuck(program(()))
-    assert {wave.thread for each in found for wave in each.waves} == {0, 1}
+    assert {wave.thread for each in found for wave in each.threads} == {0, 1}
     # An atomic goes past the L2 and writes a dirty line back first, but only in its own L2.
     assert stuck(program((kept,)))
 
@@ -137,8 +137,8 @@ def test_barrier_that_nobody_else_reaches_is_passed_when_they_end():
 def test_barrier_that_a_spinning_wave_never_reaches():
     threads = (CU0, (Barrier(), store("f", 1))), (CU0, (*spin(), Barrier()))
     (found,) = stuck(case("barrier", ANY, *threads).test.program)
-    assert str(found.waves[0]) == "P0 waits for ever"
-    assert found.waves[1].reads == (("f", 0),)
+    assert str(found.threads[0]) == "P0 waits for ever"
+    assert found.threads[1].reads == (("f", 0),)
 
 
 def test_limit_is_an_error_that_says_where_it_stopped():

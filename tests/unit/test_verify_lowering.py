@@ -253,3 +253,37 @@ def test_the_machine_is_told_how_many_l2s_there_are() -> None:
     # On a machine with many L2s the same code is wrong.
     ((_, other),) = read_tests(module, ReadOptions(L2PerAgent.MANY))
     assert refinement(one_program(MESSAGE_PASSING), other).forbidden is not None
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "sm_90"])
+def test_of_a_source_that_never_ends_there_is_nothing_to_verify(chip: str) -> None:
+    (found,) = verifications(MESSAGE_PASSING.replace("%one, %f", "%one, %x"), Lowering(chip))
+    assert found.verdict is Verdict.HANGS
+    assert "no execution of 'mp' ends" in found.message
+    assert "P1 at test.mlir:" in found.message
+
+
+def test_a_lowering_that_may_hang_where_its_source_does_not_is_told() -> None:
+    relaxed = MESSAGE_PASSING.replace("release", "relaxed").replace("acquire", "relaxed")
+    relaxed = relaxed.replace("weak", "relaxed agent")
+    (found,) = verifications(relaxed, Lowering("gfx942"))
+    assert found.verdict is Verdict.SOUND
+    damage = Damage("global_store_dword", ("sc1",))
+    (found,) = verifications(relaxed, Lowering("gfx942", damages=(damage,)))
+    assert found.verdict is Verdict.HANGS
+    assert "the lowering of 'mp' may hang: P1 at test.mlir:" in found.message
+    assert any("1 dirty" in each for each in found.steps)
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "sm_90"])
+def test_a_lowering_that_may_hang_as_its_source_does_is_sound_and_says_so(chip: str) -> None:
+    unset = MESSAGE_PASSING.replace(
+        "    scoped.store release agent %one, %f",
+        """
+    scoped.store release agent %one, %f : i32, !llvm.ptr<1>
+    %off = arith.constant 0 : i32
+    scoped.store release agent %off, %f""",
+    )
+    (found,) = verifications(unset, Lowering(chip))
+    assert found.verdict is Verdict.SOUND
+    assert "; like its source it may hang: P1 at test.mlir:" in found.message
