@@ -4,7 +4,7 @@ One answer for all three, so that their outcomes can be told and compared. Value
 32-bit words; those of the PTX model, which computes without overflow, are cut to that.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fencewright.simulator.condition import And, Compare, Comparison, Condition, Formula, Outcomes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
     from fencewright.simulator.ptx_model import PtxModel
     from fencewright.simulator.source_events import ScopedInstruction
+    from fencewright.simulator.source_races import Race
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,21 @@ def _run_source(test: SourceTest, limits: Limits) -> Run:
         found = behaviour(program, bound=limits.bound, work=work)
     else:
         found = sampled_behaviour(program, bound=limits.bound, walks=limits.walks, seed=limits.seed)
-    races = tuple(map(str, found.races))
+    races = tuple(map(str, once(found.races)))
     note = _note(found.complete, limits, work)
     return Run(found.outcomes, races, incomplete=note, steps=work.done)
+
+
+def once(races: "Iterable[Race]") -> "Iterator[Race]":
+    """Races, but of threads that run the same code one of those between the same two accesses."""
+    seen: set[tuple[str, frozenset[object]]] = set()
+    for race in sorted(races, key=lambda race: (race.location, race.key, str(race))):
+        between = frozenset(
+            each.place or (each.thread, each.position) for each in (race.first, race.second)
+        )
+        if (race.location, between) not in seen:
+            seen.add((race.location, between))
+            yield race
 
 
 def _run_cdna(test: CdnaTest, limits: Limits) -> Run:

@@ -73,6 +73,7 @@ from fencewright.simulator.source_events import (
     Walks,
     scope_instance,
 )
+from fencewright.simulator.source_races import Link, Race, least, races
 
 
 class Rule(Enum):
@@ -124,33 +125,6 @@ class SourceModel:
 
 
 FULL_MODEL = SourceModel()
-
-# Data races
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """An access as a place in the program; prints as thread, instruction number and text."""
-
-    thread: int
-    position: int
-    text: str
-
-    def __str__(self) -> str:
-        return f"P{self.thread}:{self.position} '{self.text}'"
-
-
-@dataclass(frozen=True, slots=True)
-class Race:
-    """Two conflicting accesses that nothing orders, and why that is not allowed of them."""
-
-    location: str
-    first: Access
-    second: Access
-    reason: str
-
-    def __str__(self) -> str:
-        return f"data race on {self.location}: {self.first} and {self.second}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +205,7 @@ class Frame:
         )
         self.sources = [tuple(bits(self._sources(read))) for read in self.reads]
         self._edges: dict[tuple[int, int], tuple[SyncEdge, ...]] = {}
+        self.races: dict[tuple[int, int, tuple[Link, ...] | None], Race] = {}
 
     def _group_locations(self) -> None:
         operations = [event.operation for event in self.events if event.operation is not None]
@@ -291,7 +266,7 @@ class Frame:
                 heads = self.po_before[arrival] & self.release_fences | ordered << arrival
                 ordered = self.events[wait].ordering.acquires
                 tails = self.po[wait] & self.acquire_fences | ordered << wait
-                found += self._between(heads, tails, None)
+                found += self.between(heads, tails, None)
         return tuple(found)
 
     def edges(self, write: int, read: int) -> tuple[SyncEdge, ...]:
@@ -312,16 +287,17 @@ class Frame:
         tails = self.po[read] & self.acquire_fences | ordered << read
         if not heads or not tails:
             return ()
-        return tuple(self._between(heads, tails, self.group[writer.location or ""]))
+        return tuple(self.between(heads, tails, self.group[writer.location or ""]))
 
-    def _between(self, heads: Mask, tails: Mask, flag: int | None) -> Iterator[SyncEdge]:
+    def between(self, heads: Mask, tails: Mask, flag: int | None) -> Iterator[SyncEdge]:
+        """What synchronises of releases and acquires that communicate through a flag's group."""
         for head in bits(heads):
             for tail in bits(tails & self.inclusive[head]):
-                groups = self._carried(head, flag) & self._carried(tail, flag)
+                groups = self.carried(head, flag) & self.carried(tail, flag)
                 if groups:
                     yield head, tail, groups
 
-    def _carried(self, number: int, flag: int | None) -> Mask:
+    def carried(self, number: int, flag: int | None) -> Mask:
         """The groups that an operation orders through a flag of group ``flag`` (None: a barrier)."""
         event, orders = self.events[number], self.orders[number]
         if flag is None or event.kind is not EventKind.FENCE or not self.spaces:
@@ -727,146 +703,6 @@ def _one_as(event: Event) -> bool:
     return event.operation is not None and event.operation.one_as
 
 
-# Data races of an execution
-
-
-def location_order(x: Execution, location: str) -> Relation:
-    """Which accesses of ``location`` are ordered so that the later one cannot miss the earlier.
-
-    Source: LLVM AMDGPU Memory Model, "Location Order", closed transitively.
-    """
-    frame, group = x.frame, x.frame.group[location]
-    hb, here = x.hb[group], x.frame.here[location]
-    reads = here & frame.read_mask
-    order = [0] * frame.size
-    making = frame.makes_available(group), frame.makes_visible(group)
-    for number in bits(here):
-        if frame.initial >> number & 1:
-            order[number] = here & ~frame.initial
-            continue
-        order[number] = frame.po[number] & here
-        if reads >> number & 1:
-            order[number] |= hb[number] & here
-        if frame.write_mask >> number & 1:
-            order[number] |= _seen_after(x, hb, number, here, making)
-    return transitive_closure(order)
-
-
-def _seen_after(
-    x: Execution, hb: Relation, write: int, here: Mask, making: tuple[Mask, Mask]
-) -> Mask:
-    """The accesses that ``write`` is location-ordered before, by availability and visibility."""
-    frame = x.frame
-    available = _availability(frame, hb, write, making[0])
-    result = 0
-    for operation, instance in available.items():
-        result |= hb[operation] & here & frame.write_mask & instance
-    visible = _visibility(frame, hb, available, here & frame.read_mask, making[1])
-    for operation in visible:
-        result |= (frame.po[operation] | 1 << operation) & here & frame.read_mask
-    return result & hb[write] & ~(1 << write)
-
-
-def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
-    """The availability operations on ``write``, each with the scope instance it reaches."""
-    available: dict[int, Mask] = {}
-    own = frame.own_reach(write)
-    if own:
-        available[write] = own
-    for operation in bits(frame.po[write] & making):
-        available[operation] = frame.reach(operation)
-    changed = True
-    while changed:
-        changed = False
-        for operation in bits(making & ~mask_of(available)):
-            instance = frame.reach(operation)
-            if instance >> write & 1 and any(
-                hb[earlier] >> operation & 1 and reach >> operation & 1
-                for earlier, reach in available.items()
-            ):
-                available[operation] = instance
-                changed = True
-    return available
-
-
-def _visibility(
-    frame: Frame, hb: Relation, available: Mapping[int, Mask], reads: Mask, making: Mask
-) -> dict[int, Mask]:
-    """The visibility operations on a write, each with the scope instance it is visible in."""
-    visible: dict[int, Mask] = {}
-    instances = {number: frame.reach(number) for number in bits(making)}
-    for read in bits(reads):
-        own = frame.own_reach(read)
-        if own:
-            instances[read] = instances.get(read, 0) | own
-    changed = True
-    while changed:
-        changed = False
-        for operation, instance in instances.items():
-            reach = visible.get(operation, 0)
-            for earlier, scope in (*available.items(), *visible.items()):
-                if (
-                    hb[earlier] >> operation & 1
-                    and scope >> operation & 1
-                    and instance >> earlier & 1
-                ):
-                    reach |= scope & instance
-            if reach != visible.get(operation, 0):
-                visible[operation] = reach
-                changed = True
-    return visible
-
-
-def races(x: Execution) -> Iterator[tuple[int, int]]:
-    """The pairs of accesses that race in an execution."""
-    frame = x.frame
-    orders: dict[str, Relation] = {}
-    for a, b in frame.conflicts:
-        location = frame.events[a].location or ""
-        if location not in orders:
-            limited = frame.without_availability
-            orders[location] = (
-                location_order(x, location) if limited else x.hb[frame.group[location]]
-            )
-        order = orders[location]
-        if not order[a] >> b & 1 and not order[b] >> a & 1:
-            yield a, b
-
-
-def _race(x: Execution, a: int, b: int) -> Race:
-    frame = x.frame
-    first, second = frame.events[a], frame.events[b]
-    hb = x.hb[frame.group[first.location or ""]]
-    if hb[a] >> b & 1 or hb[b] >> a & 1:
-        reason = "ordered, but av(none) leaves the write unavailable or not visible"
-    elif first.is_weak and second.is_weak:
-        reason = "both are weak"
-    elif first.is_weak or second.is_weak:
-        reason = f"thread {(first if first.is_weak else second).thread} accesses it weakly"
-    else:
-        reason = "; ".join(
-            f"{one.scope} scope of thread {one.thread} does not include thread {other.thread} "
-            f"in {_elsewhere(frame, one, other)}"
-            for one, other, number, target in ((first, second, a, b), (second, first, b, a))
-            if not frame.instances[number] >> target & 1
-        )
-    return Race(first.location or "", _access(first), _access(second), reason)
-
-
-def _access(event: Event) -> Access:
-    return Access(event.thread, event.position, str(event.operation))
-
-
-def _elsewhere(frame: Frame, one: Event, other: Event) -> str:
-    program = frame.skeleton.program
-    here, there = (program.threads[each.thread].placement for each in (one, other))
-    if here.agent != there.agent:
-        return "another agent"
-    if here.cluster != there.cluster:
-        return "another cluster"
-    return "another work-group" if here.workgroup != there.workgroup else "another wave"
-
-
 # Enumeration
 
 
@@ -1002,21 +838,17 @@ def behaviour(
     frames = _Frames(model)
     projection = _Projection(program, candidates)
     states: set[tuple[int | None, ...]] = set()
-    found: dict[tuple[Event, Event], Race] = {}
+    found: dict[Race, Race] = {}
     for combination in candidates:
         frame = frames.of(combination.skeleton)
         search = _Search(combination, frame, spent)
         for x in search.executions():
-            new = [
-                pair
-                for pair in races(x)
-                if (frame.events[pair[0]], frame.events[pair[1]]) not in found
-            ]
+            new = [each for each in races(x) if each not in found or each.key < found[each].key]
             if found and not new:
                 continue
             memories = search.memories(x)
             if memories:
-                found |= {(frame.events[a], frame.events[b]): _race(x, a, b) for a, b in new}
+                least(found, new)
                 states.update(projection.of(combination, memory) for memory in memories)
     ordered = sorted(found.values(), key=str)
     complete = candidates.complete and not spent.is_spent
@@ -1043,7 +875,7 @@ def sampled_behaviour(
     source = Walks(program, bound)
     projection = _Projection(program, source)
     states: set[tuple[int | None, ...]] = set()
-    found: dict[tuple[Event, Event], Race] = {}
+    found: dict[Race, Race] = {}
     for _ in range(walks):
         walk = source.walk(random)
         if walk is None:
@@ -1053,7 +885,7 @@ def sampled_behaviour(
         for x in search.sampled(walk.hint, random):
             memories = search.sampled_memories(x, walk.hint, random)
             if memories:
-                found |= {(frame.events[a], frame.events[b]): _race(x, a, b) for a, b in races(x)}
+                least(found, races(x))
             states.update(projection.of(walk.combination, memory) for memory in memories)
     ordered = sorted(found.values(), key=str)
     outcomes = Outcomes(projection.observables, frozenset(states), complete=False)
@@ -1168,7 +1000,7 @@ def _witness(
         combination.written,
         named,
         state,
-        tuple(_race(x, a, b) for a, b in races(x)),
+        tuple(races(x)),
         tuple((rule, cycle) for rule, cycle in broken if cycle),
     )
 
@@ -1236,6 +1068,8 @@ def explain(
 def explain_race(
     program: ScopedProgram, race: Race, model: SourceModel = FULL_MODEL, bound: int = 1
 ) -> Witness | None:
-    """An execution in which ``race`` happens; None if there is none."""
-    found = executions(program, model, bound)
-    return next((witness for witness in found if race in witness.races), None)
+    """An execution in which ``race`` happens for its reason; None if there is none."""
+    for witness in executions(program, model, bound):
+        if any(each == race and each.reason == race.reason for each in witness.races):
+            return witness
+    return None

@@ -279,7 +279,7 @@ CASES: tuple[Case, ...] = (
         (*CONSUME, load("b", "x", WEAK)),
     ),
     racy("weak-flag", "both are weak", *message((store("f", 1, WEAK),), (load("a", "f", WEAK),))),
-    racy("weak+atomic", "thread 0 accesses it weakly", (store("x", 1, WEAK),), (load("a", "x"),)),
+    racy("weak+atomic", "P0's access is weak", (store("x", 1, WEAK),), (load("a", "x"),)),
     racy("weak-writes", "both are weak", (store("x", 1, WEAK),), (store("x", 2, WEAK),)),
     case(
         "weak-reads",
@@ -546,18 +546,18 @@ CASES: tuple[Case, ...] = (
     ),
     racy(
         "MP.group+apart",
-        "workgroup scope of thread 0 does not include thread 1 in another work-group",
+        "scope workgroup of P0 does not reach P1 in another work-group",
         *message((store("f", 1, RELEASE, GROUP),), (load("a", "f", ACQUIRE, GROUP),)),
     ),
     racy(
         "MP.one-side",
-        "workgroup scope of thread 0 does not include",
+        "scope workgroup of P0 does not reach",
         *message((store("f", 1, RELEASE, GROUP),), CONSUME),
     ),
     case("MP.mixed", SEEN, *message((store("f", 1, RELEASE, GROUP),), CONSUME), where=TOGETHER),
     racy(
         "MP.agent+agents",
-        "agent scope of thread 0 does not include thread 1 in another agent",
+        "scope agent of P0 does not reach P1 in another agent",
         *message(PUBLISH, CONSUME),
         where=(GROUP0, OTHER_AGENT),
     ),
@@ -570,7 +570,7 @@ CASES: tuple[Case, ...] = (
     racy("MP.group-fence", "both are weak", *message((fence(RELEASE, GROUP), FLAG), (SEE, ACQ))),
     racy(
         "wave",
-        "wavefront scope of thread 0 does not include thread 1 in another wave",
+        "scope wavefront of P0 does not reach P1 in another wave",
         (store("x", 1, RELAXED, WAVE),),
         (load("a", "x", RELAXED, WAVE),),
         where=TOGETHER,

@@ -415,9 +415,11 @@ def test_a_race_names_both_accesses_and_the_reason() -> None:
     assert found.outcomes is None
     assert [str(race) for race in found.races] == [
         "data race on f: P0:1 'store release agent 1, f' and P1:0 'a = load acquire agent f': "
-        "agent scope of thread 0 does not include thread 1 in another agent; "
-        "agent scope of thread 1 does not include thread 0 in another agent",
-        "data race on x: P0:0 'store weak 1, x' and P1:2 'b = load weak x': both are weak",
+        "scope agent of P0 does not reach P1 in another agent; "
+        "scope agent of P1 does not reach P0 in another agent",
+        "data race on x: P0:0 'store weak 1, x' and P1:2 'b = load weak x': both are weak, and "
+        "scope agent of P0's store of f, instruction 1, does not reach P1 in another agent; "
+        "scope agent of P1's load of f, instruction 0, does not reach P0 in another agent",
     ]
     assert str(found) == "\n".join(["unspecified", *map(str, found.races)])
 
