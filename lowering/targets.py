@@ -54,6 +54,16 @@ def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> Unsupporte
     return UnsupportedError(f"target {name}", f"{reason}: a board's name, of the chip {chip}", same)
 
 
+def has_clusters(name: str) -> bool:
+    """Whether work-groups of the target called ``name`` can be launched in clusters."""
+    if load_target(name).architecture != "ptx":
+        return False
+    from fencewright.lowering.ptx.chip import FORMS, Form
+    from fencewright.lowering.ptx.select import chip_named
+
+    return chip_named(name).number >= FORMS[Form.CLUSTER].number
+
+
 def _load_cdna(name: str) -> Target:
     from fencewright.lowering.cdna import select
 

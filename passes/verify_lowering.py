@@ -72,13 +72,14 @@ def verify_lowering(
     for code in find_tests(lowered):
         if code.language is Language.SCOPED:
             continue
-        source = sources.get(_source_name(code))
+        source = sources.get(source_name(code))
         if source is not None:
             target = read_test(code, options)
             yield _verification(code.test, source, target, refines(source, target, limits))
 
 
-def _source_name(code: TestCode) -> str:
+def source_name(code: TestCode) -> str:
+    """The name of the test that a lowered one is held against."""
     lowers = code.test.lowers
     return code.name if lowers is None else lowers.string_value()
 

@@ -44,10 +44,11 @@ class SourceTest:
 
 @dataclass(frozen=True, slots=True)
 class CdnaTest:
-    """A test of CDNA instructions on a chip in a mode."""
+    """A test of CDNA instructions on a chip in a mode; ``source`` is what it was lowered from."""
 
     test: "LitmusTest[CdnaInstruction]"
     configuration: "CdnaConfiguration"
+    source: SourceTest | None = None
 
     @property
     def name(self) -> str:
@@ -70,13 +71,15 @@ class CdnaTest:
 class PtxTest:
     """A test of PTX instructions; ``observed`` is what its outcomes tell, None for everything.
 
-    ``shared`` are the locations in shared memory, which to the model are like all others.
+    ``shared`` are the locations in shared memory, which to the model are like all others;
+    ``source`` is what it was lowered from.
     """
 
     test: "PtxLitmusTest"
     model: "PtxModel"
     observed: "tuple[Observable, ...] | None" = None
     shared: frozenset[str] = frozenset()
+    source: SourceTest | None = None
 
     @property
     def name(self) -> str:
@@ -132,6 +135,15 @@ class Run:
     def never_ends(self) -> bool:
         """Whether it is certain that no execution ends."""
         return self.outcomes is not None and not self.outcomes.states and not self.incomplete
+
+
+_LEAST_SEARCH = 5_000
+"""The states that may always be looked at for what nobody asked: a tenth of a second of them."""
+
+
+def _affordable(found: Run) -> int:
+    """How far to look for what nobody asked: as far as the run itself went."""
+    return max(_LEAST_SEARCH, found.states, found.steps)
 
 
 def run(test: RunnableTest, limits: Limits | None = None) -> Run:
@@ -209,6 +221,17 @@ def _run_ptx(test: PtxTest, limits: Limits) -> Run:
     )
     note = _note(found.complete, limits, work)
     return Run(replace(found, states=states), incomplete=note, steps=work.done)
+
+
+def races_of_source(test: RunnableTest, found: Run, limits: Limits) -> tuple[str, ...]:
+    """The data races of what a test was lowered from, which its own outcomes may not show.
+
+    As far as it costs no more than the run ``found``; () also where there is no source.
+    """
+    source = None if isinstance(test, SourceTest) else test.source
+    if source is None:
+        return ()
+    return run(source, replace(limits, states=_affordable(found), walks=None)).races
 
 
 # Executions that show an outcome
@@ -295,10 +318,6 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
     return told(stuck(test.test.program, test.configuration, limits.states))
 
 
-_LEAST_SEARCH = 5_000
-"""The states that a search for hangs may always look at: a tenth of a second of them."""
-
-
 def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
     """Whether the executions of a test end, as far as it costs no more than the run ``found``.
 
@@ -306,7 +325,7 @@ def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Pr
     without help from its caches, of the models by axioms under sequential consistency. That all
     executions end is told of the CDNA machine alone, and where nobody waits for anything.
     """
-    most = max(_LEAST_SEARCH, found.states, found.steps) if limits is None else limits.states
+    most = _affordable(found) if limits is None else limits.states
     try:
         hangs, is_certain = _HANGS[type(test)](test, most)
         why = "" if is_certain else "no interleaving hangs; weaker executions were not looked at"

@@ -20,6 +20,7 @@ from fencewright.simulator.litmus_run import (
     SourceTest,
     execution,
     progress,
+    races_of_source,
     run,
 )
 from fencewright.simulator.program import ProgramError
@@ -51,6 +52,7 @@ class Verdict(Word):
     HOLDS = "holds"
     FAILS = "does not hold"
     RACY = "racy: no outcome is defined"
+    RACY_SOURCE = "racy: the source has no defined outcome"
     WRONG = "wrong: the code is not well-formed"
     HANGS = "may hang: an execution never ends"
     NEVER_ENDS = "no execution ends"
@@ -61,6 +63,7 @@ _STATUS = {
     Verdict.HOLDS: HOLDS,
     Verdict.FAILS: DOES_NOT_HOLD,
     Verdict.RACY: DOES_NOT_HOLD,
+    Verdict.RACY_SOURCE: DOES_NOT_HOLD,
     Verdict.WRONG: DOES_NOT_HOLD,
     Verdict.HANGS: DOES_NOT_HOLD,
     Verdict.NEVER_ENDS: DOES_NOT_HOLD,
@@ -81,6 +84,7 @@ class Report:
     seconds: float
     steps: tuple[str, ...] = ()
     progress: Progress | None = None
+    source_races: tuple[str, ...] = ()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -99,6 +103,7 @@ class Report:
             lines.append(f"States {len(found.outcomes.states)}")
             lines += _state_lines(found.outcomes, test.condition)
         lines += [f"Race: {each}" for each in found.races]
+        lines += [f"Race of the source: {each}" for each in self.source_races]
         lines += [f"Error: {each}" for each in found.errors]
         if self.verdict in (Verdict.HOLDS, Verdict.FAILS):
             lines.append("Ok" if self.verdict is Verdict.HOLDS else "No")
@@ -137,7 +142,7 @@ class Report:
             "outcomes": [{str(o): value for o, value in state.items()} for state in states],
             "positive": positive,
             "negative": negative,
-            "races": list(self.found.races),
+            "races": list(self.found.races or self.source_races),
             "errors": list(self.found.errors),
             "ends": self.progress.ending.name.lower() if self.progress is not None else None,
             "hangs": list(self.progress.hangs) if self.progress is not None else [],
@@ -155,12 +160,17 @@ def _state_lines(outcomes: Outcomes, condition: Condition) -> Iterator[str]:
         yield f"{mark} {shown}"
 
 
-def judge(test: RunnableTest, found: Run, progress: Progress | None = None) -> Verdict:
+def judge(
+    test: RunnableTest,
+    found: Run,
+    progress: Progress | None = None,
+    source_races: Sequence[str] = (),
+) -> Verdict:
     """The verdict on a test's condition; of an incomplete run only what more could not change.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
     no outcome is defined. A condition that speaks only of executions that end never holds of a test
-    that may hang.
+    that may hang; of one whose source races the outcomes are what this lowering does, not a verdict.
     """
     if found.outcomes is None:
         return Verdict.RACY
@@ -174,6 +184,8 @@ def judge(test: RunnableTest, found: Run, progress: Progress | None = None) -> V
         is_certain = False
     if not holds and is_certain:
         return Verdict.FAILS
+    if source_races:
+        return Verdict.RACY_SOURCE
     if progress is not None and progress.hangs_unasked:
         return Verdict.HANGS
     if found.incomplete and not is_certain:
@@ -218,9 +230,11 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
             found = replace(found, incomplete=f"progress is not decided: {ends.why}")
     elif found.outcomes is not None and not found.errors:
         ends = progress(test, found)
+    source_races = races_of_source(test, found, limits)
     seconds = time.perf_counter() - start
-    verdict = judge(test, found, ends)
-    return Report(test, found, verdict, seconds, _steps(test, verdict, limits, arguments), ends)
+    verdict = judge(test, found, ends, source_races)
+    steps = _steps(test, verdict, limits, arguments)
+    return Report(test, found, verdict, seconds, steps, ends, source_races)
 
 
 def _steps(

@@ -2,10 +2,10 @@
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fencewright.simulator.litmus_run import PtxTest, RunnableTest
+from fencewright.simulator.litmus_run import PtxTest, RunnableTest, SourceTest
 from fencewright.tools.diagnostics import ToolError, diagnose, error
 from fencewright.tools.litmus_files import (
     is_columns,
@@ -154,9 +154,11 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
     from fencewright.lowering.vocabulary import L2PerAgent
     from fencewright.passes.litmus_programs import ReadOptions, check_executed, find_tests
     from fencewright.passes.read_litmus import read_tests
+    from fencewright.passes.verify_lowering import source_name
 
     module = parse_module(path, text)
     _drop_other_tests(module, only)
+    sources: dict[str, SourceTest] = {}
     l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
     try:
         codes = [code for code in find_tests(module) if only in (None, code.name)]
@@ -164,6 +166,8 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
         for code in codes:
             check_executed(code)
         if lowering.chip is not None:
+            _check_clusters(module, lowering.chip)
+            sources = _readable_sources(module)
             lower_tests(module, lowering)
         options = ReadOptions(l2s, lowering.model, lowering.chip, "tgsplit" in lowering.features)
         found = list(read_tests(module, options))
@@ -171,7 +175,13 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
         known = diagnose(problem, name_of(path))
         assert known is not None
         raise ToolError((known,)) from problem
-    tests = [test for code, test in found if only in (None, code.name)]
+    tests = [
+        test
+        if isinstance(test, SourceTest)
+        else replace(test, source=sources.get(source_name(code)))
+        for code, test in found
+        if only in (None, code.name)
+    ]
     if not tests and not found:
         raise error("no litmus.test in the module; a litmus test says what to run", name_of(path))
     if not tests:
@@ -209,6 +219,49 @@ def _flags_of(code: "TestCode", lowering: Lowering) -> tuple[frozenset[str], str
             if architecture == "ptx":
                 return frozenset(), f"{why}, which {chip} does not have"
             return _CDNA_FLAGS - {"-O"}, why
+
+
+def _readable_sources(module: "ModuleOp") -> "dict[str, SourceTest]":
+    """The tests of a module that the source model can run, by name.
+
+    What it does not have, as asynchronous copies, cannot be said to be free of data races.
+    """
+    from xdsl.utils.exceptions import DiagnosticException
+
+    from fencewright.passes.litmus_programs import Language, find_tests
+    from fencewright.passes.litmus_source import read_source
+
+    sources: dict[str, SourceTest] = {}
+    for code in find_tests(module):
+        if code.language is Language.SCOPED:
+            try:
+                sources[code.name] = read_source(code)
+            except DiagnosticException:
+                continue
+    return sources
+
+
+def _check_clusters(module: "ModuleOp", chip: str) -> None:
+    """Raise ``DiagnosticException`` at a thread in a cluster that ``chip`` cannot launch."""
+    from fencewright.lowering.targets import has_clusters
+    from fencewright.mlir_dialects.litmus import TestOp
+    from fencewright.passes.litmus_programs import unreadable
+
+    if has_clusters(chip):
+        return
+    for test in module.walk():
+        if not isinstance(test, TestOp) or not test.is_placed_in_clusters:
+            continue
+        workgroups: dict[tuple[int, int], int] = {}
+        for number, thread in enumerate(test.threads):
+            place = thread.placement.resolve(number)
+            cluster = (place.agent, place.cluster)
+            if workgroups.setdefault(cluster, place.workgroup) != place.workgroup:
+                unreadable(
+                    thread,
+                    f"{chip} has no clusters, but work-groups {workgroups[cluster]} and "
+                    f"{place.workgroup} are in one; leave 'cluster' out, or lower for sm_90 or newer",
+                )
 
 
 def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:

@@ -100,6 +100,47 @@ def test_a_racy_source_does_not_hold(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "Racy: no outcome is defined" in out
 
 
+@pytest.mark.parametrize("chip", ["gfx942", "sm_90"])
+def test_a_lowering_does_not_hide_that_its_source_races(
+    chip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    racy = MESSAGE_PASSING.replace("store release", "store relaxed").replace("r0 = 1", "f = 1")
+    racy = racy.replace("P1:f", "f").replace("@P1 {", "@P1 at <workgroup = 1, xcd = 0, cu = 0> {")
+    path = write(tmp_path, racy.replace("@P0 {", "@P0 at <workgroup = 0, xcd = 0, cu = 0> {"))
+    assert fence_sim.main(["run", path, "--mcpu", chip]) == DOES_NOT_HOLD
+    out = capsys.readouterr().out
+    assert "States" in out
+    assert "Race of the source: data race on x" in out
+    assert "Racy: the source has no defined outcome" in out
+    assert fence_sim.main(["run", path, "--mcpu", chip, "--json"]) == DOES_NOT_HOLD
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "racy_source"
+    assert len(found["races"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("chip", "status"),
+    [("gfx90a", USAGE), ("gfx942", USAGE), ("sm_70", USAGE), ("sm_80", USAGE), ("sm_90", HOLDS)],
+)
+def test_a_cluster_on_a_chip_without_clusters_is_refused(
+    chip: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def placed(text: str, *clusters: int) -> str:
+        for number, cluster in enumerate(clusters):
+            at = f"@P{number} at <workgroup = {number}, cluster = {cluster}> {{"
+            text = text.replace(f"@P{number} {{", at)
+        return write(tmp_path, text)
+
+    together = placed(MESSAGE_PASSING.replace("agent", "cluster"), 0, 0)
+    assert fence_sim.main(["run", together, "--mcpu", chip]) == status
+    errors = capsys.readouterr().err.splitlines()
+    if status == USAGE:
+        (error,) = errors
+        assert error.startswith(f"{together}:12:3: error: {chip} has no clusters")
+    apart = placed(MESSAGE_PASSING, 0, 1)
+    assert fence_sim.main(["run", apart, "--mcpu", chip]) == HOLDS
+
+
 def test_what_was_sampled_is_certain_if_more_could_not_change_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@
 // RUN: not fence-sim run %s --mcpu sm_90 --without fence.acquire.sync_restrict::shared::cluster.cluster | filecheck %s --check-prefix=NO
 // RUN: fence-sim convert %s --mcpu sm_90 | filecheck %s --check-prefix=COLUMNS
 
-// Fences of shared memory alone, and where that is.
+// Fences of shared memory alone, and where that is. Without the guard the source races.
 
 // CHECK: Test message_passing (PTX model 7.5)
 // CHECK: Ok
@@ -31,9 +31,16 @@ litmus.test @message_passing {
     %f = litmus.address @f : !llvm.ptr<3>
     %r0 = scoped.load relaxed agent %f : !llvm.ptr<3> -> i32
     scoped.fence acquire agent spaces [local]
+    %zero = arith.constant 0 : i32
+    %raised = arith.cmpi ne, %r0, %zero : i32
+    cf.cond_br %raised, ^read, ^skip
+  ^read:
     %r1 = scoped.load weak %x : !llvm.ptr<3> -> i32
     litmus.observe "r0", %r0 : i32
     litmus.observe "r1", %r1 : i32
+    litmus.end
+  ^skip:
+    litmus.end
   }
   litmus.condition "~exists (P1:r0 == 1 /\\ P1:r1 == 0)"
 }
