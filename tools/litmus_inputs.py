@@ -68,6 +68,7 @@ class Lowering:
     damages: tuple[Damage, ...] = ()
     opt_level: "OptLevel | None" = None
     takes_columns: bool = False
+    facts: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
@@ -91,6 +92,7 @@ class Lowering:
             "--l2-per-agent": self.l2_per_agent is not None,
             "--ptx-version": self.ptx_version is not None,
             "-O": self.opt_level is not None,
+            "--assume": bool(self.facts),
             "--model": self.ptx_model is not None,
         }
         return tuple(flag for flag, is_given in flags.items() if is_given)
@@ -102,8 +104,8 @@ class Lowering:
                 raise error(f"{flag} has no effect: {why}", NAME)
 
 
-_CDNA_FLAGS = frozenset({"--mcpu", "--mattr", "--l2-per-agent", "-O", "--without"})
-_PTX_FLAGS = frozenset({"--mcpu", "--ptx-version", "-O", "--without", "--model"})
+_CDNA_FLAGS = frozenset({"--mcpu", "--mattr", "--l2-per-agent", "-O", "--assume", "--without"})
+_PTX_FLAGS = frozenset({"--mcpu", "--ptx-version", "-O", "--assume", "--without", "--model"})
 _COLUMN_FLAGS = frozenset({"--model"})
 _COMPILED_FLAGS = frozenset({"--mcpu", "--ptx-version", "--model"})
 """The flags that have an effect on a test, by what it is lowered to or is in already."""
@@ -218,7 +220,7 @@ def _flags_of(code: "TestCode", lowering: Lowering) -> tuple[frozenset[str], str
             why = "the test is in CDNA instructions already"
             if architecture == "ptx":
                 return frozenset(), f"{why}, which {chip} does not have"
-            return _CDNA_FLAGS - {"-O"}, why
+            return _CDNA_FLAGS - {"-O", "--assume"}, why
 
 
 def _readable_sources(module: "ModuleOp") -> "dict[str, SourceTest]":
@@ -298,12 +300,14 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
     if load_target(chip).architecture == "ptx":
         lowering.check_effect(f"{chip} does not take it", "--mattr", "--l2-per-agent")
-        passes = PTXPipeline(chip, lowering.ptx_version, opt_level=level).passes()
+        passes = PTXPipeline(
+            chip, lowering.ptx_version, opt_level=level, facts=lowering.facts
+        ).passes()
     else:
         lowering.check_effect(f"{chip} does not take it", "--ptx-version")
         tgsplit = "tgsplit" in lowering.features
         many = "one" if lowering.l2_per_agent == "one" else "many"
-        passes = CDNAPipeline(chip, tgsplit, many, opt_level=level).passes()
+        passes = CDNAPipeline(chip, tgsplit, many, opt_level=level, facts=lowering.facts).passes()
     drops = [
         DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
         for each in lowering.damages
@@ -355,6 +359,12 @@ def add_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--l2-per-agent", choices=("one", "many"), help="L2 caches of one agent (default: harder)"
     )
+    group.add_argument(
+        "--assume",
+        metavar="FACTS",
+        default="",
+        help="what is promised of every launch, comma separated, as of fence-opt",
+    )
     _add_common(group)
 
 
@@ -367,7 +377,7 @@ def add_gpu_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--sm", metavar="NUMBER", dest="mcpu", type="sm_{}".format, help="as --mcpu sm_NUMBER"
     )
-    parser.set_defaults(source=False, mattr="", l2_per_agent=None)
+    parser.set_defaults(source=False, mattr="", l2_per_agent=None, assume="")
     _add_common(group)
 
 
@@ -429,4 +439,5 @@ def lowering_of(arguments: Namespace) -> Lowering:
         None if arguments.model is None else arguments.model.removeprefix("ptx-"),
         tuple(arguments.without),
         arguments.opt_level,
+        facts=tuple(filter(None, arguments.assume.split(","))),
     )

@@ -57,6 +57,11 @@ def write(folder: Path, text: str) -> str:
         (["--mcpu", "gfx942", "--progress-check"], HOLDS),
         (["--mcpu", "sm_90", "--ptx-version", "8.6", "--model", "ptx-6.0"], HOLDS),
         (["--mcpu", "gfx942", "--without", "buffer_inv"], DOES_NOT_HOLD),
+        (["--mcpu", "gfx942", "--assume", "coherent-stores"], HOLDS),
+        (["--mcpu", "gfx942", "--assume", "coherent-stores", "--without", "buffer_wbl2"], USAGE),
+        (["--mcpu", "gfx942", "--assume", "nothing"], USAGE),
+        (["--mcpu", "gfx942", "--assume", "coherent-stores", "-O0"], USAGE),
+        (["--assume", "coherent-stores"], USAGE),
         (["--mcpu", "gfx942", "--without", "buffer_inv:sc1"], DOES_NOT_HOLD),
         (["--mcpu", "sm_90", "--without", "ld.acquire=ld.relaxed"], DOES_NOT_HOLD),
         (["--mcpu", "gfx942", "--without", "global_store_dword:sc1", "--progress-check"], DOES_NOT_HOLD),
@@ -198,6 +203,23 @@ def test_a_wrong_command_line_is_said_once(
 ) -> None:
     assert fence_sim.main(["run", mp, mp, *flags]) == USAGE
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_store_that_replaced_a_write_back_can_be_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By an exchange the flag is set without policy bits: those of the data alone are taken away."""
+    text = MESSAGE_PASSING.replace("scoped.store release agent %one, %f : i32, !llvm.ptr<1>",
+        "%old = scoped.atomic_rmw xchg release agent %f, %one : !llvm.ptr<1>, i32")  # fmt: skip
+    through = ["run", write(tmp_path, text), "--mcpu", "gfx942", "--assume", "coherent-stores"]
+    assert fence_sim.main(through) == HOLDS
+    assert fence_sim.main([*through, "--without", "global_store_dword:sc1"]) == DOES_NOT_HOLD
+    out = capsys.readouterr().out
+    assert ":> P1:r0=0; x=1; f=1;" in out
+    assert "May hang" not in out
+    back = [*through[:-2], "--without", "global_store_dword:sc1"]
+    assert fence_sim.main(back) == USAGE
+    assert "no instruction has these bits" in capsys.readouterr().err
 
 
 def test_a_damage_that_touches_another_test_only_is_an_error(
