@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 
 from fencewright.lowering.boards import chip_of_board
+from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
 
 
@@ -31,8 +32,13 @@ def known_targets() -> tuple[str, ...]:
 
 @cache
 def load_target(name: str) -> Target:
-    """The target called ``name``. Raises ``UnsupportedError`` that names the known ones."""
+    """The target called ``name``, or of that target id. Raises ``UnsupportedError``.
+
+    The error names the known targets.
+    """
     name = str(name)  # None, where somebody forgot it, is an unknown name
+    if name.startswith("gfx") and ":" in name:
+        name = parse_target_id(name).chip
     if name in _CDNA:
         return _load_cdna(name)
     if name.startswith("sm_"):

@@ -81,7 +81,8 @@ from fencewright.lowering.cdna.instructions import (
     instruction,
     operand_places,
 )
-from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.cdna.target_id import parse_target_id
+from fencewright.lowering.sequence import UnsupportedError, WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
@@ -735,6 +736,15 @@ class CondBranchOp(InstructionOp):
         return _CONDITIONAL_BRANCH
 
 
+def _verify_target_id(text: str, chip: str) -> None:
+    try:
+        found = parse_target_id(text)
+    except UnsupportedError as problem:
+        raise VerifyException(str(problem)) from problem
+    if found.chip != chip:
+        raise VerifyException(f"target_id {text} is not one of {chip}")
+
+
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """A kernel: its machine code and what its descriptor and metadata say.
@@ -749,6 +759,7 @@ class KernelOp(IRDLOperation):
 
     sym_name = prop_def(SymbolNameConstraint())
     chip = prop_def(StringAttr)
+    target_id = opt_prop_def(StringAttr)
     tgsplit = opt_prop_def(UnitAttr)
     arguments = prop_def(ArrayAttr[KernelArgumentAttr])
     group_segment_size = prop_def(_Number)
@@ -767,6 +778,8 @@ class KernelOp(IRDLOperation):
         chip = self.chip.data
         if chip not in CHIPS:
             raise VerifyException(f"unknown chip '{chip}'; accepted: {', '.join(sorted(CHIPS))}")
+        if self.target_id is not None:
+            _verify_target_id(self.target_id.data, chip)
         for block in self.body.blocks:
             for op in block.ops:
                 if not isinstance(op, InstructionOp):

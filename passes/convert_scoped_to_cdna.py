@@ -39,6 +39,7 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
     scratch_convention,
 )
+from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.targets import unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
@@ -108,7 +109,8 @@ _MAX_WORKGROUP_SIZE = 1024
 class ConvertScopedToCDNAPass(ModulePass):
     """Convert every kernel of a module to ``cdna.kernel``.
 
-    ``mcpu``: gfx908, gfx90a, gfx942 or gfx950. ``tgsplit``: threadgroup split mode.
+    ``mcpu``: gfx908, gfx90a, gfx942 or gfx950. ``target_id``: the same with settings, as
+    ``gfx942:xnack-``, for whoever loads the code. ``tgsplit``: threadgroup split mode.
     ``l2_per_agent`` and ``compat`` as in ``fencewright.lowering.lower``. A ``func.func`` is a
     kernel if it carries ``gpu.kernel``, or is public and returns nothing; a ``gpu.func`` if
     it is marked ``kernel``. Raises ``DiagnosticException`` at what it cannot convert.
@@ -120,6 +122,7 @@ class ConvertScopedToCDNAPass(ModulePass):
     tgsplit: bool = False
     l2_per_agent: Literal["one", "many"] = "many"
     compat: Literal["llvm"] | None = None
+    target_id: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
@@ -130,7 +133,7 @@ class ConvertScopedToCDNAPass(ModulePass):
                 lds.allocate(each)
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
-        target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat)
+        target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat, self.target_id)
         plans = Plans[_Plan]()
         for function in functions:
             replace(function, _Conversion(target, lds, function, plans).run())
@@ -153,6 +156,7 @@ class _Target(NamedTuple):
     tgsplit: bool
     l2_per_agent: str
     compat: str | None
+    target_id: str | None
 
 
 @dataclass(slots=True)
@@ -243,6 +247,8 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
             "workitem_ids": count_attr(needs.workitem_ids),
             "max_workgroup_size": count_attr(lanes),
         }
+        if self.target.target_id is not None:
+            properties["target_id"] = StringAttr(str(parse_target_id(self.target.target_id)))
         if self.target.tgsplit:
             properties["tgsplit"] = _UNIT
         if needs.uses_scratch:

@@ -362,13 +362,14 @@ def lower_llvm_ir(
     from fencewright.passes.pipelines import LLVMIRPipeline
 
     switches = frozenset(several("features", features))
-    known = ARCHITECTURES[load_target(target).architecture].features
+    chip = load_target(target)
+    known = ARCHITECTURES[chip.architecture].features
     for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
     module = import_llvm_ir(text, file)
     LLVMIRPipeline(
-        target,
+        chip.name,
         tgsplit="tgsplit" in switches,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
         compat=cast(Literal["llvm"] | None, compat),

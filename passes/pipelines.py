@@ -92,6 +92,10 @@ class MinimiseCachesPipeline(Pipeline):
                 step.run(code)
 
 
+TARGET_ID = "target_id"
+"""The option for the target id, as ``gfx942:xnack-``, of what makes assembly for CDNA."""
+
+
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``scoped``, for all targets."""
     from fencewright.passes.clamp_scopes import ClampScopesPass
@@ -183,6 +187,7 @@ class CDNAPipeline(Pipeline):
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
     stores: Stores | None = None
+    target_id: str | None = None
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
@@ -199,6 +204,7 @@ class CDNAPipeline(Pipeline):
             *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
             ConvertScopedToCDNAPass(
                 mcpu=self.mcpu,
+                target_id=self.target_id,
                 tgsplit=self.tgsplit,
                 l2_per_agent=self.l2_per_agent,
                 compat=self.compat,
@@ -333,7 +339,8 @@ def lower_module(
     Verifies the module before and after. Raises ``UnsupportedError`` for an unknown target or
     option, ``DiagnosticException`` at the operation that cannot be lowered.
     """
-    pipeline = _PIPELINE_OF[load_target(target).architecture]
+    chip = load_target(target)
+    pipeline = _PIPELINE_OF[chip.architecture]
     switches = several("features", features)
     asked: dict[str, Any] = dict.fromkeys(switches, True) | {
         name: value
@@ -341,6 +348,7 @@ def lower_module(
             ("l2_per_agent", None if l2_per_agent == "many" else l2_per_agent),
             ("compat", compat),
             ("ptx_version", ptx_version),
+            (TARGET_ID, target if target != chip.name else None),
         )
         if value is not None
     }
@@ -351,5 +359,5 @@ def lower_module(
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
     verify(module)
     promised = several("facts", facts)
-    pipeline(target, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
+    pipeline(chip.name, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
     verify(module)

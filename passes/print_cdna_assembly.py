@@ -67,13 +67,13 @@ class CDNAAssemblyTarget(Target):
         ops = [op for op in top_level(module) if isinstance(op, KernelOp)]
         if not ops:
             raise no_kernel(module, "cdna.kernel", "convert-scoped-to-cdna")
-        chips = {op.chip.data for op in ops}
-        if len(chips) > 1:
+        targets = {(op.target_id or op.chip).data for op in ops}
+        if len(targets) > 1:
             raise DiagnosticException(
-                f"one assembly file is for one chip, not for {', '.join(sorted(chips))}"
+                f"one assembly file is for one chip, not for {', '.join(sorted(targets))}"
             )
         forms: _Forms = {}
-        output.write(module_text(chips.pop(), [self._kernel(op, forms) for op in ops]))
+        output.write(module_text(targets.pop(), [self._kernel(op, forms) for op in ops]))
 
     def _kernel(self, op: KernelOp, forms: "_Forms") -> Kernel:
         """The kernel as text."""

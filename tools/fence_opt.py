@@ -29,6 +29,7 @@ from fencewright.lowering.targets import load_target
 from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.pipelines import (
     DEFAULT_OPT_LEVEL,
+    TARGET_ID,
     OptLevel,
     Pipeline,
     pipeline_for,
@@ -111,7 +112,7 @@ class FenceOptMain(xDSLOptMain):
         lowering.add_argument(
             "--mcpu",
             metavar="CHIP",
-            help="chip to lower for, as gfx942; without -p its pipeline runs",
+            help="chip to lower for, as gfx942 or gfx942:xnack-; without -p its pipeline runs",
         )
         lowering.add_argument(
             "--mattr",
@@ -195,7 +196,7 @@ class FenceOptMain(xDSLOptMain):
             specs = (ArgSpec(pipeline_for(architecture, llvm_ir=self._is_llvm_ir()), {}),)
         taken = set[str]()
         passes = [self._make_pass(spec, options, taken) for spec in specs]
-        for name in options.keys() - taken:
+        for name in options.keys() - taken - {TARGET_ID}:
             flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
             names = ", ".join(spec.name for spec in specs)
             needs = f"nothing in '{names}' takes it" if specs else "it needs --mcpu or -p"
@@ -228,6 +229,9 @@ class FenceOptMain(xDSLOptMain):
         options: dict[str, Any] = {}
         if self.args.mcpu is not None:
             options["mcpu"] = load_target(self.args.mcpu).name
+            if options["mcpu"] != self.args.mcpu:
+                # Only assembly says for which settings it is; LLVM has its own flags for them.
+                options[TARGET_ID] = self.args.mcpu
         for feature in filter(None, self.args.mattr.split(",")):
             name = feature.removeprefix("+").removeprefix("-")
             if name not in FEATURES:

@@ -219,9 +219,12 @@ def _descriptor(kernel: Kernel) -> Iterable[str]:
     yield "\t.end_amdhsa_kernel\n"
 
 
-def module_text(chip: str, kernels: Sequence[Kernel]) -> str:
-    """A complete assembly file for ``llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=<chip>``."""
-    target = f"amdgcn-amd-amdhsa--{chip}"
+def module_text(target_id: str, kernels: Sequence[Kernel]) -> str:
+    """A complete assembly file for ``llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=<chip>``.
+
+    What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
+    """
+    target = f"amdgcn-amd-amdhsa--{target_id}"
     head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {CODE_OBJECT_VERSION}\n'
     return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
 
