@@ -81,7 +81,7 @@ class CacheClamp:
     source: str
 
 
-_NEW = ("gfx942", "gfx950")
+_NEW = ("gfx942", "gfx950", "gfx9-4-generic")
 _UNCACHED = "LLVM AMDGPUUsage, Memory Model, MTYPE UC: bypasses the L2, never dirty nor stale in it"
 
 CACHE_CLAMPS = (

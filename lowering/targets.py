@@ -19,7 +19,7 @@ class Target:
     lower: Callable[[Request], Sequence]
 
 
-_CDNA = ("gfx908", "gfx90a", "gfx942", "gfx950")
+_CDNA = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4-generic")
 
 _NOT_YET = ("gfx10", "gfx11", "gfx12")
 """AMD generations whose rows do not exist yet."""
@@ -73,7 +73,7 @@ def has_clusters(name: str) -> bool:
 def _load_cdna(name: str) -> Target:
     from fencewright.lowering.cdna import select
 
-    chip = import_module(f"fencewright.lowering.cdna.{name}").CHIP
+    chip = import_module(f"fencewright.lowering.cdna.{name.replace('-', '_')}").CHIP
     return Target(name, "cdna", lambda request: select.lower(chip, request))
 
 

@@ -94,7 +94,10 @@ class CapacityRow:
 CAPACITIES: tuple[CapacityRow, ...] = (
     CapacityRow(("gfx908",), 256, 4, "LLVM AMDGPUBaseInfo, getTotalNumVGPRs: apart from AGPRs"),
     CapacityRow(
-        ("gfx90a", "gfx942", "gfx950"), 512, 8, "LLVM AMDGPUBaseInfo, getTotalNumVGPRs: unified"
+        ("gfx90a", "gfx942", "gfx950", "gfx9-4-generic"),
+        512,
+        8,
+        "LLVM AMDGPUBaseInfo, getTotalNumVGPRs: unified",
     ),
 )
 WAVE_LANES = 64

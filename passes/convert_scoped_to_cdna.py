@@ -109,7 +109,7 @@ _MAX_WORKGROUP_SIZE = 1024
 class ConvertScopedToCDNAPass(ModulePass):
     """Convert every kernel of a module to ``cdna.kernel``.
 
-    ``mcpu``: gfx908, gfx90a, gfx942 or gfx950. ``target_id``: the same with settings, as
+    ``mcpu``: a chip, as gfx942. ``target_id``: the same with settings, as
     ``gfx942:xnack-``, for whoever loads the code. ``tgsplit``: threadgroup split mode.
     ``l2_per_agent`` and ``compat`` as in ``fencewright.lowering.lower``. A ``func.func`` is a
     kernel if it carries ``gpu.kernel``, or is public and returns nothing; a ``gpu.func`` if

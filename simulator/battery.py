@@ -117,7 +117,7 @@ def distances(mode: Mode, scope: Scope) -> tuple[Distance, ...]:
 
 
 def _cdna_distances(mode: Mode) -> list[tuple[Scope, Distance]]:
-    chip_has_xcds = mode.target in ("gfx942", "gfx950")
+    chip_has_xcds = mode.target in ("gfx942", "gfx950", "gfx9-4-generic")
     many = chip_has_xcds and mode.l2_per_agent is L2PerAgent.MANY
     split = "tgsplit" in mode.features
     return [

@@ -15,11 +15,17 @@ from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.simulator.program import ProgramError
 
-GFX908, GFX90A, GFX942, GFX950 = CHIPS = ("gfx908", "gfx90a", "gfx942", "gfx950")
-OLD, NEW = (GFX908, GFX90A), (GFX942, GFX950)
+GFX908, GFX90A, GFX942, GFX950, GFX9_4 = CHIPS = (
+    "gfx908",
+    "gfx90a",
+    "gfx942",
+    "gfx950",
+    "gfx9-4-generic",
+)
+OLD, NEW = (GFX908, GFX90A), (GFX942, GFX950, GFX9_4)
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 
-HARDER_L2 = {GFX908: ONE, GFX90A: ONE, GFX942: MANY, GFX950: MANY}
+HARDER_L2 = {GFX908: ONE, GFX90A: ONE, GFX942: MANY, GFX950: MANY, GFX9_4: MANY}
 """How many L2s an agent of the chip has; where the partition mode decides, the harder number."""
 
 HINTS = frozenset({"nt", "slc"})

@@ -40,7 +40,7 @@ from fencewright.tools.markdown import markdown_table
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
 _PAGES_FOR = (
-    (GFX942, "gfx942 and gfx950"),
+    (GFX942, "gfx942, gfx950 and gfx9-4-generic"),
     (GFX90A, "gfx90a"),
     (GFX908, "gfx908"),
 )

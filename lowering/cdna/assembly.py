@@ -36,7 +36,7 @@ HAZARD_ROWS = (
     HazardRow(
         Hazard.SCALAR_READ,
         2,
-        frozenset({"gfx942", "gfx950"}),
+        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
         f"MI300 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead",
     ),
     HazardRow(
@@ -48,7 +48,7 @@ HAZARD_ROWS = (
     HazardRow(
         Hazard.STORE_DATA,
         2,
-        frozenset({"gfx942", "gfx950"}),
+        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
         f"MI300 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
     ),
     HazardRow(

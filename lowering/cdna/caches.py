@@ -60,7 +60,7 @@ class Effect:
     invalidates: Caches = Caches.NONE
 
 
-_NEW = ("gfx942", "gfx950")
+_NEW = ("gfx942", "gfx950", "gfx9-4-generic")
 _OLD = ("gfx908", "gfx90a")
 _HINTS = frozenset({"nt", "slc"})
 _BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")

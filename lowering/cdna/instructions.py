@@ -81,9 +81,9 @@ class InstructionRow:
         return self.expansion or (f"{self.mnemonic} {self.operands}".rstrip(),)
 
 
-CHIPS = frozenset({"gfx908", "gfx90a", "gfx942", "gfx950"})
-_GFX90A_ON = frozenset({"gfx90a", "gfx942", "gfx950"})
-_GFX942_ON = frozenset({"gfx942", "gfx950"})
+_GFX942_ON = frozenset({"gfx942", "gfx950", "gfx9-4-generic"})
+_GFX90A_ON = _GFX942_ON | {"gfx90a"}
+CHIPS = _GFX90A_ON | {"gfx908"}
 _BEFORE_GFX942 = CHIPS - _GFX942_ON
 
 _VM = (Counter.VMCNT,)

@@ -14,8 +14,14 @@ from fencewright.lowering.vocabulary import Word
 CODE_OBJECT_VERSION = 5
 """The oldest version whose metadata the emitted kernels need; every ROCm since 5.3 loads it."""
 
+CODE_OBJECT_VERSION_OF = MappingProxyType({"gfx9-4-generic": 6})
+"""The chips that need another one: before version 6 there are no generic targets.
+
+Source: LLVM AMDGPUUsage, Code Object V6.
+"""
+
 METADATA_VERSION = (1, 2)
-"""What code object version 5 calls the version of its metadata."""
+"""What code object versions 5 and 6 call the version of their metadata."""
 
 
 class ArgumentKind(Word):
@@ -81,7 +87,7 @@ SCRATCH_CONVENTIONS = (
     ScratchConvention(
         0,
         "enable_private_segment",
-        frozenset({"gfx942", "gfx950"}),
+        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
         "LLVM AMDGPUUsage: architected flat scratch",
     ),
 )
@@ -92,14 +98,17 @@ def scratch_convention(chip: str) -> ScratchConvention:
     return next(each for each in SCRATCH_CONVENTIONS if chip in each.chips)
 
 
-HAS_ACCUM_OFFSET = frozenset({"gfx90a", "gfx942", "gfx950"})
+HAS_ACCUM_OFFSET = frozenset({"gfx90a", "gfx942", "gfx950", "gfx9-4-generic"})
 """Chips whose vector and accumulation registers share one file (AMDGPUUsage, accum_offset)."""
 
 PACKED_WORKITEM_IDS = HAS_ACCUM_OFFSET
 """Chips that pass the work-item ids in ten bits each of v0 (AMDGPUUsage, packed work-item IDs)."""
 
 LDS_BYTES = MappingProxyType(
-    {**dict.fromkeys(("gfx908", "gfx90a", "gfx942"), 64 * 1024), "gfx950": 160 * 1024}
+    {
+        **dict.fromkeys(("gfx908", "gfx90a", "gfx942", "gfx9-4-generic"), 64 * 1024),
+        "gfx950": 160 * 1024,
+    }
 )
 """How much LDS a work-group can have (LLVM AMDGPU, addressable local memory size)."""
 
@@ -225,7 +234,8 @@ def module_text(target_id: str, kernels: Sequence[Kernel]) -> str:
     What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
     """
     target = f"amdgcn-amd-amdhsa--{target_id}"
-    head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {CODE_OBJECT_VERSION}\n'
+    version = CODE_OBJECT_VERSION_OF.get(target_id.partition(":")[0], CODE_OBJECT_VERSION)
+    head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {version}\n'
     return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
 
 

@@ -25,6 +25,8 @@ MODES = [
     ("gfx942", True),
     ("gfx950", False),
     ("gfx950", True),
+    ("gfx9-4-generic", False),
+    ("gfx9-4-generic", True),
 ]
 WAYS = [(L2PerAgent.MANY, None), (L2PerAgent.ONE, None), (L2PerAgent.MANY, Compat.LLVM)]
 POINTS = list(matrix())

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from fencewright import UnsupportedError, lower, lower_llvm_ir, lower_module
+from fencewright.lowering.cdna.kernel import LDS_BYTES
 from fencewright.lowering.cdna.target_id import parse_target_id
+from fencewright.lowering.sequence import Sequence
 from fencewright.mlir_dialects.cdna import KernelOp
 from fencewright.tools import fence_opt
 from fencewright.tools.lit_runner import find_llvm_tool
@@ -23,6 +25,10 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
 """
 
 
+def release(target: str) -> Sequence:
+    return lower(op="fence", ordering="release", scope="agent", target=target)
+
+
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
@@ -34,8 +40,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
 )
 def test_settings_have_one_order(text: str, canonical: str) -> None:
     assert str(parse_target_id(text)) == canonical
-    request = {"op": "fence", "ordering": "release", "scope": "agent"}
-    assert lower(**request, target=text) == lower(**request, target=text.partition(":")[0])
+    assert release(text) == release(text.partition(":")[0])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_settings_have_one_order(text: str, canonical: str) -> None:
 )
 def test_what_is_no_target_id_is_refused(text: str, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=re.escape(reason)):
-        lower(op="fence", ordering="release", scope="agent", target=text)
+        release(text)
 
 
 def test_assembly_names_the_target_id(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -98,3 +103,23 @@ def test_a_kernels_target_id_is_verified(
     path.write_text(path.read_text().replace('"gfx942:xnack-"', f'"{given}"'))
     assert fence_opt.main([str(path)]) == 1
     assert reason in capsys.readouterr().err
+
+
+GENERIC = "gfx9-4-generic"
+
+
+def test_the_generic_target_has_what_its_chips_have_in_common(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert release(GENERIC) == release("gfx942") == release("gfx950")
+    assert LDS_BYTES[GENERIC] == min(LDS_BYTES["gfx942"], LDS_BYTES["gfx950"])
+    texts: list[str] = []
+    for chip in ("gfx942", "gfx950", GENERIC):
+        assert fence_opt.main([str(EXAMPLE), "--mcpu", chip, "-t", "asm"]) == 0
+        texts.append(capsys.readouterr().out)
+    # Only a code object of version 6 can be for a generic target.
+    expected = texts[0].replace("gfx942", GENERIC).replace("_version 5", "_version 6")
+    assert texts == [texts[0], texts[0].replace("gfx942", "gfx950"), expected]
+    if LLVM_MC is not None:
+        command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", f"-mcpu={GENERIC}", "-filetype=null"]
+        subprocess.run(command, input=texts[2], text=True, check=True)
