@@ -10,6 +10,7 @@ from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
 from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import (
+    FLOAT_KINDS,
     AddressSpace,
     Availability,
     Compat,
@@ -18,6 +19,7 @@ from fencewright.lowering.vocabulary import (
     Ordering,
     RmwKind,
     Scope,
+    ValueType,
 )
 
 _E = TypeVar("_E", bound=Enum)
@@ -33,7 +35,7 @@ def lower(
     failure_ordering: str | None = None,
     returns: bool = True,
     kind: str = RmwKind.ADD,
-    width: int = 32,
+    width: int | None = None,
     volatile: bool = False,
     nontemporal: bool = False,
     one_as: bool = False,
@@ -43,11 +45,16 @@ def lower(
     l2_per_agent: str = L2PerAgent.MANY,
     compat: str | None = None,
     ptx_version: str | None = None,
+    type: str | None = None,
+    elementwise: bool = False,
 ) -> Sequence:
     """The instructions that one scoped operation lowers to on ``target``.
 
     Words are strings or the enumerations of ``fencewright.lowering.vocabulary``. ``space``
-    is needed for accesses only; ``width`` in bits. ``compat="llvm"`` reproduces LLVM's own
+    is needed for accesses only; ``width`` in bits, 32 if nothing is said. ``type`` says what a
+    value is where that matters, as in ``kind="fadd", type="bf16"``, and how wide: i8 to i128, f16,
+    bf16, f32, f64, and two numbers as one value, f16x2 and bf16x2. Those are updated as a whole;
+    ``elementwise`` asks for no more than each number by itself. ``compat="llvm"`` reproduces LLVM's own
     choice where the sound default differs. Raises ``UnsupportedError`` for a request that
     means nothing or that the target cannot meet; never ignores or silently widens a scope.
     """
@@ -56,7 +63,7 @@ def lower(
         volatile, nontemporal, one_as,
         spaces if spaces is None else frozenset(several("spaces", spaces)),
         availability, features if isinstance(features, tuple) else several("features", features),
-        l2_per_agent, compat, ptx_version,
+        l2_per_agent, compat, ptx_version, type, elementwise,
     )  # fmt: skip
 
 
@@ -70,7 +77,7 @@ def _lower(
     failure_ordering: str | None,
     returns: bool,
     kind: str,
-    width: int,
+    width: int | None,
     volatile: bool,
     nontemporal: bool,
     one_as: bool,
@@ -80,7 +87,12 @@ def _lower(
     l2_per_agent: str,
     compat: str | None,
     ptx_version: str | None,
+    type: str | None,
+    elementwise: bool,
 ) -> Sequence:
+    value = None if type is None else _word(ValueType, "type", type)
+    if width is None:
+        width = 32 if value is None else value.bits
     request = Request(
         op=_word(Operation, "operation", op),
         ordering=_word(Ordering, "ordering", ordering),
@@ -103,6 +115,8 @@ def _lower(
         l2_per_agent=_word(L2PerAgent, "number of L2s", l2_per_agent),
         compat=None if compat is None else _word(Compat, "compatibility", compat),
         ptx_version=None if ptx_version is None else _version(ptx_version),
+        type=value,
+        elementwise=bool(elementwise),
     )
     check(request)
     return load_target(target).lower(request)
@@ -131,6 +145,32 @@ def check(request: Request) -> None:
             str(request), "an empty list of address spaces orders nothing; leave it out"
         )
     _check_failure(request)
+    _check_type(request)
+
+
+_TYPES_OF_16 = (f"type={ValueType.F16}", f"type={ValueType.BF16}")
+_FLOATS = tuple(each for each in ValueType if each.is_float)
+
+
+def _check_type(request: Request) -> None:
+    type_, asked = request.type, str(request)
+    if type_ is not None and type_.bits != request.width:
+        reason = f"{type_} has {type_.bits} bits, not {request.width}"
+        raise UnsupportedError(asked, reason, (f"width={type_.bits}",))
+    if request.elementwise and (type_ is None or not type_.is_packed):
+        packed = tuple(str(each) for each in ValueType if each.is_packed)
+        raise UnsupportedError(asked, "elementwise is for packed values", packed)
+    if request.op is not Operation.ATOMIC_RMW or request.kind is RmwKind.XCHG:
+        return
+    is_float = request.kind in FLOAT_KINDS
+    if is_float and type_ is None and request.width == 16:
+        reason = "16 bits may be f16 or bf16, and the request does not say which"
+        raise UnsupportedError(asked, reason, _TYPES_OF_16)
+    if is_float and type_ is not None and not type_.is_float:
+        reason = f"{request.kind} is of floating-point numbers"
+        raise UnsupportedError(asked, reason, tuple(map(str, _FLOATS)))
+    if not is_float and type_ is not None and type_.is_float:
+        raise UnsupportedError(asked, f"{request.kind} is of integers", tuple(sorted(FLOAT_KINDS)))
 
 
 def _check_failure(request: Request) -> None:

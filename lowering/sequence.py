@@ -12,6 +12,7 @@ from fencewright.lowering.vocabulary import (
     Phase,
     RmwKind,
     Scope,
+    ValueType,
 )
 
 
@@ -33,7 +34,9 @@ class Request:
     ``space`` is None for fences and barriers only. ``spaces`` limits what an ordered
     operation orders (None: everything that can be shared). ``one_as`` orders each
     address space on its own but not one against another (LLVM's ``-one-as``).
-    ``width`` in bits. ``ptx_version`` as (major, minor), for PTX targets only.
+    ``width`` in bits. ``type``: what the value is, of that width; None: an integer, or for the
+    floating-point kinds f32 or f64. ``elementwise``: each number of a packed value need only be
+    updated atomically by itself, not the value as a whole. ``ptx_version`` as (major, minor), for PTX targets only.
     """
 
     op: Operation
@@ -53,13 +56,17 @@ class Request:
     l2_per_agent: L2PerAgent = L2PerAgent.MANY
     compat: Compat | None = None
     ptx_version: tuple[int, int] | None = None
+    type: ValueType | None = None
+    elementwise: bool = False
 
     def __str__(self) -> str:
         """The request as one would write it, for messages."""
         kind = f" {self.kind}" if self.op is Operation.ATOMIC_RMW else ""
         failure = f" {self.failure_ordering}" if self.failure_ordering else ""
         where = f" on {self.space}" if self.space else ""
-        size = f" i{self.width}" if self.op.is_access else ""
+        type_ = self.type or f"i{self.width}"
+        whole = " elementwise" if self.elementwise else ""
+        size = f" {type_}{whole}" if self.op.is_access else ""
         features = "".join(f" +{feature}" for feature in sorted(self.features))
         scope = "" if self.ordering is Ordering.WEAK else f" {self.scope}"
         return f"{self.op}{kind} {self.ordering}{failure}{scope}{size}{where}{features}"

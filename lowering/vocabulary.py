@@ -135,6 +135,42 @@ class RmwKind(Word):
     UDEC_WRAP = "udec_wrap"
 
 
+class ValueType(Word):
+    """What a value is to arithmetic; ``f16x2`` and ``bf16x2`` are two numbers in 32 bits."""
+
+    I8 = "i8"
+    I16 = "i16"
+    I32 = "i32"
+    I64 = "i64"
+    I96 = "i96"
+    I128 = "i128"
+    F16 = "f16"
+    BF16 = "bf16"
+    F32 = "f32"
+    F64 = "f64"
+    F16X2 = "f16x2"
+    BF16X2 = "bf16x2"
+
+    @property
+    def bits(self) -> int:
+        """The width of the whole value."""
+        return 32 if self.is_packed else int(self.lstrip("bfi"))
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is one floating-point number or several."""
+        return not self.startswith("i")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is more than one number."""
+        return self.endswith("x2")
+
+
+FLOAT_KINDS = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN})
+"""The read-modify-writes of floating-point numbers; all others but xchg are of integers."""
+
+
 class Phase(Word):
     """The part of a lowered operation that an instruction belongs to, in order of execution.
 

@@ -64,7 +64,14 @@ from xdsl.utils.hints import isa
 from fencewright.lowering import vocabulary
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
 from fencewright.lowering.table import Illegal
-from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import (
+    FLOAT_KINDS,
+    AddressSpace,
+    Availability,
+    Ordering,
+    RmwKind,
+    Scope,
+)
 from fencewright.mlir_dialects.attributes import (
     ADDRESS_SPACES,
     AVAILABILITIES,
@@ -89,9 +96,6 @@ _ACQ_REL = ORDERINGS[Ordering.ACQ_REL]
 
 ATOMIC_WIDTHS = (8, 16, 32, 64, 128)
 """The widths in bits of one atomic access that some target has."""
-
-FLOAT_KINDS = frozenset((RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN))
-"""The read-modify-writes of floats; all others but xchg are of integers."""
 
 
 # ---------------------------------------------------------------------------------------
@@ -149,6 +153,23 @@ def width_of(value_type: Attribute) -> int | None:
         element = width_of(value_type.element_type)
         return None if element is None else element * math.prod(value_type.get_shape())
     return None
+
+
+_FLOAT_TYPES: Mapping[Attribute, vocabulary.ValueType] = MappingProxyType(
+    {
+        Float16Type(): vocabulary.ValueType.F16,
+        BFloat16Type(): vocabulary.ValueType.BF16,
+        Float32Type(): vocabulary.ValueType.F32,
+        Float64Type(): vocabulary.ValueType.F64,
+        VectorType(Float16Type(), (2,)): vocabulary.ValueType.F16X2,
+        VectorType(BFloat16Type(), (2,)): vocabulary.ValueType.BF16X2,
+    }
+)
+
+
+def float_type(value_type: Attribute) -> vocabulary.ValueType | None:
+    """What the lowering calls a type of floats; None for other types."""
+    return _FLOAT_TYPES.get(value_type)
 
 
 def _is_integer(value_type: Attribute) -> bool:

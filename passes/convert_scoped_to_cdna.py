@@ -42,7 +42,7 @@ from fencewright.lowering.cdna.kernel import (
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.targets import unknown_target
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
@@ -573,12 +573,17 @@ _OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
 )
 
 
+_FLOATS = frozenset({ValueType.F32, ValueType.F64})
+"""Floats narrower than their register, and several in one, are LLVM's."""
+
+
 def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
     sequence = lower_operation(
         op,
         bits_of,
         returns,
         _PATH,
+        _FLOATS,
         target=target.chip,
         features=(TGSPLIT,) if target.tgsplit else (),
         l2_per_agent=target.l2_per_agent,

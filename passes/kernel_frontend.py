@@ -4,11 +4,11 @@ A path is the way from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``
 target's instructions. What it does not accept, LLVM IR does, and the errors say so.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
-from typing import NoReturn, cast
+from typing import NoReturn, TypeGuard, cast
 
 from xdsl.dialects import func, gpu, llvm
 from xdsl.dialects.builtin import (
@@ -25,7 +25,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Sequence, UnsupportedError
-from fencewright.lowering.vocabulary import AddressSpace, RmwKind
+from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
@@ -35,7 +35,7 @@ from fencewright.mlir_dialects.attributes import (
     RmwKindAttr,
     ScopeAttr,
 )
-from fencewright.mlir_dialects.scoped import width_of
+from fencewright.mlir_dialects.scoped import float_type, width_of
 
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 """Where to go with what a kernel path does not do."""
@@ -253,13 +253,19 @@ def is_used(op: Operation) -> bool:
 
 
 def lower_operation(
-    op: scoped.ScopedOperation, bits: Bits, used: bool, path: str, **target: object
+    op: scoped.ScopedOperation,
+    bits: Bits,
+    used: bool,
+    path: str,
+    floats: Collection[ValueType] = frozenset(ValueType),
+    **target: object,
 ) -> Sequence:
     """The sequence of a scoped operation; an error at ``op`` if the target cannot do it.
 
-    The error prints the whole module: who does without a sequence asks ``sequence_of``.
+    ``floats``: what the path has floating-point arithmetic on. The error prints the whole module:
+    who does without a sequence asks ``sequence_of``.
     """
-    if (type := _other_float(op)) is not None:
+    if (type := _other_float(op, floats)) is not None:
         what = f"'{op.name}' {cast(scoped.AtomicRmwOp, op).kind.data} on {type}"
         unsupported(op, f"{what} is not supported on the {path} path")
     try:
@@ -274,8 +280,6 @@ def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, **target: ob
     ``used``: whether the old value of a read-modify-write is. ``target``: the arguments of
     ``lower`` that say what to lower for.
     """
-    if (type := _other_float(op)) is not None:
-        raise UnsupportedError(op.name, f"there is no sequence for {type}")
     request = dict[str, object](
         op=op.OPERATION, returns=used or op.OPERATION is ScopedOperation.LOAD, **target
     )
@@ -293,15 +297,19 @@ def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, **target: ob
     if isinstance(op, scoped.AccessOperation):
         request["space"] = op.space
         request["width"] = bits(op.value_type)
+    if _computes_floats(op):
+        request["type"] = float_type(op.value_type)
+        if request["type"] is None:
+            raise UnsupportedError(op.name, f"there is no sequence for {op.value_type}")
     return cast(Callable[..., Sequence], lower)(**request)
 
 
-def _other_float(op: scoped.ScopedOperation) -> Attribute | None:
-    """The type of an arithmetic read-modify-write on floats that no request can say."""
-    # The request says how wide a float is, not which: two halves would be taken for one float.
-    if not isinstance(op, scoped.AtomicRmwOp) or op.kind.data not in _FLOAT_KINDS:
+def _other_float(op: scoped.ScopedOperation, floats: Collection[ValueType]) -> Attribute | None:
+    """The type of an arithmetic read-modify-write on floats that is none of ``floats``."""
+    if not _computes_floats(op):
         return None
-    return None if op.value_type.name in ("f32", "f64") else op.value_type
+    return None if float_type(op.value_type) in floats else op.value_type
 
 
-_FLOAT_KINDS = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN})
+def _computes_floats(op: scoped.ScopedOperation) -> TypeGuard[scoped.AtomicRmwOp]:
+    return isinstance(op, scoped.AtomicRmwOp) and op.kind.data in FLOAT_KINDS

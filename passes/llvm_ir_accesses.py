@@ -7,15 +7,15 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from xdsl.dialects.builtin import IntAttr, IntegerType, StringAttr, VectorType, i1
+from xdsl.dialects.builtin import IntAttr, IntegerType, StringAttr, i1
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.llvm_asm import ADDRESS, Register, inline_asm
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import FLOAT_KINDS, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
-from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir import (
     METADATA,
@@ -27,7 +27,6 @@ from fencewright.mlir_dialects.llvm_ir import (
     type_to_text,
 )
 from fencewright.mlir_dialects.scoped import (
-    FLOAT_KINDS,
     AccessOperation,
     AtomicRmwOp,
     BarrierOp,
@@ -35,6 +34,7 @@ from fencewright.mlir_dialects.scoped import (
     FenceOp,
     LoadOp,
     ScopedOperation,
+    float_type,
     width_of,
 )
 
@@ -210,6 +210,9 @@ class InlineAssembly:
         return width
 
 
+_FLOATS = ("half", "bfloat", "float", "double", "<2 x half>", "<2 x bfloat>")
+
+
 def _accessed(op: AccessOperation) -> dict[str, Any]:
     """What to ask of ``lower`` about the access itself. Raises ``UnsupportedError`` for vectors."""
     accessed: dict[str, Any] = {
@@ -219,9 +222,11 @@ def _accessed(op: AccessOperation) -> dict[str, Any]:
     }
     if isinstance(op, AtomicRmwOp):
         kind = op.kind.data
-        if kind in FLOAT_KINDS and isinstance(op.value_type, VectorType):
-            reason = "there is no atomic arithmetic on vectors"
-            raise UnsupportedError(f"{op.OPERATION} {kind}", reason, ("float", "double"))
+        if kind in FLOAT_KINDS:
+            accessed["type"] = float_type(op.value_type)
+            if accessed["type"] is None:
+                reason = f"there is no atomic arithmetic on {op.value_type}"
+                raise UnsupportedError(f"{op.OPERATION} {kind}", reason, _FLOATS)
         accessed |= {"kind": kind, "returns": op.old.first_use is not None}
     return accessed
 

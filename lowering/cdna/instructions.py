@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
+from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
 
 
 class Counter(Word):
@@ -518,6 +518,46 @@ MEMORY_ROWS: tuple[tuple[Access, InstructionRow], ...] = (
 """Every memory access with its instruction, which ``chips`` of the row have."""
 
 
+Packed = tuple[AddressSpace, RmwKind, ValueType, bool]
+"""A read-modify-write of two numbers in 32 bits: space, kind, type, returns."""
+
+_NOT_FINE_GRAINED = "not for fine-grained memory before gfx942 (LLVM SIISelLowering)"
+
+# (space, type) -> chips with the form that returns nothing, chips with the other.
+_PACKED_ADDITIONS = {
+    (AddressSpace.GLOBAL, ValueType.F16X2): (CHIPS, _GFX90A_ON),
+    (AddressSpace.GLOBAL, ValueType.BF16X2): (_GFX942_ON, _GFX942_ON),
+    (AddressSpace.GENERIC, ValueType.F16X2): (_GFX942_ON, _GFX942_ON),
+    (AddressSpace.GENERIC, ValueType.BF16X2): (_GFX942_ON, _GFX942_ON),
+}
+
+
+def _packed_additions() -> Iterator[tuple[Packed, InstructionRow]]:
+    for (space, type_), (chips, returning) in _PACKED_ADDITIONS.items():
+        prefix = "global" if space is AddressSpace.GLOBAL else "flat"
+        mnemonic = f"{prefix}_atomic_pk_add_{type_.removesuffix('x2')}"
+        for (*_, returns), row in _vector_atomic(
+            Operation.ATOMIC_RMW, space, 32, RmwKind.FADD, mnemonic, chips, returning
+        ):
+            limited = replace(row, source=f"{row.source}; {_NOT_FINE_GRAINED}")
+            yield (space, RmwKind.FADD, type_, returns), limited
+    for type_ in (ValueType.F16X2, ValueType.BF16X2):
+        for returns in (False, True):
+            mnemonic = f"ds_pk_add{'_rtn' if returns else ''}_{type_.removesuffix('x2')}"
+            operands = f"{'{dst}, ' if returns else ''}{{addr}}, {{data}}"
+            kind = Kind.ATOMIC_RETURN if returns else Kind.ATOMIC
+            yield (
+                (AddressSpace.LOCAL, RmwKind.FADD, type_, returns),
+                InstructionRow(
+                    mnemonic, operands, kind, _LGKM, _GFX942_ON, _DS, AddressSpace.LOCAL
+                ),
+            )
+
+
+PACKED_ROWS: tuple[tuple[Packed, InstructionRow], ...] = (*_packed_additions(),)
+"""Every packed read-modify-write with its instruction, which ``chips`` of the row have."""
+
+
 def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], InstructionRow]:
     index: dict[tuple[str, bool], InstructionRow] = {}
     for row in rows:
@@ -529,6 +569,7 @@ def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], Instructio
 INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
     (
         *(row for _, row in MEMORY_ROWS),
+        *(row for _, row in PACKED_ROWS),
         *SCALAR_LOAD_ROWS,
         *CONTROL_ROWS,
         *VALU_ROWS,
@@ -551,6 +592,8 @@ def _by_access() -> dict[tuple[str, Access], InstructionRow]:
 
 _BY_ACCESS = _by_access()
 
+
+_PACKED = dict(PACKED_ROWS)
 
 OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
 """The operand places of a row, in the order in which an operation lists its operands."""
@@ -593,3 +636,11 @@ def memory_instruction(
         return _BY_ACCESS.get((chip, (op, space, width, None, False)))
     kind = kind if op is Operation.ATOMIC_RMW else None
     return _BY_ACCESS.get((chip, (op, space, width, kind, returns)))
+
+
+def packed_instruction(
+    chip: str, space: AddressSpace, kind: RmwKind, type_: ValueType, returns: bool
+) -> InstructionRow | None:
+    """The instruction of ``chip`` for a packed read-modify-write, None if it has none."""
+    row = _PACKED.get((space, kind, type_, returns))
+    return row if row is not None and chip in row.chips else None

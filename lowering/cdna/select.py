@@ -10,7 +10,11 @@ from dataclasses import replace
 
 from fencewright.lowering.cdna import common
 from fencewright.lowering.cdna.chip import SPACES, TGSPLIT, CacheOp, Chip, Hint
-from fencewright.lowering.cdna.instructions import memory_instruction
+from fencewright.lowering.cdna.instructions import (
+    InstructionRow,
+    memory_instruction,
+    packed_instruction,
+)
 from fencewright.lowering.sequence import (
     Instruction,
     Request,
@@ -27,6 +31,7 @@ from fencewright.lowering.skeleton import (
 )
 from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import (
+    FLOAT_KINDS,
     AddressSpace,
     Availability,
     Compat,
@@ -34,6 +39,7 @@ from fencewright.lowering.vocabulary import (
     Ordering,
     Phase,
     Scope,
+    ValueType,
 )
 
 _CLAMP = {AddressSpace.LOCAL: Scope.WORKGROUP, AddressSpace.PRIVATE: Scope.SINGLETHREAD}
@@ -221,14 +227,11 @@ def _barrier(chip: Chip, request: Request) -> list[Instruction]:
 
 def _memory(chip: Chip, request: Request) -> list[Instruction]:
     """The access; several instructions where memory holds its value in several places."""
-    assert request.space is not None
-    kind = request.kind if request.op is Operation.ATOMIC_RMW else None
-    args = (chip.name, request.op, request.space, request.width, kind)
-    found = memory_instruction(*args, request.returns)
+    found = _instruction(chip, request)
     if found is None and not request.returns:
         # Some kinds exist in the returning form only; its result may go unused.
         request = replace(request, returns=True)
-        found = memory_instruction(*args, True)
+        found = _instruction(chip, request)
     if found is None:
         reason = f"{chip.name} has no such instruction"
         raise UnsupportedError(str(request), reason, _nearest(chip, request))
@@ -250,10 +253,26 @@ _OFFSET = re.compile(r"\{offset\+([0-9]+)\}")
 """The offset of a part of an access."""
 
 
+def _instruction(chip: Chip, request: Request) -> InstructionRow | None:
+    assert request.space is not None
+    kind = request.kind if request.op is Operation.ATOMIC_RMW else None
+    type_ = request.type
+    if kind in FLOAT_KINDS and type_ is not None and type_ in _HALVES:
+        return packed_instruction(chip.name, request.space, request.kind, type_, request.returns)
+    return memory_instruction(
+        chip.name, request.op, request.space, request.width, kind, request.returns
+    )
+
+
+_HALVES = (ValueType.F16, ValueType.BF16, ValueType.F16X2, ValueType.BF16X2)
+
+
 def _nearest(chip: Chip, request: Request) -> tuple[str, ...]:
     """The widths at which the chip has the operation, for the error message."""
     assert request.space is not None
     kind = request.kind if request.op is Operation.ATOMIC_RMW else None
+    if kind in FLOAT_KINDS and request.type in _HALVES:
+        return ("a compare-exchange loop",)
     widths = (8, 16, 32, 64, 96, 128)
     return tuple(
         f"i{width}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fencewright.lowering.ptx.chip import Form
 from fencewright.lowering.table import Illegal, Table, row
-from fencewright.lowering.vocabulary import RmwKind
+from fencewright.lowering.vocabulary import RmwKind, ValueType
 
 WORD = 32
 """The bits of the word that is exchanged around a narrower value."""
@@ -19,7 +19,8 @@ WORD = 32
 class Native:
     """One ``atom``: its operation and type; ``red`` too where ``reduces``.
 
-    ``negate`` is the type in which the operand is negated first.
+    ``negate`` is the type in which the operand is negated first. ``sinks``: an unused result
+    can go to ``_``, the bit bucket.
     """
 
     operation: str
@@ -27,6 +28,7 @@ class Native:
     negate: str = ""
     form: Form | None = None
     system_form: Form | None = None
+    sinks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ _NEGATED = f"{_ATOM}: subtraction is addition of the negated operand"
 _LOOP = Loop()
 _NO_128 = Illegal("PTX exchanges and compares 128 bits, but computes nothing on them", ("xchg",))
 _AMBIGUOUS = Illegal(
-    "16 bits may be f16 or bf16, and the request does not say which", ("i32", "i64")
+    "16 bits may be f16 or bf16, and the request does not say which", ("type=f16", "type=bf16")
 )
 _NO_FLOAT = Illegal("there are no floating-point numbers of this width", ("i32", "i64"))
 
@@ -97,6 +99,51 @@ RMW: Table[Native | Loop | Illegal] = Table(
 )  # fmt: skip
 """(kind, width) -> one instruction, a loop, or why not."""
 
+_F16, _F16X2 = ValueType.F16, ValueType.F16X2
+_BF16, _BF16X2 = ValueType.BF16, ValueType.BF16X2
+HALVES = (_F16, _BF16, _F16X2, _BF16X2)
+_BY_ELEMENT = f"{_ATOM}: of packed types, each element is atomic by itself"
+_AS_ONE = f"{_BY_ELEMENT}, so that the whole takes a compare-and-swap"
+
+
+def _half(type_: ValueType, form: Form, negate: bool = False) -> Native:
+    # ptxas 12.9 crashes on _ for a sum of bf16.
+    sinks = type_ in (_F16, _F16X2)
+    return Native(f"add.noftz.{type_}", negate=type_ if negate else "", form=form, sinks=sinks)
+
+
+RMW_OF_HALVES: Table[Native | Loop] = Table(
+    "PTX read-modify-write of 16-bit floats",
+    {
+        "kind": _FLOAT,
+        "type": HALVES,
+        "elementwise": (False, True),
+        "bf16_atom": (False, True),
+    },
+    (
+        row(_half(_F16, Form.ATOMIC_F16), _ATOM, kind=_K.FADD, type=_F16),
+        row(_half(_F16, Form.ATOMIC_F16, negate=True), _NEGATED, kind=_K.FSUB, type=_F16),
+        row(_half(_BF16, Form.ATOMIC_BF16), _ATOM, kind=_K.FADD, type=_BF16, bf16_atom=True),
+        row(_half(_BF16, Form.ATOMIC_BF16, negate=True), _NEGATED,
+            kind=_K.FSUB, type=_BF16, bf16_atom=True),
+        row(_LOOP, f"{_ATOM}: .bf16 since 7.8, sm_90",
+            kind=(_K.FADD, _K.FSUB), type=_BF16, bf16_atom=False),
+        row(_half(_F16X2, Form.ATOMIC_F16X2), _BY_ELEMENT,
+            kind=_K.FADD, type=_F16X2, elementwise=True),
+        row(_half(_F16X2, Form.ATOMIC_F16X2, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
+            kind=_K.FSUB, type=_F16X2, elementwise=True),
+        row(_half(_BF16X2, Form.ATOMIC_BF16), _BY_ELEMENT,
+            kind=_K.FADD, type=_BF16X2, elementwise=True, bf16_atom=True),
+        row(_half(_BF16X2, Form.ATOMIC_BF16, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
+            kind=_K.FSUB, type=_BF16X2, elementwise=True, bf16_atom=True),
+        row(_LOOP, f"{_ATOM}: .bf16x2 since 7.8, sm_90",
+            kind=(_K.FADD, _K.FSUB), type=_BF16X2, elementwise=True, bf16_atom=False),
+        row(_LOOP, _AS_ONE, kind=(_K.FADD, _K.FSUB), type=(_F16X2, _BF16X2), elementwise=False),
+        row(_LOOP, _NO_ATOM, kind=(_K.FMAX, _K.FMIN), type=HALVES),
+    ),
+)  # fmt: skip
+"""(kind, type, elementwise, bf16_atom) -> one instruction or a loop."""
+
 CMPXCHG: Table[Native | Loop] = Table(
     "PTX compare-exchange",
     {"width": (8, 16, 32, 64, 128), "cas_16": (False, True)},
@@ -130,14 +177,18 @@ LOOP_WIDTH: Table[int] = Table(
 class Compute:
     """What a kind computes: ``{new}`` from ``{old}`` and ``{operand}``.
 
-    ``steps`` are pairs of a mnemonic that lacks its width and its operands; ``signed``
-    says how a narrow value is extended; ``{wraps}`` is a predicate where ``wraps``.
+    ``steps`` are pairs of a mnemonic that lacks its width, unless ``typed``, and its operands;
+    ``signed`` says how a narrow value is extended; ``{wraps}`` is a predicate where ``wraps``,
+    ``scratch`` are more registers of the value's width. ``form`` is what the steps need.
     """
 
     steps: tuple[tuple[str, str], ...]
     source: str
     signed: bool = False
     wraps: bool = False
+    typed: bool = False
+    scratch: tuple[str, ...] = ()
+    form: Form | None = None
 
 
 _BOTH = "{new}, {old}, {operand}"
@@ -179,3 +230,32 @@ COMPUTE: dict[RmwKind, Compute] = {
         wraps=True,
     ),
 }
+
+
+def _typed(kind: RmwKind, type_: ValueType) -> Compute:
+    """What a kind computes of 16-bit floats, one or two of them."""
+    if kind in (_K.FMAX, _K.FMIN):
+        step = (f"{kind.removeprefix('f')}.{type_}", _BOTH)
+        return Compute((step,), COMPUTE[kind].source, typed=True, form=Form.HALF_MIN_MAX)
+    if type_ in (_F16, _F16X2):
+        return Compute(((f"{kind.removeprefix('f')}.rn.{type_}", _BOTH),), _LANGREF, typed=True)
+    steps = (
+        (f"mov.b{type_.bits}", f"{{unit}}, {_UNITS[kind, type_]}"),
+        (f"fma.rn.{type_}", "{new}, {operand}, {unit}, {old}"),
+    )
+    source = f"{_LANGREF}; PTX ISA, fma: rounds once, and the product with 1 or -1 is exact"
+    return Compute(steps, source, typed=True, scratch=("unit",), form=Form.BF16_FMA)
+
+
+_UNITS = {
+    (_K.FADD, _BF16): "0x3F80",
+    (_K.FSUB, _BF16): "0xBF80",
+    (_K.FADD, _BF16X2): "0x3F803F80",
+    (_K.FSUB, _BF16X2): "0xBF80BF80",
+}
+"""The bits of 1 and -1. Before sm_90 bf16 has no addition of its own, but a multiply-add."""
+
+COMPUTE_OF_HALVES: dict[tuple[RmwKind, ValueType], Compute] = {
+    (kind, type_): _typed(kind, type_) for kind in _FLOAT for type_ in HALVES
+}
+"""(kind, type) -> what it computes."""

@@ -83,6 +83,11 @@ class Form(Word):
     CAS_16 = "16-bit compare-and-swap"
     ACCESS_128 = "128-bit access"
     ACCESS_128_SYSTEM = "128-bit access at system scope"
+    ATOMIC_F16 = "atomic addition of f16"
+    ATOMIC_F16X2 = "atomic addition of f16x2"
+    ATOMIC_BF16 = "atomic addition of bf16 and bf16x2"
+    BF16_FMA = "multiply-add of bf16 and bf16x2"
+    HALF_MIN_MAX = "minimum and maximum of f16 and bf16"
     ATOMIC_128 = "128-bit atomic"
     ATOMIC_128_SYSTEM = "128-bit atomic at system scope"
 
@@ -107,6 +112,13 @@ FORMS: dict[Form, Since] = {
     ),
     Form.RESTRICTED_FENCE: Since(90, (8, 6), "PTX ISA, fence: .sync_restrict since 8.6, sm_90"),
     Form.CAS_16: Since(70, (6, 3), "PTX ISA, atom: .cas.b16 since 6.3, sm_70"),
+    Form.ATOMIC_F16: Since(70, (6, 3), "PTX ISA, atom, red: .add.noftz.f16 since 6.3, sm_70"),
+    Form.ATOMIC_F16X2: Since(60, (6, 2), "PTX ISA, atom, red: .add.noftz.f16x2 since 6.2, sm_60"),
+    Form.ATOMIC_BF16: Since(
+        90, (7, 8), "PTX ISA, atom, red: .add.noftz.bf16, .bf16x2 since 7.8, sm_90"
+    ),
+    Form.BF16_FMA: Since(80, (7, 0), "PTX ISA, fma: .bf16, .bf16x2 since 7.0, sm_80"),
+    Form.HALF_MIN_MAX: Since(80, (7, 0), "PTX ISA, min, max: .f16, .bf16 and x2 since 7.0, sm_80"),
     Form.ACCESS_128: Since(70, (8, 3), "PTX ISA, ld, st: .b128 since 8.3, sm_70"),
     Form.ACCESS_128_SYSTEM: Since(70, (8, 4), "PTX ISA, ld, st: .sys with .b128 since 8.4"),
     Form.ATOMIC_128: Since(90, (8, 3), "PTX ISA, atom: .exch.b128, .cas.b128 since 8.3, sm_90"),

@@ -133,7 +133,7 @@ class Signature:
     result: Register | None
 
 
-_TYPE = re.compile(r"(?:[busf](\d+)|pred)")
+_TYPE = re.compile(r"(?:(?:[busf]|bf)(\d+)(x2)?|pred)")
 
 
 @cache
@@ -159,9 +159,13 @@ def signature(mnemonic: str) -> Signature | None:
 _NAMED = (_LAST, _FIRST)
 
 
+def _bits_of(type_: str) -> int:
+    single = type_.removesuffix("x2")
+    return int(single.lstrip("busf")) * (1 if single == type_ else 2)
+
+
 def _register_of(type_: str) -> Register:
     # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
-    bits = 1 if type_ == "pred" else max(int(type_[1:]), 16)
-    found = register_for(bits)
+    found = register_for(1 if type_ == "pred" else max(_bits_of(type_), 16))
     assert found is not None, type_
     return found

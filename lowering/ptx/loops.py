@@ -9,9 +9,9 @@ compare-exchange, the first one and that of a failed swap, must have the failure
 
 from dataclasses import dataclass
 
-from fencewright.lowering.ptx.atomics import COMPUTE, WORD
+from fencewright.lowering.ptx.atomics import WORD, Compute
 from fencewright.lowering.sequence import Instruction
-from fencewright.lowering.vocabulary import Operation, Phase, RmwKind
+from fencewright.lowering.vocabulary import Operation, Phase
 
 
 def instruction(mnemonic: str, operands: str, source: str) -> Instruction:
@@ -35,12 +35,12 @@ def generic_private(op: Operation, type_: str, source: str) -> list[Instruction]
     ]
 
 
-def negation(type_: str, source: str) -> list[Instruction]:
+def negation(type_: str, bits: int, source: str) -> list[Instruction]:
     """``{negated}`` from ``{data}``; nothing where the operand is taken as it is."""
     if not type_:
         return []
     return [
-        instruction(".reg", f".b{type_[1:]} {{negated}}", source),
+        instruction(".reg", f".b{bits} {{negated}}", source),
         instruction(f"neg.{type_}", "{negated}, {data}", source),
     ]
 
@@ -102,50 +102,50 @@ class _Code:
     def append(self, made: Instruction) -> None:
         self._body.append(made)
 
-    def compute(self, kind: RmwKind, bits: int, operand: str, old: str = "{old}") -> None:
-        for mnemonic, operands in COMPUTE[kind].steps:
+    def compute(self, compute: Compute, bits: int, operand: str, old: str = "{old}") -> None:
+        for mnemonic, operands in compute.steps:
             named = operands.replace("{operand}", operand).replace("{old}", old)
-            self.add(f"{mnemonic}{bits}", named)
+            self.add(mnemonic if compute.typed else f"{mnemonic}{bits}", named)
 
 
 def _register_bits(width: int) -> int:
     return max(width, 16)
 
 
-def _letter(kind: RmwKind) -> str:
-    return "s" if COMPUTE[kind].signed else "u"
+def _letter(compute: Compute) -> str:
+    return "s" if compute.signed else "u"
 
 
 def rmw(
-    through: Access, kind: RmwKind, width: int, swapped: int, returns: bool
+    through: Access, compute: Compute, width: int, swapped: int, returns: bool
 ) -> list[Instruction]:
-    """A loop for ``kind`` on ``width`` bits, swapping ``swapped`` bits at a time."""
+    """A loop that computes on ``width`` bits, swapping ``swapped`` bits at a time."""
     if swapped != width:
-        return _rmw_in_word(through, kind, width, returns)
+        return _rmw_in_word(through, compute, width, returns)
     code = _Code(through.source)
-    code.registers(f"b{width}", "old", "new", *(() if returns else ("dst",)))
-    code.registers("pred", "again", *(("wraps",) if COMPUTE[kind].wraps else ()))
+    code.registers(f"b{width}", "old", "new", *compute.scratch, *(() if returns else ("dst",)))
+    code.registers("pred", "again", *(("wraps",) if compute.wraps else ()))
     code.append(through.read(width, "{dst}", "{addr}"))
     code.add("{retry}:")
     code.add(f"mov.b{width}", "{old}, {dst}")
-    code.compute(kind, width, "{data}")
+    code.compute(compute, width, "{data}")
     code.append(through.atom(f"cas.b{width}", "{old}, {new}", returns=True))
     code.add(f"setp.ne.b{width}", "{again}, {dst}, {old}")
     code.add("@{again} bra", "{retry}")
     return code.lines
 
 
-def _rmw_in_word(through: Access, kind: RmwKind, width: int, returns: bool) -> list[Instruction]:
+def _rmw_in_word(through: Access, compute: Compute, width: int, returns: bool) -> list[Instruction]:
     code = _Code(through.source)
     code.registers(f"b{WORD}", "old", "new", "operand")
-    code.registers("pred", "again", *(("wraps",) if COMPUTE[kind].wraps else ()))
+    code.registers("pred", "again", *(("wraps",) if compute.wraps else ()))
     _locate(code)
-    letter = _letter(kind)
+    letter = _letter(compute)
     code.add(f"cvt.{letter}32.{letter}{width}", "{operand}, {data}")
     code.append(through.read(WORD, "{expected}", "{word}"))
     code.add("{retry}:")
     code.add(f"bfe.{letter}32", f"{{old}}, {{expected}}, {{shift}}, {width}")
-    code.compute(kind, WORD, "{operand}")
+    code.compute(compute, WORD, "{operand}")
     _swap_in_word(code, through, "{new}", width)
     if returns:
         code.add(f"cvt.u16.u{width}", "{dst}, {old}")
@@ -197,23 +197,23 @@ def cmpxchg(through: Access, width: int) -> list[Instruction]:
 _OWN = "no other thread reaches private memory: plain accesses"
 
 
-def private_rmw(kind: RmwKind, width: int, returns: bool, source: str) -> list[Instruction]:
+def private_rmw(compute: Compute, width: int, returns: bool, source: str) -> list[Instruction]:
     """Load, compute, store: no other thread can interfere."""
     code = _Code(f"{_OWN}; {source}")
-    bits = width if width > 16 else WORD
-    code.registers(f"b{bits}", "new")
-    if COMPUTE[kind].wraps:
+    bits = width if width > 16 or compute.typed else WORD
+    code.registers(f"b{bits}", "new", *compute.scratch)
+    if compute.wraps:
         code.registers("pred", "wraps")
     if not returns:
         code.registers(f"b{_register_bits(width)}", "dst")
     code.add(f"ld.weak.local.b{width}", "{dst}, [{addr}]")
     old, operand = "{dst}", "{data}"
     if bits != width:
-        old, operand, letter = "{old}", "{operand}", _letter(kind)
+        old, operand, letter = "{old}", "{operand}", _letter(compute)
         code.registers(f"b{bits}", "old", "operand")
         code.add(f"cvt.{letter}32.{letter}{width}", "{old}, {dst}")
         code.add(f"cvt.{letter}32.{letter}{width}", "{operand}, {data}")
-    code.compute(kind, bits, operand, old)
+    code.compute(compute, bits, operand, old)
     code.add(f"st.weak.local.b{width}", "[{addr}], {new}")
     return code.lines
 

@@ -400,6 +400,7 @@ LEGAL: Table[Illegal | None] = Table(
 VOLATILE_REMARK = "volatile accesses are .volatile: relaxed at system scope"
 ALL_SPACES_REMARK = "PTX orders all address spaces together, not only those asked for"
 AVAILABILITY_REMARK = "PTX cannot order without making memory available and visible"
+ELEMENTWISE_REMARK = "each number of the packed value is atomic by itself, the pair is not"
 SUBWORD_REMARK = (
     "PTX has no atomic of this width: a loop swaps the aligned 32-bit word around it, and for "
     "accesses of different sizes that overlap PTX promises only that atomics stay atomic"

@@ -12,9 +12,14 @@ from dataclasses import dataclass, replace
 from fencewright.lowering.ptx import loops, rows
 from fencewright.lowering.ptx.atomics import (
     CMPXCHG,
+    COMPUTE,
+    COMPUTE_OF_HALVES,
+    HALVES,
     LOOP_WIDTH,
     RMW,
+    RMW_OF_HALVES,
     WORD,
+    Compute,
     Loop,
     Native,
 )
@@ -35,6 +40,7 @@ from fencewright.lowering.sequence import Instruction, Request, Sequence, Unsupp
 from fencewright.lowering.skeleton import SKELETON, Step, Steps, merged_ordering
 from fencewright.lowering.table import Illegal, Row
 from fencewright.lowering.vocabulary import (
+    FLOAT_KINDS,
     AddressSpace,
     Availability,
     L2PerAgent,
@@ -260,30 +266,56 @@ def _load_or_store(context: _Context) -> list[Instruction]:
 
 def _rmw(context: _Context) -> list[Instruction]:
     request = context.request
-    found = RMW[request.kind, request.width]
+    found = _rmw_row(context)
     _raise_illegal(context.asked, found.value)
     if context.space.value.reach is Reach.OWN:
         _reject_128(context)
-        return loops.private_rmw(request.kind, request.width, request.returns, found.source)
+        compute = _computed(context)
+        return loops.private_rmw(compute, request.width, request.returns, found.source)
     access = _strong_access(context, found.source)
     if isinstance(found.value, Native):
         return _native_rmw(context, found.value, access)
     swapped = LOOP_WIDTH[request.width, Form.CAS_16 in context.forms].value
-    return loops.rmw(access, request.kind, request.width, swapped, request.returns)
+    return loops.rmw(access, _computed(context), request.width, swapped, request.returns)
+
+
+def _rmw_row(context: _Context) -> Row[Native | Loop | Illegal] | Row[Native | Loop]:
+    request = context.request
+    if not _is_of_halves(request):
+        return RMW[request.kind, request.width]
+    bf16_atom = Form.ATOMIC_BF16 in context.forms
+    return RMW_OF_HALVES[request.kind, request.type, request.elementwise, bf16_atom]
+
+
+def _computed(context: _Context) -> Compute:
+    """What a loop, or plain code, computes. Raises ``UnsupportedError`` where the chip cannot."""
+    request = context.request
+    if not _is_of_halves(request) or request.type is None:
+        return COMPUTE[request.kind]
+    compute = COMPUTE_OF_HALVES[request.kind, request.type]
+    context.need(compute.form)
+    return compute
+
+
+def _is_of_halves(request: Request) -> bool:
+    return request.kind in FLOAT_KINDS and request.type in HALVES
 
 
 def _native_rmw(context: _Context, native: Native, access: Access) -> list[Instruction]:
     _need_native(context, native)
     request = context.request
     operand = "{negated}" if native.negate else "{data}"
-    negation = loops.negation(native.negate, access.source)
+    negation = loops.negation(native.negate, request.width, access.source)
     if not request.returns and native.reduces and _may_reduce(context):
         suffix = access.suffix(native.operation)
         return [
             *negation,
             loops.instruction(f"red{suffix}", f"[{{addr}}], {operand}", access.source),
         ]
-    return [*negation, access.atom(native.operation, operand, returns=request.returns)]
+    if request.returns or native.sinks:
+        return [*negation, access.atom(native.operation, operand, returns=request.returns)]
+    unused = loops.instruction(".reg", f".b{request.width} {{dst}}", access.source)
+    return [*negation, unused, access.atom(native.operation, operand, returns=True)]
 
 
 def _may_reduce(context: _Context) -> bool:
@@ -374,6 +406,8 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
         remarks.append(rows.AVAILABILITY_REMARK)
     if any(f"cas.b{WORD}" in each.mnemonic for each in instructions) and request.width < WORD:
         remarks.append(rows.SUBWORD_REMARK)
+    if any(each.mnemonic.endswith("x2") and ".noftz." in each.mnemonic for each in instructions):
+        remarks.append(rows.ELEMENTWISE_REMARK)
     return tuple(remark for remark in remarks if remark is not None)
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.atomics import HALVES
 from fencewright.lowering.ptx.chip import CHIPS, Chip, Version
 from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER, NO_RELAXED_BARRIER
 from fencewright.lowering.ptx.text import ptx_text
@@ -18,11 +19,13 @@ from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.vocabulary import (
+    FLOAT_KINDS,
     AddressSpace,
     Operation,
     Ordering,
     RmwKind,
     Scope,
+    ValueType,
 )
 
 _WHEELS = ("nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas")
@@ -77,6 +80,8 @@ class Point:
     nontemporal: bool = False
     spaces: tuple[AddressSpace, ...] | None = None
     features: tuple[str, ...] = ()
+    type: ValueType | None = None
+    elementwise: bool = False
 
 
 WIDTHS = (8, 16, 32, 64, 128)
@@ -97,10 +102,12 @@ def every_point() -> Iterator[Point]:
 
 def _accesses(point: Point) -> Iterator[Point]:
     for space in AddressSpace:
+        if point.op is Operation.ATOMIC_RMW:
+            yield from _of_halves(replace(point, space=space))
         for width in WIDTHS:
             sized = replace(point, space=space, width=width)
             if point.op is Operation.ATOMIC_RMW:
-                yield from _read_modify_writes(sized)
+                yield from _read_modify_writes(sized, RmwKind)
             elif point.op is Operation.CMPXCHG:
                 yield from (replace(sized, failure_ordering=each) for each in _FAILURES)
             else:
@@ -109,8 +116,16 @@ def _accesses(point: Point) -> Iterator[Point]:
                 yield replace(sized, nontemporal=True)
 
 
-def _read_modify_writes(point: Point) -> Iterator[Point]:
-    for kind in RmwKind:
+def _of_halves(point: Point) -> Iterator[Point]:
+    for type_ in HALVES:
+        typed = replace(point, type=type_, width=type_.bits)
+        yield from _read_modify_writes(typed, sorted(FLOAT_KINDS))
+        if type_.is_packed:
+            yield from _read_modify_writes(replace(typed, elementwise=True), sorted(FLOAT_KINDS))
+
+
+def _read_modify_writes(point: Point, kinds: Iterable[RmwKind]) -> Iterator[Point]:
+    for kind in kinds:
         yield replace(point, kind=kind)
         yield replace(point, kind=kind, returns=False)
         yield replace(point, kind=kind, returns=False, features=(NO_ACQUIRE_FENCE_AFTER,))
@@ -132,6 +147,8 @@ def lowered(point: Point, chip: Chip, version: Version) -> Lowered | None:
             nontemporal=point.nontemporal,
             spaces=point.spaces,
             features=point.features,
+            type=point.type,
+            elementwise=point.elementwise,
             target=chip.name,
             ptx_version=f"{version[0]}.{version[1]}",
         )

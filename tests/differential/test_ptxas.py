@@ -38,7 +38,14 @@ from fencewright.lowering.ptx.chip import (
 )
 from fencewright.lowering.ptx.select import NO_RELAXED_BARRIER
 from fencewright.lowering.sequence import Sequence
-from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    RmwKind,
+    Scope,
+    ValueType,
+)
 
 ASSEMBLERS = find_assemblers()
 FULL = bool(os.environ.get("FENCEWRIGHT_FULL"))
@@ -59,7 +66,8 @@ def _few(point: Point) -> bool:
     if not usual and point.scope not in (Scope.WORKGROUP, Scope.SYSTEM):
         return False
     return point.op is not Operation.ATOMIC_RMW or (
-        point.kind in _FEW_KINDS and point.ordering in (Ordering.RELEASE, Ordering.SEQ_CST)
+        (point.kind in _FEW_KINDS or point.type is not None)
+        and point.ordering in (Ordering.RELEASE, Ordering.SEQ_CST)
     )
 
 
@@ -108,6 +116,12 @@ def test_what_is_emitted_depends_on_the_forms_alone():
 
 _LOAD = Point(Operation.LOAD, Ordering.RELAXED, Scope.AGENT, AddressSpace.GLOBAL)
 _CAS = replace(_LOAD, op=Operation.CMPXCHG, failure_ordering=Ordering.RELAXED)
+
+
+def _half(kind: RmwKind, type_: ValueType) -> Point:
+    return replace(_LOAD, op=Operation.ATOMIC_RMW, kind=kind, type=type_, width=type_.bits)
+
+
 SAMPLES: dict[Form, Point] = {
     Form.CLUSTER: replace(_LOAD, scope=Scope.CLUSTER),
     Form.CLUSTER_BARRIER_ORDERING: Point(Operation.BARRIER, Ordering.RELAXED, Scope.CLUSTER),
@@ -122,6 +136,11 @@ SAMPLES: dict[Form, Point] = {
     Form.CAS_16: replace(_CAS, width=16),
     Form.ACCESS_128: replace(_LOAD, width=128),
     Form.ACCESS_128_SYSTEM: replace(_LOAD, width=128, scope=Scope.SYSTEM),
+    Form.ATOMIC_F16: _half(RmwKind.FADD, ValueType.F16),
+    Form.ATOMIC_F16X2: replace(_half(RmwKind.FADD, ValueType.F16X2), elementwise=True),
+    Form.ATOMIC_BF16: _half(RmwKind.FADD, ValueType.BF16),
+    Form.BF16_FMA: _half(RmwKind.FADD, ValueType.BF16X2),
+    Form.HALF_MIN_MAX: _half(RmwKind.FMAX, ValueType.F16),
     Form.ATOMIC_128: replace(_CAS, width=128),
     Form.ATOMIC_128_SYSTEM: replace(_CAS, width=128, scope=Scope.SYSTEM),
 }
@@ -183,6 +202,12 @@ MATRIX_FORMS: dict[Form, tuple[str, ...]] = {
     Form.CAS_16: ("atom.acq_rel.gpu.cas.b16",),
     Form.ACCESS_128: ("ld.acquire.gpu.b128", "ld.weak.b128", "st.release.gpu.b128"),
     Form.ACCESS_128_SYSTEM: ("ld.acquire.sys.b128",),
+    Form.ATOMIC_F16: ("atom.add.noftz.f16",),
+    Form.ATOMIC_F16X2: ("atom.add.noftz.f16x2",),
+    Form.ATOMIC_BF16: ("atom.add.noftz.bf16",),
+    # The matrix is of memory instructions; these are of arithmetic.
+    Form.BF16_FMA: (),
+    Form.HALF_MIN_MAX: (),
     Form.ATOMIC_128: ("atom.acq_rel.gpu.cas.b128", "atom.acq_rel.gpu.exch.b128"),
     Form.ATOMIC_128_SYSTEM: ("atom.acq_rel.sys.cas.b128",),
 }

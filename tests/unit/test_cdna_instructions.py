@@ -10,6 +10,7 @@ from fencewright.lowering.cdna.instructions import (
     CHIPS,
     INSTRUCTIONS,
     MEMORY_ROWS,
+    PACKED_ROWS,
     Access,
     Counter,
     InstructionRow,
@@ -18,6 +19,8 @@ from fencewright.lowering.cdna.instructions import (
     memory_instruction,
     operand_places,
 )
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
 from fencewright.mlir_dialects.cdna import SGPRType, VGPRType
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -110,9 +113,15 @@ def texts(chip: str, row: InstructionRow, access: Access | None) -> Iterator[str
         yield line.format_map(places) + suffix(chip, row)
 
 
+PACKED: list[tuple[InstructionRow, Access]] = [
+    (row, (Operation.ATOMIC_RMW, space, 32, kind, returns))
+    for (space, kind, _, returns), row in PACKED_ROWS
+]
+OF_MEMORY = {row for _, row in MEMORY_ROWS} | {row for row, _ in PACKED}
 ROWS = [
     *((row, access) for access, row in MEMORY_ROWS),
-    *((row, None) for row in INSTRUCTIONS.values() if row not in {r for _, r in MEMORY_ROWS}),
+    *PACKED,
+    *((row, None) for row in INSTRUCTIONS.values() if row not in OF_MEMORY),
 ]
 
 
@@ -231,3 +240,42 @@ def test_a_private_buffer_is_accessed_by_elements(chip: str, width: int, operati
     assert list(row.lines) == expected
     # The first element may otherwise arrive in the address of the others.
     assert row.early_clobber is (operation is Operation.LOAD)
+
+
+@pytest.mark.parametrize(
+    ("chip", "space", "type_", "returns", "mnemonic"),
+    [
+        ("gfx908", "global", "f16x2", False, "global_atomic_pk_add_f16"),
+        ("gfx90a", "global", "f16x2", True, "global_atomic_pk_add_f16"),
+        ("gfx942", "global", "bf16x2", True, "global_atomic_pk_add_bf16"),
+        ("gfx950", "generic", "bf16x2", False, "flat_atomic_pk_add_bf16"),
+        ("gfx942", "local", "f16x2", True, "ds_pk_add_rtn_f16"),
+    ],
+)
+def test_packed_additions_are_one_instruction(
+    chip: str, space: str, type_: str, returns: bool, mnemonic: str
+):
+    sequence = lower(
+        op="atomic_rmw", ordering="relaxed", scope="agent", kind="fadd",
+        space=space, type=type_, target=chip, returns=returns,
+    )  # fmt: skip
+    assert [each.mnemonic for each in sequence.instructions] == [mnemonic]
+
+
+@pytest.mark.parametrize(
+    ("chip", "kind", "type_"),
+    [
+        ("gfx908", "fadd", "f16x2"),
+        ("gfx90a", "fadd", "bf16x2"),
+        ("gfx942", "fadd", "f16"),
+        ("gfx942", "fadd", "bf16"),
+        ("gfx942", "fmax", "f16x2"),
+        ("gfx942", "fsub", "f16x2"),
+    ],
+)
+def test_no_other_half_is_taken_for_a_float(chip: str, kind: str, type_: str):
+    with pytest.raises(UnsupportedError, match=f"{kind} relaxed agent {type_} on global: {chip}"):
+        lower(
+            op="atomic_rmw", ordering="relaxed", scope="agent", kind=kind,
+            space="global", type=type_, target=chip,
+        )  # fmt: skip

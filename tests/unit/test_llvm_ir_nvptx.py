@@ -371,10 +371,12 @@ class Refused:
 @pytest.mark.parametrize(
     "refused",
     [
-        Refused("atomicrmw fadd ptr addrspace(1) %p, half 0.0 seq_cst", "16 bits may be f16"),
         Refused(
-            "atomicrmw fadd ptr addrspace(1) %p, <2 x half> zeroinitializer seq_cst",
-            "no atomic arithmetic on vectors",
+            "atomicrmw fadd ptr addrspace(1) %p, bfloat 0.0 seq_cst", "multiply-add", "sm_75"
+        ),
+        Refused(
+            "atomicrmw fadd ptr addrspace(1) %p, <4 x half> zeroinitializer seq_cst",
+            "no atomic arithmetic on vector<4xf16>",
         ),
         Refused("atomicrmw add ptr addrspace(1) %p, i128 1 monotonic", "computes nothing on them"),
         Refused(

@@ -482,7 +482,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"op": "load", "target": "sm_90a", "ptx_version": "7.8"}, "does not assemble",
      "sm_90a with PTX 8.0"),
     ({"op": "load", "target": "sm_90", "ptx_version": "12.3"}, "does not assemble", "up to 9.5"),
-    ({"op": "atomic_rmw", "kind": "fadd", "ordering": "relaxed", "width": 16}, "f16 or bf16", "i32"),
+    ({"op": "atomic_rmw", "kind": "fadd", "ordering": "relaxed", "width": 16}, "f16 or bf16", "type=bf16"),
     ({"op": "atomic_rmw", "kind": "add", "ordering": "relaxed", "width": 128}, "128 bits", "xchg"),
     ({"op": "load", "width": 96}, "96-bit", "i64"),
     ({"op": "load", "ordering": "acquire", "space": "constant"}, "constant", "global"),
@@ -646,3 +646,93 @@ def test_targets():
 def test_ptx_versions_are_all_that_there_are():
     assert VERSIONS == tuple(sorted(set(VERSIONS)))
     assert CHIPS[0].first == VERSIONS[0]
+
+
+def _half(kind: str, type_: str, target: str = "sm_90", **more: Any) -> str:
+    asked: dict[str, Any] = {"ordering": "relaxed", "scope": "agent", "space": "global", **more}
+    return lower(op="atomic_rmw", kind=kind, type=type_, target=target, **asked).text
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_halves_are_added_by_one_atom(type_: str):
+    atom = f"relaxed.gpu.global.add.noftz.{type_}"
+    assert _half("fadd", type_) == f"atom.{atom} {{dst}}, [{{addr}}], {{data}}"
+    unused = _half("fadd", type_, returns=False, features=(NO_ACQUIRE_FENCE_AFTER,))
+    assert unused == f"red.{atom} [{{addr}}], {{data}}"
+    negated = f".reg .b16 {{negated}}\nneg.{type_} {{negated}}, {{data}}\n"
+    assert _half("fsub", type_) == f"{negated}atom.{atom} {{dst}}, [{{addr}}], {{negated}}"
+
+
+def test_the_sink_is_left_out_where_an_assembler_crashes_on_it():
+    assert "_, [{addr}]" in _half("fadd", "f16", returns=False)
+    assert _half("fadd", "bf16", returns=False).startswith(".reg .b16 {dst}\natom.")
+
+
+@pytest.mark.parametrize(
+    ("type_", "sum_"), [("f16x2", "add.rn.f16x2"), ("bf16x2", "fma.rn.bf16x2")]
+)
+def test_packed_halves_are_updated_as_a_whole_unless_each_will_do(type_: str, sum_: str):
+    whole = _half("fadd", type_)
+    assert sum_ in whole
+    assert "atom.relaxed.gpu.global.cas.b32" in whole
+    assert "noftz" not in whole
+    sequence = lower(
+        op="atomic_rmw", kind="fadd", type=type_, target="sm_90", ordering="relaxed",
+        scope="agent", space="global", elementwise=True,
+    )  # fmt: skip
+    assert [each.mnemonic for each in sequence.instructions] == [
+        f"atom.relaxed.gpu.global.add.noftz.{type_}"
+    ]
+    assert any("the pair is not" in each for each in sequence.remarks)
+
+
+def test_bf16_before_its_atom_is_a_loop_that_rounds_once():
+    assert "fma.rn.bf16 {new}, {data}, {unit}, {old}" in _half("fadd", "bf16", "sm_80")
+    assert "mov.b16 {unit}, 0x3F80" in _half("fadd", "bf16", "sm_80")
+    assert "mov.b16 {unit}, 0xBF80" in _half("fsub", "bf16", "sm_80")
+    assert "noftz" not in _half("fadd", "bf16", "sm_90", ptx_version="7.8").replace(
+        "add.noftz.bf16", ""
+    )
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16", "f16x2", "bf16x2"])
+@pytest.mark.parametrize("kind", ["fmax", "fmin"])
+def test_the_greater_and_lesser_half_take_a_loop(kind: str, type_: str):
+    text = _half(kind, type_)
+    assert f"{kind[1:]}.{type_} {{new}}, {{old}}, {{data}}" in text
+    assert f"cas.b{32 if type_.endswith('x2') else 16}" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "accepted"),
+    [
+        ({"kind": "fadd", "type": "bf16", "target": "sm_75"}, "bf16", "sm_80 with PTX 7.0"),
+        ({"kind": "fmax", "type": "f16", "target": "sm_75"}, "minimum", "sm_80 with PTX 7.0"),
+        ({"kind": "fadd", "type": "f16", "target": "sm_70", "ptx_version": "6.2"}, "f16",
+         "sm_70 with PTX 6.3"),
+        ({"kind": "add", "type": "f16"}, "add is of integers", "fadd"),
+        ({"kind": "fadd", "type": "i16"}, "floating-point", "bf16x2"),
+        ({"kind": "fadd", "type": "half"}, "unknown type", "f16"),
+        ({"kind": "fadd", "type": "f16", "width": 32}, "f16 has 16 bits, not 32", "width=16"),
+        ({"kind": "fadd", "type": "f16", "elementwise": True}, "packed", "f16x2"),
+    ],
+)  # fmt: skip
+def test_a_type_that_does_not_fit_says_what_would(
+    asked: dict[str, Any], reason: str, accepted: str
+):
+    given: dict[str, Any] = {
+        "ordering": "relaxed", "scope": "agent", "space": "global", "target": "sm_90", **asked
+    }  # fmt: skip
+    with pytest.raises(UnsupportedError, match=reason) as caught:
+        lower(op="atomic_rmw", **given)
+    assert accepted in caught.value.accepted
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_an_integer_type_is_its_width(width: int):
+    for op in ("load", "store"):
+        plain = lower(op=op, space="global", width=width, target="sm_90")
+        assert lower(op=op, space="global", type=f"i{width}", target="sm_90") == plain
+    assert lower(op="load", space="global", type="bf16", target="sm_90").text.startswith(
+        "ld.weak.global.b16"
+    )

@@ -4,8 +4,8 @@
 
 target triple = "nvptx64-nvidia-cuda"
 
-define void @f(ptr %p, half %x) {
-; CHECK: lower-nvptx-invalid.ll:9:3: error: {{.*}}16 bits may be f16 or bf16
-  %v = atomicrmw fadd ptr %p, half %x seq_cst, align 2
+define void @f(ptr %p, <4 x half> %x) {
+; CHECK: lower-nvptx-invalid.ll:9:3: error: {{.*}}no atomic arithmetic on vector<4xf16>; accepted: half, bfloat
+  %v = atomicrmw fadd ptr %p, <4 x half> %x seq_cst, align 8
   ret void
 }

@@ -4,7 +4,7 @@
 // RUN: not fence-opt %s --mcpu sm_90 --ptx-version 7.0 2>&1 | filecheck %s --check-prefix=VERSION
 // RUN: not fence-opt %s --mcpu sm_90 --l2-per-agent one 2>&1 | filecheck %s --check-prefix=CDNA
 
-// TARGET: target gfx942: not a PTX target; accepted: sm_70, sm_75, sm_80
+// TARGET: target gfx942: not a PTX target; accepted: sm_70, sm_72, sm_75, sm_80
 // OLD: target sm_60: unknown target; PTX has a memory consistency model from sm_70 on
 // VERSION: PTX 7.0 does not assemble for sm_90; accepted: sm_90 with PTX 7.8, up to 9.5
 // CDNA: --l2-per-agent has no effect
@@ -52,9 +52,9 @@ func.func @predicates(%a: i1) {
 
 // -----
 
-func.func @halves(%p: !llvm.ptr<1>, %v: vector<2xf16>) {
-  // expected-error@+1 {{'scoped.atomic_rmw' fadd on vector<2xf16> is not supported on the PTX path}}
-  %0 = scoped.atomic_rmw fadd relaxed agent %p, %v : !llvm.ptr<1>, vector<2xf16>
+func.func @halves(%p: !llvm.ptr<1>, %v: vector<4xf16>) {
+  // expected-error@+1 {{'scoped.atomic_rmw' fadd on vector<4xf16> is not supported on the PTX path}}
+  %0 = scoped.atomic_rmw fadd relaxed agent %p, %v : !llvm.ptr<1>, vector<4xf16>
   func.return
 }
 

@@ -1,6 +1,6 @@
 // RUN: fence-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{unknown target 'sm_60'; accepted: sm_70, sm_75}}
+// expected-error@+1 {{unknown target 'sm_60'; accepted: sm_70, sm_72, sm_75}}
 ptx.kernel @k attributes {target = "sm_60", version = "6.0", parameters = array<i64>} {
   ptx.ret
 }
