@@ -12,7 +12,8 @@ LINES = 130
 
 
 def test_the_demo_shows_the_sequence_and_then_what_is_made_of_it() -> None:
-    venv = sys.prefix
+    # From the root, whose name may have a space.
+    venv = os.path.relpath(sys.prefix, ROOT)
     # As it is: a demonstration that is looked at needs no new environment.
     command = ["make", "-C", str(ROOT), "-o", f"{venv}/.ready", f"VENV={venv}", "demo"]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
