@@ -343,6 +343,34 @@ class _Maker:
 
         return [body(number) for number in range(len(places))]
 
+    def overwrite(self) -> list["_Body"]:
+        """Data is read, which each thread tells the next one, and overwritten by the last.
+
+        The first thread's loads have nothing before them that a compiler would have to respect.
+        """
+        places = self.put(self.random.choice((2, 2, 2, 3)))
+        links = [
+            self._link(a, b, name) for (a, b), name in zip(pairwise(places), _FLAGS, strict=False)
+        ]
+        data = [
+            self.name(name, *places, likely=0.15) for name in _DATA[: self.random.choice((1, 2))]
+        ]
+
+        def body(number: int) -> _Body:
+            def steps(thread: _Thread) -> None:
+                last = number + 1 == len(places)
+                if number:
+                    thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
+                    thread.noise(0.1)
+                thread.use(data, reads=0.0 if last else 1.0)
+                thread.noise(0.1)
+                if not last:
+                    thread.publish(links[number], self.scope(*places[number : number + 2]))
+
+            return steps
+
+        return [body(number) for number in range(len(places))]
+
     def _link(self, a: Placement, b: Placement, flag: str) -> str | None:
         """A flag, or None for a barrier."""
         if a.workgroup == b.workgroup and self.waves(a) == 2 and self.chance(0.4):
@@ -511,7 +539,8 @@ class _Maker:
 
 _SHAPES: Mapping[Callable[[_Maker], list["_Body"]], int] = MappingProxyType(
     {
-        _Maker.chain: 38,
+        _Maker.chain: 32,
+        _Maker.overwrite: 6,
         _Maker.relay: 10,
         _Maker.lock: 10,
         _Maker.counter: 10,

@@ -15,9 +15,10 @@ TARGET_INDEPENDENT = tuple(f"lowering.{m}" for m in ("vocabulary", "sequence", "
 MAY_IMPORT = {
     "lowering": ("lowering",),
     "simulator": ("lowering", "simulator"),
+    "checker": ("checker", "lowering", "simulator"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),
     "passes": ("lowering", "mlir_dialects", "passes"),
-    "tools": ("gpu", "lowering", "mlir_dialects", "passes", "simulator", "tools", "universe"),
+    "tools": ("checker", "gpu", "lowering", "mlir_dialects", "passes", "simulator", "tools", "universe"),
 }
 """What each layer may import of Fencewright."""
 
@@ -46,7 +47,7 @@ EXCEPTIONS = {
 }
 """What single files may import beyond that."""
 
-WITHOUT_FRAMEWORK = ("lowering", "simulator")
+WITHOUT_FRAMEWORK = ("checker", "lowering", "simulator")
 FRAMEWORK = ("xdsl", "llvmlite", "numpy")
 
 
@@ -96,6 +97,7 @@ def test_dependencies_point_one_way(path: str) -> None:
         ("mlir_dialects/scoped.py", "from fencewright import passes"),
         ("mlir_dialects/cdna.py", "from fencewright.lowering.ptx import rows"),
         ("passes/insert_waits.py", "import fencewright.tools.fence_opt"),
+        ("checker/cdna_text.py", "from fencewright.passes import pipelines"),
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("certificates", "lowering", "mlir_dialects", "passes", "simulator", "tools")
+FOLDERS = ("certificates", "checker", "lowering", "mlir_dialects", "passes", "simulator", "tools")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,333 @@
+"""What GFX9 instructions compute and touch, as rows by mnemonic: the subset that is executed.
+
+A row has the roles of its operands as they are printed, the registers that it defines and uses
+besides, and its meaning, which ``cdna_program`` gives to the simulator. Memory accesses come
+from ``lowering.cdna.instructions``. Sources: MI300 ISA 5 (SALU), 6 (VALU), 4 (program control),
+7 (scalar memory), 10 (flat), 11 (LDS); MI200 ISA, the same chapters.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS, Kind
+from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
+from fencewright.simulator.program import ArithmeticKind
+
+
+class Use(Word):
+    """Whether an instruction writes or reads an operand."""
+
+    DEFINES = "d"
+    USES = "u"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """How an instruction treats an operand, and how many 32-bit registers it has."""
+
+    use: Use
+    words: int
+
+
+# Meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """``d = a``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """``d = a kind b``, bit by bit; with an operand or the result inverted. Scalar: and scc."""
+
+    kind: ArithmeticKind
+    invert_a: bool = False
+    invert_b: bool = False
+    invert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``d = a kind b`` on one word; ``carries`` in scc, ``takes`` the carry of the one before."""
+
+    kind: ArithmeticKind
+    carries: bool = False
+    takes: bool = False
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompareWords:
+    """``a kind b`` to scc, or to a lane mask that is the first operand; ``swap``: ``b kind a``."""
+
+    kind: ArithmeticKind
+    signed: bool = False
+    swap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``d = a`` if scc else ``b``; of vectors ``d = b`` if the lane mask behind them else ``a``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveExec:
+    """``d = exec; exec = a kind exec``, and scc: whether a lane is left."""
+
+    logic: Logic
+
+
+@dataclass(frozen=True, slots=True)
+class CountBits:
+    """``d`` = how many bits of ``a`` are set, and scc."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountLanesBelow:
+    """``d = b`` + how many lanes of the half mask ``a`` come before: for lane 0 none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A vector-memory or LDS access: operation, address space, width, kind of an atomic."""
+
+    operation: Operation
+    space: AddressSpace
+    width: int
+    kind: RmwKind | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadScalar:
+    """``d`` = that many words at ``a`` + ``b`` bytes, through the scalar cache."""
+
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Maintain:
+    """A cache instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """``s_waitcnt``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """``s_barrier``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """To the label, always or if the named register is nonzero (``unless``: if it is zero)."""
+
+    register: str = ""
+    unless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The wave ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """What memory and registers do not see."""
+
+
+Meaning = (
+    Copy
+    | Logic
+    | Sum
+    | CompareWords
+    | Select
+    | SaveExec
+    | CountBits
+    | CountLanesBelow
+    | Access
+    | LoadScalar
+    | Maintain
+    | Await
+    | Meet
+    | Jump
+    | End
+    | Nothing
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One mnemonic. ``lanes``: it acts on the lanes in exec only.
+
+    ``roles`` are empty where their number varies: of memory accesses, by address and result.
+    """
+
+    mnemonic: str
+    meaning: Meaning
+    roles: tuple[Role, ...] = ()
+    defines: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    lanes: bool = False
+
+
+_SCC = ("scc",)
+_EXEC = ("exec_lo", "exec_hi")
+_ADD, _SUB, _MUL = ArithmeticKind.ADD, ArithmeticKind.SUB, ArithmeticKind.MUL
+_AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
+
+
+def _roles(text: str) -> tuple[Role, ...]:
+    """``d1 u2``: defines one word, uses two."""
+    return tuple(Role(Use(word[0]), int(word[1:])) for word in text.split())
+
+
+def _scalar(
+    mnemonic: str,
+    roles: str,
+    meaning: Meaning,
+    defines: tuple[str, ...] = (),
+    uses: tuple[str, ...] = (),
+) -> Row:
+    return Row(mnemonic, meaning, _roles(roles), defines, uses)
+
+
+def _vector(mnemonic: str, roles: str, meaning: Meaning) -> Row:
+    return Row(mnemonic, meaning, _roles(roles), uses=_EXEC, lanes=True)
+
+
+_LOGIC = {
+    "and": Logic(_AND),
+    "or": Logic(_OR),
+    "xor": Logic(_XOR),
+    "andn2": Logic(_AND, invert_b=True),
+    "orn2": Logic(_OR, invert_b=True),
+    "nand": Logic(_AND, invert=True),
+    "nor": Logic(_OR, invert=True),
+    "xnor": Logic(_XOR, invert=True),
+}
+_SAVING = _LOGIC | {"andn1": Logic(_AND, invert_a=True), "orn1": Logic(_OR, invert_a=True)}
+_WORDS = {"b32": 1, "b64": 2}
+
+_PREDICATES = {
+    "eq": (ArithmeticKind.EQ, False),
+    "ne": (ArithmeticKind.NE, False),
+    "lt": (ArithmeticKind.LT, False),
+    "le": (ArithmeticKind.LE, False),
+    "gt": (ArithmeticKind.LT, True),
+    "ge": (ArithmeticKind.LE, True),
+}
+"""kind, and whether the operands change places."""
+
+
+def _salu() -> Iterator[Row]:
+    for type, words in _WORDS.items():
+        yield _scalar(f"s_mov_{type}", f"d{words} u{words}", Copy())
+        yield _scalar(f"s_cselect_{type}", f"d{words} u{words} u{words}", Select(), uses=_SCC)
+        for name, logic in _LOGIC.items():
+            yield _scalar(f"s_{name}_{type}", f"d{words} u{words} u{words}", logic, _SCC)
+        yield _scalar(f"s_bcnt1_i32_{type}", f"d1 u{words}", CountBits(), _SCC)
+    for name, logic in _SAVING.items():
+        yield _scalar(f"s_{name}_saveexec_b64", "d2 u2", SaveExec(logic), (*_EXEC, *_SCC), _EXEC)
+    for type in ("i32", "u32"):
+        yield _scalar(f"s_add_{type}", "d1 u1 u1", Sum(_ADD, carries=type == "u32"), _SCC)
+        yield _scalar(f"s_sub_{type}", "d1 u1 u1", Sum(_SUB, carries=type == "u32"), _SCC)
+        for predicate, (kind, swap) in _PREDICATES.items():
+            name = "lg" if predicate == "ne" else predicate
+            meaning = CompareWords(kind, type == "i32", swap)
+            yield _scalar(f"s_cmp_{name}_{type}", "u1 u1", meaning, _SCC)
+    yield _scalar("s_addc_u32", "d1 u1 u1", Sum(_ADD, carries=True, takes=True), _SCC, _SCC)
+    yield _scalar("s_mul_i32", "d1 u1 u1", Sum(_MUL))
+    yield _scalar("v_readfirstlane_b32", "d1 u1", Copy())
+
+
+def _valu() -> Iterator[Row]:
+    yield _vector("v_mov_b32_e32", "d1 u1", Copy())
+    yield _vector("v_mov_b64_e32", "d2 u2", Copy())
+    for name in ("and", "or", "xor"):
+        yield _vector(f"v_{name}_b32_e32", "d1 u1 u1", _LOGIC[name])
+    yield _vector("v_add_u32_e32", "d1 u1 u1", Sum(_ADD))
+    yield _vector("v_sub_u32_e32", "d1 u1 u1", Sum(_SUB))
+    yield _vector("v_subrev_u32_e32", "d1 u1 u1", Sum(_SUB, reverse=True))
+    yield _vector("v_mul_lo_u32", "d1 u1 u1", Sum(_MUL))
+    for half in ("lo", "hi"):
+        yield _vector(f"v_mbcnt_{half}_u32_b32", "d1 u1 u1", CountLanesBelow())
+    for encoding in ("e32", "e64"):
+        yield _vector(f"v_cndmask_b32_{encoding}", "d1 u1 u1 u2", Select())
+        for type in ("i32", "u32"):
+            for predicate, (kind, swap) in _PREDICATES.items():
+                meaning = CompareWords(kind, type == "i32", swap)
+                yield _vector(f"v_cmp_{predicate}_{type}_{encoding}", "d2 u1 u1", meaning)
+
+
+def _memory() -> Iterator[Row]:
+    seen = set[str]()
+    for (operation, space, width, kind, _), row in MEMORY_ROWS:
+        if row.mnemonic not in seen:
+            seen.add(row.mnemonic)
+            meaning = Access(operation, space, width, kind)
+            yield Row(row.mnemonic, meaning, uses=_EXEC, lanes=True)
+    for words in (1, 2, 4, 8, 16):
+        suffix = f"x{words}" if words > 1 else ""
+        yield _scalar(f"s_load_dword{suffix}", f"d{words} u2 u1", LoadScalar(words))
+
+
+def _control() -> Iterator[Row]:
+    maintenance = {row.mnemonic for row in CONTROL_ROWS if row.kind is Kind.CACHE}
+    for mnemonic in sorted(maintenance | {"buffer_wbinvl1", "s_dcache_inv"}):
+        yield Row(mnemonic, Maintain())
+    yield Row("s_waitcnt", Await())
+    yield Row("s_barrier", Meet())
+    yield Row("s_branch", Jump())
+    for register, name, negative in (
+        ("scc", "scc1", "scc0"),
+        ("vcc", "vccnz", "vccz"),
+        ("exec", "execnz", "execz"),
+    ):
+        uses = _SCC if register == "scc" else (f"{register}_lo", f"{register}_hi")
+        yield Row(f"s_cbranch_{name}", Jump(register), uses=uses)
+        yield Row(f"s_cbranch_{negative}", Jump(register, unless=True), uses=uses)
+    yield Row("s_endpgm", End())
+    for mnemonic in ("s_nop", "s_sleep", "s_setprio", "s_code_end"):
+        yield Row(mnemonic, Nothing())
+
+
+def _unique(rows: Iterable[Row]) -> Mapping[str, Row]:
+    found: dict[str, Row] = {}
+    for row in rows:
+        if found.setdefault(row.mnemonic, row) is not row:
+            raise AssertionError(f"two rows for {row.mnemonic}")
+    return MappingProxyType(found)
+
+
+ROWS = _unique((*_salu(), *_valu(), *_memory(), *_control()))
+"""Every instruction that is executed, by its mnemonic."""
+
+_COUNTS = re.compile(r"(\w+)\((\d+)\)")
+_ALL_OF = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
+"""The largest count of each counter of GFX9, which waits for nothing (MI300 ISA 4.4)."""
+
+
+def wait_counts(words: Iterable[int | str]) -> dict[str, int]:
+    """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words.
+
+    A number packs vmcnt in bits 15:14 and 3:0, expcnt in 6:4, lgkmcnt in 11:8.
+    """
+    counts: dict[str, int] = {}
+    for word in words:
+        if isinstance(word, int):
+            counts |= {
+                "vmcnt": word & 15 | word >> 14 << 4,
+                "expcnt": word >> 4 & 7,
+                "lgkmcnt": word >> 8 & 15,
+            }
+            continue
+        found = _COUNTS.fullmatch(word)
+        if found is None or found[1] not in _ALL_OF:
+            raise ValueError(f"unknown wait '{word}'")
+        counts[found[1]] = int(found[2])
+    return {name: n for name, n in counts.items() if n < _ALL_OF[name]}

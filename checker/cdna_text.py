@@ -1,0 +1,246 @@
+"""AMD assembly as structured text: functions, labels, instructions, kernel descriptors.
+
+Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it). What an
+instruction means is not known here. Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+
+class AssemblyError(ValueError):
+    """Assembly that cannot be read: ``file:line: error: ..``, with what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """One register or several, as ``v[0:1]``, by their 32-bit parts, lowest first.
+
+    Those are called ``v0``, ``s4``, ``vcc_lo``, ``scc``.
+    """
+
+    names: tuple[str, ...]
+
+
+Operand = Registers | int | str
+"""Registers, a constant, or any other word: a label, ``off``, a symbol, a modified register."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction. ``modifiers`` are the words behind the operands, ``sc0`` or ``offset:4``."""
+
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    modifiers: tuple[str, ...]
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that branches name."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A kernel's argument: where it lies in the kernarg segment, in bytes."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments."""
+
+    name: str
+    body: tuple[Label | Instruction, ...]
+    descriptor: Mapping[str, int]
+    arguments: tuple[Argument, ...]
+    file: str
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The instructions, in their order."""
+        return tuple(each for each in self.body if isinstance(each, Instruction))
+
+    def without(self, instruction: Instruction) -> "Function":
+        """The function with one instruction left out."""
+        return replace(self, body=tuple(each for each in self.body if each is not instruction))
+
+    def error(self, line: int, problem: str) -> AssemblyError:
+        """An error at a line of the function."""
+        return AssemblyError(f"{self.file}:{line}: error: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A module: the chip that it is for, and its functions by name."""
+
+    chip: str
+    functions: Mapping[str, Function]
+
+
+_NAMED = MappingProxyType(
+    {
+        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch")},
+        **{
+            name: (name,)
+            for name in (
+                "vcc_lo", "vcc_hi", "exec_lo", "exec_hi", "flat_scratch_lo", "flat_scratch_hi",
+                "scc", "m0",
+            )
+        },
+    }
+)  # fmt: skip
+"""Registers with names of their own, as their 32-bit registers."""
+
+_ONE = re.compile(r"([vsa])(\d+)")
+_RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
+_LABEL = re.compile(r'("[^"]+"|[\w.$@]+):\s*(.*)')
+_MODIFIER = re.compile(r"[a-z_0-9]+:.*")
+_COUNT = re.compile(r"[a-z]+cnt\(\d+\)")
+_FLAGS = frozenset(
+    "sc0 sc1 nt glc slc dlc gds lds tfe offen idxen addr64 offset clamp unorm scc".split()
+)
+"""Modifiers of one word; ``scc`` is one of buffer and flat instructions of gfx940's first text."""
+
+_TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w+-\w+-[\w.]*-(gfx\w+)[^"]*"')
+_FUNCTION_TYPE = re.compile(r'\.type\s+("[^"]+"|[^\s,]+)\s*,\s*@function')
+_KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
+_DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
+
+
+def read_assembly(text: str, file: str = "<string>") -> Assembly:
+    """The functions of ``text``; raises ``AssemblyError`` for text that has no chip."""
+    lines = [_without_comment(line) for line in text.splitlines()]
+    target = next((found for line in lines if (found := _TARGET.match(line))), None)
+    if target is None:
+        raise AssemblyError(f"{file}:1: error: no .amdgcn_target line says which chip it is for")
+    descriptors = dict(_descriptors(lines))
+    arguments = _arguments(text)
+    names = {found[1].strip('"') for line in lines if (found := _FUNCTION_TYPE.match(line))}
+    functions = {
+        name: Function(
+            name,
+            body,
+            MappingProxyType(descriptors.get(name, {})),
+            arguments.get(name, ()),
+            file,
+        )
+        for name, body in _bodies(lines, names)
+    }
+    return Assembly(target[1], MappingProxyType(functions))
+
+
+def _without_comment(line: str) -> str:
+    return re.split(r";|//", line, maxsplit=1)[0].strip()
+
+
+def _bodies(
+    lines: list[str], functions: set[str]
+) -> Iterator[tuple[str, tuple[Label | Instruction, ...]]]:
+    name, body = "", list[Label | Instruction]()
+    for number, line in enumerate(lines, 1):
+        rest = line
+        while found := _LABEL.fullmatch(rest):
+            label, rest = found[1].strip('"'), found[2]
+            if label in functions or label.startswith(".Lfunc_end"):
+                if name:
+                    yield name, tuple(body)
+                name, body = (label, []) if label in functions else ("", [])
+            elif name:
+                body.append(Label(label, number))
+        if rest.startswith(".section") and name:
+            yield name, tuple(body)
+            name, body = "", []
+        if name and rest and not rest.startswith("."):
+            body.append(_instruction(rest, number))
+    if name:
+        yield name, tuple(body)
+
+
+def _instruction(text: str, line: int) -> Instruction:
+    mnemonic, *tail = text.split(maxsplit=1)
+    rest = " ".join(tail)
+    operands: list[Operand] = []
+    modifiers: list[str] = []
+    for part in _at_commas(rest):
+        words = part.split()
+        if words and not (
+            words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])
+        ):
+            operands.append(_operand(words.pop(0)))
+        modifiers += words
+    return Instruction(mnemonic, tuple(operands), tuple(modifiers), line, " ".join(text.split()))
+
+
+def _at_commas(text: str) -> list[str]:
+    """Split at the commas that are not in brackets."""
+    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()]
+
+
+def _operand(word: str) -> Operand:
+    if word in _NAMED:
+        return Registers(_NAMED[word])
+    if found := _ONE.fullmatch(word):
+        return Registers((word,))
+    if found := _RUN.fullmatch(word):
+        first, last = int(found[2]), int(found[3] or found[2])
+        return Registers(tuple(f"{found[1]}{n}" for n in range(first, last + 1)))
+    return int(word, 0) if _NUMBER.fullmatch(word) else word
+
+
+def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
+    current = dict[str, int]()
+    for line in lines:
+        if found := _KERNEL.fullmatch(line):
+            current = dict[str, int]()
+            yield found[1], current
+        elif (found := _DIRECTIVE.fullmatch(line)) and _NUMBER.fullmatch(found[2]):
+            current[found[1]] = int(found[2], 0)
+
+
+_ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
+
+
+def _arguments(text: str) -> dict[str, tuple[Argument, ...]]:
+    """The named arguments of each kernel, by the metadata (YAML as LLVM prints it)."""
+    _, _, metadata = text.partition(".amdgpu_metadata")
+    metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
+    kernels: list[tuple[dict[str, str], list[dict[str, str]]]] = []
+    outer = -1
+    for line in metadata.splitlines():
+        found = _ITEM.fullmatch(line.replace("\t", "").rstrip())
+        if found is None:
+            continue
+        depth, starts, key, value = len(found[1]), found[2] is not None, found[3], found[4]
+        if starts and (outer < 0 or depth <= outer):
+            outer = depth
+            kernels.append(({}, []))
+        if not kernels:
+            continue
+        own, arguments = kernels[-1]
+        if depth <= outer + 2 and (not starts or depth == outer):
+            own[key] = value
+            continue
+        if starts:
+            arguments.append({})
+        arguments[-1][key] = value
+    return {
+        own["name"].strip("'\""): tuple(
+            Argument(each["name"], int(each["offset"]), int(each["size"]))
+            for each in arguments
+            if {"name", "offset", "size"} <= each.keys()
+        )
+        for own, arguments in kernels
+        if "name" in own
+    }

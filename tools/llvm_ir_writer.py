@@ -1,0 +1,301 @@
+"""Programs on ``scoped`` operations as LLVM IR.
+
+The threads of a work-group are one kernel, which branches on its argument ``%who`` to what each
+of them does. Registers are values within a block, and private memory from block to block, so
+that loops need no phis.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.simulator import source_events as source
+from fencewright.simulator.condition import Observable, Register
+from fencewright.simulator.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Move,
+    Operand,
+)
+
+COMPARISONS: Mapping[ArithmeticKind, str] = MappingProxyType(
+    {
+        ArithmeticKind.EQ: "eq",
+        ArithmeticKind.NE: "ne",
+        ArithmeticKind.LT: "ult",
+        ArithmeticKind.LE: "ule",
+    }
+)
+"""What LLVM calls the comparisons."""
+
+WHO = "who"
+"""The argument that says which thread of its work-group a wave is."""
+
+RESULTS = "results"
+"""The argument of kernels with results: where their registers go."""
+
+RESULT_BYTES = 256
+"""How far apart results are, so that no two share a cache line or an instruction."""
+
+_ORDERINGS = MappingProxyType({Ordering.RELAXED: "monotonic"})
+_ONE_AS = "-one-as"
+_MMRA = "amdgpu-synchronize-as"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How kernels are written.
+
+    ``results``: each thread stores the registers that the program observes behind ``%results``
+    when it ends, as ``result_registers`` orders them, and LDS is an argument too. ``noalias``:
+    every argument promises that nothing else in the kernel reaches its memory.
+    """
+
+    results: bool = False
+    noalias: bool = False
+
+
+@dataclass
+class _Writer:
+    """A kernel on its way; ``open`` while the block has no terminator.
+
+    ``values``: what the block has put into registers; ``truths``: registers whose truth a value
+    of the block has, for branches to look at.
+    """
+
+    program: source.ScopedProgram
+    form: Form
+    lines: list[str]
+    thread: int = 0
+    temporaries: int = 0
+    open: bool = True
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    truths: dict[str, str] = field(default_factory=dict[str, str])
+
+    def new(self) -> str:
+        self.temporaries += 1
+        return f"%v{self.temporaries}"
+
+    def slot(self, register: str) -> str:
+        name = re.sub(r"\W", "_", register)
+        return f"ptr addrspace(5) %t{self.thread}.{name}"
+
+    def read(self, operand: Operand) -> str:
+        if isinstance(operand, int):
+            return str(operand)
+        if operand in self.values:
+            return self.values[operand]
+        value = self.new()
+        self.lines.append(f"{value} = load i32, {self.slot(operand)}")
+        return value
+
+    def write(self, register: str | None, value: str) -> None:
+        if register is not None:
+            self.truths.pop(register, None)
+            self.values[register] = value
+
+    def finish(self, terminator: str) -> None:
+        """End the block, with its registers in memory."""
+        for register, value in self.values.items():
+            self.lines.append(f"store i32 {value}, {self.slot(register)}")
+        self.values.clear()
+        self.lines.append(terminator)
+
+    def label(self, name: str) -> None:
+        if self.open:
+            self.finish(f"br label %{name}")
+        self.lines.append(f"{name}:")
+        self.open = True
+        self.truths.clear()
+
+    def pointer(self, name: str) -> str:
+        in_lds = self.program.location(name).space is AddressSpace.LOCAL
+        sigil = "@" if in_lds and not self.form.results else "%"
+        return f"ptr addrspace({3 if in_lds else 1}) {sigil}{name}"
+
+    def target(self, name: str) -> str:
+        return f"L{self.thread}.{name}"
+
+    def end(self) -> None:
+        if self.open:
+            if self.form.results:
+                self.results()
+            self.finish("ret void")
+        self.open = False
+
+    def results(self) -> None:
+        """Store what the thread's registers have."""
+        for number, register in enumerate(result_registers(self.program)[self.thread]):
+            value, place = self.read(register), self.new()
+            offset = number * RESULT_BYTES
+            self.lines += [
+                f"{place} = getelementptr i8, ptr addrspace(1) %{RESULTS}, i64 {offset}",
+                f"store i32 {value}, ptr addrspace(1) {place}, align 4",
+            ]
+
+    def add(self, each: source.ScopedInstruction) -> None:
+        if not self.open:
+            self.label(f"dead{self.new()[1:]}")
+        match each:
+            case Label(name):
+                self.label(self.target(name))
+            case Move(dst, value):
+                self.write(dst, self.read(value))
+            case Arithmetic():
+                self.arithmetic(each)
+            case Branch():
+                self.branch(each)
+            case _:
+                self.scoped(each)
+
+    def arithmetic(self, each: Arithmetic) -> None:
+        a, b, value = self.read(each.a), self.read(each.b), self.new()
+        if each.kind in COMPARISONS:
+            truth = self.new()
+            self.lines.append(f"{truth} = icmp {COMPARISONS[each.kind]} i32 {a}, {b}")
+            self.lines.append(f"{value} = zext i1 {truth} to i32")
+        else:
+            self.lines.append(f"{value} = {each.kind} i32 {a}, {b}")
+        self.write(each.dst, value)
+
+    def branch(self, each: Branch) -> None:
+        if each.condition is None:
+            self.finish(f"br label %{self.target(each.target)}")
+            self.open = False
+            return
+        truth, on = self.truth(each.condition), self.new()[1:]
+        targets = [f"label %{self.target(each.target)}", f"label %on{on}"]
+        if each.unless:
+            targets.reverse()
+        self.finish(f"br i1 {truth}, {', '.join(targets)}")
+        self.lines.append(f"on{on}:")
+
+    def truth(self, condition: Operand) -> str:
+        if isinstance(condition, str) and condition in self.truths:
+            return self.truths[condition]
+        value, truth = self.read(condition), self.new()
+        self.lines.append(f"{truth} = icmp ne i32 {value}, 0")
+        return truth
+
+    def scoped(self, each: source.ScopedInstruction) -> None:
+        how = _how(each)
+        match each:
+            case source.Load():
+                value, pointer = self.new(), self.pointer(each.location)
+                access = _access("load", each)
+                self.lines.append(f"{value} = {access} i32, {pointer}{how}, align 4")
+                self.write(each.dst, value)
+            case source.Store():
+                stored, pointer = self.read(each.value), self.pointer(each.location)
+                access = _access("store", each)
+                self.lines.append(f"{access} i32 {stored}, {pointer}{how}, align 4")
+            case source.AtomicRmw():
+                operand, old = self.read(each.value), self.new()
+                pointer = self.pointer(each.location)
+                self.lines.append(f"{old} = atomicrmw {each.kind} {pointer}, i32 {operand}{how}")
+                self.write(each.dst, old)
+            case source.Cmpxchg():
+                compare, new, pair = self.read(each.compare), self.read(each.new), self.new()
+                values = f"{self.pointer(each.location)}, i32 {compare}, i32 {new}"
+                failure = _ORDERINGS.get(each.failure_ordering, each.failure_ordering)
+                self.lines.append(f"{pair} = cmpxchg {values}{how} {failure}")
+                old, truth, success = self.new(), self.new(), self.new()
+                self.lines += [
+                    f"{old} = extractvalue {{ i32, i1 }} {pair}, 0",
+                    f"{truth} = extractvalue {{ i32, i1 }} {pair}, 1",
+                    f"{success} = zext i1 {truth} to i32",
+                ]
+                self.write(each.dst, old)
+                self.write(each.success, success)
+                if each.success is not None:
+                    self.truths[each.success] = truth
+            case source.Fence():
+                self.lines.append(f"fence{how}")
+            case source.Barrier(ordering=ordering):
+                call = "call void @llvm.amdgcn.s.barrier()"
+                around = [f'fence syncscope("workgroup") {o}' for o in ("release", "acquire")]
+                weak = ordering is Ordering.RELAXED
+                self.lines += [call] if weak else [around[0], call, around[1]]
+            case _:
+                raise AssertionError(each)
+
+
+def _access(word: str, each: source.Load | source.Store) -> str:
+    return " ".join((word, *(("atomic",) if each.scope else ())))
+
+
+def _how(each: object) -> str:
+    scope, ordering = getattr(each, "scope", None), getattr(each, "ordering", None)
+    if scope is None or ordering is None:
+        return ""
+    name = "" if scope is Scope.SYSTEM else f' syncscope("{scope}")'
+    return f"{name} {_ORDERINGS.get(ordering, ordering)}"
+
+
+def groups(program: source.ScopedProgram) -> dict[int, list[int]]:
+    """The threads of each work-group."""
+    found: dict[int, list[int]] = {}
+    for number, thread in enumerate(program.threads):
+        found.setdefault(thread.placement.workgroup, []).append(number)
+    return found
+
+
+def kernel_name(group: int) -> str:
+    """What the kernel of a work-group is called."""
+    return f"g{group}"
+
+
+def result_registers(program: source.ScopedProgram) -> list[list[str]]:
+    """The registers of each thread that outcomes tell, in the order of their results."""
+    found: list[list[str]] = [[] for _ in program.threads]
+    observables: tuple[Observable, ...] = program.observables()
+    for each in observables:
+        if isinstance(each, Register):
+            found[each.thread].append(each.name)
+    return found
+
+
+def arguments(program: source.ScopedProgram, form: Form) -> Iterator[tuple[str, str]]:
+    """The name and type of each argument that every kernel has."""
+    noalias = " noalias" if form.noalias else ""
+    for each in program.locations:
+        if each.space is not AddressSpace.LOCAL:
+            yield each.name, f"ptr addrspace(1){noalias}"
+        elif form.results:
+            yield each.name, f"ptr addrspace(3){noalias}"
+    if form.results:
+        yield RESULTS, f"ptr addrspace(1){noalias}"
+    yield WHO, "i32"
+
+
+def written(program: source.ScopedProgram, form: Form | None = None) -> str:
+    """The module: a kernel for each work-group."""
+    form = form or Form()
+    lines = ['target triple = "amdgcn-amd-amdhsa"', "declare void @llvm.amdgcn.s.barrier()"]
+    if not form.results:
+        local = [each for each in program.locations if each.space is AddressSpace.LOCAL]
+        lines += [f"@{each.name} = internal addrspace(3) global i32 poison" for each in local]
+    for group, members in groups(program).items():
+        writer = _Writer(program, form, [])
+        ways = " ".join(f"i32 {n}, label %start{n}" for n in members)
+        writer.lines += [f"switch i32 %{WHO}, label %nobody [ {ways} ]", "nobody:", "ret void"]
+        writer.open = False
+        for number in members:
+            writer.thread = number
+            writer.label(f"start{number}")
+            for each in program.threads[number].instructions:
+                writer.add(each)
+            writer.end()
+        slots = sorted(set(re.findall(r"%t[0-9]+\.\w+", "\n".join(writer.lines))))
+        taken = ", ".join(f"{type} %{name}" for name, type in arguments(program, form))
+        lines += [f"define amdgpu_kernel void @{kernel_name(group)}({taken}) {{", "entry:"]
+        for slot in slots:
+            lines.append(f"{slot} = alloca i32, addrspace(5)")
+            if form.results:  # Registers start at 0.
+                lines.append(f"store i32 0, ptr addrspace(5) {slot}")
+        lines += [*writer.lines, "}"]
+    return "\n".join(lines)
