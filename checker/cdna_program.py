@@ -10,6 +10,7 @@ nobody writes there, but their results have to be waited for all the same.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from fencewright.checker.cdna_rows import (
     ROWS,
@@ -49,6 +50,7 @@ from fencewright.simulator.program import ARITHMETIC, WORD_BITS, WORD_MASK, Arit
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"
+_EXEC = ("exec_lo", "exec_hi")
 _TEMPORARY = "temporary"
 _EQ, _NE, _LT = ArithmeticKind.EQ, ArithmeticKind.NE, ArithmeticKind.LT
 _AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
@@ -80,12 +82,13 @@ class Launch:
 class _Computed:
     """What the simulator's ``register`` has at that time; no bits but those of ``may`` are set.
 
-    It is 1 exactly where the register ``negates`` is 0, if there is one.
+    Its lowest bit is that of the register ``like``, if there is one, or the opposite.
     """
 
     register: str
     may: int = WORD_MASK
-    negates: str = ""
+    like: str = ""
+    opposite: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,18 @@ def _blocks(function: Function) -> list[_Block]:
     return blocks
 
 
+class _Place(NamedTuple):
+    """The start of a block, apart for each known value of the lane's bit of exec."""
+
+    block: int
+    active: int
+
+
+def _place(block: int, state: _State) -> _Place:
+    held = state["exec_lo"]
+    return _Place(block, held if isinstance(held, int) else -1)
+
+
 # The kernel's start (AMDGPUUsage, "Initial Kernel Execution State")
 
 _USER_REGISTERS = (
@@ -251,27 +266,27 @@ class _Reader:
         self.instruction: Instruction | None = None
         self.temporaries = 0
         self.skips = 0
-        self.reached: list[tuple[int, _State]] = []
+        self.reached: list[tuple[_Place, _State]] = []
 
     def read(self) -> tuple[CdnaInstruction, ...]:
         """The thread's instructions."""
         entry = self._solve()
         self.listing = [common.Move("exec_lo", 1), common.Move("exec_hi", 0)]
-        for number, block in enumerate(self.blocks):
-            if number in entry:
-                self.listing.append(common.Label(_label(number)))
-                self._block(number, block, entry[number])
+        for place in sorted(entry):
+            self.listing.append(common.Label(_label(place)))
+            self._block(place.block, entry[place])
         self.listing.append(common.Label(_END))
         return without_dead_code(self.listing)
 
-    def _solve(self) -> dict[int, _State]:
+    def _solve(self) -> dict["_Place", _State]:
         """What registers hold at the start of each block that is reached."""
-        entry = {0: _initial_state(self.function)}
-        work = [0]
+        start = _initial_state(self.function)
+        entry = {_place(0, start): start}
+        work = list(entry)
         while work:
-            number = work.pop()
+            place = work.pop()
             self.listing = []
-            self._block(number, self.blocks[number], entry[number])
+            self._block(place.block, entry[place])
             for target, state in self.reached:
                 known = entry.get(target)
                 joined = state if known is None else _join(known, state)
@@ -280,10 +295,10 @@ class _Reader:
                     work.append(target)
         return entry
 
-    def _block(self, number: int, block: _Block, state: _State) -> None:
+    def _block(self, number: int, state: _State) -> None:
         """Append what a block does; ``reached`` are the blocks behind it with what they find."""
         self.state, self.reached = dict(state), []
-        for instruction, row in block.instructions:
+        for instruction, row in self.blocks[number].instructions:
             self.instruction, self.temporaries = instruction, 0
             if isinstance(row.meaning, End):
                 self.listing.append(common.Branch(_END))
@@ -297,8 +312,7 @@ class _Reader:
     def _go_on(self, number: int) -> None:
         if number + 1 == len(self.blocks):
             raise self._error("the function goes on behind its end")
-        self.reached.append((number + 1, self.state))
-        self.listing.append(common.Branch(_label(number + 1)))
+        self._go(number + 1)
 
     def _error(self, problem: str) -> AssemblyError:
         if self.instruction is None:
@@ -359,7 +373,7 @@ class _Reader:
         name = f"{_TEMPORARY}{self.temporaries}"
         self.temporaries += 1
         self.listing.append(common.Arithmetic(kind, name, self.operand(a), self.operand(b)))
-        return _Computed(name, _bits_of(kind, a, b))
+        return _Computed(name, _bits_of(kind, a, b), *_relation(kind, a, b))
 
     def invert(self, value: _Value, wanted: bool = True) -> _Value:
         """Every bit inverted, if that is wanted."""
@@ -377,16 +391,18 @@ class _Reader:
                 self.listing[-1] = replace(last, dst=register)
             elif value.register != register:
                 self.listing.append(common.Move(register, value.register))
-            value = _Computed(register, value.may)
+            of = value.like or ("" if temporary else value.register)
+            like = "" if of == register else of
+            value = _Computed(register, value.may, like, value.opposite and bool(like))
         self._forget(register)
         self.state[register] = value
         return value
 
     def _forget(self, register: str) -> None:
-        """The register changes: nothing is its negation any more."""
+        """The register changes: nothing is like it any more."""
         for name, held in self.state.items():
-            if isinstance(held, _Computed) and held.negates == register:
-                self.state[name] = replace(held, negates="")
+            if isinstance(held, _Computed) and held.like == register:
+                self.state[name] = _Computed(held.register, held.may)
 
     def is_nonzero(self, words: Iterable[_Value]) -> _Value:
         """Whether any of the words is not 0, as 0 or 1."""
@@ -482,12 +498,14 @@ class _Reader:
             case Select():
                 self._select(row, defined, used)
             case SaveExec(logic):
-                execs = (self.value("exec_lo"), self.value("exec_hi"))
-                for name, value in zip(defined, execs, strict=True):
+                execs = [self.value(name) for name in _EXEC]
+                masks = [
+                    self._aside(self._combined(logic, a, b), defined)
+                    for a, b in zip(used[0], execs, strict=True)
+                ]
+                for name, value in zip((*defined, *_EXEC), (*execs, *masks), strict=True):
                     self.write(name, value)
-                # The saved mask may have taken the place of the operand.
-                written = self._logic(logic, ("exec_lo", "exec_hi"), used[0], execs)
-                self.write("scc", self.is_nonzero(written))
+                self.write("scc", self.is_nonzero(masks))
             case CountBits():
                 self._count_bits(defined[0], used[0])
             case CountLanesBelow():
@@ -504,16 +522,21 @@ class _Reader:
     ) -> list[_Value]:
         written: list[_Value] = []
         for name, a, b in zip(defined, first, second, strict=True):
-            first_is_one = a == 1
-            register = b.register if isinstance(b, _Computed) and b.may == 1 else name
-            a, b = self.invert(a, logic.invert_a), self.invert(b, logic.invert_b)
-            result = self.invert(self.compute(logic.kind, a, b), logic.invert)
-            value = self.write(name, result)
-            negates = logic.invert_b and logic.kind is _AND and first_is_one
-            if negates and isinstance(value, _Computed) and register != name:
-                value = self.state[name] = replace(value, negates=register)
-            written.append(value)
+            written.append(self.write(name, self._combined(logic, a, b)))
         return written
+
+    def _combined(self, logic: Logic, a: _Value, b: _Value) -> _Value:
+        a, b = self.invert(a, logic.invert_a), self.invert(b, logic.invert_b)
+        return self.invert(self.compute(logic.kind, a, b), logic.invert)
+
+    def _aside(self, value: _Value, overwritten: tuple[str, ...]) -> _Value:
+        """A value that stays when these registers are overwritten."""
+        if not isinstance(value, _Computed) or value.register not in overwritten:
+            return value
+        name = f"{_TEMPORARY}{self.temporaries}"
+        self.temporaries += 1
+        self.listing.append(common.Move(name, value.register))
+        return _Computed(name, value.may)
 
     def _sum(self, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
         if meaning.reverse:
@@ -777,25 +800,34 @@ class _Reader:
             else:
                 self._go(at)
             return
-        branch = common.Branch(_label(at), self.operand(condition), jump.unless)
-        self.listing.append(branch)
         there = dict(self.state)
         self._learn(there, names, not jump.unless)
-        self.reached.append((at, there))
+        place = _place(at, there)
+        self.reached.append((place, there))
+        self.listing.append(common.Branch(_label(place), self.operand(condition), jump.unless))
         self._learn(self.state, names, jump.unless)
         self._go_on(number)
 
     def _learn(self, state: _State, names: tuple[str, ...], nonzero: bool) -> None:
         """What a branch says of the register that it looked at, if that is one bit."""
         low, *rest = (state[name] for name in names)
-        if isinstance(low, _Computed) and low.may == 1 and all(each == 0 for each in rest):
-            state[names[0]] = int(nonzero)
-            if low.negates:
-                state[low.negates] = int(not nonzero)
+        if not isinstance(low, _Computed) or low.may != 1 or any(each != 0 for each in rest):
+            return
+        known = {names[0]: nonzero}
+        if low.like:
+            known[low.like] = nonzero is not low.opposite
+        for name, held in state.items():
+            if isinstance(held, _Computed) and held.like in known:
+                known.setdefault(name, known[held.like] is not held.opposite)
+        for name, truth in known.items():
+            held = state[name]
+            if isinstance(held, _Computed) and held.may == 1:
+                state[name] = int(truth)
 
     def _go(self, target: int) -> None:
-        self.reached.append((target, self.state))
-        self.listing.append(common.Branch(_label(target)))
+        place = _place(target, self.state)
+        self.reached.append((place, self.state))
+        self.listing.append(common.Branch(_label(place)))
 
 
 _POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
@@ -813,8 +845,8 @@ def _operand_count(access: Access) -> int:
     return count + lds_exchange
 
 
-def _label(block: int) -> str:
-    return f"b{block}"
+def _label(place: _Place) -> str:
+    return f"b{place.block}.{place.active}"
 
 
 def _anything(value: _Value) -> _Value:
@@ -832,6 +864,21 @@ def _moved(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value:
         signed = b - (1 << WORD_BITS) if b & _SIGN else b
         return a if not b else replace(a, offset=a.offset + signed)
     return _Unusable("an address is computed that is not that of a location")
+
+
+def _relation(kind: ArithmeticKind, a: _Value, b: _Value) -> tuple[str, bool]:
+    """Which register the lowest bit of ``a kind b`` is like, and whether it is the opposite."""
+    if isinstance(a, int):
+        a, b = b, a
+    if not isinstance(a, _Computed) or not isinstance(b, int):
+        return "", False
+    of = a.like or ("" if a.register.startswith(_TEMPORARY) else a.register)
+    bit = a.may == 1 or kind in _BITWISE
+    flips = {_XOR: b & 1 == 1, _AND: False, _OR: False, _EQ: b == 0, _NE: b == 1}
+    lost = {_AND: not b & 1, _OR: b & 1 == 1}.get(kind, False)
+    if not of or not bit or kind not in flips or lost:
+        return "", False
+    return of, a.opposite is not flips[kind]
 
 
 def _simpler(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value | None:
