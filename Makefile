@@ -93,7 +93,7 @@ certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 	$(BIN)/python -m fencewright.tools.update_docs
 
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
-	$(BIN)/fence-sim fuzz --jobs $(JOBS) --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
+	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
 
 docs: $(READY) ## write the documentation's tables from the rows, and what its examples print
 	$(BIN)/python -m fencewright.tools.update_docs

@@ -486,7 +486,7 @@ class _Reader:
                 if row.defines:
                     self.write("scc", self.is_nonzero(written))
             case Sum():
-                self._sum(row.meaning, defined[0], used[0][0], used[1][0])
+                self._sum(row, row.meaning, defined[0], used[0][0], used[1][0])
             case CompareWords():
                 truth = self._compare(row.meaning, used[0][0], used[1][0])
                 if defined:
@@ -538,7 +538,7 @@ class _Reader:
         self.listing.append(common.Move(name, value.register))
         return _Computed(name, value.may)
 
-    def _sum(self, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
+    def _sum(self, row: Row, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
         if meaning.reverse:
             a, b = b, a
         result = self.compute(meaning.kind, a, b)
@@ -551,18 +551,9 @@ class _Reader:
             total = self.compute(_ADD, result, taken)
             more = 0 if isinstance(total, _Address) else self.compute(_LT, total, result)
             carry, result = self.compute(_OR, carry, more), total
-        scalar = meaning.carries or meaning.takes
-        if isinstance(carry, _Computed):  # The result may take the place of an operand.
-            carry = self.write("scc", carry)
         self.write(defined, result)
-        if scalar or not self._is_vector():
-            self.state["scc"] = carry
-            if isinstance(carry, int):
-                self.write("scc", carry)
-
-    def _is_vector(self) -> bool:
-        assert self.instruction is not None
-        return ROWS[self.instruction.mnemonic].lanes
+        if row.defines:
+            self.write("scc", carry)
 
     def _compare(self, meaning: CompareWords, a: _Value, b: _Value) -> _Value:
         if meaning.swap:
@@ -793,7 +784,7 @@ class _Reader:
             if jump.register == "scc"
             else tuple(f"{jump.register}_{half}" for half in ("lo", "hi"))
         )
-        condition = self.is_nonzero([self.value(name) for name in names])
+        condition = self.is_nonzero([self.usable(self.value(name)) for name in names])
         if isinstance(condition, int):
             if bool(condition) is jump.unless:
                 self._go_on(number)

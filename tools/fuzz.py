@@ -1,7 +1,7 @@
 """Fuzzing the passes: random programs, lowered for every target, must do what their source may.
 
 Every program is drawn from its seed, and checked on one CDNA and one PTX setting, which the seed
-chooses as well. What a setting may not do: end as the source forbids, use a register that was
+chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may not do: end as the source forbids, use a register that was
 not waited for, never end where the unoptimised code does, or synchronise more than that.
 """
 
@@ -32,11 +32,13 @@ from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.bridge import Mode
 from fencewright.simulator.campaign import Task
 from fencewright.simulator.campaign import run as run_tasks
+from fencewright.simulator.cdna_rows import HARDER_L2, CdnaConfiguration
 from fencewright.simulator.exploration import LimitReached
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,
     Run,
+    SourceTest,
     forbidden,
     run,
     stuck_waves,
@@ -51,6 +53,17 @@ PROGRESS = Limits(states=1_500)
 """How far to look for executions that never end, on a machine that has many more states."""
 
 
+class Through(Word):
+    """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
+
+    ``llvm-ir-noalias``: each pointer promises that no other reaches its memory.
+    """
+
+    MLIR = "mlir"
+    LLVM_IR = "llvm-ir"
+    LLVM_IR_NOALIAS = "llvm-ir-noalias"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a program is lowered for and run on.
@@ -63,12 +76,17 @@ class Setting:
     stores: Stores = "back"
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
+    through: Through = Through.MLIR
 
     def __str__(self) -> str:
-        """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``."""
+        """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``.
+
+        With ``:llvm-ir`` behind it if it is for programs in LLVM IR.
+        """
         stores = "" if self.stores == "back" else f"-{self.stores}"
         machine = f"@{self.machine}-l2" if self.machine else ""
-        return f"{self.mode}{stores}{machine}" + "".join(f"+{fact}" for fact in self.facts)
+        through = "" if self.through is Through.MLIR else f":{self.through}"
+        return f"{self.mode}{stores}{machine}" + "".join(f"+{f}" for f in self.facts) + through
 
     @property
     def tgsplit(self) -> bool:
@@ -142,12 +160,24 @@ PTX_SETTINGS = (
     ),
     Setting(Mode("sm_90"), facts=(Fact.NO_CLUSTERS,)),
 )  # fmt: skip
-SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS)}
+LLVM_IR_SETTINGS = tuple(
+    replace(each, through=through)
+    for through in (Through.LLVM_IR, Through.LLVM_IR_NOALIAS)
+    for each in CDNA_SETTINGS
+)
+"""Every CDNA setting for programs in LLVM IR, without and with ``noalias``."""
+
+SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)}
 
 
 def settings_of(seed: int) -> tuple[Setting, Setting]:
     """The settings that a seed's program is checked on."""
     return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
+
+
+def llvm_ir_setting_of(seed: int) -> Setting:
+    """The setting that a seed's program is checked on in LLVM IR."""
+    return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
 
 
 class Verdict(Word):
@@ -233,6 +263,8 @@ def check_module(
 
     ``progress``: whether to see that it ends.
     """
+    if setting.through is not Through.MLIR:
+        return _check_compiled(module(), setting, meant, progress)
     try:
         code = lowered(module(), setting.passes(2) if passes is None else passes)
         plain = lowered(module(), setting.passes(0))
@@ -253,6 +285,51 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
     except DiagnosticException as problem:  # It is right, but no model has it.
         return Checked(Verdict.NOT_EXECUTED, str(problem))
     does = run(test, LIMITS)
+    if plain is None or not isinstance(test, CdnaTest):
+        return _judged(meant, does)
+    return _judged(meant, does, test, lambda: _cdna_test(plain, setting))
+
+
+def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bool) -> Checked:
+    """As ``check_module``, of the machine code that LLVM makes."""
+    from fencewright.checker.cdna_program import HazardError
+    from fencewright.tools import fuzz_llvm_ir as llvm_ir
+
+    try:
+        source = read_only_test(module, ReadOptions())
+        assert isinstance(source, SourceTest)
+        how = llvm_ir.Build(
+            _configuration(setting),
+            l2_per_agent=setting.mode.l2_per_agent or MANY,
+            stores=setting.stores,
+            facts=setting.facts,
+            noalias=setting.through is Through.LLVM_IR_NOALIAS,
+        )
+        test = llvm_ir.compiled(source, how)
+        does = llvm_ir.run_compiled(source, test, LIMITS)
+        if not progress:
+            return _judged(meant, does)
+        plain = replace(how, opt_level=0, facts=())
+        return _judged(meant, does, test, lambda: llvm_ir.compiled(source, plain))
+    except HazardError as problem:
+        return Checked(Verdict.WRONG, str(problem))
+    except Exception as problem:  # Of whatever a pass, LLVM or the reader raises.
+        return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
+
+
+def _configuration(setting: Setting) -> CdnaConfiguration:
+    options = setting.options
+    l2_per_agent = options.l2_per_agent or HARDER_L2[options.chip]
+    return CdnaConfiguration(options.chip, options.tgsplit, l2_per_agent)
+
+
+def _judged(
+    meant: Run,
+    does: Run,
+    test: CdnaTest | None = None,
+    plain: Callable[[], CdnaTest] | None = None,
+) -> Checked:
+    """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code does."""
     if does.errors:
         return Checked(Verdict.WRONG, does.errors[0])
     extra = forbidden(meant, does)
@@ -260,11 +337,11 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
         return Checked(Verdict.UNSOUND, " ".join(str(extra).splitlines()[0].split()))
     if does.incomplete or extra is not None:
         return Checked(Verdict.TOO_LARGE, does.incomplete or meant.incomplete)
-    if plain is None or not isinstance(test, CdnaTest):
+    if test is None or plain is None:
         return Checked(Verdict.SOUND)
     try:
         stuck = stuck_waves(test, PROGRESS)
-        if stuck and not stuck_waves(_cdna_test(plain, setting), PROGRESS):
+        if stuck and not stuck_waves(plain(), PROGRESS):
             return Checked(Verdict.STUCK, stuck[0])
     except LimitReached:
         pass  # Its outcomes are right all the same.
@@ -308,8 +385,10 @@ def _kind(op: Operation) -> str:
 def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:
     """The first pass with which a program that is not right stops being right.
 
-    Empty if it is wrong without those that take synchronisation away.
+    Empty if it is wrong without those that take synchronisation away, or compiled by LLVM.
     """
+    if setting.through is not Through.MLIR:
+        return ""
     plain = setting.passes(0)
     passes = setting.passes(2)
     if check(program, setting, meant, plain).verdict.is_violation:
@@ -409,17 +488,20 @@ class Totals:
             tally.after += given["after"]
 
 
-def check_seeds(first: int, count: int) -> dict[str, Any]:
-    """Check ``count`` seeds from ``first`` on; the data of their ``Totals``."""
+def check_seeds(first: int, count: int, llvm_ir: int = 0) -> dict[str, Any]:
+    """Check ``count`` seeds from ``first`` on; the data of their ``Totals``.
+
+    As many as ``llvm_ir`` of them in LLVM IR too.
+    """
     start = time.process_time()
     totals = Totals()
     for seed in range(first, first + count):
-        _check_seed(seed, totals)
+        _check_seed(seed, totals, seed < first + llvm_ir)
     totals.seconds = time.process_time() - start
     return totals.data()
 
 
-def _check_seed(seed: int, totals: Totals) -> None:
+def _check_seed(seed: int, totals: Totals, llvm_ir: bool) -> None:
     totals.programs += 1
     program = program_of(seed)
     meant = meant_by(program)
@@ -429,7 +511,8 @@ def _check_seed(seed: int, totals: Totals) -> None:
     if meant.incomplete:
         totals.too_large += 1
         return
-    for setting in settings_of(seed):
+    also = (llvm_ir_setting_of(seed),) if llvm_ir else ()
+    for setting in (*settings_of(seed), *also):
         checked = check(program, setting, meant)
         name = str(setting)
         totals.on(name).add(checked)
@@ -446,17 +529,27 @@ CHUNK = 50
 
 
 def campaign(
-    first: int, count: int, executor: Executor | None = None, stream: Path | None = None
+    first: int,
+    count: int,
+    executor: Executor | None = None,
+    stream: Path | None = None,
+    llvm_ir: int = 0,
 ) -> Generator[Totals]:
     """The totals of ``count`` seeds from ``first`` on, growing as tasks are done.
 
+    The first ``llvm_ir`` of them are checked in LLVM IR too.
     With ``stream`` results are kept, and those that it has already are not computed again;
     results of other code are refused with a ``CampaignError``.
     """
     tasks = (
-        Task(f"{start}+{size}", check_seeds, (start, size))
+        Task(
+            f"{start}+{size}" + (f" llvm-ir {also}" if also else ""),
+            check_seeds,
+            (start, size, also),
+        )
         for start in range(first, first + count, CHUNK)
         for size in (min(CHUNK, first + count - start),)
+        for also in (min(size, max(0, first + llvm_ir - start)),)
     )
     totals = Totals()
     for _, data in run_tasks(tasks, executor, stream, f"fuzz {code_digest()}"):
@@ -468,7 +561,7 @@ def code_digest() -> str:
     """A digest of all of Fencewright's code, so that results of other code are not taken for its own."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
-    for folder in ("lowering", "mlir_dialects", "passes", "simulator", "tools"):
+    for folder in ("checker", "lowering", "mlir_dialects", "passes", "simulator", "tools"):
         for file in sorted((package / folder).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:12]

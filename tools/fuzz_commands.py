@@ -34,6 +34,13 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     fuzzer.set_defaults(execute=fuzz)
     fuzzer.add_argument("--programs", metavar="N", type=positive, default=PROGRAMS)
     fuzzer.add_argument("--first", metavar="SEED", type=int, default=0, help="the first seed (0)")
+    fuzzer.add_argument(
+        "--llvm-ir",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="check the first N also as LLVM IR, by the machine code that LLVM makes of it",
+    )
     fuzzer.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
     fuzzer.add_argument(
         "--results",
@@ -97,7 +104,9 @@ def _campaign(arguments: Namespace) -> Iterator["Totals"]:
         arguments.results.mkdir(parents=True, exist_ok=True)
         stream = arguments.results / f"fuzz-{code_digest()}.jsonl"
     with _executor(arguments.jobs) as executor:
-        yield from campaign(arguments.first, arguments.programs, executor, stream)
+        yield from campaign(
+            arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
+        )
 
 
 @contextmanager
@@ -159,7 +168,14 @@ def _tell(violation: "Violation", folder: Path | None) -> None:
 
 def _show(seed: int) -> int:
     from fencewright.passes.build_litmus import build
-    from fencewright.tools.fuzz import check, guilty_pass, meant_by, program_of, settings_of
+    from fencewright.tools.fuzz import (
+        check,
+        guilty_pass,
+        llvm_ir_setting_of,
+        meant_by,
+        program_of,
+        settings_of,
+    )
 
     program = program_of(seed)
     print(build(program))
@@ -168,7 +184,7 @@ def _show(seed: int) -> int:
         print(f"// {meant.races[0] if meant.races else meant.incomplete}")
         return HOLDS
     status = HOLDS
-    for setting in settings_of(seed):
+    for setting in (*settings_of(seed), llvm_ir_setting_of(seed)):
         found = check(program, setting, meant)
         print(f"// {setting}: {found.verdict}" + (f": {found.message}" if found.message else ""))
         if found.verdict.is_violation:

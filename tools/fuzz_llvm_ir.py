@@ -50,7 +50,7 @@ class Build:
 
     configuration: CdnaConfiguration
     l2_per_agent: L2PerAgent = L2PerAgent.MANY
-    stores: Stores = "auto"
+    stores: Stores = "back"
     facts: tuple[str, ...] = ()
     opt_level: OptLevel = 2
     noalias: bool = False
@@ -72,11 +72,9 @@ def in_registers(text: str, chip: str) -> str:
     """The module with what it keeps in private memory in registers instead (LLVM's SROA)."""
     module = llvm.parse_assembly(text)
     builder = llvm.create_pass_builder(_target_machine(chip), llvm.PipelineTuningOptions())
-    manager = llvm.create_new_function_pass_manager()
+    manager = llvm.create_new_module_pass_manager()
     manager.add_sroa_pass()
-    for function in module.functions:
-        if not function.is_declaration:
-            manager.run(function, builder)
+    manager.run(module, builder)
     return str(module)
 
 

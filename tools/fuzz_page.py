@@ -1,9 +1,18 @@
 """docs/fuzz.md: what the fuzzer does, and what became of its programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date
 
-from fencewright.tools.fuzz import SETTINGS, Tally, Totals, Verdict
+from fencewright.tools.fuzz import (
+    CDNA_SETTINGS,
+    LLVM_IR_SETTINGS,
+    PTX_SETTINGS,
+    Tally,
+    Through,
+    Totals,
+    Verdict,
+)
 from fencewright.tools.markdown import markdown_table
 
 _HEAD = """\
@@ -13,6 +22,11 @@ _HEAD = """\
 `fence-sim fuzz` draws small programs at random, lowers each with all passes of `-O2` for a CDNA
 chip in one of its modes and for a PTX chip, and executes both in every way that the models of the
 machines have. What they do must be among what the source allows. `make fuzz` checks 100,000.
+
+With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
+LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
+the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
+or take a wait away. In every other round each pointer is `noalias`.
 
 A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
 which is what needs caches to be written back and invalidated, and is handed on under flags (spun
@@ -61,10 +75,34 @@ def page(totals: Totals, first: int, today: date) -> str:
             "many L2s there may be, on a machine with one; `one-l2` is code that knows.",
             "",
             markdown_table(_COLUMNS, _rows(totals)),
+            *_llvm_ir(totals),
         ]
     )
 
 
+def _llvm_ir(totals: Totals) -> Iterator[str]:
+    """The programs that were LLVM IR, with and without ``noalias`` together."""
+    if not any(str(each) in totals.settings for each in LLVM_IR_SETTINGS):
+        return
+    yield "As LLVM IR, by the machine code that LLVM makes of it:\n"
+    rows = [
+        (
+            f"`{setting}`",
+            _together(totals, (str(replace(setting, through=each)) for each in _FORMS)),
+        )
+        for setting in CDNA_SETTINGS
+    ]
+    everything = _together(totals, map(str, LLVM_IR_SETTINGS))
+    yield markdown_table(
+        _COLUMNS[:-2],
+        [
+            *((name, *_cells(tally)[:-2]) for name, tally in rows),
+            ("**all**", *(f"**{cell}**" for cell in _cells(everything)[:-2])),
+        ],
+    )
+
+
+_FORMS = (Through.LLVM_IR, Through.LLVM_IR_NOALIAS)
 _PROGRAMS = ("programs", "racy", "too large for the source model", "checked")
 _COLUMNS = ("target", "checked", "sound", "too large", "not executed", "violations", "-O0", "-O2")
 
@@ -75,14 +113,21 @@ def _programs(totals: Totals) -> tuple[str, ...]:
 
 
 def _rows(totals: Totals) -> Iterator[tuple[str, ...]]:
-    for name in SETTINGS:
+    names = [str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)]
+    for name in names:
         yield (f"`{name}`", *_cells(totals.on(name)))
+    yield ("**all**", *(f"**{cell}**" for cell in _cells(_together(totals, names))))
+
+
+def _together(totals: Totals, names: Iterable[str]) -> Tally:
+    """What became of the programs on all of these settings."""
     together = Tally()
-    for tally in totals.settings.values():
-        together.verdicts.update(tally.verdicts)
-        together.before += tally.before
-        together.after += tally.after
-    yield ("**all**", *(f"**{cell}**" for cell in _cells(together)))
+    for name in names:
+        if (tally := totals.settings.get(name)) is not None:
+            together.verdicts.update(tally.verdicts)
+            together.before += tally.before
+            together.after += tally.after
+    return together
 
 
 def _cells(tally: Tally) -> tuple[str, ...]:

@@ -1,0 +1,367 @@
+"""AMD assembly read back: its structure, and what a wave of it does on the CDNA machine."""
+
+import pytest
+
+from fencewright.checker.cdna_program import HazardError, Launch, read_thread
+from fencewright.checker.cdna_rows import ROWS, wait_counts
+from fencewright.checker.cdna_text import (
+    Argument,
+    Assembly,
+    AssemblyError,
+    Instruction,
+    Label,
+    Registers,
+    read_assembly,
+)
+from fencewright.lowering.vocabulary import RmwKind
+from fencewright.simulator.cdna_engine import CdnaEngine
+from fencewright.simulator.cdna_instructions import (
+    Atomic,
+    Barrier,
+    CacheInstruction,
+    CdnaInstruction,
+    CompareSwap,
+    LdsCompareSwap,
+    LdsLoad,
+    LdsStore,
+    Load,
+    ScalarLoad,
+    Store,
+    Wait,
+)
+from fencewright.simulator.cdna_rows import CdnaConfiguration
+from fencewright.simulator.condition import Memory
+from fencewright.simulator.exploration import explore
+from fencewright.simulator.program import Location, Placement, Program, Thread
+
+_ADD, _MAX = RmwKind.ADD, RmwKind.MAX
+
+FRAME = """
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx942:sramecc+"
+	.text
+	.globl	k                               ; -- Begin function k
+	.type	k,@function
+k:                                      ; @k
+; %bb.0:                                ; %entry
+{body}
+	.section	.rodata,"a",@progbits
+	.amdhsa_kernel k
+		.amdhsa_user_sgpr_dispatch_ptr 1
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_tg_split 0
+	.end_amdhsa_kernel
+	.text
+.Lfunc_end0:
+	.size	k, .Lfunc_end0-k
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .agpr_count:     0
+    .args:
+      - .address_space:  global
+        .name:           x
+        .offset:         0
+        .size:           8
+        .value_kind:     global_buffer
+      - .name:           out
+        .offset:         8
+        .size:           8
+      - .name:           lds
+        .offset:         16
+        .size:           4
+      - .name:           n
+        .offset:         20
+        .size:           4
+      - .offset:         24
+        .size:           4
+        .value_kind:     hidden_block_count_x
+    .name:           k
+    .sgpr_count:     16
+amdhsa.target:   amdgcn-amd-amdhsa--gfx942
+...
+	.end_amdgpu_metadata
+"""
+HEAD = 7
+"""The line on which the body begins."""
+
+ARGUMENTS = """\
+	s_load_dwordx4 s[4:7], s[2:3], 0x0
+	s_load_dwordx2 s[8:9], s[2:3], 0x10
+	v_mov_b32_e32 v0, 0
+	s_waitcnt lgkmcnt(0)
+"""
+"""x in s[4:5], out in s[6:7], lds in s8, n in s9, 0 in v0."""
+
+LAUNCH = Launch({"n": 3}, {("x", 0): "x", ("out", 0): "out", ("out", 256): "more", ("lds", 0): "t"})
+
+
+def assembly(*body: str) -> Assembly:
+    return read_assembly(FRAME.format(body="\n".join(body)), "k.s")
+
+
+def thread(*body: str) -> list[CdnaInstruction]:
+    """The thread's instructions, labels and the end's branch left out."""
+    code = read_thread(assembly(*body).functions["k"], LAUNCH)
+    return [each for each in code if not str(each).endswith(":") and str(each) != "branch end"]
+
+
+def test_functions_have_instructions_labels_arguments_and_descriptors() -> None:
+    read = assembly(
+        "\ts_cbranch_scc1 .LBB0_2             ; a comment",
+        ".LBB0_2: // another",
+        "\t;;#ASMSTART",
+        "buffer_inv sc0 sc1",
+        "\t;;#ASMEND",
+        "\tglobal_load_dword v1, v[2:3], off offset:-4 sc0 sc1",
+    )
+    kernel = read.functions["k"]
+    assert read.chip == "gfx942"
+    assert kernel.descriptor["user_sgpr_kernarg_segment_ptr"] == 1
+    assert kernel.arguments[:2] == (Argument("x", 0, 8), Argument("out", 8, 8))
+    assert [each.name for each in kernel.arguments] == ["x", "out", "lds", "n"]
+    branch, label, invalidate, load = kernel.body
+    assert branch == Instruction(
+        "s_cbranch_scc1", (".LBB0_2",), (), HEAD + 1, "s_cbranch_scc1 .LBB0_2"
+    )
+    assert label == Label(".LBB0_2", HEAD + 2)
+    assert isinstance(invalidate, Instruction)
+    assert (invalidate.operands, invalidate.modifiers) == ((), ("sc0", "sc1"))
+    assert isinstance(load, Instruction)
+    assert load.operands == (Registers(("v1",)), Registers(("v2", "v3")), "off")
+    assert load.modifiers == ("offset:-4", "sc0", "sc1")
+    assert kernel.without(load).body == (branch, label, invalidate)
+
+
+@pytest.mark.parametrize(
+    ("text", "operands"),
+    [
+        ("s_mov_b64 exec, vcc", (("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi"))),
+        ("s_mov_b64 s[0:1], -1", (("s0", "s1"), -1)),
+        ("v_mov_b32_e32 v0, 0x3ff", (("v0",), 0x3FF)),
+        ("v_mov_b32_e32 v0, s[3]", (("v0",), ("s3",))),
+        ("v_add_f32_e64 v0, -v1, |v2|", (("v0",), "-v1", "|v2|")),
+        ("s_mov_b32 m0, vcc_hi", (("m0",), ("vcc_hi",))),
+    ],
+)
+def test_operands(text: str, operands: tuple[object, ...]) -> None:
+    (read,) = assembly(text).functions["k"].instructions
+    found = tuple(each.names if isinstance(each, Registers) else each for each in read.operands)
+    assert found == operands
+
+
+def test_text_without_a_chip_is_refused() -> None:
+    with pytest.raises(AssemblyError, match=r"^a\.s:1: error: no \.amdgcn_target"):
+        read_assembly("k:\n s_endpgm\n", "a.s")
+
+
+def test_accesses() -> None:
+    code = thread(
+        ARGUMENTS,
+        "v_mov_b32_e32 v1, 1",
+        "v_mov_b64_e32 v[4:5], s[4:5]",
+        "v_mov_b32_e32 v6, s8",
+        "v_mov_b32_e32 v7, 5",
+        "global_load_dword v2, v0, s[4:5] sc1",
+        "global_load_dword v3, v[4:5], off nt",
+        "flat_load_dword v8, v[4:5] sc0 sc1",
+        "s_load_dword s10, s[4:5], 0x0",
+        "ds_read_b32 v9, v6",
+        "ds_write_b32 v6, v1",
+        "s_waitcnt vmcnt(1) lgkmcnt(0)",
+        "global_store_dword v0, v1, s[6:7] offset:256 sc0 sc1",
+        "global_atomic_add v0, v1, s[4:5]",
+        "global_atomic_smax v10, v0, v1, s[4:5] sc0",
+        "v_mov_b32_e32 v11, v7",
+        "v_mov_b32_e32 v10, 1",
+        "global_atomic_cmpswap v12, v0, v[10:11], s[4:5] sc0",
+        "ds_cmpst_rtn_b32 v13, v6, v1, v7",
+        "buffer_wbl2 sc1",
+        "s_barrier",
+        "s_endpgm",
+    )
+    kinds = [each for each in code if not str(each).startswith("mov")]
+    assert kinds == [
+        Wait(lgkmcnt=0),
+        Load("v2", "x", ("sc1",)),
+        Load("v3", "x", ("nt",)),
+        Load("v8", "x", ("sc0", "sc1"), flat=True),
+        ScalarLoad("s10", "x"),
+        LdsLoad("v9", "t"),
+        LdsStore("t", 1),
+        Wait(vmcnt=1, lgkmcnt=0),
+        Store("more", 1, ("sc0", "sc1")),
+        Atomic(_ADD, "x", 1),
+        Atomic(_MAX, "x", 1, "v10", ("sc0",)),
+        CompareSwap("x", 5, 1, "v12", ("sc0",)),
+        LdsCompareSwap("t", 1, 5, "v13"),
+        CacheInstruction("buffer_wbl2", ("sc1",)),
+        Barrier(),
+    ]
+
+
+def results(*body: str, values: dict[str, int] | None = None) -> int:
+    """What a single wave stores to ``out``, where x is 4."""
+    launch = Launch({"n": 3, **(values or {})}, LAUNCH.locations)
+    code = read_thread(assembly(ARGUMENTS, *body).functions["k"], launch)
+    locations = (Location("x", 4), Location("out"), Location("more"))
+    program = Program(locations, (Thread(Placement(), code),), (Memory("out"),))
+    found = explore(CdnaEngine(program, CdnaConfiguration("gfx942")))
+    assert not found.errors
+    (state,) = found.outcomes.states
+    assert state[0] is not None
+    return state[0]
+
+
+LOADED = ("global_load_dword v1, v0, s[4:5]", "s_waitcnt vmcnt(0)", "v_readfirstlane_b32 s10, v1")
+STORED = ("v_mov_b32_e32 v2, s11", "global_store_dword v0, v2, s[6:7]", "s_endpgm")
+"""4 from x in s10; s11 to out."""
+
+MASKED = ("v_cmp_eq_u32_e32 vcc, 4, v1", "v_cmp_eq_u32_e64 s[12:13], 5, v1")
+"""Set in vcc, clear in s[12:13]; neither is known before."""
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        (("s_add_i32 s11, s10, -1",), 3),
+        (("s_add_u32 s12, s10, -1", "s_addc_u32 s11, 5, 0"), 6),
+        (("s_add_u32 s12, s10, 1", "s_addc_u32 s11, 5, 0"), 5),
+        (("s_sub_u32 s12, s10, 5", "s_addc_u32 s11, 0, 0"), 1),
+        (("s_mul_i32 s11, s10, s10",), 16),
+        (("s_mul_i32 s11, s10, s9",), 12),
+        (("s_xor_b32 s11, s10, 7",), 3),
+        (("s_cmp_lt_i32 s10, -1", "s_cselect_b32 s11, 7, 8"), 8),
+        (("s_cmp_lt_u32 s10, -1", "s_cselect_b32 s11, 7, 8"), 7),
+        (("s_cmp_ge_i32 s10, 4", "s_cselect_b32 s11, s10, 8"), 4),
+        (("s_bcnt1_i32_b64 s11, exec",), 1),
+        ((*MASKED, "s_bcnt1_i32_b64 s11, vcc"), 1),
+        ((*MASKED, "v_cndmask_b32_e64 v3, 7, 9, vcc", "v_readfirstlane_b32 s11, v3"), 9),
+        ((*MASKED, "v_cndmask_b32_e64 v3, 7, v1, s[12:13]", "v_readfirstlane_b32 s11, v3"), 7),
+        ((*MASKED, "s_xor_b64 s[12:13], vcc, -1", "s_andn2_b64 s[14:15], exec, s[12:13]",
+          "s_mov_b32 s11, s14"), 1),
+        ((*MASKED, "s_or_b64 s[14:15], s[14:15], vcc", "s_and_b64 s[14:15], s[14:15], exec",
+          "s_mov_b32 s11, s14"), 1),
+        ((*MASKED, "s_nor_b64 s[14:15], vcc, s[12:13]", "s_and_b64 s[14:15], s[14:15], exec",
+          "s_mov_b32 s11, s14"), 0),
+        ((*MASKED, "s_mov_b32 s11, 1", "s_cbranch_vccnz .L", "s_mov_b32 s11, 2", ".L:"), 1),
+        ((*MASKED, "s_mov_b64 vcc, s[12:13]", "s_mov_b32 s11, 1", "s_cbranch_vccnz .L",
+          "s_mov_b32 s11, 2", ".L:"), 2),
+    ],
+)  # fmt: skip
+def test_arithmetic(body: tuple[str, ...], result: int) -> None:
+    assert results(*LOADED, *body, *STORED) == result
+
+
+@pytest.mark.parametrize(("x", "result"), [(4, 7), (5, 9)])
+def test_both_sides_of_a_divergent_branch(x: int, result: int) -> None:
+    body = (
+        *LOADED,
+        "v_mov_b32_e32 v3, 1",
+        f"v_cmp_eq_u32_e32 vcc, {x}, v1",
+        "s_and_saveexec_b64 s[12:13], vcc",
+        "s_xor_b64 s[12:13], exec, s[12:13]",
+        "s_cbranch_execz .Lelse",
+        "v_mov_b32_e32 v3, 7",
+        ".Lelse:",
+        "s_andn2_saveexec_b64 s[12:13], s[12:13]",
+        "v_mov_b32_e32 v3, 9",  # No branch: lanes that are off keep their value.
+        "s_or_b64 exec, exec, s[12:13]",
+        "v_readfirstlane_b32 s11, v3",
+    )
+    assert results(*body, *STORED) == result
+
+
+def test_a_divergent_loop_ends_with_the_lane_on_again() -> None:
+    body = (
+        "s_mov_b64 s[12:13], 0",
+        "v_mov_b32_e32 v3, 0",
+        ".Lagain:",
+        "global_atomic_add v1, v0, v3, s[4:5] sc0",
+        "s_waitcnt vmcnt(0)",
+        "v_mov_b32_e32 v3, 1",
+        "v_cmp_eq_u32_e32 vcc, 6, v1",
+        "s_or_b64 s[12:13], vcc, s[12:13]",
+        "s_andn2_b64 exec, exec, s[12:13]",
+        "s_cbranch_execnz .Lagain",
+        "s_or_b64 exec, exec, s[12:13]",
+        "global_store_dword v0, v1, s[6:7]",
+        "s_endpgm",
+    )
+    assert results(*body) == 6
+
+
+@pytest.mark.parametrize(("n", "result"), [(0, 1), (1, 2)])
+def test_arguments_decide_branches(n: int, result: int) -> None:
+    body = (
+        "s_mov_b32 s11, 1",
+        "s_cmp_eq_u32 s9, 0",
+        "s_cbranch_scc1 .L",
+        "s_mov_b32 s11, 2",
+        ".L:",
+    )
+    assert results(*body, *STORED, values={"n": n}) == result
+    code = read_thread(assembly(ARGUMENTS, *body, *STORED).functions["k"], LAUNCH)
+    assert not any("if" in str(each) for each in code)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("v_fma_f32 v0, v1, v2, v3", "'v_fma_f32' is not known"),
+        (".L:\ns_cbranch_scc1 .L", "nothing has set scc"),
+        ("s_branch .Lnowhere", "the label is not in the function"),
+        ("v_mov_b32_e32 v1, v0 clamp", "these operands are not known"),
+        ("s_waitcnt vscnt(0)", r"unknown wait 'vscnt\(0\)'"),
+        ("global_load_dword v1, v0, s[20:21]", "nothing has set s20"),
+        ("global_load_dword v1, v0, s[4:5] offset:4", "no location is 4 bytes behind argument 'x'"),
+        ("global_load_dword v1, v0, s[4:5] dlc", "'dlc' is not known"),
+        ("global_load_dwordx2 v[2:3], v0, s[4:5]", "words in global memory and LDS only"),
+        ("scratch_load_dword v1, off, s0", "words in global memory and LDS only"),
+        ("s_load_dwordx2 s[12:13], s[4:5], 0x0", "a location is one word"),
+        ("global_store_dword v0, v9, s[4:5]", "nothing has set v9"),
+        ("v_mov_b32_e32 v1, s4\nglobal_store_dword v0, v1, s[6:7]", "an address is used as a value"),
+        ("s_load_dword s12, s[2:3], 0x18\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v1, s12\n"
+         "global_store_dword v0, v1, s[6:7]", "nothing is bound to the argument at offset 24"),
+        ("v_mov_b32_e32 v1, 0", "the function goes on behind its end"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_named(body: str, problem: str) -> None:
+    with pytest.raises(AssemblyError, match=rf"^k\.s:\d+: error: .*{problem}"):
+        thread(ARGUMENTS, body)
+
+
+def test_an_error_names_its_line() -> None:
+    with pytest.raises(AssemblyError, match=rf"^k\.s:{HEAD + 2}: error: .*: v_sin_f32 v0, v1$"):
+        thread("s_nop 0", "v_sin_f32 v0, v1")
+
+
+def test_arguments_have_to_be_waited_for() -> None:
+    with pytest.raises(HazardError, match="unwaited register s4: no s_waitcnt covers the load"):
+        thread(
+            ARGUMENTS.replace("\ts_waitcnt lgkmcnt(0)\n", ""), "global_load_dword v1, v0, s[4:5]"
+        )
+    with pytest.raises(HazardError):
+        thread(ARGUMENTS.replace("lgkmcnt(0)", "vmcnt(0)"), "s_add_i32 s10, s9, 1")
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        (("vmcnt(0)",), {"vmcnt": 0}),
+        (("vmcnt(63)", "lgkmcnt(15)"), {}),
+        (("vmcnt(1)", "lgkmcnt(0)"), {"vmcnt": 1, "lgkmcnt": 0}),
+        ((0,), {"vmcnt": 0, "expcnt": 0, "lgkmcnt": 0}),
+        ((0xC07F,), {"lgkmcnt": 0}),
+        ((0x0F70,), {"vmcnt": 0}),
+        ((0x4F71,), {"vmcnt": 17}),
+    ],
+)
+def test_wait_counts(words: tuple[int | str, ...], counts: dict[str, int]) -> None:
+    assert wait_counts(words) == counts
+
+
+def test_rows_have_as_many_operands_as_they_define_and_use() -> None:
+    assert len(ROWS) > 250
+    for mnemonic, row in ROWS.items():
+        assert mnemonic == row.mnemonic
+        assert [role.use for role in row.roles] == sorted(role.use for role in row.roles)
