@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -45,6 +45,9 @@ from fencewright.simulator.litmus_run import (
 )
 from fencewright.simulator.program import MemoryKind
 from fencewright.simulator.random_programs import SmallProgram, has_loop, random_program, shrink
+
+if TYPE_CHECKING:
+    from fencewright.tools.fuzz_llvm_ir import Build
 
 LIMITS = Limits(states=8_000, bound=2)
 """How far one check goes; a program that needs more is too large, which proves nothing."""
@@ -298,13 +301,7 @@ def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bo
     try:
         source = read_only_test(module, ReadOptions())
         assert isinstance(source, SourceTest)
-        how = llvm_ir.Build(
-            _configuration(setting),
-            l2_per_agent=setting.mode.l2_per_agent or MANY,
-            stores=setting.stores,
-            facts=setting.facts,
-            noalias=setting.through is Through.LLVM_IR_NOALIAS,
-        )
+        how = build_of(setting)
         test = llvm_ir.compiled(source, how)
         does = llvm_ir.run_compiled(source, test, LIMITS)
         if not progress:
@@ -317,7 +314,21 @@ def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bo
         return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
 
 
-def _configuration(setting: Setting) -> CdnaConfiguration:
+def build_of(setting: Setting) -> "Build":
+    """How programs in LLVM IR are lowered and compiled for a setting."""
+    from fencewright.tools.fuzz_llvm_ir import Build
+
+    return Build(
+        configuration_of(setting),
+        l2_per_agent=setting.mode.l2_per_agent or MANY,
+        stores=setting.stores,
+        facts=setting.facts,
+        noalias=setting.through is Through.LLVM_IR_NOALIAS,
+    )
+
+
+def configuration_of(setting: Setting) -> CdnaConfiguration:
+    """The machine of a CDNA setting."""
     options = setting.options
     l2_per_agent = options.l2_per_agent or HARDER_L2[options.chip]
     return CdnaConfiguration(options.chip, options.tgsplit, l2_per_agent)
