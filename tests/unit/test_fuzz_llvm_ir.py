@@ -229,7 +229,7 @@ def test_random_programs_stay_right(first: int) -> None:
 
 
 SYNCHRONISATION = ("s_waitcnt", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1_vol", "buffer_invl2")
-DELETED_SEEDS = range(12)
+DELETED_SEEDS = range(14)
 
 
 @cache
@@ -244,6 +244,7 @@ def deletions() -> tuple[Counter[str], Counter[str]]:
             continue
         text = llvm_ir.lowered(source(small).test.program, fuzz.build_of(setting))
         code = read_assembly(llvm_ir.assembly_of(text, setting.mode.target))
+        assert not _is_noticed(small, str(setting), meant, code), seed
         for instruction, less in _without_each(code):
             deleted[instruction.mnemonic] += 1
             noticed[instruction.mnemonic] += _is_noticed(small, str(setting), meant, less)
@@ -267,11 +268,11 @@ def _is_noticed(small: SmallProgram, setting: str, meant: Run, code: Assembly) -
 
 
 @pytest.mark.parametrize(
-    ("mnemonic", "share"), [("s_waitcnt", 0.6), ("buffer_inv", 0.3), ("buffer_wbl2", 0.2)]
+    ("mnemonic", "share"), [("s_waitcnt", 0.6), ("buffer_inv", 0.4), ("buffer_wbl2", 0.4)]
 )
 def test_deletions_are_noticed(mnemonic: str, share: float) -> None:
     deleted, noticed = deletions()
-    assert deleted[mnemonic] >= 5
+    assert deleted[mnemonic] >= 3
     assert noticed[mnemonic] >= share * deleted[mnemonic], (deleted, noticed)
 
 
