@@ -62,31 +62,33 @@ class Build:
 
 
 @cache
-def _target_machine(chip: str) -> llvm.TargetMachine:
+def _target_machine(chip: str, features: tuple[str, ...]) -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=chip, opt=_O2)
+    on = ",".join(f"+{each}" for each in features)
+    target = llvm.Target.from_triple(_TRIPLE)
+    return target.create_target_machine(cpu=chip, features=on, opt=_O2)
 
 
-def in_registers(text: str, chip: str) -> str:
+def in_registers(text: str) -> str:
     """The module with what it keeps in private memory in registers instead (LLVM's SROA)."""
     module = llvm.parse_assembly(text)
-    builder = llvm.create_pass_builder(_target_machine(chip), llvm.PipelineTuningOptions())
+    builder = llvm.create_pass_builder(_target_machine("", ()), llvm.PipelineTuningOptions())
     manager = llvm.create_new_module_pass_manager()
     manager.add_sroa_pass()
     manager.run(module, builder)
     return str(module)
 
 
-def assembly_of(text: str, chip: str) -> str:
+def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
     """What LLVM's code generator makes of a module at -O2."""
-    return str(_target_machine(chip).emit_assembly(llvm.parse_assembly(text)))
+    return str(_target_machine(chip, features).emit_assembly(llvm.parse_assembly(text)))
 
 
 def lowered(program: source.ScopedProgram, build: Build) -> str:
     """The program as LLVM IR with its synchronisation explicit."""
     chip = build.configuration.chip
-    text = in_registers(written(program, Form(results=True, noalias=build.noalias)), chip)
+    text = in_registers(written(program, Form(results=True, noalias=build.noalias)))
     return lower_llvm_ir(
         text,
         chip,
@@ -137,6 +139,11 @@ def machine_test(
         for group, members in groups(program).items()
         for member in members
     }
+    for kernel in kernels.values():
+        mode = (assembly.chip, bool(kernel.descriptor.get("tg_split")))
+        if mode != (configuration.chip, configuration.tgsplit):
+            problem = f"the code is for {assembly.chip}, tgsplit {mode[1]}, not for {configuration}"
+            raise kernel.error(1, problem)
     places = placements(
         [each.placement for each in program.threads], configuration.l2_per_agent or L2PerAgent.MANY
     )
@@ -173,5 +180,5 @@ def run_compiled(test: SourceTest, compiled: CdnaTest, limits: Limits) -> Run:
 def compiled(test: SourceTest, build: Build, file: str = "<llc>") -> CdnaTest:
     """The test as LLVM's machine code; raises ``AssemblyError`` where that cannot be read."""
     chip = build.configuration.chip
-    text = assembly_of(lowered(test.test.program, build), chip)
+    text = assembly_of(lowered(test.test.program, build), chip, build.features)
     return machine_test(test, read_assembly(text, file), build.configuration)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import pytest
 
 from fencewright.checker.cdna_program import HazardError
-from fencewright.checker.cdna_text import Assembly, Instruction, read_assembly
+from fencewright.checker.cdna_text import Assembly, AssemblyError, Instruction, read_assembly
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.passes.build_litmus import build
 from fencewright.passes.litmus_programs import ReadOptions
@@ -178,12 +178,13 @@ def executed(small: SmallProgram, setting: str, code: Assembly) -> Run:
     return llvm_ir.run_compiled(test, machine, Limits(20_000))
 
 
-def compiled_by_hand(text: str, chip: str) -> str:
-    return llvm_ir.assembly_of(f'target triple = "amdgcn-amd-amdhsa"{text}', chip)
+def compiled_by_hand(text: str, *features: str) -> str:
+    module = f'target triple = "amdgcn-amd-amdhsa"{text}'
+    return llvm_ir.assembly_of(module, "gfx942", features)
 
 
 def test_a_release_that_does_not_wait_for_scalar_loads_is_found() -> None:
-    text = compiled_by_hand(UNRELEASED, "gfx942")
+    text = compiled_by_hand(UNRELEASED, "tgsplit")
     assert "s_load_dword " in text
     small, setting = OVERWRITTEN["store"], "gfx942-tgsplit:llvm-ir"
     does = executed(small, setting, read_assembly(text))
@@ -194,7 +195,7 @@ def test_a_release_that_does_not_wait_for_scalar_loads_is_found() -> None:
 
 
 def test_an_acquire_that_lets_scalar_loads_come_behind_it_is_found() -> None:
-    text = compiled_by_hand(UNACQUIRED, "gfx942")
+    text = compiled_by_hand(UNACQUIRED)
     small, setting = RECEIVED["rmw"], "gfx942:llvm-ir-noalias"
     does = executed(small, setting, read_assembly(text))
     assert "P1:r0=1 P1:r1=0" in str(forbidden(fuzz.meant_by(small), does))
@@ -242,8 +243,9 @@ def deletions() -> tuple[Counter[str], Counter[str]]:
         small, meant = setting.place(small), fuzz.meant_by(setting.place(small))
         if meant.races or meant.incomplete:
             continue
-        text = llvm_ir.lowered(source(small).test.program, fuzz.build_of(setting))
-        code = read_assembly(llvm_ir.assembly_of(text, setting.mode.target))
+        how = fuzz.build_of(setting)
+        text = llvm_ir.lowered(source(small).test.program, how)
+        code = read_assembly(llvm_ir.assembly_of(text, setting.mode.target, how.features))
         assert not _is_noticed(small, str(setting), meant, code), seed
         for instruction, less in _without_each(code):
             deleted[instruction.mnemonic] += 1
@@ -283,24 +285,31 @@ def instructions(text: str) -> list[str]:
     return [each.text for f in read_assembly(text).functions.values() for each in f.instructions]
 
 
-@pytest.mark.parametrize("seed", range(0, 20, 5))
+@pytest.mark.parametrize("seed", range(0, 20, 4))
 def test_llc_makes_the_same_code(
     seed: int, llvm_tool: Callable[[str], str], tmp_path: Path
 ) -> None:
     setting = fuzz.llvm_ir_setting_of(seed)
-    chip = setting.mode.target
-    text = llvm_ir.lowered(source(fuzz.program_of(seed)).test.program, fuzz.build_of(setting))
+    chip, how = setting.mode.target, fuzz.build_of(setting)
+    text = llvm_ir.lowered(source(fuzz.program_of(seed)).test.program, how)
     (tmp_path / "k.ll").write_text(text, encoding="utf-8")
-    command = [llvm_tool("llc"), "-O2", f"-mcpu={chip}", str(tmp_path / "k.ll"), "-o", "-"]
+    options = ["-O2", f"-mcpu={chip}", *(f"-mattr=+{each}" for each in how.features)]
+    command = [llvm_tool("llc"), *options, str(tmp_path / "k.ll"), "-o", "-"]
     theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert instructions(theirs) == instructions(llvm_ir.assembly_of(text, chip))
+    assert instructions(theirs) == instructions(llvm_ir.assembly_of(text, chip, how.features))
+
+
+def test_code_for_another_mode_is_refused() -> None:
+    text = compiled_by_hand(UNRELEASED)
+    with pytest.raises(AssemblyError, match="the code is for gfx942, tgsplit False, not for"):
+        executed(OVERWRITTEN["store"], "gfx942-tgsplit:llvm-ir", read_assembly(text))
 
 
 def test_what_is_not_read_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     real = llvm_ir.assembly_of
 
-    def assembly_of(text: str, chip: str) -> str:
-        return real(text, chip).replace("s_endpgm", "s_trap 2")
+    def assembly_of(text: str, chip: str, features: tuple[str, ...]) -> str:
+        return real(text, chip, features).replace("s_endpgm", "s_trap 2")
 
     monkeypatch.setattr(llvm_ir, "assembly_of", assembly_of)
     found = verdict(RECEIVED["load"], "gfx942:llvm-ir")
