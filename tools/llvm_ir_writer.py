@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
 from fencewright.simulator import source_events as source
 from fencewright.simulator.condition import Observable, Register
 from fencewright.simulator.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
+    Common,
     Label,
     Move,
     Operand,
@@ -42,8 +43,15 @@ RESULT_BYTES = 256
 """How far apart results are, so that no two share a cache line or an instruction."""
 
 _ORDERINGS = MappingProxyType({Ordering.RELAXED: "monotonic"})
-_ONE_AS = "-one-as"
-_MMRA = "amdgpu-synchronize-as"
+
+_SYNCHRONIZES = MappingProxyType(
+    {
+        AddressSpace.GLOBAL: '!{!"amdgpu-synchronize-as", !"global"}',
+        AddressSpace.LOCAL: '!{!"amdgpu-synchronize-as", !"local"}',
+    }
+)
+_UNAVAILABLE = '!{!"amdgcn-av", !"none"}'
+"""Memory model relaxation annotations (LLVM AMDGPUUsage, "Memory Model Relaxation Annotations")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +72,13 @@ class _Writer:
     """A kernel on its way; ``open`` while the block has no terminator.
 
     ``values``: what the block has put into registers; ``truths``: registers whose truth a value
-    of the block has, for branches to look at.
+    of the block has, for branches to look at; ``nodes``: the module's metadata, by its text.
     """
 
     program: source.ScopedProgram
     form: Form
     lines: list[str]
+    nodes: dict[str, int]
     thread: int = 0
     temporaries: int = 0
     open: bool = True
@@ -187,22 +196,26 @@ class _Writer:
             case source.Load():
                 value, pointer = self.new(), self.pointer(each.location)
                 access = _access("load", each)
-                self.lines.append(f"{value} = {access} i32, {pointer}{how}, align 4")
+                line = f"{value} = {access} i32, {pointer}{how}, align 4"
+                self.lines.append(line + self.relaxed(each.availability))
                 self.write(each.dst, value)
             case source.Store():
                 stored, pointer = self.read(each.value), self.pointer(each.location)
                 access = _access("store", each)
-                self.lines.append(f"{access} i32 {stored}, {pointer}{how}, align 4")
+                line = f"{access} i32 {stored}, {pointer}{how}, align 4"
+                self.lines.append(line + self.relaxed(each.availability))
             case source.AtomicRmw():
                 operand, old = self.read(each.value), self.new()
                 pointer = self.pointer(each.location)
-                self.lines.append(f"{old} = atomicrmw {each.kind} {pointer}, i32 {operand}{how}")
+                line = f"{old} = atomicrmw {each.kind} {pointer}, i32 {operand}{how}"
+                self.lines.append(line + self.relaxed(each.availability))
                 self.write(each.dst, old)
             case source.Cmpxchg():
                 compare, new, pair = self.read(each.compare), self.read(each.new), self.new()
                 values = f"{self.pointer(each.location)}, i32 {compare}, i32 {new}"
                 failure = _ORDERINGS.get(each.failure_ordering, each.failure_ordering)
-                self.lines.append(f"{pair} = cmpxchg {values}{how} {failure}")
+                line = f"{pair} = cmpxchg {values}{how} {failure}"
+                self.lines.append(line + self.relaxed(each.availability))
                 old, truth, success = self.new(), self.new(), self.new()
                 self.lines += [
                     f"{old} = extractvalue {{ i32, i1 }} {pair}, 0",
@@ -214,7 +227,7 @@ class _Writer:
                 if each.success is not None:
                     self.truths[each.success] = truth
             case source.Fence():
-                self.lines.append(f"fence{how}")
+                self.lines.append(f"fence{how}{self.relaxed(each.availability, each.spaces)}")
             case source.Barrier(ordering=ordering):
                 call = "call void @llvm.amdgcn.s.barrier()"
                 around = [f'fence syncscope("workgroup") {o}' for o in ("release", "acquire")]
@@ -223,17 +236,34 @@ class _Writer:
             case _:
                 raise AssertionError(each)
 
+    def relaxed(self, availability: Availability, spaces: source.Spaces | None = None) -> str:
+        """The annotation for an operation that orders less; where LLVM IR has none, nothing."""
+        said = [_UNAVAILABLE] if availability is Availability.NONE else []
+        if spaces is not None and all(each in _SYNCHRONIZES for each in spaces):
+            said += [_SYNCHRONIZES[each] for each in sorted(spaces)]
+        if not said:
+            return ""
+        nodes = [self.node(each) for each in said]
+        together = ", ".join(nodes)
+        return f", !mmra {together if len(nodes) == 1 else self.node(f'!{{{together}}}')}"
+
+    def node(self, text: str) -> str:
+        """A metadata node."""
+        return f"!{self.nodes.setdefault(text, len(self.nodes))}"
+
 
 def _access(word: str, each: source.Load | source.Store) -> str:
-    return " ".join((word, *(("atomic",) if each.scope else ())))
+    flags = (("atomic", each.scope is not None), ("volatile", each.volatile))
+    return " ".join((word, *(flag for flag, is_set in flags if is_set)))
 
 
-def _how(each: object) -> str:
-    scope, ordering = getattr(each, "scope", None), getattr(each, "ordering", None)
-    if scope is None or ordering is None:
+def _how(each: source.ScopedInstruction) -> str:
+    if isinstance(each, Common) or each.scope is None:
         return ""
-    name = "" if scope is Scope.SYSTEM else f' syncscope("{scope}")'
-    return f"{name} {_ORDERINGS.get(ordering, ordering)}"
+    words = [] if each.scope is Scope.SYSTEM else [str(each.scope)]
+    scope = "-".join((*words, *(("one-as",) if each.one_as else ())))
+    name = f' syncscope("{scope}")' if scope else ""
+    return f"{name} {_ORDERINGS.get(each.ordering, each.ordering)}"
 
 
 def groups(program: source.ScopedProgram) -> dict[int, list[int]]:
@@ -279,8 +309,9 @@ def written(program: source.ScopedProgram, form: Form | None = None) -> str:
     if not form.results:
         local = [each for each in program.locations if each.space is AddressSpace.LOCAL]
         lines += [f"@{each.name} = internal addrspace(3) global i32 poison" for each in local]
+    nodes: dict[str, int] = {}
     for group, members in groups(program).items():
-        writer = _Writer(program, form, [])
+        writer = _Writer(program, form, [], nodes)
         ways = " ".join(f"i32 {n}, label %start{n}" for n in members)
         writer.lines += [f"switch i32 %{WHO}, label %nobody [ {ways} ]", "nobody:", "ret void"]
         writer.open = False
@@ -298,4 +329,5 @@ def written(program: source.ScopedProgram, form: Form | None = None) -> str:
             if form.results:  # Registers start at 0.
                 lines.append(f"store i32 0, ptr addrspace(5) {slot}")
         lines += [*writer.lines, "}"]
+    lines += [f"!{number} = {text}" for text, number in nodes.items()]
     return "\n".join(lines)

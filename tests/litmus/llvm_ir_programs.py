@@ -56,6 +56,15 @@ def _value(text: str) -> Operand:
     return text[1:] if text.startswith("%") else int(text)
 
 
+def _how(flag: str | None, scope: str | None) -> tuple[Ordering, Scope | None]:
+    return (
+        (Ordering.RELAXED, Scope(scope or "system")) if flag == _ATOMIC else (Ordering.WEAK, None)
+    )
+
+
+_ATOMIC, _VOLATILE = "atomic ", "volatile "
+
+
 @dataclass
 class _Reader:
     """One thread of a lowered kernel as instructions of the source, each with its sequence."""
@@ -120,16 +129,15 @@ class _Reader:
     def half(self, dst: str, pair: str, index: str) -> None:
         self.instructions.append(Move(dst, f"{pair}.{index}"))
 
-    def load(self, dst: str, atomic: str | None, space: str, place: str, scope: str | None) -> None:
-        how = (Ordering.RELAXED, Scope(scope or "system")) if atomic else (Ordering.WEAK, None)
-        self.access(source.Load(dst=dst, location=place, ordering=how[0], scope=how[1]), space)
+    def load(self, dst: str, flag: str | None, space: str, place: str, scope: str | None) -> None:
+        how = _how(flag, scope)
+        self.access(source.Load(dst, place, *how, volatile=flag == _VOLATILE), space)
 
     def store(
-        self, atomic: str | None, value: str, space: str, place: str, scope: str | None
+        self, flag: str | None, value: str, space: str, place: str, scope: str | None
     ) -> None:
-        how = (Ordering.RELAXED, Scope(scope or "system")) if atomic else (Ordering.WEAK, None)
-        made = source.Store(location=place, value=_value(value), ordering=how[0], scope=how[1])
-        self.access(made, space)
+        how = _how(flag, scope)
+        self.access(source.Store(place, _value(value), *how, volatile=flag == _VOLATILE), space)
 
     def rmw(
         self, dst: str, kind: str, space: str, place: str, value: str, scope: str | None
@@ -178,8 +186,8 @@ _LINES = {
     rf"%(\w+) = icmp (\w+) i32 {_V}, {_V}": _Reader.compare,
     rf"%(\w+) = (add|sub|mul|and|or|xor) i32 {_V}, {_V}": _Reader.arithmetic,
     r"%(\w+) = extractvalue \{ i32, i1 \} %(\w+), ([01])": _Reader.half,
-    rf"%(\w+) = load (atomic )?i32, {_P}(?:{_HOW})?, align 4": _Reader.load,
-    rf"store (atomic )?i32 {_V}, {_P}(?:{_HOW})?, align 4": _Reader.store,
+    rf"%(\w+) = load (atomic |volatile )?i32, {_P}(?:{_HOW})?, align 4": _Reader.load,
+    rf"store (atomic |volatile )?i32 {_V}, {_P}(?:{_HOW})?, align 4": _Reader.store,
     rf"%(\w+) = atomicrmw (\w+) {_P}, i32 {_V}{_HOW}, align 4": _Reader.rmw,
     rf"%(\w+) = cmpxchg {_P}, i32 {_V}, i32 {_V}{_HOW} monotonic, align 4": _Reader.cmpxchg,
     r'call void asm sideeffect "([^"]*)", "(?:v,)*~\{memory\}"\(([^)]*)\)': _Reader.assembly,
