@@ -84,7 +84,6 @@ def _llvm_ir(totals: Totals) -> Iterator[str]:
     """The programs that were LLVM IR, with and without ``noalias`` together."""
     if not any(str(each) in totals.settings for each in LLVM_IR_SETTINGS):
         return
-    yield "As LLVM IR, by the machine code that LLVM makes of it:\n"
     rows = [
         (
             f"`{setting}`",
@@ -93,6 +92,7 @@ def _llvm_ir(totals: Totals) -> Iterator[str]:
         for setting in CDNA_SETTINGS
     ]
     everything = _together(totals, map(str, LLVM_IR_SETTINGS))
+    yield f"{everything.verdicts.total():,} of them as LLVM IR, by the machine code that LLVM makes of it:\n"
     yield markdown_table(
         _COLUMNS[:-2],
         [

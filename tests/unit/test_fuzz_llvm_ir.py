@@ -19,7 +19,14 @@ from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden
 from fencewright.simulator.program import Placement
-from fencewright.simulator.random_programs import SmallProgram, SmallThread, Steps, When, located
+from fencewright.simulator.random_programs import (
+    SmallProgram,
+    SmallThread,
+    Spin,
+    Steps,
+    When,
+    located,
+)
 from fencewright.simulator.source_events import AtomicRmw, Barrier, Cmpxchg, Fence, Load, Store
 from fencewright.tools import fuzz
 from fencewright.tools import fuzz_llvm_ir as llvm_ir
@@ -317,9 +324,25 @@ def test_what_is_not_read_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "'s_trap' is not known" in found.message
 
 
+def test_code_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spin whose loads go on hitting a line that nothing takes out of the L1."""
+    raised = (Store("f", 1, _RELAXED, AGENT),)
+    small = program((NEAR, raised), (FAR, (Spin(Load("r0", "f", _RELAXED, AGENT), 1),)))
+    assert verdict(small, "gfx942:llvm-ir").verdict is Verdict.SOUND
+    real, calls = llvm_ir.assembly_of, iter(range(2))
+
+    def assembly_of(text: str, chip: str, features: tuple[str, ...]) -> str:
+        made = real(text, chip, features)
+        return made if next(calls) else re.sub(r"(global_load.*) sc1", r"\1", made)
+
+    monkeypatch.setattr(llvm_ir, "assembly_of", assembly_of)
+    found = verdict(small, "gfx942:llvm-ir")
+    assert found.verdict is Verdict.STUCK, found
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     page = tmp_path / "fuzz.md"
     assert main(["fuzz", "--programs", "4", "--llvm-ir", "3", "--page", str(page)]) == 0
     assert "4 programs" in capsys.readouterr().out
     text = page.read_text(encoding="utf-8")
-    assert "As LLVM IR, by the machine code that LLVM makes of it:" in text
+    assert re.search(r"^\d of them as LLVM IR, by the machine code that LLVM makes", text, re.M)
