@@ -173,14 +173,14 @@ LLVM_IR_SETTINGS = tuple(
 SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)}
 
 
-def settings_of(seed: int) -> tuple[Setting, Setting]:
-    """The settings that a seed's program is checked on."""
-    return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
-
-
 def llvm_ir_setting_of(seed: int) -> Setting:
     """The setting that a seed's program is checked on in LLVM IR."""
     return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
+
+
+def settings_of(seed: int) -> tuple[Setting, Setting]:
+    """The settings that a seed's program is checked on."""
+    return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
 
 
 class Verdict(Word):
