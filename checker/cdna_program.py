@@ -501,7 +501,7 @@ class _Reader:
                 execs = [self.value(name) for name in _EXEC]
                 masks = [
                     self._aside(self._combined(logic, a, b), defined)
-                    for a, b in zip(used[0], execs, strict=True)
+                    for a, b in zip(_masks(used[0]), execs, strict=True)
                 ]
                 for name, value in zip((*defined, *_EXEC), (*execs, *masks), strict=True):
                     self.write(name, value)
@@ -521,6 +521,8 @@ class _Reader:
         second: Sequence[_Value],
     ) -> list[_Value]:
         written: list[_Value] = []
+        if len(defined) == 2:
+            first, second = _masks(first), _masks(second)
         for name, a, b in zip(defined, first, second, strict=True):
             written.append(self.write(name, self._combined(logic, a, b)))
         return written
@@ -845,6 +847,14 @@ def _anything(value: _Value) -> _Value:
     if isinstance(value, _Unusable) and value.unset:
         return _Computed(value.unset)
     return value
+
+
+def _masks(words: Sequence[_Value]) -> list[_Value]:
+    """Lane masks that may be set for some lanes only, where an address was before.
+
+    It is that of a word, so that the lane's bit is clear.
+    """
+    return [0 if isinstance(each, _Address) else each for each in words]
 
 
 def _moved(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value:

@@ -241,6 +241,8 @@ MASKED = ("v_cmp_eq_u32_e32 vcc, 4, v1", "v_cmp_eq_u32_e64 s[12:13], 5, v1")
           "s_mov_b32 s11, s14"), 1),
         ((*MASKED, "s_or_b64 s[14:15], s[14:15], vcc", "s_and_b64 s[14:15], s[14:15], exec",
           "s_mov_b32 s11, s14"), 1),
+        ((*MASKED, "s_or_b64 s[4:5], s[4:5], vcc", "s_and_b64 s[14:15], s[4:5], exec",
+          "s_mov_b32 s11, s14"), 1),
         ((*MASKED, "s_nor_b64 s[14:15], vcc, s[12:13]", "s_and_b64 s[14:15], s[14:15], exec",
           "s_mov_b32 s11, s14"), 0),
         ((*MASKED, "s_mov_b32 s11, 1", "s_cbranch_vccnz .L", "s_mov_b32 s11, 2", ".L:"), 1),
