@@ -105,10 +105,14 @@ class _Address:
 
 @dataclass(frozen=True, slots=True)
 class _Unusable:
-    """Nothing that can be computed with, and why; ``unset``: the register nothing has written."""
+    """Nothing that can be computed with, and why: what ``register`` has, if it is known which.
+
+    ``unset``: nothing has written it.
+    """
 
     reason: str
-    unset: str = ""
+    register: str = ""
+    unset: bool = False
 
 
 _Value = int | _Computed | _Address | _Unusable
@@ -155,7 +159,7 @@ def _joined(register: str, a: _Held, b: _Held) -> _Held:
         if isinstance(each, _Unusable):
             return each
         if isinstance(each, _Address):
-            return _Unusable(f"{register} holds an address on one path, not on another")
+            return _Unusable(f"{register} holds an address on one path, not on another", register)
     return _Computed(register, _bits(a) | _bits(b))
 
 
@@ -167,7 +171,7 @@ def _join(a: _State, b: _State) -> _State:
 
 
 def _unset(register: str) -> _Unusable:
-    return _Unusable(f"nothing has set {register}", unset=register)
+    return _Unusable(f"nothing has set {register}", register, unset=True)
 
 
 # Blocks
@@ -843,9 +847,9 @@ def _label(place: _Place) -> str:
 
 
 def _anything(value: _Value) -> _Value:
-    """A register that was not set has some bits all the same."""
-    if isinstance(value, _Unusable) and value.unset:
-        return _Computed(value.unset)
+    """A register that was not set on every path has some bits all the same."""
+    if isinstance(value, _Unusable) and value.register:
+        return _Computed(value.register)
     return value
 
 
