@@ -329,9 +329,9 @@ def build_of(setting: Setting) -> "Build":
 
 def configuration_of(setting: Setting) -> CdnaConfiguration:
     """The machine of a CDNA setting."""
-    options = setting.options
-    l2_per_agent = options.l2_per_agent or HARDER_L2[options.chip]
-    return CdnaConfiguration(options.chip, options.tgsplit, l2_per_agent)
+    chip = setting.mode.target
+    l2_per_agent = setting.options.l2_per_agent or HARDER_L2[chip]
+    return CdnaConfiguration(chip, setting.tgsplit, l2_per_agent)
 
 
 def _judged(

@@ -18,7 +18,16 @@ MAY_IMPORT = {
     "checker": ("checker", "lowering", "simulator"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),
     "passes": ("lowering", "mlir_dialects", "passes"),
-    "tools": ("checker", "gpu", "lowering", "mlir_dialects", "passes", "simulator", "tools", "universe"),
+    "tools": (
+        "checker",
+        "gpu",
+        "lowering",
+        "mlir_dialects",
+        "passes",
+        "simulator",
+        "tools",
+        "universe",
+    ),
 }
 """What each layer may import of Fencewright."""
 
