@@ -66,6 +66,7 @@ from fencewright.tools.fuzz import (
     check_module,
     check_seeds,
     guilty_pass,
+    llvm_ir_setting_of,
     lowered,
     meaning,
     meant_by,
@@ -157,8 +158,10 @@ def test_programs_keep_to_what_a_setting_has() -> None:
 
 def test_settings_are_taken_in_turn() -> None:
     seen = {str(each) for seed in range(60) for each in settings_of(seed)}
-    assert seen == set(SETTINGS)
-    assert len(SETTINGS) == len(CDNA_SETTINGS) + len(PTX_SETTINGS)
+    assert seen == {str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)}
+    compiled = {str(llvm_ir_setting_of(seed)) for seed in range(60)}
+    assert seen | compiled == set(SETTINGS)
+    assert len(SETTINGS) == 3 * len(CDNA_SETTINGS) + len(PTX_SETTINGS)
 
 
 # Verdicts
@@ -385,7 +388,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(results.read_text().splitlines()[1])["result"]["programs"] == 8
     text = page.read_text()
     assert "**0 violations**" in text
-    assert all(f"| `{name}` |" in text for name in SETTINGS)
+    assert all(f"| `{each}` |" in text for each in (*CDNA_SETTINGS, *PTX_SETTINGS))
+    assert "LLVM IR, by the machine code" not in text
 
 
 def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
