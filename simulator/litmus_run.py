@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
     from fencewright.simulator.ptx_model import PtxModel
     from fencewright.simulator.source_events import ScopedInstruction
-    from fencewright.simulator.source_races import Race
+    from fencewright.simulator.source_execution import Race
 
 
 @dataclass(frozen=True, slots=True)

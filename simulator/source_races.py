@@ -7,56 +7,13 @@ access to the other the first that does not synchronise is what is missing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING
 
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.program import Place, place_at
 from fencewright.simulator.relation import Mask, Relation, bits, mask_of, transitive_closure
 from fencewright.simulator.source_events import Cmpxchg, Event, EventKind
-
-if TYPE_CHECKING:
-    from fencewright.simulator.source_model import Execution, Frame
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """An access as a place in the program; prints as thread and text, with where it stands."""
-
-    thread: int
-    position: int
-    text: str
-    place: Place | None = field(default=None, compare=False)
-
-    def __str__(self) -> str:
-        if self.place is None:
-            return f"P{self.thread}:{self.position} '{self.text}'"
-        return f"P{self.thread} '{self.text}' at {self.place}"
-
-
-@dataclass(frozen=True, slots=True)
-class Race:
-    """Two conflicting accesses that nothing orders, and why that is not allowed of them.
-
-    The ``reason`` is no part of which race it is. Of several executions it is that of the least
-    ``rank``: that they do not communicate comes first, then what the fewest links lack; and then
-    the least text.
-    """
-
-    location: str
-    first: Access
-    second: Access
-    reason: str = field(compare=False)
-    rank: tuple[int, ...] = field(default=(), compare=False)
-
-    @property
-    def key(self) -> tuple[tuple[int, ...], str]:
-        """What decides which reason is told."""
-        return (self.rank, self.reason)
-
-    def __str__(self) -> str:
-        return f"data race on {self.location}: {self.first} and {self.second}: {self.reason}"
+from fencewright.simulator.source_execution import Access, Execution, Frame, Link, Race
 
 
 def least(found: dict[Race, Race], more: Iterable[Race]) -> None:
@@ -70,7 +27,7 @@ def least(found: dict[Race, Race], more: Iterable[Race]) -> None:
 # Which accesses race
 
 
-def location_order(x: "Execution", location: str) -> Relation:
+def location_order(x: Execution, location: str) -> Relation:
     """Which accesses of ``location`` are ordered so that the later one cannot miss the earlier.
 
     Source: LLVM AMDGPU Memory Model, "Location Order", closed transitively.
@@ -93,7 +50,7 @@ def location_order(x: "Execution", location: str) -> Relation:
 
 
 def _seen_after(
-    x: "Execution", hb: Relation, write: int, here: Mask, making: tuple[Mask, Mask]
+    x: Execution, hb: Relation, write: int, here: Mask, making: tuple[Mask, Mask]
 ) -> Mask:
     """The accesses that ``write`` is location-ordered before, by availability and visibility."""
     frame = x.frame
@@ -107,7 +64,7 @@ def _seen_after(
     return result & hb[write] & ~(1 << write)
 
 
-def _availability(frame: "Frame", hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
+def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
     """The availability operations on ``write``, each with the scope instance it reaches."""
     available: dict[int, Mask] = {}
     own = frame.own_reach(write)
@@ -130,7 +87,7 @@ def _availability(frame: "Frame", hb: Relation, write: int, making: Mask) -> dic
 
 
 def _visibility(
-    frame: "Frame", hb: Relation, available: Mapping[int, Mask], reads: Mask, making: Mask
+    frame: Frame, hb: Relation, available: Mapping[int, Mask], reads: Mask, making: Mask
 ) -> dict[int, Mask]:
     """The visibility operations on a write, each with the scope instance it is visible in."""
     visible: dict[int, Mask] = {}
@@ -157,7 +114,7 @@ def _visibility(
     return visible
 
 
-def racing(x: "Execution") -> Iterator[tuple[int, int]]:
+def racing(x: Execution) -> Iterator[tuple[int, int]]:
     """The pairs of accesses that race in an execution."""
     frame = x.frame
     orders: dict[str, Relation] = {}
@@ -180,12 +137,8 @@ _UNCONNECTED = "neither reads before its access what the other wrote after its o
 _Why = tuple[tuple[int, ...], str]
 """How far from an order, and the words for what is missing."""
 
-Link = tuple[int, int]
-"""A write and a read that returned it, or one that continued its release sequence; or an arrival
-at a barrier and a wait there."""
 
-
-def races(x: "Execution") -> list[Race]:
+def races(x: Execution) -> list[Race]:
     """The races of an execution, with their reasons there."""
     frame, found = x.frame, list[Race]()
     pairs = [*racing(x)]
@@ -202,7 +155,7 @@ def races(x: "Execution") -> list[Race]:
     return found
 
 
-def _race(frame: "Frame", a: int, b: int, links: tuple[Link, ...] | None) -> Race:
+def _race(frame: Frame, a: int, b: int, links: tuple[Link, ...] | None) -> Race:
     """The race of two accesses; ``links`` is None if happens-before orders them."""
     first, second = frame.events[a], frame.events[b]
     rank: tuple[int, ...] = ()
@@ -219,15 +172,15 @@ def _race(frame: "Frame", a: int, b: int, links: tuple[Link, ...] | None) -> Rac
     return Race(first.location or "", _access(frame, first), _access(frame, second), reason, rank)
 
 
-def _access(frame: "Frame", event: Event) -> Access:
+def _access(frame: Frame, event: Event) -> Access:
     return Access(event.thread, event.position, str(event.operation), _place(frame, event))
 
 
-def _place(frame: "Frame", event: Event) -> Place | None:
+def _place(frame: Frame, event: Event) -> Place | None:
     return place_at(frame.skeleton.program.threads[event.thread].places, event.position)
 
 
-def _unordered(frame: "Frame", a: int, b: int, links: tuple[Link, ...]) -> _Why:
+def _unordered(frame: Frame, a: int, b: int, links: tuple[Link, ...]) -> _Why:
     """Why neither access happens before the other."""
     # That one reads what the other wrote is the race itself.
     others = [link for link in links if {*link} != {a, b}]
@@ -235,7 +188,7 @@ def _unordered(frame: "Frame", a: int, b: int, links: tuple[Link, ...]) -> _Why:
     return min(found, default=((), _UNCONNECTED))
 
 
-def _links(x: "Execution") -> list[Link]:
+def _links(x: Execution) -> list[Link]:
     frame = x.frame
     found: list[Link] = []
     for read in frame.reads:
@@ -251,7 +204,7 @@ def _links(x: "Execution") -> list[Link]:
     return [(w, r) for w, r in found if frame.events[w].thread != frame.events[r].thread]
 
 
-def _missing(frame: "Frame", links: list[Link], start: int, end: int) -> list[_Why]:
+def _missing(frame: Frame, links: list[Link], start: int, end: int) -> list[_Why]:
     """What is missing on the shortest paths of links from one access to another."""
 
     def follows(earlier: int, later: int) -> bool:
@@ -273,7 +226,7 @@ def _missing(frame: "Frame", links: list[Link], start: int, end: int) -> list[_W
     return []
 
 
-def _broken(frame: "Frame", path: tuple[Link, ...], start: int, end: int) -> _Why:
+def _broken(frame: Frame, path: tuple[Link, ...], start: int, end: int) -> _Why:
     """What is missing at the first link of a path that does not synchronise."""
     entry = start
     for number, (write, read) in enumerate(path):
@@ -286,9 +239,7 @@ def _broken(frame: "Frame", path: tuple[Link, ...], start: int, end: int) -> _Wh
     return ((len(path), 0, 0), "what synchronises on the way does not add up")
 
 
-def _problems(
-    frame: "Frame", entry: int, link: Link, leave: int, location: str | None
-) -> list[str]:
+def _problems(frame: Frame, entry: int, link: Link, leave: int, location: str | None) -> list[str]:
     """Why a link does not order what is before ``entry`` before what is behind ``leave``.
 
     ``location`` is where the accesses are that race.
@@ -319,7 +270,7 @@ def _problems(
     return [f"{_the(frame, wrong)} does not order the address space of {location}"]
 
 
-def _lacks(frame: "Frame", number: int, verb: str, fences: Mask) -> str:
+def _lacks(frame: Frame, number: int, verb: str, fences: Mask) -> str:
     """That an access releases or acquires nothing; ``fences`` would if they stood elsewhere."""
     event = frame.events[number]
     said = f"{_the(frame, number)} is {event.ordering}: it {verb} nothing"
@@ -339,7 +290,7 @@ _NOUNS = {
 }
 
 
-def _the(frame: "Frame", number: int) -> str:
+def _the(frame: Frame, number: int) -> str:
     """How sentences name an event: whose, what, and where it stands."""
     event = frame.events[number]
     noun = _NOUNS[event.kind]
@@ -358,7 +309,7 @@ _FARTHER = {
 }
 
 
-def _unreached(frame: "Frame", a: int, b: int, named: bool = False) -> tuple[str, ...]:
+def _unreached(frame: Frame, a: int, b: int, named: bool = False) -> tuple[str, ...]:
     """Which of two operations has a scope that the other's thread is not in."""
     found: list[str] = []
     for one, other in ((a, b), (b, a)):

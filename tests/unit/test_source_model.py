@@ -67,15 +67,8 @@ from fencewright.simulator.source_events import (
     ScopedThread,
     Store,
 )
-from fencewright.simulator.source_model import (
-    FULL_MODEL,
-    Rule,
-    SourceModel,
-    behaviour,
-    executions,
-    explain,
-    explain_race,
-)
+from fencewright.simulator.source_execution import FULL_MODEL, Rule, SourceModel
+from fencewright.simulator.source_model import behaviour, executions, explain, explain_race
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 EXAMPLES = 20 if THOROUGH else 1
