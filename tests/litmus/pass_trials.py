@@ -1,0 +1,167 @@
+"""Programs through the passes that take synchronisation away, each judged by a model: trials.
+
+What a trial lowers is compared with what it lowered before anything was changed: only what differs
+is executed. So many trials are affordable, with the passes changed in many ways (``pass_mutants``).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.facts import Fact
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
+from fencewright.passes.build_litmus import build
+from fencewright.passes.fold_fences import FoldFencesPass
+from fencewright.passes.litmus_programs import ReadOptions
+from fencewright.passes.merge_fences import MergeFencesPass
+from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline, Stores
+from fencewright.passes.read_litmus import read_only_test
+from fencewright.simulator.litmus_run import Limits, Run, forbidden, run
+from fencewright.simulator.program import MemoryKind
+from fencewright.simulator.random_programs import SmallProgram
+
+LIMITS = Limits(states=20_000, bound=2)
+
+
+@dataclass(frozen=True)
+class View:
+    """Passes to run on a program, and how what they make of it is executed."""
+
+    name: str
+    passes: Callable[[], Sequence[ModulePass]]
+    options: ReadOptions
+    facts: tuple[Fact, ...] = ()
+
+
+def on_cdna(
+    chip: str = "gfx942",
+    *,
+    tgsplit: bool = False,
+    knows_l2: bool = False,
+    machine: L2PerAgent | None = None,
+    stores: Stores = "back",
+    facts: tuple[Fact, ...] = (),
+) -> View:
+    """All passes for CDNA but the one that allocates registers, which is slow.
+
+    ``knows_l2``: lowered for the one L2 that an agent has; ``machine``: how many it does have.
+    """
+
+    def passes() -> Sequence[ModulePass]:
+        pipeline = CDNAPipeline(
+            chip,
+            tgsplit=tgsplit,
+            l2_per_agent="one" if knows_l2 else "many",
+            facts=facts,
+            stores=stores,
+        )
+        return [each for each in pipeline.passes() if each.name != "allocate-registers"]
+
+    l2_per_agent = L2PerAgent.ONE if knows_l2 else machine
+    options = ReadOptions(l2_per_agent=l2_per_agent, chip=chip, tgsplit=tgsplit)
+    marks = (
+        chip,
+        "tgsplit" if tgsplit else "",
+        "one-l2" if knows_l2 else "",
+        f"on-{machine}-l2" if machine else "",
+        stores if stores != "back" else "",
+        *facts,
+    )
+    return View("-".join(filter(None, marks)), passes, options, facts)
+
+
+def on_ptx(chip: str = "sm_90", version: str | None = None) -> View:
+    """All passes for PTX."""
+    return View(f"{chip}-{version or 'newest'}", PTXPipeline(chip, version).passes, ReadOptions())
+
+
+def folded(chip: str, version: str | None = None) -> View:
+    """The passes on ``scoped`` before PTX, judged by the model of the source."""
+    name = f"folded-{chip}-{version or 'newest'}"
+    return View(name, lambda: (MergeFencesPass(), FoldFencesPass(chip, version)), ReadOptions())
+
+
+SCOPED = View("scoped", lambda: (AcquireOnSuccessPass(), MergeFencesPass()), ReadOptions())
+
+ONE = L2PerAgent.ONE
+ON_CDNA = (
+    on_cdna(),
+    on_cdna(machine=ONE),
+    on_cdna(knows_l2=True),
+    on_cdna(tgsplit=True),
+    on_cdna("gfx90a"),
+    on_cdna("gfx90a", tgsplit=True),
+    on_cdna("gfx908"),
+    on_cdna(stores="through"),
+    on_cdna(stores="auto"),
+)
+ON_PTX = (on_ptx(), on_ptx("sm_90", "8.0"), on_ptx("sm_70"))
+FOLDED = (folded("sm_90", "8.0"), folded("sm_70"))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program, which ``make`` gives anew each time as a litmus test on ``scoped``, in a view."""
+
+    name: str
+    make: Callable[[], ModuleOp]
+    view: View
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.view.name})"
+
+    @cached_property
+    def meant(self) -> Run:
+        """What the program may do."""
+        return meant_by(str(self.make()), self.make)
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether the source says what it may do: it has no race, and few enough executions."""
+        return not self.meant.races and not self.meant.incomplete
+
+    def lowered(self) -> ModuleOp:
+        """What the passes make of it."""
+        module = self.make()
+        for each in self.view.passes():
+            each.apply(Context(), module)
+        return module
+
+    def wrong(self, code: ModuleOp) -> str:
+        """What ``code`` does that the source forbids; empty if there is nothing, or too much to see."""
+        does = run(read_only_test(code, self.view.options), LIMITS)
+        if does.races:
+            return "a race"
+        if does.errors:
+            return does.errors[0]
+        extra = forbidden(self.meant, does)
+        return "" if extra is None else " ".join(str(extra).split())
+
+    def problem(self) -> str:
+        """What is wrong with the program as it is lowered now."""
+        return self.wrong(self.lowered())
+
+
+def trial(name: str, program: SmallProgram, view: View) -> Trial:
+    """A program in a view, in memory of the kinds that its chip has."""
+    placed = program
+    if view.options.chip is not None:
+        placed = program.for_chip(view.options.chip)
+    if Fact.UNCACHED_MEMORY in view.facts:
+        placed = program.in_memory(MemoryKind.UNCACHED)
+    return Trial(name, lambda: build(placed), view)
+
+
+_MEANT: dict[str, Run] = {}
+
+
+def meant_by(text: str, make: Callable[[], ModuleOp]) -> Run:
+    """What a program may do, once for every text."""
+    if text not in _MEANT:
+        _MEANT[text] = run(read_only_test(make(), ReadOptions()), LIMITS)
+    return _MEANT[text]

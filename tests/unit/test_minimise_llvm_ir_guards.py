@@ -1,0 +1,59 @@
+"""LLVM IR whose synchronisation one guard of a pass keeps: what LLVM's own calls have on their way."""
+
+import re
+
+import pytest
+
+from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+
+MODULE = """target triple = "amdgcn-amd-amdhsa"
+@flag = internal addrspace(3) global i32 poison
+declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, i1)
+declare void @llvm.memcpy.p1.p1.i64(ptr addrspace(1), ptr addrspace(1), i64, i1)
+declare void @llvm.memset.p5.i64(ptr addrspace(5), i8, i64, i1)
+declare void @anything()
+define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {{
+  {before}
+  fence syncscope("workgroup") release
+  store atomic i32 1, ptr addrspace(3) @flag syncscope("workgroup") monotonic, align 4
+  ret void
+}}
+"""
+MEMSET = "call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 4, i1 false)"
+MEMCPY = (
+    "call void @llvm.memcpy.p1.p1.i64(ptr addrspace(1) %p, ptr addrspace(1) %q, i64 4, i1 false)"
+)
+
+
+def waits(*before: str) -> list[str]:
+    """The waits of a kernel that raises a flag behind that."""
+    text = lower_llvm_ir(MODULE.format(before="\n  ".join(before)), "gfx942")
+    return re.findall(r"s_waitcnt ([^\"\\]*)", text)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        MEMSET,
+        MEMCPY,
+        MEMSET.replace("false", "true"),
+        "store { i32, i32 } zeroinitializer, ptr addrspace(1) %p",
+        "%x = load { i32, i32 }, ptr addrspace(1) %p",
+        "call void @anything()",
+        'call void asm sideeffect "s_nop 0", ""()',
+    ],
+)
+def test_a_release_waits_for_what_llvm_does_at_a_call(before: str) -> None:
+    assert waits(before) == ["vmcnt(0) lgkmcnt(0)"]
+
+
+def test_a_release_waits_for_calls_on_either_way() -> None:
+    branch = "br i1 undef, label %call, label %join\ncall:\n  {}\n  br label %join\njoin:"
+    assert waits(branch.format(MEMSET)) == ["vmcnt(0) lgkmcnt(0)"]
+    assert waits(branch.format("")) == []
+
+
+def test_a_release_does_not_wait_twice() -> None:
+    again = 'fence syncscope("workgroup") release'
+    flag = 'store atomic i32 1, ptr addrspace(3) @flag syncscope("workgroup") monotonic, align 4'
+    assert waits(MEMSET, again, flag) == ["vmcnt(0) lgkmcnt(0)", "lgkmcnt(0)"]
