@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from random import Random
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind, Scope
 from fencewright.simulator.battery import MEMORY_KINDS
@@ -163,6 +163,7 @@ def has_loop(program: SmallProgram) -> bool:
 
 
 Access: TypeAlias = Load | Store | AtomicRmw | Cmpxchg
+_Ordered = TypeVar("_Ordered", Load, Store, AtomicRmw, Fence)
 
 
 def accesses(steps: Steps) -> Iterator[Access]:
@@ -847,6 +848,145 @@ _NOISE: tuple[Callable[[_Thread, Scope], Step], ...] = (
 )
 
 _Body: TypeAlias = Callable[[_Thread], None]
+
+
+# ---------------------------------------------------------------------------------------
+# Varied
+# ---------------------------------------------------------------------------------------
+
+
+def varied_program(
+    seed: int, *, lds: bool = True, split: bool = False, mates: bool = True
+) -> SmallProgram:
+    """The program of a seed with changes that ``random_program`` draws seldom or never.
+
+    Ordered accesses come apart into fences and relaxed ones, fences stand back to back with
+    other scopes, orderings are for some address spaces only, compare-exchanges fail and acquire
+    only where they succeed, and more is on its way than a counter can count. With LDS, threads
+    also have pointers that nobody can tell from such to LDS. The options are those of
+    ``random_program``.
+    """
+    program = random_program(seed, lds=lds, split=split, mates=mates)
+    return _Variation(Random(f"varied {seed}"), program, lds).program()
+
+
+_RUNS = (1, 2, 3, 62, 63, 64, 66)
+"""How many accesses come in a row; vmcnt counts to 63."""
+
+_RESTRICTIONS = tuple(
+    frozenset(each)
+    for each in (
+        (AddressSpace.GLOBAL,),
+        (AddressSpace.LOCAL,),
+        (AddressSpace.GENERIC,),
+        (AddressSpace.GLOBAL, AddressSpace.LOCAL),
+    )
+)
+
+
+class _Variation:
+    """Changes to one program."""
+
+    def __init__(self, random: Random, program: SmallProgram, lds: bool):
+        self.random = random
+        self.original = program
+        self.lds = lds
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def program(self) -> SmallProgram:
+        """The changed program."""
+        spaces = {
+            each.name: Placement(each.workgroup)
+            for each in self.original.locations
+            if each.space is AddressSpace.LOCAL
+        }
+        threads = [
+            self.thread(number, each, spaces) for number, each in enumerate(self.original.threads)
+        ]
+        return located(threads, spaces)
+
+    def thread(self, number: int, thread: SmallThread, spaces: dict[str, Placement]) -> SmallThread:
+        """A changed thread; it may add a location in LDS to ``spaces``."""
+        steps = [each for step in thread.steps for each in self.varied(step)]
+        if self.chance(0.2):
+            steps[self.random.randint(0, len(steps)) :] = self.run(number)
+        generic = thread.generic
+        if self.lds and self.chance(0.25):
+            spaces[f"l{number}"] = thread.placement
+            steps.insert(0, Store(f"l{number}", 1))
+            names = sorted({each.location for each in accesses(tuple(steps))})
+            generic |= {name for name in names if self.chance(0.7)}
+        return SmallThread(thread.placement, tuple(steps), generic)
+
+    def run(self, number: int) -> list[Step]:
+        """Accesses in a row of what no other thread has."""
+        return [Store(f"own{number}", 1)] * self.random.choice(_RUNS)
+
+    def varied(self, step: Step) -> Iterator[Step]:
+        """What stands in the place of a step."""
+        match step:
+            case Spin(load):
+                first, behind = self.apart(load, may_fail=False)
+                assert isinstance(first, Load)
+                yield from (replace(step, load=first), *behind)
+            case Load() | Store() | AtomicRmw():
+                before, (first, behind) = self.released(step)
+                yield from (*before, first, *behind)
+            case Cmpxchg():
+                yield from self.exchange(step)
+            case Fence():
+                yield from self.fences(step)
+            case _:
+                yield step
+
+    def released(self, step: Load | Store | AtomicRmw) -> tuple[Steps, tuple[Access, Steps]]:
+        """The fences before an access, and what is left of it with those behind."""
+        ordering = step.ordering
+        if ordering not in (Ordering.RELEASE, Ordering.ACQ_REL) or not self.chance(0.4):
+            return (), self.apart(step)
+        assert step.scope is not None
+        left = Ordering.RELAXED if ordering is Ordering.RELEASE else Ordering.ACQUIRE
+        fence = Fence(Ordering.RELEASE, step.scope)
+        return tuple(self.fences(fence)), self.apart(replace(step, ordering=left))
+
+    def apart(self, step: Load | Store | AtomicRmw, may_fail: bool = True) -> tuple[Access, Steps]:
+        """What is left of an access, and the fences behind it; perhaps an exchange that fails."""
+        if step.ordering is not Ordering.ACQUIRE or not self.chance(0.4):
+            return self.restricted(step), ()
+        assert step.scope is not None
+        fence = Fence(Ordering.ACQUIRE, step.scope)
+        if isinstance(step, Load) and may_fail and self.chance(0.25):
+            # It fails, as no flag has that value.
+            how = (Ordering.ACQUIRE, Ordering.RELAXED, step.scope, step.dst)
+            return Cmpxchg(step.location, 7, 7, *how), tuple(self.fences(fence))
+        return replace(step, ordering=Ordering.RELAXED), tuple(self.fences(fence))
+
+    def exchange(self, step: Cmpxchg) -> Iterator[Step]:
+        """A compare-exchange that may acquire only where it succeeds, and a fence behind it."""
+        if not self.chance(0.5):
+            yield step
+            return
+        yield replace(step, failure_ordering=Ordering.RELAXED)
+        if self.chance(0.7):
+            yield from self.fences(Fence(Ordering.ACQUIRE, step.scope))
+
+    def fences(self, fence: Fence) -> Iterator[Step]:
+        """A fence, and perhaps others beside it."""
+        found = [self.restricted(fence)]
+        while self.chance(0.3):
+            other = Fence(self.random.choice(FENCES), self.random.choice(SHARING))
+            found.insert(self.random.randint(0, len(found)), self.restricted(other))
+        yield from found
+
+    def restricted(self, step: _Ordered) -> _Ordered:
+        """An operation that perhaps orders some address spaces only."""
+        if step.ordering in (Ordering.WEAK, Ordering.RELAXED) or not self.chance(0.2):
+            return step
+        if self.chance(0.3):
+            return replace(step, one_as=True)
+        return replace(step, spaces=self.random.choice(_RESTRICTIONS))
 
 
 # ---------------------------------------------------------------------------------------

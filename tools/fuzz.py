@@ -44,7 +44,13 @@ from fencewright.simulator.litmus_run import (
     stuck_waves,
 )
 from fencewright.simulator.program import MemoryKind
-from fencewright.simulator.random_programs import SmallProgram, has_loop, random_program, shrink
+from fencewright.simulator.random_programs import (
+    SmallProgram,
+    has_loop,
+    random_program,
+    shrink,
+    varied_program,
+)
 
 if TYPE_CHECKING:
     from fencewright.tools.fuzz_llvm_ir import Build
@@ -183,6 +189,10 @@ def settings_of(seed: int) -> tuple[Setting, Setting]:
     return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
 
 
+VARIED = 1_000_000_000
+"""The first seed whose program is varied."""
+
+
 class Verdict(Word):
     """What checking a program on a setting found."""
 
@@ -212,13 +222,14 @@ class Checked:
 
 
 def program_of(seed: int) -> SmallProgram:
-    """The program that a seed stands for.
+    """The program that a seed stands for, from ``VARIED`` on a varied one.
 
     One for tgsplit has no LDS, and work-groups on two CUs.
     """
     setting, _ = settings_of(seed)
     mates = Fact.SINGLE_WAVE_WORKGROUP not in setting.facts
-    return random_program(seed, lds=not setting.tgsplit, split=setting.tgsplit, mates=mates)
+    drawn = varied_program if seed >= VARIED else random_program
+    return drawn(seed, lds=not setting.tgsplit, split=setting.tgsplit, mates=mates)
 
 
 def meant_by(program: SmallProgram) -> Run:

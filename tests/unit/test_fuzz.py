@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise, product
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +28,7 @@ from fencewright.passes.build_litmus import build
 from fencewright.simulator.campaign import CampaignError
 from fencewright.simulator.program import Placement
 from fencewright.simulator.random_programs import (
+    FENCES,
     Attempt,
     Maybe,
     Repeat,
@@ -58,6 +60,7 @@ from fencewright.tools.fuzz import (
     HEAD,
     PTX_SETTINGS,
     SETTINGS,
+    VARIED,
     Totals,
     Verdict,
     Violation,
@@ -78,6 +81,7 @@ from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SEEDS = 2_000 if THOROUGH else 60
+VARIED_SEEDS = 2_000 if THOROUGH else 60
 FIRST = 1_000_000
 """Where the seeds of these tests begin, so that they are none that ``make fuzz`` takes."""
 
@@ -143,6 +147,53 @@ def test_programs_are_of_every_kind() -> None:
     assert any(thread.generic for thread in threads)
     assert {len(program.threads) for program in drawn} == {2, 3, 4}
     assert {program.agents for program in drawn} == {1, 2}
+
+
+def test_varied_programs_have_what_others_have_seldom_or_never() -> None:
+    drawn = [program_of(VARIED + seed) for seed in range(400)]
+    threads = [thread for program in drawn for thread in program.threads]
+    assert all(is_defined(thread.steps) for thread in threads)
+    done = [each for thread in threads for each in operations(thread.steps)]
+    limited = [each for each in done if each.ordering is not Ordering.WEAK]
+    assert {type(each) for each in limited if each.spaces} >= {Load, Store, AtomicRmw, Fence}
+    assert {type(each) for each in limited if each.one_as} >= {Load, Store, AtomicRmw, Fence}
+    assert frozenset({AddressSpace.GENERIC}) in {each.spaces for each in limited}
+    pairs = [two for thread in threads for two in pairwise(thread.steps)]
+    beside = [(a, b) for a, b in pairs if isinstance(a, Fence) and isinstance(b, Fence)]
+    assert any(a.scope is not b.scope for a, b in beside)
+    assert {(a.ordering, b.ordering) for a, b in beside} == set(product(FENCES, FENCES))
+    exchanges = [each for each in done if isinstance(each, Cmpxchg)]
+    assert any(
+        a.ordering.acquires and not a.failure_ordering.acquires and isinstance(b, Fence)
+        for a, b in pairs
+        if isinstance(a, Cmpxchg)
+    )
+    assert any(each.compare == 7 for each in exchanges)
+    assert any(len([s for s in thread.steps if s == OWN]) > 62 for thread in threads)
+    in_lds = [{each.name for each in p.locations if each.space is LOCAL} for p in drawn]
+    flat_before_flag = [
+        thread
+        for program, lds in zip(drawn, in_lds, strict=True)
+        for thread in program.threads
+        if thread.generic & lds and any(is_flag(each, lds) for each in thread.steps)
+    ]
+    assert flat_before_flag
+
+
+OWN = Store("own0", 1)
+LOCAL = AddressSpace.LOCAL
+
+
+def is_flag(step: Step, lds: set[str]) -> bool:
+    return isinstance(step, Store) and step.location in lds and step.ordering is not Ordering.WEAK
+
+
+def test_varied_programs_are_right() -> None:
+    totals = Totals()
+    totals.include(check_seeds(VARIED, VARIED_SEEDS))
+    assert not totals.violations
+    assert totals.racy + totals.too_large < VARIED_SEEDS / 3
+    assert totals.count(Verdict.SOUND) > VARIED_SEEDS
 
 
 def test_programs_keep_to_what_a_setting_has() -> None:
