@@ -910,6 +910,10 @@ class _Variation:
     def thread(self, number: int, thread: SmallThread, spaces: dict[str, Placement]) -> SmallThread:
         """A changed thread; it may add a location in LDS to ``spaces``."""
         steps = [each for step in thread.steps for each in self.varied(step)]
+        if self.chance(0.4):
+            steps = self.on_one_way(steps)
+        if self.chance(0.3):
+            self.take_in_again(number, steps)
         if self.chance(0.2):
             steps[self.random.randint(0, len(steps)) :] = self.run(number)
         generic = thread.generic
@@ -919,6 +923,33 @@ class _Variation:
             names = sorted({each.location for each in accesses(tuple(steps))})
             generic |= {name for name in names if self.chance(0.7)}
         return SmallThread(thread.placement, tuple(steps), generic)
+
+    def on_one_way(self, steps: list[Step]) -> list[Step]:
+        """What only hands on, at the end of a thread, on one way of two, fences perhaps before it."""
+        place = next((n for n, step in enumerate(steps) if isinstance(step, When)), len(steps))
+        tail = steps[place + 1 :]
+        if not tail or not all(isinstance(each, Store | Fence) for each in tail):
+            return steps
+        guard = steps[place]
+        assert isinstance(guard, When)
+        fences = next(n for n, each in enumerate((*tail, None)) if not isinstance(each, Fence))
+        first = self.random.randint(0, fences)
+        taken = Maybe(guard.register, guard.value, tuple(tail[first:]))
+        return [*steps[:place], *tail[:first], *([taken] if taken.steps else [])]
+
+    def take_in_again(self, number: int, steps: list[Step]) -> None:
+        """Put acquire loads of what tells nothing at the end, or on one way somewhere."""
+        free = 1 + max((int(name[1:]) for name in _registers(tuple(steps))), default=-1)
+        scope = self.random.choice(SHARING)
+        again = Load(f"r{free}", f"n{number}", Ordering.ACQUIRE, scope)
+        if self.chance(0.7):
+            steps.append(again)
+        loads = [(n, step.dst) for n, step in enumerate(steps) if isinstance(step, Load)]
+        if loads:
+            place, register = self.random.choice(loads)
+            other = replace(again, dst=f"r{free + 1}")
+            value = self.random.choice((0, 1))
+            steps.insert(place + 1, Maybe(register, value, (other,)))
 
     def run(self, number: int) -> list[Step]:
         """Accesses in a row of what no other thread has."""
@@ -1071,6 +1102,13 @@ def _defined(steps: Steps, known: set[str]) -> bool:
             case _:
                 pass
     return True
+
+
+def _registers(steps: Steps) -> Iterator[str]:
+    """Every register that the steps set."""
+    for operation in operations(steps):
+        if isinstance(operation, Load | AtomicRmw | Cmpxchg):
+            yield from _written(operation)
 
 
 def _written(operation: Load | AtomicRmw | Cmpxchg) -> tuple[str, ...]:

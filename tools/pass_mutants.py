@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 
 FILES = (
     "passes/loosen_waits.py",
@@ -248,18 +248,21 @@ class TooLong(Exception):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise ``TooLong`` if what is done within does not end: a mutant may loop. Main thread only."""
+    """Raise ``TooLong`` if what is done within does not end: a mutant may loop.
+
+    In ``seconds`` of the processor's time; in the main thread only.
+    """
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @contextmanager

@@ -98,4 +98,19 @@ PROGRAMS: dict[str, SmallProgram] = {
         thread(HERE, looked(), UP, Load("r1", "x")),
         lds=["x"],
     ),
+    "an invalidate that one of two ways to the same place needs": program(
+        WRITER,
+        thread(FAR, looked(), Maybe("r0", 0, (Load("r2", "g", ACQUIRE, AGENT),)), UP,
+               Load("r1", "x")),
+    ),
+    "an invalidate that a release in its block waits for": program(
+        thread(ABROAD, data(), raised(RELEASE, SYSTEM)),
+        thread(HERE, looked(ACQUIRE, SYSTEM), Fence(RELEASE, AGENT),
+               Maybe("r0", 1, (raised(RELAXED, AGENT, "g"),)), Load("r2", "h", ACQUIRE, SYSTEM)),
+        LAST,
+    ),
+    "a release store behind reads of what never changes": program(
+        thread(HERE, Load("r2", "x"), *[OWN] * 3, raised(RELEASE, WORKGROUP)),
+        thread(FAR, looked(), UP, data()),
+    ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ What a trial lowers is compared with what it lowered before anything was changed
 is executed. So many trials are affordable, with the passes changed in many ways (``pass_mutants``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from fencewright.simulator.litmus_run import Limits, Run, forbidden, run
 from fencewright.simulator.program import MemoryKind
 from fencewright.simulator.random_programs import SmallProgram
 
-LIMITS = Limits(states=20_000, bound=2)
+LIMITS = Limits(states=6_000, bound=2)
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,7 @@ class Trial:
 
     def lowered(self) -> ModuleOp:
         """What the passes make of it."""
-        module = self.make()
-        for each in self.view.passes():
-            each.apply(Context(), module)
-        return module
+        return after(self.view.passes(), self.make())
 
     def wrong(self, code: ModuleOp) -> str:
         """What ``code`` does that the source forbids; empty if there is nothing, or too much to see."""
@@ -145,6 +142,61 @@ class Trial:
     def problem(self) -> str:
         """What is wrong with the program as it is lowered now."""
         return self.wrong(self.lowered())
+
+
+def after(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
+    """The module, with the passes run on it."""
+    for each in passes:
+        each.apply(Context(), module)
+    return module
+
+
+class Staged:
+    """A trial that goes through the passes from one of a file on, again and again.
+
+    What comes before is done once. What the pass makes of it is compared with what it made the
+    first time, and only if that is something else, the others run and the code is judged.
+    """
+
+    def __init__(self, trial: Trial, files: frozenset[str]):
+        self.trial = trial
+        steps = list(trial.view.passes())
+        own = [number for number, each in enumerate(steps) if _file_of(each) in files]
+        first, last = own[0], own[-1]
+        self.changing, self.rest = steps[first : last + 1], steps[last + 1 :]
+        self.begin = after(steps[:first], trial.make())
+        # Kept, so that no other attribute takes the place in memory of one of its.
+        self.made = after(self.changing, self.begin.clone())
+        self.mark = _mark(self.made)
+        self.text = str(self.made)
+        self.size = len(self.text.splitlines())
+        self.judged: dict[str, str] = {}
+
+    def again(self) -> tuple[str, int] | None:
+        """What is wrong with what the passes make now, and how many operations more it has.
+
+        None if it is what it was. Raises whatever a pass raises.
+        """
+        made = after(self.changing, self.begin.clone())
+        if _mark(made) == self.mark or (text := str(made)) == self.text:
+            return None
+        if text not in self.judged:
+            self.judged[text] = self.trial.wrong(after(self.rest, made))
+        return self.judged[text], len(text.splitlines()) - self.size
+
+
+def _file_of(step: ModulePass) -> str:
+    return type(step).__module__.removeprefix("fencewright.").replace(".", "/") + ".py"
+
+
+def _mark(module: ModuleOp) -> int:
+    """Equal for modules with the same operations, which share their attributes."""
+    return hash(
+        tuple(
+            (type(op), *map(id, op.properties.values()), *map(id, op.attributes.values()))
+            for op in module.walk()
+        )
+    )
 
 
 def trial(name: str, program: SmallProgram, view: View) -> Trial:

@@ -1,0 +1,138 @@
+"""The programs that mutants of each pass have to get past: those of the tests, and random ones."""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import cycle
+from pathlib import Path
+
+import guard_programs
+import minimise_programs as programs
+import pass_trials
+from pass_trials import FOLDED, ON_CDNA, ON_PTX, SCOPED, Staged, Trial, View, on_cdna, on_ptx, trial
+
+from fencewright.lowering.facts import Fact
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.random_programs import SmallProgram, random_program, varied_program
+
+sys.path.append(str(Path(__file__).parents[1] / "unit"))
+
+ON_FACTS = (
+    on_cdna(facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
+    on_cdna("gfx90a", facts=(Fact.UNCACHED_MEMORY,)),
+    on_cdna(facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
+)
+
+VIEWS: Mapping[str, tuple[View, ...]] = {
+    "passes/loosen_waits.py": ON_CDNA,
+    "passes/sink_invalidates.py": ON_CDNA,
+    "passes/merge_fences.py": (SCOPED, *FOLDED),
+    "passes/merge_ptx_fences.py": ON_PTX,
+    "passes/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
+    "passes/drop_invalidates.py": ON_CDNA,
+    "passes/drop_write_backs.py": ON_CDNA,
+    "passes/hoist_write_backs.py": ON_CDNA,
+    "passes/clamp_caches.py": ON_FACTS,
+    "passes/clamp_scopes.py": ON_FACTS,
+    "passes/store_through.py": ON_CDNA[-2:],
+    "passes/sink_waits.py": ON_CDNA,
+    "passes/acquire_on_success.py": (SCOPED, *ON_CDNA[:3]),
+    "passes/cdna_caches.py": ON_CDNA,
+    "lowering/cdna/scoreboard.py": ON_CDNA,
+    "lowering/cdna/select.py": ON_CDNA,
+}
+"""Where each file of ``pass_mutants`` makes a difference."""
+
+
+_CACHE_PASSES = frozenset(
+    f"passes/{name}.py"
+    for name in (
+        "clamp_caches",
+        "drop_invalidates",
+        "drop_write_backs",
+        "hoist_write_backs",
+        "sink_invalidates",
+        "store_through",
+    )
+)
+PASSES: Mapping[str, frozenset[str]] = {
+    "passes/cdna_caches.py": _CACHE_PASSES,
+    "passes/drop_invalidates.py": _CACHE_PASSES,
+    "passes/drop_write_backs.py": _CACHE_PASSES,
+    "passes/merge_fences.py": frozenset({"passes/merge_fences.py", "passes/fold_fences.py"}),
+    "passes/loosen_waits.py": frozenset({"passes/sink_waits.py", "passes/loosen_waits.py"}),
+    "lowering/cdna/scoreboard.py": _CACHE_PASSES
+    | {f"passes/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
+    "lowering/cdna/select.py": frozenset({"passes/convert_scoped_to_cdna.py"}),
+}
+"""The passes that a file decides for, if it is not just its own."""
+
+
+def staged(file: str, trials: Iterable[Trial]) -> Iterator[Staged]:
+    """Those of the trials that are fit and different, from the passes of a file on."""
+    seen: set[tuple[str, object]] = set()
+    for each in trials:
+        if not each.is_fit:
+            continue
+        made = Staged(each, PASSES.get(file, frozenset({file})))
+        key = str(made.begin), each.view.options
+        if key not in seen:
+            seen.add(key)
+            yield made
+
+
+def of_tests(file: str) -> Iterator[Trial]:
+    """The programs that are written down in the tests."""
+    views = VIEWS[file]
+    for name, program in guard_programs.PROGRAMS.items():
+        yield from (trial(name, program, view) for view in views if fits(program, view))
+    if views is ON_FACTS:
+        return
+    for number, (name, text) in enumerate(_texts()):
+        module = programs.parse(text)
+        for view in {views[0], views[number % len(views)], views[number // 3 % len(views)]}:
+            split = bool(view.options.tgsplit)
+            if (" in local" not in text or not split) and (split or not _is_spread(text)):
+                yield Trial(name, module.clone, view)
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    import test_minimise_cdna as on_cdna_
+    import test_minimise_ptx as on_ptx_
+    import test_minimise_scoped as on_scoped
+
+    threads = {
+        **{name: case.threads for name, case in on_cdna_.CASES.items()},
+        **{name: each for name, (each, _) in on_scoped.WRITERS.items()},
+        **{name: each for name, (each, _) in on_scoped.READERS.items()},
+        **{name: each for name, (_, each, _, _) in on_ptx_.MERGED.items()},
+    }
+    for name, each in threads.items():
+        yield name, programs.program(each)
+
+
+def _is_spread(text: str) -> bool:
+    """Whether waves of one work-group are on several CUs."""
+    places = set(re.findall(r"workgroup = (\d+), xcd = \d+, cu = (\d+)", text))
+    return len(places) > len({workgroup for workgroup, _ in places})
+
+
+def fits(program: SmallProgram, view: View) -> bool:
+    """Whether a view can have a program: waves on several CUs have no LDS."""
+    in_lds = any(each.space is AddressSpace.LOCAL for each in program.locations)
+    return not (in_lds and view.options.tgsplit)
+
+
+def at_random(file: str, first: int, count: int) -> Iterator[Trial]:
+    """Random programs, one view of each in turn; every other one is varied."""
+    views = cycle(VIEWS[file])
+    for seed in range(first, first + count):
+        view = next(views)
+        split = bool(view.options.tgsplit)
+        mates = Fact.SINGLE_WAVE_WORKGROUP not in view.facts
+        drawn = random_program if seed % 3 == 0 else varied_program
+        program = drawn(seed, lds=not split, split=split, mates=mates)
+        yield trial(f"{drawn.__name__} {seed}", program, view)
+
+
+__all__ = ["at_random", "fits", "of_tests", "on_ptx", "pass_trials"]
