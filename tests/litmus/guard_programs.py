@@ -109,8 +109,4 @@ PROGRAMS: dict[str, SmallProgram] = {
                Maybe("r0", 1, (raised(RELAXED, AGENT, "g"),)), Load("r2", "h", ACQUIRE, SYSTEM)),
         LAST,
     ),
-    "a release store behind reads of what never changes": program(
-        thread(HERE, Load("r2", "x"), *[OWN] * 3, raised(RELEASE, WORKGROUP)),
-        thread(FAR, looked(), UP, data()),
-    ),
 }  # fmt: skip

@@ -3,13 +3,13 @@
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 
 import guard_programs
 import minimise_programs as programs
-import pass_trials
-from pass_trials import FOLDED, ON_CDNA, ON_PTX, SCOPED, Staged, Trial, View, on_cdna, on_ptx, trial
+from pass_trials import FOLDED, ON_CDNA, ON_PTX, SCOPED, Staged, Trial, View, on_cdna, trial
 
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.vocabulary import AddressSpace
@@ -82,21 +82,27 @@ def staged(file: str, trials: Iterable[Trial]) -> Iterator[Staged]:
 
 
 def of_tests(file: str) -> Iterator[Trial]:
-    """The programs that are written down in the tests."""
-    views = VIEWS[file]
+    """The programs that are written down in the tests; each in some of a file's views."""
+    for number, view in enumerate(VIEWS[file]):
+        yield from written_down(view, 3, number)
+
+
+def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
+    """The programs for guards in a view, and of the others ``every`` so many."""
     for name, program in guard_programs.PROGRAMS.items():
-        yield from (trial(name, program, view) for view in views if fits(program, view))
-    if views is ON_FACTS:
-        return
-    for number, (name, text) in enumerate(_texts()):
-        module = programs.parse(text)
-        for view in {views[0], views[number % len(views)], views[number // 3 % len(views)]}:
-            split = bool(view.options.tgsplit)
-            if (" in local" not in text or not split) and (split or not _is_spread(text)):
-                yield Trial(name, module.clone, view)
+        if fits(program, view):
+            yield trial(name, program, view)
+    if Fact.UNCACHED_MEMORY in view.facts or Fact.SINGLE_WAVE_WORKGROUP in view.facts:
+        return  # Of some of these programs that does not hold.
+    split = bool(view.options.tgsplit)
+    for name, text in list(_texts())[first % every :: every]:
+        if (" in local" not in text or not split) and (split or not _is_spread(text)):
+            yield Trial(name, programs.parse(text).clone, view)
 
 
-def _texts() -> Iterator[tuple[str, str]]:
+@cache
+def _texts() -> tuple[tuple[str, str], ...]:
+    """The programs that other tests lower."""
     import test_minimise_cdna as on_cdna_
     import test_minimise_ptx as on_ptx_
     import test_minimise_scoped as on_scoped
@@ -107,8 +113,7 @@ def _texts() -> Iterator[tuple[str, str]]:
         **{name: each for name, (each, _) in on_scoped.READERS.items()},
         **{name: each for name, (_, each, _, _) in on_ptx_.MERGED.items()},
     }
-    for name, each in threads.items():
-        yield name, programs.program(each)
+    return tuple((name, programs.program(each)) for name, each in threads.items())
 
 
 def _is_spread(text: str) -> bool:
@@ -124,15 +129,17 @@ def fits(program: SmallProgram, view: View) -> bool:
 
 
 def at_random(file: str, first: int, count: int) -> Iterator[Trial]:
-    """Random programs, one view of each in turn; every other one is varied."""
+    """Random programs, one view of each in turn."""
     views = cycle(VIEWS[file])
     for seed in range(first, first + count):
-        view = next(views)
-        split = bool(view.options.tgsplit)
-        mates = Fact.SINGLE_WAVE_WORKGROUP not in view.facts
-        drawn = random_program if seed % 3 == 0 else varied_program
-        program = drawn(seed, lds=not split, split=split, mates=mates)
-        yield trial(f"{drawn.__name__} {seed}", program, view)
+        yield from drawn(next(views), seed, 1)
 
 
-__all__ = ["at_random", "fits", "of_tests", "on_ptx", "pass_trials"]
+def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
+    """The random programs of some seeds in a view; two of three are varied."""
+    split = bool(view.options.tgsplit)
+    mates = Fact.SINGLE_WAVE_WORKGROUP not in view.facts
+    for seed in range(first, first + count):
+        made = varied_program if seed % 3 else random_program
+        program = made(seed, lds=not split, split=split, mates=mates)
+        yield trial(f"{made.__name__} {seed}", program, view)

@@ -1,0 +1,21 @@
+"""The passes leave of many programs what they left when that was recorded and looked at."""
+
+import pytest
+import recorded_programs as recorded
+from pass_trials import View
+
+REMEDY = "python tests/litmus/recorded_programs.py records what is meant"
+
+
+def test_every_program_is_recorded() -> None:
+    assert {str(each) for each in recorded.trials()} == recorded.recorded().keys(), REMEDY
+
+
+@pytest.mark.parametrize("view", recorded.VIEWS, ids=lambda view: view.name)
+def test_what_is_left_is_what_was_recorded(view: View) -> None:
+    before = recorded.recorded()
+    for each in recorded.trials_in(view):
+        if recorded.digest(each) != before[str(each)]:
+            wrong = each.is_fit and each.problem()
+            said = f"is wrong: {wrong}" if wrong else f"has other synchronisation; {REMEDY}"
+            pytest.fail(f"{each} {said}\n{recorded.synchronisation(each.lowered())}")
