@@ -179,9 +179,14 @@ def _begins_thread(entry: Block) -> bool:
 
 
 def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
-    """What of ``op`` has been done already."""
+    """What of ``op`` has been done already.
+
+    What it takes in itself no earlier fence has released.
+    """
     scope = rank_of(op)
-    return Half(passed.released >= scope, passed.acquired >= scope, passed.sequential >= scope)
+    acquired = passed.acquired >= scope
+    released = passed.released >= scope and (acquired or not op.ordering.data.acquires)
+    return Half(released, acquired, passed.sequential >= scope)
 
 
 def behind(op: Operation, passed: Passed) -> Passed:
@@ -271,9 +276,14 @@ def _end_of(entry: Block) -> Coming:
 
 
 def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
-    """What of ``op`` will be done in time by another."""
+    """What of ``op`` will be done in time by another.
+
+    What a later fence takes in this one does not release.
+    """
     scope = rank_of(op)
-    return Half(coming.released >= scope, coming.acquired >= scope, coming.sequential >= scope)
+    released = coming.released >= scope
+    acquired = coming.acquired >= scope and (released or not op.ordering.data.releases)
+    return Half(released, acquired, coming.sequential >= scope)
 
 
 def ahead(op: Operation, coming: Coming) -> Coming:

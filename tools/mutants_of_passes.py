@@ -13,7 +13,7 @@ import multiprocessing
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,18 @@ def _judged(mutant: Mutant) -> Result:
     return judged(mutant, _TRIALS)
 
 
-def run(file: str, share: float, seed: int, programs: int, jobs: int) -> Iterator[Result]:
-    """The results of a file's mutants: a ``share`` of them, drawn with ``seed``."""
+def run(
+    file: str, share: float, seed: int, programs: int, jobs: int, known: Mapping[str, Result]
+) -> Iterator[Result]:
+    """The results of a file's mutants: a ``share`` of them, drawn with ``seed``.
+
+    Those that are ``known`` to do wrong are not tried again.
+    """
     corpus = importlib.import_module("pass_corpus")
-    mutants = mutants_of(file)
     drawn = random.Random(f"{seed} {file}")
-    chosen = [each for each in mutants if share >= 1 or drawn.random() < share]
+    chosen = [each for each in mutants_of(file) if share >= 1 or drawn.random() < share]
+    yield from (known[str(each)] for each in chosen if str(each) in known)
+    chosen = [each for each in chosen if str(each) not in known]
     trials = [*corpus.of_tests(file), *corpus.at_random(file, seed, programs)]
     _TRIALS[:] = corpus.staged(file, trials)
     if jobs == 1:
@@ -117,8 +123,27 @@ def run(file: str, share: float, seed: int, programs: int, jobs: int) -> Iterato
         yield from pool.imap(_judged, chosen)
 
 
+CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
+"""What a test sees."""
+
+
+def read(stream: Path) -> dict[str, Result]:
+    """The results of an earlier run, by their mutants."""
+    if not stream.exists():
+        return {}
+    lines = stream.read_text(encoding="utf-8").splitlines()
+    data = [json.loads(line) for line in lines]
+    found = [Result(**{**each, "outcome": Outcome(each["outcome"])}) for each in data]
+    return {each.mutant: each for each in found}
+
+
+def stream_of(results: Path, file: str) -> Path:
+    """Where the results of a file are kept."""
+    return results / f"{file.replace('/', '-')}.jsonl"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 1 if a mutant that is wrong gets past what the tests lower."""
+    """The command; it writes the page and the list of guards once every file has been done."""
     parser = argparse.ArgumentParser(description=__doc__, prog="mutants_of_passes")
     parser.add_argument("files", nargs="*", default=FILES, help="which files; all without any")
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants, 0 to 1")
@@ -126,19 +151,83 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
+    parser.add_argument("--again", action="store_true", help="only what was not caught before")
     options = parser.parse_args(arguments)
     sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit")]
     options.results.mkdir(parents=True, exist_ok=True)
     for file in options.files:
+        stream = stream_of(options.results, file)
+        before = read(stream) if options.again else {}
+        known = {name: each for name, each in before.items() if each.outcome in CAUGHT}
         found: list[Result] = []
-        stream = options.results / f"{file.replace('/', '-')}.jsonl"
+        how = (options.share, options.seed, options.programs, options.jobs)
         with stream.open("w", encoding="utf-8") as out:
-            for each in run(file, options.share, options.seed, options.programs, options.jobs):
+            for each in run(file, *how, known):
                 found.append(each)
                 print(json.dumps(asdict(each)), file=out, flush=True)
         counts = Counter(each.outcome for each in found)
-        print(f"{file}: {len(found)} mutants, {len(_TRIALS)} programs,", dict(counts), flush=True)
+        said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        print(f"{file}: {len(found)} mutants, {len(_TRIALS)} programs: {said}", flush=True)
+    write(options.results)
     return 0
+
+
+# ---------------------------------------------------------------------------------------
+# What is written
+# ---------------------------------------------------------------------------------------
+
+PAGE = ROOT / "docs" / "mutants-of-passes.md"
+GUARDS = ROOT / "tests" / "data" / "guards.tsv"
+
+HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
+
+# What the tests of the passes notice
+
+The passes that take synchronisation away are as right as the conditions under which they leave
+it alone. Here each file is changed in every small way: a condition taken out or turned round, a
+part of one left out, a comparison, a number or a set operation changed, a statement dropped. Each
+such *mutant* lowers the programs of the tests and random ones, in every mode of every chip, until
+a model finds code that does what its source forbids.
+
+- **wrong**: it does. A test of the project fails with it;
+- **fails**, **hangs**: it raises an error, or does not end;
+- **more**: its code is right, as far as was looked, and never has fewer operations: it costs more;
+- **other**: its code is right, as far as was looked, and has fewer operations somewhere;
+- **same**: it makes the same code of every program. Most of these guards save time, or are for
+  input that these programs do not have: functions in LLVM IR, calls, other dialects.
+
+`tests/data/guards.tsv` lists every guard with the program that shows what it is for.
+
+| file | mutants | wrong | fails | hangs | more | other | same |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def write(results: Path) -> None:
+    """The page and the list of guards, of all results that there are."""
+    rows: list[str] = []
+    lines: list[str] = []
+    left: list[str] = []
+    total = Counter[Outcome]()
+    for file in FILES:
+        found = read(stream_of(results, file)).values()
+        counts = Counter(each.outcome for each in found)
+        total += counts
+        rows.append(_row(f"`{file}`", counts))
+        lines += [
+            "\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard
+        ]
+        others = [each for each in found if each.outcome is Outcome.OTHER]
+        left += [f"- `{each.mutant}`: {each.trial}" for each in others]
+    rows.append(_row("all", total))
+    tail = ["", "## Right with fewer operations somewhere", "", *left, ""] if left else [""]
+    PAGE.write_text(HEADER + "\n".join([*rows, *tail]), encoding="utf-8")
+    GUARDS.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _row(name: str, counts: Mapping[Outcome, int]) -> str:
+    cells = [str(sum(counts.values())), *(str(counts.get(each, 0)) for each in Outcome)]
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

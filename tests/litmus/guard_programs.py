@@ -88,6 +88,18 @@ PROGRAMS: dict[str, SmallProgram] = {
                Fence(RELEASE, AGENT), UP, raised(RELAXED, flag="g")),
         LAST,
     ),
+    "a fence of both halves before a wider acquire": program(
+        WRITER,
+        thread(FAR, looked(RELAXED), Fence(ACQ_REL, AGENT), Fence(ACQUIRE, SYSTEM), UP,
+               raised(RELAXED, flag="g")),
+        LAST,
+    ),
+    "a fence of both halves behind a wider release": program(
+        WRITER,
+        thread(FAR, looked(RELAXED), Fence(RELEASE, SYSTEM), Fence(ACQ_REL, AGENT), UP,
+               raised(RELAXED, flag="g")),
+        LAST,
+    ),
     "an acquire fence behind an exchange that failed": program(
         WRITER,
         thread(FAR, Cmpxchg("f", 2, 3, ACQUIRE, RELAXED, AGENT, "r0"), Fence(ACQUIRE, AGENT), UP,
