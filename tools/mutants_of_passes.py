@@ -32,7 +32,7 @@ from fencewright.tools.pass_mutants import (
 SECONDS = 5.0
 """How long one program may take with a mutant; what takes longer loops."""
 
-ENOUGH = 12
+ENOUGH = 8
 """How many programs that come out otherwise, and are right, are looked at."""
 
 
@@ -102,24 +102,23 @@ def _judged(mutant: Mutant) -> Result:
     return judged(mutant, _TRIALS)
 
 
-def run(
-    file: str, share: float, seed: int, programs: int, jobs: int, known: Mapping[str, Result]
-) -> Iterator[Result]:
-    """The results of a file's mutants: a ``share`` of them, drawn with ``seed``.
+def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> Iterator[Result]:
+    """The results of a file's mutants, as many as the ``options`` of the command ask for.
 
     Those that are ``known`` to do wrong are not tried again.
     """
     corpus = importlib.import_module("pass_corpus")
-    drawn = random.Random(f"{seed} {file}")
-    chosen = [each for each in mutants_of(file) if share >= 1 or drawn.random() < share]
+    drawn = random.Random(f"{options.seed} {file}")
+    chosen = [each for each in mutants_of(file) if each.guard or not options.guards]
+    chosen = [each for each in chosen if drawn.random() < options.share]
     yield from (known[str(each)] for each in chosen if str(each) in known)
     chosen = [each for each in chosen if str(each) not in known]
-    trials = [*corpus.of_tests(file), *corpus.at_random(file, seed, programs)]
+    trials = [*corpus.of_tests(file), *corpus.at_random(file, options.seed, options.programs)]
     _TRIALS[:] = corpus.staged(file, trials)
-    if jobs == 1:
+    if options.jobs == 1:
         yield from map(_judged, chosen)
         return
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         yield from pool.imap(_judged, chosen)
 
 
@@ -151,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
+    parser.add_argument("--guards", action="store_true", help="only conditions and their parts")
     parser.add_argument("--again", action="store_true", help="only what was not caught before")
     options = parser.parse_args(arguments)
     sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit")]
@@ -160,9 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         before = read(stream) if options.again else {}
         known = {name: each for name, each in before.items() if each.outcome in CAUGHT}
         found: list[Result] = []
-        how = (options.share, options.seed, options.programs, options.jobs)
         with stream.open("w", encoding="utf-8") as out:
-            for each in run(file, *how, known):
+            for each in run(file, options, known):
                 found.append(each)
                 print(json.dumps(asdict(each)), file=out, flush=True)
         counts = Counter(each.outcome for each in found)

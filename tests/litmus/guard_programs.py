@@ -121,4 +121,10 @@ PROGRAMS: dict[str, SmallProgram] = {
                Maybe("r0", 1, (raised(RELAXED, AGENT, "g"),)), Load("r2", "h", ACQUIRE, SYSTEM)),
         LAST,
     ),
+    "another kernel's stores taken in behind the back of a write-back": program(
+        WRITER,
+        thread(THIRD, looked(RELAXED), Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"),
+               Fence(ACQUIRE, AGENT), Fence(RELEASE, SYSTEM), UP, raised(RELAXED, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
 }  # fmt: skip

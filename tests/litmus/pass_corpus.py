@@ -81,10 +81,14 @@ def staged(file: str, trials: Iterable[Trial]) -> Iterator[Staged]:
             yield made
 
 
+EVERY = 6
+"""One of so many programs of other tests is in a view; those for guards are in all."""
+
+
 def of_tests(file: str) -> Iterator[Trial]:
     """The programs that are written down in the tests; each in some of a file's views."""
     for number, view in enumerate(VIEWS[file]):
-        yield from written_down(view, 3, number)
+        yield from written_down(view, EVERY, number)
 
 
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
@@ -143,3 +147,11 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
         made = varied_program if seed % 3 else random_program
         program = made(seed, lds=not split, split=split, mates=mates)
         yield trial(f"{made.__name__} {seed}", program, view)
+
+
+def find(file: str, said: str) -> Trial:
+    """The trial of a file that is called so."""
+    found = re.fullmatch(r"(?:random|varied)_program (\d+) \((.*)\)", said)
+    views = {each.name: each for each in VIEWS[file]}
+    trials = drawn(views[found[2]], int(found[1]), 1) if found else of_tests(file)
+    return next(each for each in trials if str(each) == said)

@@ -3,8 +3,21 @@
 import guard_programs
 import pass_trials
 import pytest
-from pass_trials import Trial, View
+from minimise_programs import parse
+from pass_trials import Trial, View, after
 
+from fencewright.lowering.cdna.instructions import Counter
+from fencewright.lowering.cdna.scoreboard import (
+    CACHE_EVENTS,
+    LIMITS,
+    SPACE_EVENTS,
+    CounterState,
+)
+from fencewright.mlir_dialects.cdna import CacheOp, WaitOp
+from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+from fencewright.passes.drop_invalidates import DropInvalidatesPass
+from fencewright.passes.insert_waits import InsertWaitsPass
+from fencewright.passes.loosen_waits import LoosenWaitsPass
 from fencewright.tools.pass_mutants import Mutant, applied, limited, mutants_of
 
 SECONDS = 20.0
@@ -45,6 +58,34 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         ON_ONE_L2,
     ),
     (
+        "passes/sink_invalidates.py Sinking._leaving: if _is_release_wait(step) -> if False",
+        "an invalidate that a release in its block waits for",
+        ON_ONE_L2,
+    ),
+    (
+        "passes/sink_invalidates.py Sinking.run: edges.append((block, index, pending)) "
+        "-> (nothing)",
+        "an invalidate that one of two ways to the same place needs",
+        ON_GFX942,
+    ),
+    (
+        "passes/drop_write_backs.py written_back: published.flag | AT_ENTRY -> published.flag",
+        "another kernel's stores taken in behind the back of a write-back",
+        ON_ONE_L2,
+    ),
+    (
+        "passes/merge_fences.py redundant_behind: passed.released >= scope and (acquired or "
+        "not op.ordering.data.acquires) -> without 'acquired or not op.ordering.data.acquires'",
+        "a fence of both halves behind a wider release",
+        pass_trials.SCOPED,
+    ),
+    (
+        "passes/merge_fences.py redundant_before: coming.acquired >= scope and (released or "
+        "not op.ordering.data.releases) -> without 'released or not op.ordering.data.releases'",
+        "a fence of both halves before a wider acquire",
+        pass_trials.SCOPED,
+    ),
+    (
         "passes/merge_fences.py behind: if ordering.acquires and acquired < scope -> if False",
         "release, acquire, release",
         pass_trials.SCOPED,
@@ -81,3 +122,82 @@ def test_the_programs_are_right_in_every_view(name: str) -> None:
     for view in (*pass_trials.ON_CDNA, *pass_trials.ON_PTX, pass_trials.SCOPED):
         if not (lds and view.options.tgsplit):
             assert not trial(name, view).problem(), view.name
+
+
+# What programs do not show
+
+
+STORE = "scoped.store weak %v, %s : i32, !llvm.ptr<5>"
+BEHIND_PRIVATE_STORES = """
+func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %v : i32) attributes {gpu.kernel} {
+  %n = arith.constant 1 : i32
+  %s = llvm.alloca %n x i32 : (i32) -> !llvm.ptr<5>
+  scoped.store weak %v, %x : i32, !llvm.ptr<1>
+  MANY
+  scoped.store release workgroup %v, %f : i32, !llvm.ptr<1>
+  func.return
+}
+"""
+
+
+def releasing_wait(stores: int) -> str:
+    """What the release waits for behind so many stores to private memory."""
+    module = parse(BEHIND_PRIVATE_STORES.replace("MANY", "\n".join([STORE] * stores)))
+    after((ConvertScopedToCDNAPass("gfx942"), LoosenWaitsPass(), InsertWaitsPass()), module)
+    (found,) = [op for op in module.walk() if isinstance(op, WaitOp) and op.phase is not None]
+    return str(found.counts)
+
+
+@pytest.mark.parametrize(("stores", "count"), [(0, 0), (3, 3), (62, 62), (63, 62), (70, 62)])
+def test_a_release_waits_for_what_is_before_however_many_private_stores(
+    stores: int, count: int
+) -> None:
+    assert releasing_wait(stores) == f"vmcnt({count})"
+
+
+LOOP = """
+func.func @k(%x : !llvm.ptr<1>, %n : i32) attributes {gpu.kernel} {
+  cf.br ^loop
+^loop:
+  %v = scoped.load weak %x : !llvm.ptr<1> -> i32
+  %again = arith.cmpi eq, %v, %n : i32
+  cf.br ^end
+^end:
+  scoped.fence acquire agent
+  cf.cond_br %again, ^latch, ^out
+^latch:
+  cf.br ^loop
+^out:
+  func.return
+}
+"""
+
+
+def invalidates(text: str) -> int:
+    """How many are left by drop-invalidates."""
+    module = after((ConvertScopedToCDNAPass("gfx942"), DropInvalidatesPass()), parse(text))
+    return sum(isinstance(op, CacheOp) for op in module.walk())
+
+
+def test_an_invalidate_is_needed_by_the_next_round_of_its_loop() -> None:
+    """What the end of a loop needs is known in the second round only."""
+    assert invalidates(LOOP) == 1
+    assert invalidates(LOOP.replace("^latch, ^out", "^out, ^out")) == 0
+    once = "passes/drop_invalidates.py solve_needs: len(code.blocks) > 1 -> len(code.blocks) < 1"
+    with limited(SECONDS), applied(named(once)):
+        assert invalidates(LOOP) == 0
+
+
+def test_a_count_covers_invalidates_that_may_count() -> None:
+    """One more may be on its way than there are stores; behind a wait for everything none is."""
+    counter = CounterState(LIMITS[Counter.VMCNT])
+    counter.issue(*CACHE_EVENTS["buffer_inv"])
+    counter.issue(*SPACE_EVENTS[guard_programs.GLOBAL])
+    assert not counter.satisfied(1)
+    assert counter.satisfied(2)
+    counter.wait(0)
+    counter.issue(*SPACE_EVENTS[guard_programs.GLOBAL])
+    assert counter.satisfied(1)
+    counter.issue(*CACHE_EVENTS["buffer_inv"])
+    counter.wait(1)
+    assert not counter.satisfied(1)
