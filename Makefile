@@ -11,10 +11,10 @@ IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split(".
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz mutants-of-passes docs oracles clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 venv: $(READY) ## make .venv, with the project and its tools in it
 
@@ -94,6 +94,9 @@ certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
+
+mutants-of-passes: $(READY) ## change the passes in every small way, and see what notices (an hour on two cores)
+	$(BIN)/python -m fencewright.tools.mutants_of_passes --jobs $(JOBS)
 
 docs: $(READY) ## write the documentation's tables from the rows, and what its examples print
 	$(BIN)/python -m fencewright.tools.update_docs

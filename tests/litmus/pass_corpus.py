@@ -151,7 +151,8 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
 
 def find(file: str, said: str) -> Trial:
     """The trial of a file that is called so."""
-    found = re.fullmatch(r"(?:random|varied)_program (\d+) \((.*)\)", said)
-    views = {each.name: each for each in VIEWS[file]}
-    trials = drawn(views[found[2]], int(found[1]), 1) if found else of_tests(file)
+    name, view = said[:-1].rsplit(" (", 1)
+    (of,) = [each for each in VIEWS[file] if each.name == view]
+    seed = re.fullmatch(r"(?:random|varied)_program (\d+)", name)
+    trials = drawn(of, int(seed[1]), 1) if seed else written_down(of)
     return next(each for each in trials if str(each) == said)

@@ -1,6 +1,9 @@
 """Every guard of the passes that take synchronisation away: what they make is wrong without it."""
 
+import os
+
 import guard_programs
+import pass_corpus
 import pass_trials
 import pytest
 from minimise_programs import parse
@@ -18,7 +21,10 @@ from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.loosen_waits import LoosenWaitsPass
-from fencewright.tools.pass_mutants import Mutant, applied, limited, mutants_of
+from fencewright.tools.mutants_of_passes import GUARDS, Outcome
+from fencewright.tools.pass_mutants import FILES, Mutant, applied, limited, mutants_of
+
+THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 
 SECONDS = 20.0
 
@@ -201,3 +207,29 @@ def test_a_count_covers_invalidates_that_may_count() -> None:
     counter.issue(*CACHE_EVENTS["buffer_inv"])
     counter.wait(1)
     assert not counter.satisfied(1)
+
+
+# Every guard there is
+
+
+LISTED = [tuple(line.split("\t")) for line in GUARDS.read_text(encoding="utf-8").splitlines()]
+"""Of every guard the outcome without it, and the trial that shows that."""
+
+SHOWN = [(guard, said) for outcome, guard, said in LISTED if outcome == Outcome.WRONG]
+EVERY = 1 if THOROUGH else 12
+
+
+def test_every_guard_is_listed() -> None:
+    """``make mutants-of-passes`` lists them."""
+    guards = {str(each) for file in FILES for each in mutants_of(file) if each.guard}
+    listed = {guard for _, guard, _ in LISTED}
+    assert listed == guards
+
+
+@pytest.mark.parametrize(("guard", "said"), SHOWN[::EVERY], ids=lambda each: str(each)[:60])
+def test_what_is_listed_shows_its_guard(guard: str, said: str) -> None:
+    mutant = named(guard)
+    shown = pass_corpus.find(mutant.file, said)
+    assert shown.is_fit
+    with limited(SECONDS), applied(mutant):
+        assert shown.problem()
