@@ -163,7 +163,7 @@ def has_loop(program: SmallProgram) -> bool:
 
 
 Access: TypeAlias = Load | Store | AtomicRmw | Cmpxchg
-_Ordered = TypeVar("_Ordered", Load, Store, AtomicRmw, Fence)
+_Ordered = TypeVar("_Ordered", bound=Load | Store | AtomicRmw | Fence)
 
 
 def accesses(steps: Steps) -> Iterator[Access]:

@@ -14,7 +14,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def read(stream: Path) -> dict[str, Result]:
         return {}
     lines = stream.read_text(encoding="utf-8").splitlines()
     data = [json.loads(line) for line in lines]
-    found = [Result(**{**each, "outcome": Outcome(each["outcome"])}) for each in data]
+    found = [replace(Result(**each), outcome=Outcome(each["outcome"])) for each in data]
     return {each.mutant: each for each in found}
 
 

@@ -13,7 +13,7 @@ import functools
 import importlib
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,7 +247,7 @@ class TooLong(Exception):
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Generator[None]:
     """Raise ``TooLong`` if what is done within does not end: a mutant may loop.
 
     In ``seconds`` of the processor's time; in the main thread only.
@@ -266,7 +266,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def applied(mutant: Mutant) -> Iterator[None]:
+def applied(mutant: Mutant) -> Generator[None]:
     """The mutant in place of what it was made of, within."""
     module = _module(mutant.file)
     live = _live(module, mutant.function)
@@ -308,7 +308,8 @@ def _code_of(mutant: Mutant) -> CodeType:
         for text, change, _, node in _changes(target)
         if (text, change) == (mutant.text, mutant.change)
     )
-    tree = ast.fix_missing_locations(_Replace(target, made).visit(tree))
+    _Replace(target, made).visit(tree)
+    ast.fix_missing_locations(tree)
     file = str(ROOT / mutant.file)
     return next(
         code

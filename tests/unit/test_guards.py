@@ -196,15 +196,16 @@ def test_an_invalidate_is_needed_by_the_next_round_of_its_loop() -> None:
 
 def test_a_count_covers_invalidates_that_may_count() -> None:
     """One more may be on its way than there are stores; behind a wait for everything none is."""
+    (invalidate,), (store,) = CACHE_EVENTS["buffer_inv"], SPACE_EVENTS[guard_programs.GLOBAL]
     counter = CounterState(LIMITS[Counter.VMCNT])
-    counter.issue(*CACHE_EVENTS["buffer_inv"])
-    counter.issue(*SPACE_EVENTS[guard_programs.GLOBAL])
+    counter.issue(invalidate)
+    counter.issue(store)
     assert not counter.satisfied(1)
     assert counter.satisfied(2)
     counter.wait(0)
-    counter.issue(*SPACE_EVENTS[guard_programs.GLOBAL])
+    counter.issue(store)
     assert counter.satisfied(1)
-    counter.issue(*CACHE_EVENTS["buffer_inv"])
+    counter.issue(invalidate)
     counter.wait(1)
     assert not counter.satisfied(1)
 
