@@ -89,6 +89,23 @@ def of_tests(file: str) -> Iterator[Trial]:
     """The programs that are written down in the tests; each in some of a file's views."""
     for number, view in enumerate(VIEWS[file]):
         yield from written_down(view, EVERY, number)
+    for view in _of_strings(file):
+        yield from strings_in(view)
+
+
+def _of_strings(file: str) -> list[View]:
+    """The views of a pass on strings of fences and accesses."""
+    import test_fence_strings as strings
+
+    return [each for each in strings.VIEWS if f"passes/{each.name.replace('-', '_')}.py" == file]
+
+
+@cache
+def strings_in(view: View) -> tuple[Trial, ...]:
+    """The strings of two letters that a pass changes."""
+    import test_fence_strings as strings
+
+    return tuple(strings.changed(view))
 
 
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
@@ -152,7 +169,9 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
 def find(file: str, said: str) -> Trial:
     """The trial of a file that is called so."""
     name, view = said[:-1].rsplit(" (", 1)
-    (of,) = [each for each in VIEWS[file] if each.name == view]
+    (of,) = [each for each in (*VIEWS[file], *_of_strings(file)) if each.name == view]
     seed = re.fullmatch(r"(?:random|varied)_program (\d+)", name)
     trials = drawn(of, int(seed[1]), 1) if seed else written_down(of)
+    if of in _of_strings(file):
+        trials = iter(strings_in(of))
     return next(each for each in trials if str(each) == said)
