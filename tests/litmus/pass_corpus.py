@@ -110,15 +110,20 @@ def strings_in(view: View) -> tuple[Trial, ...]:
 
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
     """The programs for guards in a view, and of the others ``every`` so many."""
-    for name, program in guard_programs.PROGRAMS.items():
-        if fits(program, view):
-            yield trial(name, program, view)
+    yield from for_guards(view)
     if Fact.UNCACHED_MEMORY in view.facts or Fact.SINGLE_WAVE_WORKGROUP in view.facts:
         return  # Of some of these programs that does not hold.
     split = bool(view.options.tgsplit)
     for name, text in list(_texts())[first % every :: every]:
         if (" in local" not in text or not split) and (split or not _is_spread(text)):
             yield Trial(name, programs.parse(text).clone, view)
+
+
+def for_guards(view: View) -> Iterator[Trial]:
+    """The programs that need guards, in a view."""
+    for name, program in guard_programs.PROGRAMS.items():
+        if fits(program, view):
+            yield trial(name, program, view)
 
 
 @cache

@@ -15,10 +15,7 @@ from xdsl.ir import Operation
 
 RECORD = Path(__file__).parents[1] / "data" / "lowered_programs.txt"
 VIEWS = (*ON_CDNA, *ON_PTX, SCOPED, *FOLDED, *pass_corpus.ON_FACTS)
-EVERY = 4
-"""One of so many programs of other tests is in a view; each of those for guards is in all."""
-
-AT_RANDOM = 20
+AT_RANDOM = 30
 """Random programs for each view."""
 
 
@@ -30,7 +27,7 @@ def trials() -> Iterator[Trial]:
 
 def trials_in(view: View) -> Iterator[Trial]:
     """Those of one view."""
-    yield from pass_corpus.written_down(view, EVERY, VIEWS.index(view))
+    yield from pass_corpus.for_guards(view)
     yield from pass_corpus.drawn(view, 5_000, AT_RANDOM)
 
 
