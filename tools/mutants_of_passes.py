@@ -176,7 +176,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # ---------------------------------------------------------------------------------------
 
 PAGE = ROOT / "docs" / "mutants-of-passes.md"
-GUARDS = ROOT / "tests" / "data" / "guards.tsv"
+GUARDS = ROOT / "tests" / "data" / "guards"
+"""A list for each file."""
 
 HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
 
@@ -195,7 +196,7 @@ a model finds code that does what its source forbids.
 - **same**: it makes the same code of every program. Most of these guards save time, or are for
   input that these programs do not have: functions in LLVM IR, calls, other dialects.
 
-`tests/data/guards.tsv` lists every condition and part of one with the program that shows what it
+`tests/data/guards` lists every condition and part of one with the program that shows what it
 is for; `tests/unit/test_guards.py` keeps the list complete, and runs what it lists.
 
 | file | mutants | wrong | fails | hangs | more | other | same |
@@ -203,10 +204,14 @@ is for; `tests/unit/test_guards.py` keeps the list complete, and runs what it li
 """
 
 
+def list_of(file: str) -> Path:
+    """Where the guards of a file are listed."""
+    return GUARDS / f"{file.removesuffix('.py').replace('/', '-')}.tsv"
+
+
 def write(results: Path) -> None:
     """The page and the list of guards, of all results that there are."""
     rows: list[str] = []
-    lines: list[str] = []
     left: list[str] = []
     total = Counter[Outcome]()
     for file in FILES:
@@ -215,15 +220,13 @@ def write(results: Path) -> None:
         total += counts
         conditions = "" if len(found) == len(mutants_of(file)) else ", conditions only"
         rows.append(_row(f"`{file}`{conditions}", counts))
-        lines += [
-            "\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard
-        ]
+        lines = ("\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard)
+        list_of(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
         others = [each for each in found if each.outcome is Outcome.OTHER]
         left += [f"- `{each.mutant}`: {each.trial}" for each in others]
     rows.append(_row("all", total))
     tail = ["", "## Right with fewer operations somewhere", "", *left, ""] if left else [""]
     PAGE.write_text(HEADER + "\n".join([*rows, *tail]), encoding="utf-8")
-    GUARDS.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def _row(name: str, counts: Mapping[Outcome, int]) -> str:

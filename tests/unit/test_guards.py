@@ -21,7 +21,7 @@ from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.loosen_waits import LoosenWaitsPass
-from fencewright.tools.mutants_of_passes import GUARDS, Outcome
+from fencewright.tools.mutants_of_passes import Outcome, list_of
 from fencewright.tools.pass_mutants import FILES, Mutant, applied, limited, mutants_of
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -213,7 +213,11 @@ def test_a_count_covers_invalidates_that_may_count() -> None:
 # Every guard there is
 
 
-LISTED = [tuple(line.split("\t")) for line in GUARDS.read_text(encoding="utf-8").splitlines()]
+LISTED = [
+    tuple(line.split("\t"))
+    for file in FILES
+    for line in list_of(file).read_text(encoding="utf-8").splitlines()
+]
 """Of every guard the outcome without it, and the trial that shows that."""
 
 SHOWN = [(guard, said) for outcome, guard, said in LISTED if outcome == Outcome.WRONG]
