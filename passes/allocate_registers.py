@@ -31,7 +31,6 @@ from fencewright.mlir_dialects.cdna import (
     CondBranchOp,
     InstructionOp,
     KernelOp,
-    LoadOp,
     MovOp,
     SGPRType,
     VGPRType,
@@ -320,13 +319,7 @@ def _outstanding(board: Scoreboard) -> Iterator[SSAValue]:
 
 
 def _clobbers_early(op: Operation) -> bool:
-    """Whether no result may share registers with an operand.
-
-    A scalar load among them: with XNACK enabled it is replayed from its address after part
-    of the result has been written (LLVM, the ``_ec`` forms of s_load).
-    """
-    if type(op) is LoadOp:
-        return type(op.results[0].type) is SGPRType
+    """Whether no result may share registers with an operand."""
     return cast(InstructionOp, op).clobbers_early
 
 

@@ -37,6 +37,9 @@ from fencewright.tools.llvm_tools import find_llvm_tool
 
 KERNARG = 0x1000
 BUFFER = 0x100000
+SCRATCH = 0x7000
+WAVE_OFFSET = 0x2000
+LANE = 5
 
 
 class TooEarly(AssertionError):
@@ -159,6 +162,51 @@ class Memory:
             self.data[address + n] = (value >> 8 * n) & 0xFF
 
 
+ELEMENT = 4
+"""Bytes of one lane that lie together in the private segment of chips that have a buffer for it.
+
+Source: LLVM SIInstrInfo, getScratchRsrcWords23: an element size is for GFX8 and older;
+SIISelLowering, max-private-element-size-4.
+"""
+
+LANES_OF_STRIDE = {0: 8, 1: 16, 2: 32, 3: 64}
+_SWIZZLE, _STRIDE, _ADD_LANE = 63, 117, 119
+PRIVATE_SEGMENT_BUFFER = SCRATCH | 1 << _SWIZZLE | 0xFFFFFFFF << 64 | 3 << _STRIDE | 1 << _ADD_LANE
+"""The descriptor that a wave starts with. Source: LLVM AMDGPUUsage, Private Segment Buffer;
+MI200 ISA 9.1, Buffer Resource Descriptor."""
+
+
+def place_in_buffer(descriptor: int, offset: int) -> int:
+    """The address of a byte of this lane's. Source: MI200 ISA 9.1, Buffer Addressing, swizzled."""
+    assert descriptor >> _SWIZZLE & descriptor >> _ADD_LANE & 1
+    element, byte = divmod(offset, ELEMENT)
+    lanes = LANES_OF_STRIDE[descriptor >> _STRIDE & 3]
+    return (descriptor & (1 << 48) - 1) + (element * lanes + LANE) * ELEMENT + byte
+
+
+@dataclass
+class WaveScratch(Memory):
+    """What the buffer for private memory reaches: the elements of each lane, side by side.
+
+    A byte that belongs to another lane is another one's, and stays so.
+    """
+
+    def read(self, address: int, size: int) -> int:
+        return sum(
+            (self.data.get(address + n, 0) if self._is_own(address + n) else 0xA5) << 8 * n
+            for n in range(size)
+        )
+
+    def write(self, address: int, value: int, size: int) -> None:
+        for n in range(size):
+            if self._is_own(address + n):
+                self.data[address + n] = (value >> 8 * n) & 0xFF
+
+    def _is_own(self, address: int) -> bool:
+        element = (address - SCRATCH - WAVE_OFFSET) // ELEMENT
+        return element >= 0 and element % LANES_OF_STRIDE[3] == LANE
+
+
 Pending = tuple[str, tuple[str, ...], Callable[[], None]]
 """The unit, the registers on their way, and what delivers them."""
 
@@ -169,6 +217,7 @@ class Lane:
     def __init__(self, assembly: str, chip: str, kernarg: bytes, uses_scratch: bool):
         self.registers: dict[str, int] = {}
         self.memory, self.lds, self.scratch = Memory(), Memory(), Memory()
+        self.wave_scratch = WaveScratch()
         self.pending: list[Pending] = []
         self.carry = 0
         self.vcc = 0
@@ -177,14 +226,15 @@ class Lane:
         self._read_program(assembly)
         for n, byte in enumerate(kernarg):
             self.memory.write(KERNARG + n, byte, 1)
-        entry = entry_registers(chip, 3, uses_scratch)
+        entry = entry_registers(chip, 0, uses_scratch)
         self.write(f"s[{entry.kernarg}:{entry.kernarg + 1}]", KERNARG)
         for index in range(entry.kernarg + 2, entry.kernarg + 8):
             self.registers[f"s{index}"] = 0
         for index in range(3):
             self.registers[f"v{index}"] = 0
         if entry.resource is not None:
-            self.write("s[0:3]", 0)
+            self.write(f"s[{entry.resource}:{entry.resource + 3}]", PRIVATE_SEGMENT_BUFFER)
+            self.write(f"s{entry.scratch_offset}", WAVE_OFFSET)
 
     def _read_program(self, assembly: str) -> None:
         body = assembly.split("@function\n", 1)[1].split("_end:", 1)[0]
@@ -304,26 +354,37 @@ class Lane:
                 deliver()
 
     def _access(self, mnemonic: str, operands: list[str]) -> None:
+        offset = sum(int(each) for each in re.findall(r"offset:(\d+)", operands[-1]))
         operands = [each.partition(" ")[0] for each in operands]
         unit, memory = "vector", self.memory
         if mnemonic.startswith("ds_"):
             unit, memory = "lds", self.lds
         elif mnemonic.startswith("s_load"):
-            unit = "scalar"
+            unit, offset = "scalar", int(operands[2], 0)
         elif mnemonic.startswith("flat_"):
             unit = "flat"
-        elif mnemonic.startswith(("scratch_", "buffer_")):
+        elif mnemonic.startswith("scratch_"):
             memory = self.scratch
+        elif mnemonic.startswith("buffer_"):
+            memory = self.wave_scratch
         if mnemonic.startswith("buffer_store"):
             operands[0], operands[1] = operands[1], operands[0]
         if "_load_" in mnemonic or "_read_" in mnemonic:
-            self._load(unit, memory, mnemonic, operands)
+            address = self._place(mnemonic, operands[1:], offset)
+            self._deliver(unit, operands[0], memory.read(address, _bytes(mnemonic)))
         elif "_store_" in mnemonic or "_write_" in mnemonic:
-            address, data = map(self.read, operands[:2])
-            memory.write(address, data, _bytes(mnemonic))
+            address = self._place(mnemonic, operands, offset)
+            memory.write(address, self.read(operands[1]), _bytes(mnemonic))
             self.pending.append((unit, (), lambda: None))
         else:
-            self._atomic(unit, memory, mnemonic, operands)
+            self._atomic(unit, memory, mnemonic, operands, offset)
+
+    def _place(self, mnemonic: str, operands: list[str], offset: int) -> int:
+        """Where an access begins; its address is the first of ``operands``."""
+        address = self.read(operands[0]) + offset
+        if not mnemonic.startswith("buffer_"):
+            return address
+        return place_in_buffer(self.read(operands[-2]), address)
 
     def _deliver(self, unit: str, token: str, value: int) -> None:
         names = self._names(token)
@@ -339,20 +400,16 @@ class Lane:
             self.registers[name] = 0xDEADBEEF
         self.pending.append((unit, tuple(names), arrive))
 
-    def _load(self, unit: str, memory: Memory, mnemonic: str, operands: list[str]) -> None:
-        address = self.read(operands[1])
-        if unit == "scalar":
-            address += int(operands[2], 0)
-        self._deliver(unit, operands[0], memory.read(address, _bytes(mnemonic)))
-
-    def _atomic(self, unit: str, memory: Memory, mnemonic: str, operands: list[str]) -> None:
+    def _atomic(
+        self, unit: str, memory: Memory, mnemonic: str, operands: list[str], offset: int
+    ) -> None:
         operands = [each for each in operands if each != "off"]
         compares = "cmpswap" in mnemonic or "cmpst" in mnemonic
         wanted = 3 if "cmpst" in mnemonic else 2
         result = operands.pop(0) if len(operands) > wanted else None
         size = 8 if mnemonic.endswith(("_x2", "64")) else 4
         width = 8 * size
-        address = self.read(operands[0])
+        address = self.read(operands[0]) + offset
         data = self.read(operands[1])
         old = memory.read(address, size)
         if "cmpst" in mnemonic:
@@ -858,3 +915,59 @@ def test_a_wrong_instruction_is_caught():
     ]
     assert results[0] == {BUFFER: 2}
     assert results[1] != results[0]
+
+
+_PRIVATE = (
+    HEAD
+    + """%one = arith.constant 1 : i64
+%two = arith.constant 2 : i64
+%p = llvm.getelementptr %stack[1] : (!llvm.ptr<5>) -> !llvm.ptr<5>, i64
+scoped.store weak %a, %p : i64, !llvm.ptr<5>
+%q = llvm.getelementptr %stack[%one] : (!llvm.ptr<5>, i64) -> !llvm.ptr<5>, i64
+%0 = scoped.load weak %q : !llvm.ptr<5> -> i64
+scoped.store weak %0, %global : i64, !llvm.ptr<1>
+%1 = scoped.atomic_rmw add acq_rel agent %p, %0 : !llvm.ptr<5>, i64
+%r = llvm.getelementptr %stack[12] : (!llvm.ptr<5>) -> !llvm.ptr<5>, i8
+%2 = scoped.load weak %r : !llvm.ptr<5> -> i32
+%s = llvm.getelementptr %global[%one] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+scoped.store weak %2, %s : i32, !llvm.ptr<1>
+%t = llvm.getelementptr %stack[%two] : (!llvm.ptr<5>, i64) -> !llvm.ptr<5>, i64
+%3, %ok = scoped.cmpxchg relaxed relaxed agent %t, %1, %0 : !llvm.ptr<5>, i64
+%u = llvm.getelementptr %global[%two] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+scoped.store weak %3, %u : i64, !llvm.ptr<1>
+func.return
+}
+"""
+)
+_VALUE = 0x0123456789ABCDEF
+_WANTED = Memory()
+_WANTED.write(BUFFER, _VALUE, 8)
+_WANTED.write(BUFFER + 8, 2 * _VALUE >> 32, 4)
+
+
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+def test_a_value_in_private_memory_is_whole(chip: str):
+    """Also where the address is needed for nothing after the load."""
+    assembly, _ = lower(_PRIVATE, chip)
+    memory = outcome(assembly, chip, [_VALUE, 2, 3, 4, 0], uses_scratch=True)
+    assert buffer_of(memory) == buffer_of(_WANTED)
+
+
+_PAIR = re.compile(
+    r"(buffer_(?:load|store)_dword) v(\d+), (v\d+, .* offen)\n(?:\ts_nop 0\n)?.*offset:4\n"
+)
+
+
+@pytest.mark.parametrize("chip", ["gfx908", "gfx90a"])
+def test_one_instruction_for_two_elements_of_a_buffer_is_caught(chip: str):
+    """The second element would be the next lane's."""
+    assembly, _ = lower(_PRIVATE, chip)
+
+    def whole(pair: re.Match[str]) -> str:
+        first = int(pair[2])
+        return f"{pair[1]}x2 v[{first}:{first + 1}], {pair[3]}\n"
+
+    wide, count = _PAIR.subn(whole, assembly)
+    assert count == 6
+    memory = outcome(wide, chip, [_VALUE, 2, 3, 4, 0], uses_scratch=True)
+    assert buffer_of(memory) != buffer_of(_WANTED)

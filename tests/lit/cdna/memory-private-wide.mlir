@@ -28,6 +28,19 @@ func.func @wide(%p: !llvm.ptr<1>, %v: i64) attributes {gpu.kernel} {
   func.return
 }
 
+// Nor does it where the address is read for the last time.
+// BUFFER-LABEL: last_use:
+// BUFFER:      buffer_load_dword {{v[0-9]+}}, [[A:v[0-9]+]], s[0:3], 0 offen
+// BUFFER-NEXT: buffer_load_dword {{v[0-9]+}}, [[A]], s[0:3], 0 offen offset:4
+func.func @last_use(%p: !llvm.ptr<1>, %i: i32) attributes {gpu.kernel} {
+  %n = arith.constant 4 : i32
+  %a = llvm.alloca %n x i64 : (i32) -> !llvm.ptr<5>
+  %b = llvm.getelementptr %a[%i] : (!llvm.ptr<5>, i32) -> !llvm.ptr<5>, i64
+  %x = scoped.load weak %b : !llvm.ptr<5> -> i64
+  scoped.store weak %x, %p : i64, !llvm.ptr<1>
+  func.return
+}
+
 // The volatile load keeps its bits though it is atomic: no other thread can tell that it is not.
 // BUFFER-LABEL: wide_volatile:
 // BUFFER:      buffer_load_dword {{v[0-9]+}}, {{v[0-9]+}}, s[0:3], 0 offen glc
