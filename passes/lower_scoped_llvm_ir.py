@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Any, Literal, NoReturn, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
@@ -64,9 +64,11 @@ _ORDERING_PROPERTIES = ("spaces", "availability")
 """What says how an operation orders others, which a relaxed one does not."""
 
 _GROUP = re.compile(r"attributes (#[0-9]+) = ")
-_GROUP_REFERENCE = re.compile(r"#[0-9]+")
+_QUOTED_OR_GROUP = re.compile(r'"[^"]*"|(#[0-9]+)\b')
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')
 _FEATURES = re.compile(r'"target-features"="([^"]*)"')
+_PARENTHESIS = re.compile(r'"[^"]*"|([()])')
+_BEFORE_ATTRIBUTES = re.compile(r"(?: (?:local_)?unnamed_addr)?(?: addrspace\(\w+\))?")
 _UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\b")
 """An atomic that the ``scoped`` dialect has no words for and that is carried as text."""
 
@@ -145,6 +147,7 @@ class LowerScopedLLVMIRPass(ModulePass):
         for function in op.ops:
             if isinstance(function, FuncOp):
                 lowering.lower_function(function)
+        op.body.block.add_ops(lowering.new_groups())
         for function, calls in found:
             _keep_fresh(function, calls)
 
@@ -165,18 +168,26 @@ class _Lowering:
         self.architecture = architecture
         self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
         self.assembly = InlineAssembly(architecture.registers, pointer_widths(lines))
+        self.made: dict[str, str] = {}
+
+    def new_groups(self) -> list[TopLevelOp]:
+        """The groups of attributes that lowered functions refer to."""
+        return [
+            TopLevelOp(f'attributes {name} = {{ "target-features"="{features}" }}')
+            for features, name in self.made.items()
+        ]
 
     def lower_function(self, function: FuncOp) -> None:
         header = function.text.data
-        attributes = " ".join(
-            [header, *(self.groups.get(name, "") for name in _GROUP_REFERENCE.findall(header))]
-        )
+        named = [name for name in _QUOTED_OR_GROUP.findall(header) if name]
+        attributes = " ".join([header, *(self.groups.get(name, "") for name in named)])
         for cpu in _CPU.findall(attributes):
             if cpu != self.asked.mcpu:
                 name = function.sym_name.data
                 reason = f"@{name} is for '{cpu}', but {self.asked.mcpu} was asked for"
                 _refuse(function, reason)
         options = self._options(attributes)
+        self._switch_on(function, attributes, options["features"])
         accesses = bool(self.architecture.registers)
         lower_operation = self._replace if accesses else self._surround
         visible = noalias_arguments(function) if accesses else ()
@@ -192,6 +203,24 @@ class _Lowering:
                     _require_no_atomic(op)
         if not accesses:
             function.set_lowered_for(options)
+
+    def _switch_on(self, function: FuncOp, attributes: str, features: Iterable[str]) -> None:
+        """Make LLVM compile ``function`` for the ``features`` that it is lowered for.
+
+        Of several groups of attributes the last one that says something holds, over what
+        the header itself says (LLVM LLParser, validateEndOfModule).
+        """
+        said = _FEATURES.findall(attributes)
+        switches = [each for each in (said[-1].split(",") if said else ()) if each]
+        state = {each[1:]: each[0] for each in switches}
+        missing = [each for each in features if state.get(each) != "+"]
+        if not missing:
+            return
+        kept = [each for each in switches if each[1:] not in missing]
+        wanted = ",".join([*kept, *(f"+{each}" for each in missing)])
+        last = max((int(name[1:]) for name in self.groups), default=-1)
+        name = self.made.setdefault(wanted, f"#{last + 1 + len(self.made)}")
+        function.properties["text"] = StringAttr(_with_group(function.text.data, name))
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """What ``lower`` is asked for in a function with these ``attributes``."""
@@ -280,6 +309,25 @@ class _Lowering:
             op.properties["failure_ordering"] = _RELAXED
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
+
+
+def _with_group(header: str, group: str) -> str:
+    """The header of a function with a reference to a ``group`` of attributes after all others."""
+    at = _end_of_parameters(header)
+    before = _BEFORE_ATTRIBUTES.match(header, at)
+    assert before is not None
+    named = [each.end() for each in _QUOTED_OR_GROUP.finditer(header, before.end()) if each[1]]
+    at = named[-1] if named else before.end()
+    return f"{header[:at]} {group}{header[at:]}"
+
+
+def _end_of_parameters(header: str) -> int:
+    depth = 0
+    for each in _PARENTHESIS.finditer(header, header.index("{@}")):
+        depth += {"(": 1, ")": -1}.get(each[1], 0)
+        if each[1] and not depth:
+            return each.end()
+    raise AssertionError("LLVM has read the header")
 
 
 def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """LLVM IR in, LLVM IR with explicit synchronisation out, and what LLVM's code generator makes of it."""
 
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -18,6 +19,7 @@ from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Phase, Scope
 from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 DATA = Path(__file__).parent.parent / "data"
 TRITON = DATA / "triton"
@@ -29,14 +31,14 @@ SYNCHRONISATION = re.compile(r"buffer_wb|buffer_inv|buffer_wbinv")
 STORE = re.compile(r"(global|flat|ds|buffer)_(store|write|atomic)")
 
 
-def assembly(text: str, chip: str, level: int, features: str = "") -> str:
+def assembly(text: str, chip: str, level: int) -> str:
     """What LLVM's code generator makes of ``text``; Triton's newer triple is put in today's words."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     text = re.sub(r'target triple = "[^"]*"', f'target triple = "{TRIPLE}"', text)
     text = re.sub(r'target datalayout = "[^"]*"', "", text)
     target: Any = llvm.Target.from_triple(TRIPLE)
-    machine = target.create_target_machine(cpu=chip, features=features, opt=level)
+    machine = target.create_target_machine(cpu=chip, opt=level)
     with llvm_module(text, "compiled") as module:
         return machine.emit_assembly(module)
 
@@ -173,7 +175,7 @@ def test_exactly_our_synchronisation(chip: str, tgsplit: bool, level: int):
         if not (tgsplit and request["space"] is AddressSpace.LOCAL)
     ]
     text = lower_llvm_ir(module_of_requests(asked), chip, features, opt_level=0)
-    compiled = assembly(text, chip, level, "+tgsplit" if tgsplit else "")
+    compiled = assembly(text, chip, level)
     found = instructions_by_request(compiled)
     assert found.keys() == {*asked}
     wrong = {
@@ -358,6 +360,82 @@ FENCE = 'fence syncscope("workgroup") acquire'
 def test_tgsplit(header: str, rest: str, features: tuple[str, ...]):
     assert "buffer_inv sc0" in lower_llvm_ir(function(FENCE, header, rest), "gfx942", features)
     assert "buffer_inv" not in lower_llvm_ir(function(FENCE), "gfx942")
+
+
+_GROUPS = """
+attributes #0 = { nounwind "target-features"="-tgsplit,+sramecc" }
+attributes #1 = { noinline "target-features"="+tgsplit" }
+attributes #2 = { nounwind }
+"""
+_ATTRIBUTES = {
+    "": "+tgsplit",
+    "nounwind": "+tgsplit",
+    '"target-features"=""': "+tgsplit",
+    '"target-features"="+tgsplit"': "+tgsplit",
+    '"target-features"="-tgsplit,+sramecc"': "+sramecc,+tgsplit",
+    '"amdgpu-tg-split"': "+tgsplit",
+    "#0": "+sramecc,+tgsplit",
+    "#1": "+tgsplit",
+    "#2": "+tgsplit",
+    "#0 #1": "+tgsplit",
+    "#1 #0": "+sramecc,+tgsplit",
+    '"target-features"="+tgsplit" #0': "+sramecc,+tgsplit",
+    'local_unnamed_addr addrspace(0) section "#0 (" align 64': "+tgsplit",
+    'unnamed_addr #2 section ") #1" comdat': "+tgsplit",
+}
+"""The attributes of a function -> the target features for tgsplit."""
+
+_WORKGROUP_LOAD = """
+%x = load atomic i32, ptr addrspace(1) %p syncscope("workgroup") monotonic, align 4
+store i32 %x, ptr addrspace(1) %p
+"""
+LLC = find_llvm_tool("llc")
+
+
+def _split(attributes: str, opt_level: Literal[0, 2], chip: str = "gfx942") -> str:
+    text = function(_WORKGROUP_LOAD, attributes, _GROUPS) + "declare void @other() #2\n"
+    if "comdat" in attributes:
+        text = text.replace("define void", "$f = comdat any\ndefine void")
+    return lower_llvm_ir(text, chip, ("tgsplit",), opt_level=opt_level)
+
+
+@pytest.mark.parametrize("opt_level", [0, 2])
+@pytest.mark.parametrize("attributes", _ATTRIBUTES)
+def test_lowered_for_tgsplit_says_so(attributes: str, opt_level: Literal[0, 2]):
+    text = _split(attributes, opt_level)
+    header = next(line for line in text.splitlines() if line.startswith("define"))
+    name = re.sub(r'"[^"]*"', "", header).partition("#")[2][0]
+    group = next(line for line in text.splitlines() if f"attributes #{name} = " in line)
+    assert f'"target-features"="{_ATTRIBUTES[attributes]}"' in group
+    others = [line for line in text.splitlines() if line.startswith("attributes") and line != group]
+    assert all("tgsplit" not in line for line in others)
+
+
+@pytest.mark.skipif(LLC is None, reason="llc is not installed")
+@pytest.mark.parametrize("opt_level", [0, 2])
+@pytest.mark.parametrize("attributes", _ATTRIBUTES)
+def test_llvm_compiles_for_tgsplit_without_being_told(attributes: str, opt_level: Literal[0, 2]):
+    assert LLC is not None
+    text = _split(attributes, opt_level, "gfx90a")
+    text = text.replace("define void", "define amdgpu_kernel void")
+    command = [LLC, "-mcpu=gfx90a", "-o", "-"]
+    compiled = subprocess.run(command, input=text, text=True, capture_output=True, check=True)
+    assert ".amdhsa_tg_split 1" in compiled.stdout
+    # A work-group on one CU shares an L1, and loads without glc.
+    assert re.search(r"global_load_dword v.* glc$", compiled.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "chip_and_text",
+    [
+        ("gfx942", function(FENCE)),
+        ("gfx942", function(FENCE, "#0", 'attributes #0 = { "target-features"="-tgsplit" }')),
+        ("gfx908", function(FENCE)),
+    ],
+)
+def test_nothing_is_said_of_tgsplit_unasked(chip_and_text: tuple[str, str]):
+    chip, text = chip_and_text
+    assert "+tgsplit" not in lower_llvm_ir(text, chip)
 
 
 @pytest.mark.parametrize(
