@@ -1,6 +1,7 @@
 """Why the passes on ``cdna`` did what they did to write-backs, invalidates, waits and stores."""
 
 from collections.abc import Set
+from functools import cache, partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -20,7 +21,7 @@ from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.llvm_ir_cdna import OWN
 from fencewright.passes.llvm_ir_memory import lowered_functions
 from fencewright.passes.loosen_waits import must_be_acquired
-from fencewright.passes.remark_search import Code, Lines, Verdict, code_in, line_behind
+from fencewright.passes.remark_search import Code, Judge, Lines, Verdict, code_in, line_behind
 from fencewright.passes.remarks import (
     Argument,
     Change,
@@ -49,14 +50,16 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
         published = code.known(drop_write_backs.solve).published
         droppable = set(drop_write_backs.droppable_write_backs(code))
         lines = _lines_of(code)
+        stays = _stays(droppable)
+        dirties = cache(partial(_dirties, published))
         for step in lines.place:
             reach = step.meaning.writes_back
             if reach is None:
                 continue
             if step.op in droppable:
-                reasons[step.op] = _is_clean(lines, step, droppable)
+                reasons[step.op] = _is_clean(lines, step, stays)
                 continue
-            dirty = _dirtied_by(lines, step, reach, published)
+            dirty = lines.earlier(step, dirties(reach))
             facts = (*_needless_if(dirty, reach), *_would_help(step.op, code.chip))
             reasons[step.op] = (*_dirtied(dirty), *facts)
     return lambda finding: reasons.get(finding.before.op)
@@ -66,21 +69,23 @@ def _lines_of(code: CacheCode) -> Lines[CacheStep]:
     return Lines({block: code.steps[block] for block in code.blocks})
 
 
-def _is_clean(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
-    def judge(each: CacheStep) -> Verdict:
-        stays = each.meaning.writes_back is not None and each.op not in gone
-        return Verdict.FOUND if stays else Verdict.ON
-
-    earlier = lines.earlier(step, judge)
+def _is_clean(lines: Lines[CacheStep], step: CacheStep, stays: Judge[CacheStep]) -> Parts:
+    earlier = lines.earlier(step, stays)
     if earlier is None:
         return ("nothing is dirty since the kernel began",)
     return ("nothing is dirty since ", *at(earlier.op, "Since"))
 
 
-def _dirtied_by(
-    lines: Lines[CacheStep], step: CacheStep, reach: Reach, published: drop_write_backs.Published
-) -> CacheStep | None:
-    """The nearest step that by itself leaves something to write back; None: it was there before."""
+def _stays(gone: Set[Operation]) -> Judge[CacheStep]:
+    def judge(each: CacheStep) -> Verdict:
+        stays = each.meaning.writes_back is not None and each.op not in gone
+        return Verdict.FOUND if stays else Verdict.ON
+
+    return judge
+
+
+def _dirties(published: drop_write_backs.Published, reach: Reach) -> Judge[CacheStep]:
+    """What by itself leaves something to write back; none: it was there before."""
     clean = drop_write_backs.stores_of(drop_write_backs.DONE, drop_write_backs.DONE)
 
     def judge(each: CacheStep) -> Verdict:
@@ -92,7 +97,7 @@ def _dirtied_by(
         )
         return Verdict.FOUND if level == drop_write_backs.DIRTY else Verdict.ON
 
-    return lines.earlier(step, judge)
+    return judge
 
 
 def _dirtied(by: CacheStep | None) -> Parts:
@@ -150,43 +155,50 @@ def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
         needs = code.known(drop_invalidates.solve_needs)
         useless = set(drop_invalidates.useless_invalidates(code))
         lines = _lines_of(code)
+        covers = cache(partial(_covering, useless))
+        looks = cache(partial(_looks, needs))
         for step in lines.place:
             if not step.meaning.invalidates:
                 continue
             if step.op in useless:
-                reasons[step.op] = _nobody_looks(lines, step, useless)
+                reasons[step.op] = _nobody_looks(lines, step, covers(step.meaning.invalidates))
             else:
                 reasons[step.op] = (
-                    *_looked_into(lines, step, needs, code.chip),
+                    *_looked_into(lines, step, looks(step.meaning.invalidates), code.chip),
                     *_would_help(step.op, code.chip),
                 )
     return lambda finding: reasons.get(finding.before.op)
 
 
-def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, gone: Set[Operation]) -> Parts:
-    caches = step.meaning.invalidates
-
-    def judge(each: CacheStep) -> Verdict:
-        covers = _covers(each, caches) and each.op not in gone
-        return Verdict.FOUND if covers else Verdict.ON
-
-    later = lines.later(step, judge)
+def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, covers: Judge[CacheStep]) -> Parts:
+    later = lines.later(step, covers)
     if later is None:
         return ("nobody looks into those caches before the kernel ends",)
     return ("nobody looks into those caches before ", *at(later.op, "Before"))
 
 
-def _looked_into(
-    lines: Lines[CacheStep], step: CacheStep, needs: drop_invalidates.Needs, chip: str
-) -> Parts:
-    caches = step.meaning.invalidates
+def _covering(gone: Set[Operation], caches: int) -> Judge[CacheStep]:
+    def judge(each: CacheStep) -> Verdict:
+        covers = _covers(each, caches) and each.op not in gone
+        return Verdict.FOUND if covers else Verdict.ON
 
+    return judge
+
+
+def _looks(needs: drop_invalidates.Needs, caches: int) -> Judge[CacheStep]:
     def judge(each: CacheStep) -> Verdict:
         if drop_invalidates.needed_at(each.meaning, needs) & caches:
             return Verdict.FOUND
         return Verdict.STOP if _covers(each, caches) else Verdict.ON
 
-    by = lines.later(step, judge)
+    return judge
+
+
+def _looked_into(
+    lines: Lines[CacheStep], step: CacheStep, looks: Judge[CacheStep], chip: str
+) -> Parts:
+    caches = step.meaning.invalidates
+    by = lines.later(step, looks)
     if by is None:
         return ("kernels that come later count on the system's caches",)
     if by.meaning.reads & caches:
@@ -261,13 +273,15 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _covered_by(wait: WaitOp, code: Code) -> Operation | None:
-    releases = wait.phase == _RELEASES
+    return code.earlier(wait, _is_counted if wait.phase == _RELEASES else _is_acquired)
 
-    def judge(op: Operation) -> Verdict:
-        counted = type(op) in COUNTED if releases else must_be_acquired(op)
-        return Verdict.FOUND if counted else Verdict.ON
 
-    return code.earlier(wait, judge)
+def _is_counted(op: Operation) -> Verdict:
+    return Verdict.FOUND if type(op) in COUNTED else Verdict.ON
+
+
+def _is_acquired(op: Operation) -> Verdict:
+    return Verdict.FOUND if must_be_acquired(op) else Verdict.ON
 
 
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
@@ -317,25 +331,19 @@ def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
     """The nearest operation that a wait in LLVM IR has to cover."""
     if OWN in wait.attributes:
         return await_values.access_before(wait)
-    acquires = wait.phase != _RELEASES
-
-    def judge(op: Operation) -> Verdict:
-        if type(op) is WaitOp:
-            return Verdict.ON
-        counted = _is_of_flag(op) if acquires else _issues(op)
-        return Verdict.FOUND if counted else Verdict.ON
-
-    return code.earlier(wait, judge)
+    return code.earlier(wait, _issues if wait.phase == _RELEASES else _is_of_flag)
 
 
-def _is_of_flag(op: Operation) -> bool:
+def _is_of_flag(op: Operation) -> Verdict:
     nothing = await_values.Flags()
-    return await_values.flags_behind(op, nothing) != nothing
+    counted = type(op) is not WaitOp and await_values.flags_behind(op, nothing) != nothing
+    return Verdict.FOUND if counted else Verdict.ON
 
 
-def _issues(op: Operation) -> bool:
+def _issues(op: Operation) -> Verdict:
     nothing = await_values.Outstanding()
-    return await_values.issued(op, nothing) != nothing
+    counted = type(op) is not WaitOp and await_values.issued(op, nothing) != nothing
+    return Verdict.FOUND if counted else Verdict.ON
 
 
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")

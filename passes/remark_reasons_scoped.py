@@ -1,6 +1,7 @@
 """Why the passes on ``scoped`` did what they did to fences, orderings and scopes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
@@ -34,20 +35,33 @@ from fencewright.passes.remarks import Change, Finding, Parts, Reason, at, helpe
 # ---------------------------------------------------------------------------------------
 
 
+_Judge: TypeAlias = Callable[[Operation], Verdict]
+
+
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
     """Who does the work of a fence that goes, or what stands between it and another one."""
     del following
     code = code_in(region for op in module.walk() for region in op.regions)
     orderings = {op: op.ordering.data for op in code.place if isinstance(op, scoped.FenceOp)}
+    judges: dict[object, _Judge] = {}
+
+    def judge(kind: Callable[[scoped.FenceOp, Half], _Judge], op: scoped.FenceOp, lost: Half):
+        """One judge for fences that are alike, so that no operation is judged twice."""
+        key = kind, merge_fences.rank_of(op), op.ordering.data, lost
+        if key not in judges:
+            judges[key] = kind(op, lost)
+        return judges[key]
 
     def reason(finding: Finding) -> Parts | None:
         op = finding.before.op
         if not isinstance(op, scoped.FenceOp):
             return None
         if finding.change is Change.KEPT:
-            return _stands_between(op, orderings[op], code)
+            whole = _done_by(orderings[op])
+            return _stands_between(op, code, judge(_does_whole, op, whole))
         lost = _lost(orderings[op], finding)
-        by = code.earlier(op, _does_before(op, lost)) or code.later(op, _does_behind(op, lost))
+        before, behind = judge(_does_before, op, lost), judge(_does_behind, op, lost)
+        by = code.earlier(op, before) or code.later(op, behind)
         if by is None:
             return ("what it does is done on every way",)
         return (*at(by, "By"), " does its work")
@@ -112,23 +126,33 @@ def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
     return any(a and b for a, b in zip(does, lost, strict=True))
 
 
-def _stands_between(fence: scoped.FenceOp, ordering: Ordering, code: Code) -> Parts | None:
-    """What keeps a fence from going for an earlier one; None if there is none that would do."""
-    whole = _done_by(ordering)
-
-    def does_it(op: Operation) -> Verdict:
-        if type(op) is not scoped.FenceOp or op.parent is None or op is fence:
+def _does_whole(fence: scoped.FenceOp, whole: Half) -> _Judge:
+    def judge(op: Operation) -> Verdict:
+        if type(op) is not scoped.FenceOp or op.parent is None:
             return Verdict.ON
         return Verdict.FOUND if _does_any(op, fence, whole) else Verdict.ON
 
-    def is_memory(op: Operation) -> Verdict:
-        silent = op.parent is None or merge_fences.is_silent(op)
-        return Verdict.ON if silent else Verdict.FOUND
+    return judge
 
-    by, between = code.earlier(fence, does_it), code.earlier(fence, is_memory)
+
+def _stands_between(fence: scoped.FenceOp, code: Code, does_it: _Judge) -> Parts | None:
+    """What keeps a fence from going for an earlier one; None if there is none that would do."""
+
+    def another_does_it(op: Operation) -> Verdict:
+        return Verdict.ON if op is fence else does_it(op)
+
+    by, between = code.earlier(fence, does_it), code.earlier(fence, _is_memory)
+    if by is fence:
+        # Round a loop; what comes before it there may be another one.
+        by = code.earlier(fence, another_does_it)
     if by is None or between is None or by is between:
         return None
     return (*at(between, "Between"), " stands between it and ", *at(by, "Fence"))
+
+
+def _is_memory(op: Operation) -> Verdict:
+    silent = op.parent is None or merge_fences.is_silent(op)
+    return Verdict.ON if silent else Verdict.FOUND
 
 
 def folded(module: ModuleOp, following: ModulePass) -> Reason:

@@ -1,7 +1,9 @@
 """Searches in the code around an operation, for the reasons that remarks give."""
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
 
@@ -21,6 +23,18 @@ class Verdict(Enum):
     FOUND = "found"
 
 
+Judge: TypeAlias = Callable[[T], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks(Generic[T]):
+    """The things of a block that a judge does not pass by, and what is nearest beyond its ends."""
+
+    indices: list[int]
+    found: list[T | None]
+    beyond: dict[int, T | None] = field(default_factory=dict[int, T | None])
+
+
 class Lines(Generic[T]):
     """The code of blocks as it is now, whatever a pass then does to it.
 
@@ -34,22 +48,74 @@ class Lines(Generic[T]):
         }
         self.predecessors = predecessors(lines)
 
-    def earlier(self, item: T, judge: Callable[[T], Verdict]) -> T | None:
-        """The nearest thing before ``item``, on some way to it, that ``judge`` finds."""
-        block, index = self.place[item]
-        return _nearest(
-            self.lines[block][:index][::-1],
-            block,
-            lambda each: self.lines.get(each, ())[::-1],
-            lambda each: self.predecessors.get(each, ()),
-            judge,
-        )
+        self._marks: dict[tuple[Judge[T], Block], _Marks[T]] = {}
 
-    def later(self, item: T, judge: Callable[[T], Verdict]) -> T | None:
+    def earlier(self, item: T, judge: Judge[T]) -> T | None:
+        """The nearest thing before ``item``, on some way to it, that ``judge`` finds.
+
+        A ``judge`` is asked once about each thing, so whoever asks about many items should
+        ask with one judge.
+        """
+        block, index = self.place[item]
+        marks = self._marks_of(judge, block)
+        at = bisect_left(marks.indices, index)
+        if at:
+            return marks.found[at - 1]
+        return self._beyond(judge, block, lambda each: self.predecessors.get(each, ()), -1)
+
+    def later(self, item: T, judge: Judge[T]) -> T | None:
         """The nearest thing behind ``item``, on some way from it, that ``judge`` finds."""
         block, index = self.place[item]
-        behind = self.lines[block][index + 1 :]
-        return _nearest(behind, block, lambda each: self.lines.get(each, ()), successors, judge)
+        marks = self._marks_of(judge, block)
+        at = bisect_right(marks.indices, index)
+        if at < len(marks.indices):
+            return marks.found[at]
+        return self._beyond(judge, block, successors, 0)
+
+    def _marks_of(self, judge: Judge[T], block: Block) -> "_Marks[T]":
+        """Where the search in ``block`` ends, with what it finds there: None if it gives up."""
+        known = self._marks.get((judge, block))
+        if known is None:
+            known = self._marks[judge, block] = _Marks([], [])
+            for index, each in enumerate(self.lines.get(block, ())):
+                verdict = judge(each)
+                if verdict is not Verdict.ON:
+                    known.indices.append(index)
+                    known.found.append(each if verdict is Verdict.FOUND else None)
+        return known
+
+    def _beyond(
+        self,
+        judge: Judge[T],
+        block: Block,
+        neighbours: Callable[[Block], Iterable[Block]],
+        end: int,
+    ) -> T | None:
+        """The nearest thing in the blocks next to ``block``; each is entered at its ``end``."""
+        known = self._marks_of(judge, block).beyond
+        if end not in known:
+            known[end] = self._search(judge, block, neighbours, end)
+        return known[end]
+
+    def _search(
+        self,
+        judge: Judge[T],
+        block: Block,
+        neighbours: Callable[[Block], Iterable[Block]],
+        end: int,
+    ) -> T | None:
+        queue, seen = deque([block]), set[Block]()
+        while queue:
+            for target in neighbours(queue.popleft()):
+                if target in seen:
+                    continue
+                seen.add(target)
+                found = self._marks_of(judge, target).found
+                if not found:
+                    queue.append(target)
+                elif found[end] is not None:
+                    return found[end]
+        return None
 
 
 Code: TypeAlias = Lines[Operation]
@@ -78,28 +144,3 @@ def line_behind(op: Operation) -> int | None:
     found = code_around(op).later(op, judge)
     place = None if found is None else place_of(found)
     return None if place is None else place.line
-
-
-def _nearest(
-    first: Sequence[T],
-    block: Block,
-    lines: Callable[[Block], Sequence[T]],
-    neighbours: Callable[[Block], Iterable[Block]],
-    judge: Callable[[T], Verdict],
-) -> T | None:
-    """The nearest thing that ``judge`` finds: behind ``first``, then in block after block."""
-    queue, seen = deque([(first, block)]), set[Block]()
-    while queue:
-        line, here = queue.popleft()
-        for each in line:
-            verdict = judge(each)
-            if verdict is Verdict.FOUND:
-                return each
-            if verdict is Verdict.STOP:
-                break
-        else:
-            for target in neighbours(here):
-                if target not in seen:
-                    seen.add(target)
-                    queue.append((lines(target), target))
-    return None

@@ -10,7 +10,7 @@ import pytest
 from work_count import growth
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass, PassPipeline
 
 from fencewright.lowering.costs import cost_of
@@ -20,6 +20,7 @@ from fencewright.passes.kernel_frontend import top_level
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, Pipeline, PTXPipeline
 from fencewright.passes.remark_observer import Observer, lowered_for
 from fencewright.passes.remark_reasons import LOWERINGS, REASONS
+from fencewright.passes.remark_search import Lines, Verdict
 from fencewright.passes.remarks import Argument, Place, Reason, Remark, RemarkKind
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -578,3 +579,21 @@ def test_remarks_where_there_is_no_row_take_linear_work(tmp_path: Path) -> None:
         return lambda: fence_opt.main([*arguments, "-o", "/dev/null"])
 
     assert growth(remarks_on, 20) < 1.1
+
+
+def test_what_is_far_away_is_searched_for_once():
+    """Each thing is judged once, however many ask with the same judge."""
+    size = 300
+    block = Block()
+    lines = Lines({block: range(size)})
+    asked: list[int] = []
+
+    def is_first_or_last(each: int) -> Verdict:
+        asked.append(each)
+        return Verdict.FOUND if each in (0, size - 1) else Verdict.ON
+
+    for each in range(1, size - 1):
+        assert lines.earlier(each, is_first_or_last) == 0
+        assert lines.later(each, is_first_or_last) == size - 1
+    assert len(asked) == size
+    assert lines.earlier(0, is_first_or_last) is None
