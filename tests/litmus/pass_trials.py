@@ -39,6 +39,9 @@ class View:
     options: ReadOptions
     facts: tuple[Fact, ...] = ()
 
+    def __str__(self) -> str:
+        return self.name
+
 
 def on_cdna(
     chip: str = "gfx942",
