@@ -62,8 +62,8 @@ class Age(NamedTuple):
     """The youngest operation that a wait has to cover.
 
     ``vmcnt``: how many certainly counted operations are younger, at least; None: nothing is
-    outstanding. ``lgkmcnt``: whether there is one. ``unordered``: whether one may be a flat
-    access, which retires out of order; ``invalidate``: whether an invalidate may be on its way
+    outstanding. ``lgkmcnt``: whether there is one. ``unordered``: whether a flat access may be
+    outstanding, covered or not: with one, nothing retires in order; ``invalidate``: whether an invalidate may be on its way
     that others count on: only a wait for everything sees its end.
     """
 
@@ -87,6 +87,8 @@ class Age(NamedTuple):
         kind = event.kind
         vmcnt, lgkmcnt, unordered, invalidate = self
         if not covered:
+            if kind is EventKind.FLAT:
+                return Age(vmcnt, lgkmcnt, True, invalidate)
             if kind is not _VECTOR or vmcnt is None or vmcnt == _LAST or not event.certain:
                 return self
             return Age(vmcnt + 1, lgkmcnt, unordered, invalidate)

@@ -33,7 +33,7 @@ SECONDS = 5.0
 """How long one program may take with a mutant; what takes longer loops."""
 
 ENOUGH = 8
-"""How many programs that come out otherwise, and are right, are looked at."""
+"""How many programs that come out otherwise, and are right, are looked at; more if they are cheap."""
 
 
 class Outcome(Word):
@@ -65,9 +65,9 @@ class Result:
 
 
 def judged(mutant: Mutant, trials: Sequence[Any]) -> Result:
-    """What becomes of a mutant on ``trials``, which are ``Staged``."""
+    """What becomes of a mutant on ``trials``, which are ``Staged`` or ``StagedWaits``."""
     name, guard = str(mutant), mutant.guard
-    fewest, where, differing = 0, "", 0
+    fewest, where, differing, costly = 0, "", 0, 0
     with applied(mutant):
         for each in trials:
             try:
@@ -84,9 +84,10 @@ def judged(mutant: Mutant, trials: Sequence[Any]) -> Result:
             if wrong:
                 return Result(name, guard, Outcome.WRONG, str(each.trial), wrong)
             differing += 1
+            costly += not each.is_cheap
             if not where or more < fewest:
                 fewest, where = min(more, fewest), str(each.trial)
-            if differing == ENOUGH:
+            if costly == ENOUGH:
                 break
     if not differing:
         return Result(name, guard, Outcome.SAME)
@@ -187,7 +188,9 @@ The passes that take synchronisation away are as right as the conditions under w
 it alone. Here each file is changed in every small way: a condition taken out or turned round, a
 part of one left out, a comparison, a number or a set operation changed, a statement dropped. Each
 such *mutant* lowers the programs of the tests and random ones, in every mode of every chip, until
-a model finds code that does what its source forbids.
+a model finds code that does what its source forbids. What decides where code waits is tried on
+kernels too, with accesses of every kind on any graph, judged by every order in which these
+complete; what selects instructions, on requests that stand with the code that they need.
 
 - **wrong**: it does;
 - **fails**, **hangs**: it raises an error, or does not end;

@@ -35,8 +35,10 @@ FILES = (
     "passes/clamp_scopes.py",
     "passes/store_through.py",
     "passes/sink_waits.py",
+    "passes/insert_waits.py",
     "passes/acquire_on_success.py",
     "passes/cdna_caches.py",
+    "passes/cdna_dataflow.py",
     "lowering/cdna/scoreboard.py",
     "lowering/cdna/select.py",
 )

@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import cycle
 from pathlib import Path
+from typing import TypeAlias
 
 import guard_programs
 import minimise_programs as programs
+import select_requests
+import wait_kernels
 from pass_trials import FOLDED, ON_CDNA, ON_PTX, SCOPED, Staged, Trial, View, on_cdna, trial
+from select_requests import RequestTrial, StagedRequest
+from wait_kernels import StagedWaits, WaitTrial
 
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.vocabulary import AddressSpace
@@ -36,6 +41,8 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/clamp_scopes.py": ON_FACTS,
     "passes/store_through.py": ON_CDNA[-2:],
     "passes/sink_waits.py": ON_CDNA,
+    "passes/insert_waits.py": ON_CDNA,
+    "passes/cdna_dataflow.py": ON_CDNA,
     "passes/acquire_on_success.py": (SCOPED, *ON_CDNA[:3]),
     "passes/cdna_caches.py": ON_CDNA,
     "lowering/cdna/scoreboard.py": ON_CDNA,
@@ -61,6 +68,7 @@ PASSES: Mapping[str, frozenset[str]] = {
     "passes/drop_write_backs.py": _CACHE_PASSES,
     "passes/merge_fences.py": frozenset({"passes/merge_fences.py", "passes/fold_fences.py"}),
     "passes/loosen_waits.py": frozenset({"passes/sink_waits.py", "passes/loosen_waits.py"}),
+    "passes/cdna_dataflow.py": frozenset({"passes/insert_waits.py"}),
     "lowering/cdna/scoreboard.py": _CACHE_PASSES
     | {f"passes/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
     "lowering/cdna/select.py": frozenset({"passes/convert_scoped_to_cdna.py"}),
@@ -68,8 +76,17 @@ PASSES: Mapping[str, frozenset[str]] = {
 """The passes that a file decides for, if it is not just its own."""
 
 
-def staged(file: str, trials: Iterable[Trial]) -> Iterator[Staged]:
-    """Those of the trials that are fit and different, from the passes of a file on."""
+AnyTrial: TypeAlias = Trial | WaitTrial | RequestTrial
+AnyStaged: TypeAlias = Staged | StagedWaits | StagedRequest
+
+
+def staged(file: str, trials: Iterable[Trial]) -> Iterator[AnyStaged]:
+    """Those of the trials that are fit and different, from the passes of a file on.
+
+    Before them what is there for this file alone: kernels, requests.
+    """
+    yield from wait_kernels.staged(file)
+    yield from select_requests.staged(file)
     seen: set[tuple[str, object]] = set()
     for each in trials:
         if not each.is_fit:
@@ -171,8 +188,12 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
         yield trial(f"{made.__name__} {seed}", program, view)
 
 
-def find(file: str, said: str) -> Trial:
+def find(file: str, said: str) -> AnyTrial:
     """The trial of a file that is called so."""
+    if said.startswith(wait_kernels.PREFIX):
+        return wait_kernels.find(said)
+    if said.startswith(select_requests.PREFIX):
+        return RequestTrial(said.removeprefix(select_requests.PREFIX))
     name, view = said[:-1].rsplit(" (", 1)
     (of,) = [each for each in (*VIEWS[file], *_of_strings(file)) if each.name == view]
     seed = re.fullmatch(r"(?:random|varied)_program (\d+)", name)

@@ -164,6 +164,9 @@ class Staged:
     first time, and only if that is something else, the others run and the code is judged.
     """
 
+    is_cheap = False
+    """Whether it costs little to judge what it makes."""
+
     def __init__(self, trial: Trial, files: frozenset[str]):
         self.trial = trial
         steps = list(trial.view.passes())

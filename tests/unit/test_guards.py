@@ -6,6 +6,8 @@ import guard_programs
 import pass_corpus
 import pass_trials
 import pytest
+import select_requests
+import wait_kernels
 from minimise_programs import parse
 from pass_trials import Trial, View, after
 
@@ -208,6 +210,19 @@ def test_a_count_covers_invalidates_that_may_count() -> None:
     counter.issue(invalidate)
     counter.wait(1)
     assert not counter.satisfied(1)
+
+
+# Waits
+
+
+@pytest.mark.parametrize("kernel", [*wait_kernels.KERNELS, *range(200)])
+def test_kernels_wait_for_what_they_have_to(kernel: str | int) -> None:
+    assert not wait_kernels.WaitTrial(kernel).problem()
+
+
+@pytest.mark.parametrize("request_", select_requests.REQUESTS)
+def test_requests_get_the_code_that_they_need(request_: str) -> None:
+    assert not select_requests.RequestTrial(request_).problem()
 
 
 # Every guard there is
