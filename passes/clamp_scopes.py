@@ -33,7 +33,8 @@ _SCOPED = frozenset(
         scoped.BarrierOp,
     }
 )
-_ASYNCHRONOUS = frozenset(ASYNC_OPERATIONS)
+_BEYOND = frozenset({func.CallOp, *ASYNC_OPERATIONS})
+"""Operations that access memory elsewhere, or at another time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class ClampScopesPass(ModulePass):
     work-group is one wave is also seen from the known size of the work-group. The rules, with their
     sources, are the rows of ``lowering.facts.CLAMPS``. What holds of whole kernels only is not
     used in LLVM IR functions that are not kernels or call what is not known to touch no memory, nor
-    where there are asynchronous accesses. Raises ``UnsupportedError`` for a fact without use.
+    where there are calls or asynchronous accesses. Raises ``UnsupportedError`` for a fact without use.
     """
 
     name = "clamp-scopes"
@@ -134,9 +135,9 @@ def most_lanes(
 
 
 def is_whole_kernel(function: Operation) -> bool:
-    """Whether a function is all of a kernel, without asynchronous accesses."""
+    """Whether a function is all of a kernel, without calls and asynchronous accesses."""
     if isinstance(function, func.FuncOp | gpu.FuncOp):
-        return not any(type(op) in _ASYNCHRONOUS for op in function.walk())
+        return not any(type(op) in _BEYOND for op in function.walk())
     from fencewright.mlir_dialects.llvm_ir import FuncOp
     from fencewright.passes.llvm_ir_memory import is_kernel, unknown_in
 

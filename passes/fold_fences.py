@@ -62,7 +62,7 @@ class FoldFencesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for each in list(op.walk()):
             for region in each.regions:
-                if region.blocks and any(map(_is_one_sided, _fences(region))):
+                if any(map(_is_one_sided, _fences(region))):
                     self._fold(region)
 
     def _fold(self, body: Region) -> None:

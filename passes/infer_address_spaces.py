@@ -81,7 +81,7 @@ def _known(blocks: list[Block]) -> list[SSAValue]:
     incoming = _incoming(blocks)
     changed = True
     while changed:
-        left = [value for value in found if not _holds(value, found.keys(), incoming, blocks[0])]
+        left = [value for value in found if not _holds(value, found.keys(), incoming)]
         for value in left:
             del found[value]
         changed = bool(left)
@@ -122,16 +122,16 @@ def _edges(branch: Operation | None) -> list[tuple[Block, list[SSAValue]]]:
 
 
 def _holds(
-    value: SSAValue,
-    found: Iterable[SSAValue],
-    incoming: dict[SSAValue, list[SSAValue]],
-    entry: Block,
+    value: SSAValue, found: Iterable[SSAValue], incoming: dict[SSAValue, list[SSAValue]]
 ) -> bool:
-    """Whether ``value`` comes of ``found`` or is a kernel's argument, and goes there only."""
+    """Whether ``value`` comes of ``found`` or is a kernel's argument, and goes there only.
+
+    No branch leads to a kernel's first block, so that nothing is incoming to its arguments.
+    """
     sources: list[SSAValue] = []
     if isinstance(value, OpResult):
         sources = [each for each in value.op.operands if _is_generic(each)]
-    elif isinstance(value, BlockArgument) and value.block is not entry:
+    elif isinstance(value, BlockArgument):
         sources = incoming.get(value, [])
         if len(sources) != len(value.block.predecessors()):
             return False

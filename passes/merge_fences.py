@@ -46,7 +46,7 @@ class MergeFencesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for region in list(_regions(op)):
-            if region.blocks and _has_fence(region):
+            if _has_fence(region):
                 merge_fences(region)
 
 
