@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,8 @@ class Result:
     differing: int = 0
 
 
-def judged(mutant: Mutant, trials: Sequence[Any]) -> Result:
-    """What becomes of a mutant on ``trials``, which are ``Staged`` or ``StagedWaits``."""
+def judged(mutant: Mutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
+    """What becomes of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
     name, guard = str(mutant), mutant.guard
     fewest, where, differing, costly = 0, "", 0, 0
     with applied(mutant):
@@ -87,7 +88,7 @@ def judged(mutant: Mutant, trials: Sequence[Any]) -> Result:
             costly += not each.is_cheap
             if not where or more < fewest:
                 fewest, where = min(more, fewest), str(each.trial)
-            if costly == ENOUGH:
+            if costly == enough:
                 break
     if not differing:
         return Result(name, guard, Outcome.SAME)
@@ -99,8 +100,8 @@ _TRIALS: list[Any] = []
 """Those of the file that is looked at, which the processes inherit."""
 
 
-def _judged(mutant: Mutant) -> Result:
-    return judged(mutant, _TRIALS)
+def _judged(mutant: Mutant, enough: int) -> Result:
+    return judged(mutant, _TRIALS, enough)
 
 
 def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> Iterator[Result]:
@@ -116,11 +117,12 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
     chosen = [each for each in chosen if str(each) not in known]
     trials = [*corpus.of_tests(file), *corpus.at_random(file, options.seed, options.programs)]
     _TRIALS[:] = corpus.staged(file, trials)
+    judge = partial(_judged, enough=options.enough)
     if options.jobs == 1:
-        yield from map(_judged, chosen)
+        yield from map(judge, chosen)
         return
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
-        yield from pool.imap(_judged, chosen)
+        yield from pool.imap(judge, chosen)
 
 
 CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
@@ -143,12 +145,13 @@ def stream_of(results: Path, file: str) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; it writes the page and the list of guards once every file has been done."""
+    """The command; it writes the lists of guards, and the page once every file has been done."""
     parser = argparse.ArgumentParser(description=__doc__, prog="mutants_of_passes")
     parser.add_argument("files", nargs="*", default=FILES, help="which files; all without any")
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants, 0 to 1")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
+    parser.add_argument("--enough", type=int, default=ENOUGH, help="that differ are looked at")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
     parser.add_argument("--guards", action="store_true", help="only conditions and their parts")
@@ -217,7 +220,8 @@ def write(results: Path) -> None:
     rows: list[str] = []
     left: list[str] = []
     total = Counter[Outcome]()
-    for file in FILES:
+    kept = [file for file in FILES if stream_of(results, file).exists()]
+    for file in kept:
         found = read(stream_of(results, file)).values()
         counts = Counter(each.outcome for each in found)
         total += counts
@@ -229,6 +233,8 @@ def write(results: Path) -> None:
         left += [f"- `{each.mutant}`: {each.trial}" for each in others]
     rows.append(_row("all", total))
     tail = ["", "## Right with fewer operations somewhere", "", *left, ""] if left else [""]
+    if len(kept) < len(FILES):
+        return  # The page is about all files.
     PAGE.write_text(HEADER + "\n".join([*rows, *tail]), encoding="utf-8")
 
 

@@ -33,6 +33,8 @@ FILES = (
     "passes/hoist_write_backs.py",
     "passes/clamp_caches.py",
     "passes/clamp_scopes.py",
+    "passes/infer_address_spaces.py",
+    "passes/acquire_fences.py",
     "passes/store_through.py",
     "passes/sink_waits.py",
     "passes/insert_waits.py",
@@ -41,6 +43,7 @@ FILES = (
     "passes/cdna_dataflow.py",
     "lowering/cdna/scoreboard.py",
     "lowering/cdna/select.py",
+    "lowering/facts.py",
 )
 """What removes or moves synchronisation, or says how much of it there has to be."""
 

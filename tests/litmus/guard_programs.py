@@ -4,8 +4,16 @@ Each is named by what it does; ``test_guards`` says for which guards it is.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    Ordering,
+    RmwKind,
+    Scope,
+)
 from fencewright.simulator.program import Placement
 from fencewright.simulator.random_programs import (
     Maybe,
@@ -16,6 +24,8 @@ from fencewright.simulator.random_programs import (
     located,
 )
 from fencewright.simulator.source_events import (
+    AtomicRmw,
+    Barrier,
     Cmpxchg,
     Fence,
     Load,
@@ -126,5 +136,174 @@ PROGRAMS: dict[str, SmallProgram] = {
         thread(THIRD, looked(RELAXED), Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"),
                Fence(ACQUIRE, AGENT), Fence(RELEASE, SYSTEM), UP, raised(RELAXED, SYSTEM, "g")),
         thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
+}  # fmt: skip
+
+NOT_GLOBAL = frozenset({LOCAL})
+"""What an operation orders that does nothing for locations in global memory."""
+
+
+def passed_on(*steps: Step) -> SmallProgram:
+    """The steps where x may be taken in before them, and is handed on behind them."""
+    return program(
+        WRITER, thread(FAR, looked(RELAXED), *steps, UP, raised(RELAXED, flag="g")), LAST
+    )
+
+
+def handed_on(*steps: Step) -> SmallProgram:
+    """The steps of a thread that has data and raises a flag itself."""
+    return program(thread(HERE, data(), *steps), READER)
+
+
+def taken_in(*steps: Step) -> SmallProgram:
+    """The steps of a thread that looks at a flag by itself."""
+    return program(WRITER, thread(FAR, *steps, UP, Load("r1", "x")))
+
+
+_ACQUIRE, _RELEASE, _SEQ_CST = (Fence(each, AGENT) for each in (ACQUIRE, RELEASE, SEQ_CST))
+_AT_ONCE = thread(HERE, Store("x", 1, RELAXED, AGENT), raised())
+_RESTRICTIONS: dict[str, dict[str, Any]] = {
+    "of LDS only": {"spaces": NOT_GLOBAL},
+    "that makes nothing available": {"availability": Availability.NONE},
+}
+
+PROGRAMS |= {
+    # What a restricted operation does proves nothing, before or behind.
+    **{
+        f"a release {how}, then a whole one": handed_on(
+            replace(_RELEASE, **how_), _RELEASE, raised(RELAXED))
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    **{
+        f"a release, then one {how}": handed_on(
+            _RELEASE, replace(_RELEASE, **how_), raised(RELAXED))
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    **{
+        f"an acquire {how}, then a whole one": taken_in(
+            looked(RELAXED), replace(_ACQUIRE, **how_), _ACQUIRE)
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    **{
+        f"an acquire, then one {how}": taken_in(
+            looked(RELAXED), _ACQUIRE, replace(_ACQUIRE, **how_))
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    **{
+        f"an acquire fence behind a flag's read {how}": taken_in(
+            replace(looked(), **how_), _ACQUIRE)
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    **{
+        f"a release fence before a flag {how}": handed_on(
+            _RELEASE, replace(raised(), **how_))
+        for how, how_ in _RESTRICTIONS.items()
+    },
+    "a release of each space on its own, then a whole one": program(
+        thread(HERE, data(), Fence(RELEASE, WORKGROUP, one_as=True), Fence(RELEASE, WORKGROUP),
+               raised(RELAXED, WORKGROUP)),
+        thread(HERE, looked(ACQUIRE, WORKGROUP), UP, Load("r1", "x")),
+        lds=["x"],
+    ),
+    "a release, then one of each space on its own": program(
+        thread(HERE, data(), Fence(RELEASE, WORKGROUP), Fence(RELEASE, WORKGROUP, one_as=True),
+               raised(RELAXED, WORKGROUP)),
+        thread(HERE, looked(ACQUIRE, WORKGROUP), UP, Load("r1", "x")),
+        lds=["x"],
+    ),
+    "an acquire fence behind a flag's read of its own space": program(
+        thread(HERE, data(), raised(RELEASE, WORKGROUP)),
+        thread(HERE, replace(looked(ACQUIRE, WORKGROUP), one_as=True), Fence(ACQUIRE, WORKGROUP),
+               UP, Load("r1", "x")),
+        lds=["x"],
+    ),
+    "a release fence before a flag of its own space": program(
+        thread(HERE, data(), Fence(RELEASE, WORKGROUP),
+               replace(raised(RELEASE, WORKGROUP), one_as=True)),
+        thread(HERE, looked(ACQUIRE, WORKGROUP), UP, Load("r1", "x")),
+        lds=["x"],
+    ),
+    "fences around a barrier of LDS only": program(
+        thread(HERE, data(), Fence(RELEASE, WORKGROUP), Barrier(WORKGROUP, spaces=NOT_GLOBAL)),
+        thread(HERE, Barrier(WORKGROUP, spaces=NOT_GLOBAL), Fence(ACQUIRE, WORKGROUP),
+               Load("r1", "x")),
+    ),
+    # What one takes in, the others hand on.
+    "acquire, release, a wider acquire": passed_on(_ACQUIRE, _RELEASE, Fence(ACQUIRE, SYSTEM)),
+    "seq_cst, a wider acquire, seq_cst": passed_on(_SEQ_CST, Fence(ACQUIRE, SYSTEM), _SEQ_CST),
+    "a wider acquire between seq_cst and a seq_cst store": program(
+        thread(ABROAD, data(), raised(RELEASE, SYSTEM)),
+        thread(FAR, looked(RELAXED, SYSTEM), _SEQ_CST, Fence(ACQUIRE, SYSTEM), UP,
+               raised(SEQ_CST, flag="g")),
+        LAST,
+    ),
+    "a wider release between an acquire and a seq_cst load": program(
+        WRITER,
+        thread(FAR, Cmpxchg("f", 1, 2, RELAXED, RELAXED, AGENT, "r0"), _ACQUIRE,
+               Fence(RELEASE, SYSTEM), Load("r2", "n", SEQ_CST, AGENT), UP,
+               raised(RELAXED, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
+    "an acquire fence behind an exchange that succeeded": program(
+        WRITER,
+        thread(FAR, Cmpxchg("f", 1, 2, RELAXED, ACQUIRE, AGENT, "r0"), _ACQUIRE, UP,
+               Load("r1", "x")),
+    ),
+    "a release fence, a flag, and another one that is not released": handed_on(
+        _RELEASE, raised(RELAXED, flag="g"), raised(RELAXED)),
+    "an acquire fence behind a seq_cst read and another one": taken_in(
+        looked(RELAXED), Load("r2", "g", SEQ_CST, AGENT), _ACQUIRE),
+    "a release fence before a seq_cst store and another one": handed_on(
+        _RELEASE, raised(SEQ_CST, flag="g"), raised(RELAXED)),
+    # Where paths part and join.
+    "seq_cst at the end of a block, and behind a read in the next": taken_in(
+        looked(RELAXED), _SEQ_CST, UP, Load("r2", "x", RELAXED, AGENT), _SEQ_CST),
+    "seq_cst before a store in its block, and in the next": program(
+        thread(HERE, _SEQ_CST, Load("r0", "z"), Store("h", 1, RELAXED, AGENT), When("r0", 0), _SEQ_CST,
+               Load("r1", "i", RELAXED, AGENT)),
+        thread(FAR, Store("i", 1, RELAXED, AGENT), _SEQ_CST, Load("r1", "h", RELAXED, AGENT)),
+    ),
+    "a release before a branch, and another one on one of its paths": program(
+        thread(HERE, Load("r0", "z"), data(), _RELEASE,
+               Maybe("r0", 1, (OWN, _RELEASE, raised(RELAXED, flag="g"))), raised(RELAXED)),
+        READER,
+    ),
+    "seq_cst before a branch, and wider where its paths join": program(
+        thread(HERE, Load("r0", "z"), data(), _SEQ_CST, Maybe("r0", 0, (raised(RELAXED), _SEQ_CST)),
+               Load("r1", "i", SEQ_CST, SYSTEM), Fence(SEQ_CST, SYSTEM), Maybe("r0", 1, (OWN,))),
+        READER,
+    ),
+    "seq_cst in two blocks, and a store between": program(
+        thread(HERE, Load("r0", "z"), _SEQ_CST, When("r0", 0), data(), _SEQ_CST, raised(RELAXED)),
+        READER,
+    ),
+    "a release fence, then an exchange that acquires": program(
+        WRITER,
+        thread(FAR, Load("r2", "z", RELAXED, AGENT), _SEQ_CST, AtomicRmw(RmwKind.ADD, "f", 0, ACQUIRE, AGENT, "r0"), UP,
+               Load("r1", "x")),
+    ),
+    "an update that releases, then seq_cst": program(
+        thread(HERE, data(), AtomicRmw(RmwKind.ADD, "f", 1, RELEASE, AGENT, "r2"), _SEQ_CST),
+        READER,
+    ),
+    # Updates that nobody uses the result of.
+    "an update, then an acquire fence": program(
+        _AT_ONCE,
+        thread(FAR, AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, AGENT), _ACQUIRE,
+               Load("r1", "x", RELAXED, AGENT)),
+    ),
+    "an update, then a branch to an acquire fence": program(
+        _AT_ONCE,
+        thread(FAR, Load("r0", "z"), AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, AGENT), When("r0", 0),
+               _ACQUIRE, Load("r1", "x", RELAXED, AGENT)),
+    ),
+    "an update, then an acquire fence two branches on": program(
+        _AT_ONCE,
+        thread(FAR, Load("r0", "z"), AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, AGENT),
+               Maybe("r0", 1, (OWN,)), When("r0", 0), _ACQUIRE, Load("r1", "x", RELAXED, AGENT)),
+    ),
+    "an update that acquires": program(
+        _AT_ONCE,
+        thread(FAR, AtomicRmw(RmwKind.ADD, "f", 2, ACQUIRE, AGENT), Load("r1", "x", RELAXED, AGENT)),
     ),
 }  # fmt: skip

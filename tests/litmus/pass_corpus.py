@@ -9,10 +9,22 @@ from pathlib import Path
 from typing import TypeAlias
 
 import guard_programs
+import guard_texts
 import minimise_programs as programs
 import select_requests
 import wait_kernels
-from pass_trials import FOLDED, ON_CDNA, ON_PTX, SCOPED, Staged, Trial, View, on_cdna, trial
+from pass_trials import (
+    FOLDED,
+    ON_CDNA,
+    ON_PTX,
+    OUTLINED,
+    SCOPED,
+    Staged,
+    Trial,
+    View,
+    on_cdna,
+    trial,
+)
 from select_requests import RequestTrial, StagedRequest
 from wait_kernels import StagedWaits, WaitTrial
 
@@ -31,7 +43,7 @@ ON_FACTS = (
 VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/loosen_waits.py": ON_CDNA,
     "passes/sink_invalidates.py": ON_CDNA,
-    "passes/merge_fences.py": (SCOPED, *FOLDED),
+    "passes/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
     "passes/merge_ptx_fences.py": ON_PTX,
     "passes/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
     "passes/drop_invalidates.py": ON_CDNA,
@@ -39,6 +51,8 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/hoist_write_backs.py": ON_CDNA,
     "passes/clamp_caches.py": ON_FACTS,
     "passes/clamp_scopes.py": ON_FACTS,
+    "passes/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
+    "passes/acquire_fences.py": ON_PTX,
     "passes/store_through.py": ON_CDNA[-2:],
     "passes/sink_waits.py": ON_CDNA,
     "passes/insert_waits.py": ON_CDNA,
@@ -47,6 +61,8 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/cdna_caches.py": ON_CDNA,
     "lowering/cdna/scoreboard.py": ON_CDNA,
     "lowering/cdna/select.py": ON_CDNA,
+    "lowering/ptx/select.py": ON_PTX,
+    "lowering/facts.py": ON_FACTS,
 }
 """Where each file of ``pass_mutants`` makes a difference."""
 
@@ -72,6 +88,11 @@ PASSES: Mapping[str, frozenset[str]] = {
     "lowering/cdna/scoreboard.py": _CACHE_PASSES
     | {f"passes/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
     "lowering/cdna/select.py": frozenset({"passes/convert_scoped_to_cdna.py"}),
+    "lowering/ptx/select.py": frozenset({"passes/convert_scoped_to_ptx.py"}),
+    "passes/acquire_fences.py": frozenset(
+        {"passes/convert_scoped_to_ptx.py", "passes/lower_scoped_llvm_ir.py"}
+    ),
+    "lowering/facts.py": frozenset({"passes/clamp_scopes.py", "passes/clamp_caches.py"}),
 }
 """The passes that a file decides for, if it is not just its own."""
 
@@ -108,6 +129,7 @@ def of_tests(file: str) -> Iterator[Trial]:
         yield from written_down(view, EVERY, number)
     for view in _of_strings(file):
         yield from strings_in(view)
+    yield from guard_texts.kept(file)
 
 
 def _of_strings(file: str) -> list[View]:
@@ -119,10 +141,10 @@ def _of_strings(file: str) -> list[View]:
 
 @cache
 def strings_in(view: View) -> tuple[Trial, ...]:
-    """The strings of two letters that a pass changes."""
+    """The strings of two letters: what a pass leaves as it is, it may not do without a guard."""
     import test_fence_strings as strings
 
-    return tuple(strings.changed(view))
+    return tuple(strings.of_two(view))
 
 
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
@@ -194,6 +216,9 @@ def find(file: str, said: str) -> AnyTrial:
         return wait_kernels.find(said)
     if said.startswith(select_requests.PREFIX):
         return RequestTrial(said.removeprefix(select_requests.PREFIX))
+    for each in guard_texts.kept(file):
+        if str(each) == said:
+            return each
     name, view = said[:-1].rsplit(" (", 1)
     (of,) = [each for each in (*VIEWS[file], *_of_strings(file)) if each.name == view]
     seed = re.fullmatch(r"(?:random|varied)_program (\d+)", name)

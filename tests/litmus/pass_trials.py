@@ -19,6 +19,7 @@ from fencewright.passes.build_litmus import build
 from fencewright.passes.fold_fences import FoldFencesPass
 from fencewright.passes.litmus_programs import ReadOptions
 from fencewright.passes.merge_fences import MergeFencesPass
+from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline, Stores
 from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import CdnaTest, Limits, Run, forbidden, run
@@ -92,6 +93,9 @@ def folded(chip: str, version: str | None = None) -> View:
 
 
 SCOPED = View("scoped", lambda: (AcquireOnSuccessPass(), MergeFencesPass()), ReadOptions())
+
+OUTLINED = View("outlined", lambda: (OutlineLitmusThreadsPass(), MergeFencesPass()), ReadOptions())
+"""Threads as kernels, of which merge-fences knows the end."""
 
 ONE = L2PerAgent.ONE
 ON_CDNA = (

@@ -3,6 +3,7 @@
 import os
 
 import guard_programs
+import guard_texts
 import pass_corpus
 import pass_trials
 import pytest
@@ -121,13 +122,186 @@ def test_a_guard_that_is_taken_out_is_missed(guard: str, program: str, view: Vie
         assert of_program.problem()
 
 
+MERGE, PTX, FOLD = (f"passes/{name}_fences.py " for name in ("merge", "merge_ptx", "fold"))
+ON_FENCES: tuple[tuple[str, str], ...] = (
+    (
+        MERGE + "is_plain: 'spaces' in properties or 'one_as' in properties -> without "
+        "''spaces' in properties'",
+        "a release of LDS only, then a whole one (scoped)",
+    ),
+    (
+        MERGE + "is_plain: 'spaces' in properties or 'one_as' in properties -> without "
+        "''one_as' in properties'",
+        "a release of each space on its own, then a whole one (scoped)",
+    ),
+    (
+        MERGE + "behind: if not is_plain(op) -> if False",
+        "a release of LDS only, then a whole one (scoped)",
+    ),
+    (MERGE + "ahead: if not is_plain(op) -> if False", "a release, then one of LDS only (scoped)"),
+    (
+        MERGE + "ahead: if ordering.releases -> if False",
+        "acquire, release, a wider acquire (scoped)",
+    ),
+    (
+        MERGE
+        + "acquired_by: acquires and cast(scoped.CmpxchgOp, op).failure_ordering.data.acquires"
+        " -> without 'acquires'",
+        "an acquire fence behind an exchange that succeeded (scoped)",
+    ),
+    (
+        MERGE + "acquired_by: acquires and is_plain(access) -> without 'is_plain(access)'",
+        "an acquire fence behind a flag's read of LDS only (scoped)",
+    ),
+    (
+        MERGE + "released_by: if is_plain(op) -> if True",
+        "a release fence before a flag that makes nothing available (outlined)",
+    ),
+    (
+        MERGE + "_is_whole_barrier: type(op) is scoped.BarrierOp and op.ordering.data.releases and "
+        "is_plain(op) -> without 'is_plain(op)'",
+        "fences around a barrier of LDS only (scoped)",
+    ),
+    (
+        MERGE + "_weaken: if ordering is Ordering.SEQ_CST -> if False",
+        "fence release agent / fence seq_cst agent, 2 (merge-fences)",
+    ),
+    (
+        MERGE + "_at_end: 1 -> 2",
+        "a release before a branch, and another one on one of its paths (scoped)",
+    ),
+    (
+        MERGE + "_is_weak: properties['ordering'] == _WEAK and 'volatile' not in properties -> "
+        "without ''volatile' not in properties'",
+        "a release before a volatile store (only merge-fences)",
+    ),
+    (
+        MERGE + "_begins_thread: owner is not None and owner.name == 'litmus.thread' -> without "
+        "'owner.name == 'litmus.thread''",
+        "a release in a region (only merge-fences)",
+    ),
+    (
+        MERGE + "_solve_forward: if _begins_thread(blocks[0]) -> if True",
+        "an acquire where a function in LLVM IR begins (only merge-fences)",
+    ),
+    (
+        MERGE + "_end_of: if _begins_thread(entry) -> if True",
+        "a release where a function ends (only merge-fences)",
+    ),
+    (
+        PTX + "past: if forwards and fence.acquires > done.acquires -> if False",
+        "a wider acquire between seq_cst and a seq_cst store (sm_90-newest)",
+    ),
+    (
+        PTX + "past: if not forwards and fence.releases > done.releases -> if False",
+        "a wider release between an acquire and a seq_cst load (sm_90-newest)",
+    ),
+    (
+        PTX + "_loosened: if ordering == 'release' -> if True",
+        "a release fence, then an exchange that acquires (sm_90-newest)",
+    ),
+    (
+        PTX + "_loosened: if ordering == 'release' -> if False",
+        "an update that releases, then seq_cst (sm_90-newest)",
+    ),
+    (
+        PTX + "_through: if forwards -> if False",
+        "seq_cst before a store in its block, and in the next (sm_90-newest)",
+    ),
+    (
+        PTX + "_through: if forwards -> if True",
+        "seq_cst before a branch, and wider where its paths join (sm_90-newest)",
+    ),
+    (
+        PTX + "_is_done: False -> True",
+        "seq_cst in two blocks, and a store between (sm_90-newest)",
+    ),
+    (
+        FOLD + "FoldFencesPass._fold: if releasing is not None and released[access] < "
+        "rank_of(releasing) -> if False",
+        "a release fence, a flag, and another one that is not released (folded-sm_90-8.0)",
+    ),
+    (
+        FOLD
+        + "_fits: access.spaces is None and access.one_as is None and (access.volatile is None)"
+        " -> without 'access.spaces is None'",
+        "an acquire fence behind a flag's read of LDS only (folded-sm_90-8.0)",
+    ),
+    (
+        FOLD
+        + "_fits: atomic and whole and full and (rank_of(access) >= rank_of(fence)) -> without "
+        "'full'",
+        "an acquire fence behind a flag's read that makes nothing available (folded-sm_90-8.0)",
+    ),
+    (
+        "passes/acquire_fences.py _follows: if targets -> if True",
+        "an update in a function (only lower-scoped-llvm-ir)",
+    ),
+    (
+        "passes/acquire_fences.py _fenced_entries: any(map(may_be_acquire_fence, block.ops)) or not "
+        "(successors(block) or ends_thread) -> without 'not (successors(block) or ends_thread)'",
+        "an update in a function, and a branch (only lower-scoped-llvm-ir)",
+    ),
+    (
+        "passes/acquire_fences.py _fenced_entries: waiting.append(block) -> (nothing)",
+        "an update three branches before a call (only lower-scoped-llvm-ir)",
+    ),
+    (
+        "passes/infer_address_spaces.py _holds: if len(sources) != len(value.block.predecessors()) "
+        "-> if False",
+        "handed on by a switch (only infer-address-spaces)",
+    ),
+    (
+        "passes/infer_address_spaces.py _holds: all((_may_be_global(use, found) for use in "
+        "value.uses)) -> any((_may_be_global(use, found) for use in value.uses))",
+        "stored, and a location itself (only infer-address-spaces)",
+    ),
+    (
+        "passes/clamp_scopes.py _run_by_tests: found |= {each.kernel.string_value() for each in "
+        "test.threads if each.kernel} -> found = {each.kernel.string_value() for each in "
+        "test.threads if each.kernel}",
+        "two tests with a kernel of one work-item each (only clamp-scopes)",
+    ),
+    (
+        "passes/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
+        "-> without 'is_kernel(function)'",
+        "a function in LLVM IR (only clamp-scopes)",
+    ),
+    (
+        "passes/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
+        "-> without 'not any(unknown_in(function))'",
+        "a kernel in LLVM IR that calls (only clamp-scopes)",
+    ),
+)
+"""Guards and other code of the passes on fences, scopes and spaces, each with the trial that shows it."""
+
+
+@pytest.mark.parametrize(("guard", "said"), ON_FENCES, ids=lambda each: str(each)[:60])
+def test_what_passes_on_fences_decide_by_is_missed(guard: str, said: str) -> None:
+    mutant = named(guard)
+    shown = pass_corpus.find(mutant.file, said)
+    assert shown.is_fit
+    assert not shown.problem()
+    with limited(SECONDS), applied(mutant):
+        assert shown.problem()
+
+
+KEPT = [each for file in FILES for each in guard_texts.kept(file)]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=str)
+def test_modules_that_need_everything_stay_as_they_are(kept: guard_texts.Kept) -> None:
+    assert not kept.problem()
+
+
 PROGRAMS = guard_programs.PROGRAMS
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_programs_are_right_in_every_view(name: str) -> None:
     lds = any(each.space is guard_programs.LOCAL for each in PROGRAMS[name].locations)
-    for view in (*pass_trials.ON_CDNA, *pass_trials.ON_PTX, pass_trials.SCOPED):
+    on_scoped = (pass_trials.SCOPED, pass_trials.OUTLINED, *pass_trials.FOLDED)
+    for view in (*pass_trials.ON_CDNA, *pass_trials.ON_PTX, *on_scoped):
         if not (lds and view.options.tgsplit):
             assert not trial(name, view).problem(), view.name
 
