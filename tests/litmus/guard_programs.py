@@ -167,7 +167,7 @@ _RESTRICTIONS: dict[str, dict[str, Any]] = {
     "that makes nothing available": {"availability": Availability.NONE},
 }
 
-PROGRAMS |= {
+PROGRAMS.update({
     # What a restricted operation does proves nothing, before or behind.
     **{
         f"a release {how}, then a whole one": handed_on(
@@ -249,6 +249,14 @@ PROGRAMS |= {
         thread(FAR, Cmpxchg("f", 1, 2, RELAXED, ACQUIRE, AGENT, "r0"), _ACQUIRE, UP,
                Load("r1", "x")),
     ),
+    "an exchange that acquires where it fails": taken_in(
+        Cmpxchg("f", 7, 8, RELAXED, ACQUIRE, AGENT, "r0")),
+    "fences of LDS around a relaxed barrier": program(
+        thread(HERE, data(), Fence(RELEASE, AGENT, spaces=NOT_GLOBAL), Barrier(WORKGROUP, RELAXED)),
+        thread(HERE, Barrier(WORKGROUP, RELAXED), Fence(ACQUIRE, AGENT, spaces=NOT_GLOBAL),
+               Load("r1", "x")),
+        lds=["x"],
+    ),
     "a release fence, a flag, and another one that is not released": handed_on(
         _RELEASE, raised(RELAXED, flag="g"), raised(RELAXED)),
     "an acquire fence behind a seq_cst read and another one": taken_in(
@@ -306,4 +314,4 @@ PROGRAMS |= {
         _AT_ONCE,
         thread(FAR, AtomicRmw(RmwKind.ADD, "f", 2, ACQUIRE, AGENT), Load("r1", "x", RELAXED, AGENT)),
     ),
-}  # fmt: skip
+})  # fmt: skip

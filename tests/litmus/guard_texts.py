@@ -437,8 +437,8 @@ func.func @l(%x : !llvm.ptr<1>) attributes {gpu.kernel, gpu.known_block_size = a
     yield IN_ONE_WAVE, "a call", _sized(more="func.call @k() : () -> ()")
     yield CLAMPING, "a function in LLVM IR", _of_llvm("")
     yield CLAMPING, "a kernel in LLVM IR of two waves", _of_llvm("amdgpu_kernel", most=65)
-    call = {"declaration": "declare void @g()", "more": "call void @g()"}
-    yield CLAMPING, "a kernel in LLVM IR that calls", _of_llvm("amdgpu_kernel", **call)
+    calls = _of_llvm("amdgpu_kernel", "declare void @g()", "call void @g()")
+    yield CLAMPING, "a kernel in LLVM IR that calls", calls
 
 
 OF_PTX = """

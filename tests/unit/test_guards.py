@@ -105,6 +105,17 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         pass_trials.SCOPED,
     ),
     (
+        "lowering/ptx/select.py _normalise: if asked.failure_ordering is not None -> if False",
+        "an exchange that acquires where it fails",
+        pass_trials.ON_PTX[0],
+    ),
+    (
+        "lowering/ptx/select.py _orders_shared_memory_alone: request.op is not Operation.FENCE or "
+        "request.ordering is Ordering.SEQ_CST -> without 'request.op is not Operation.FENCE'",
+        "an acquire fence behind a flag's read of LDS only",
+        pass_trials.ON_PTX[0],
+    ),
+    (
         "lowering/cdna/select.py _ordered_spaces: if AddressSpace.GENERIC in ordered -> if False",
         "a fence of generic memory orders LDS",
         ON_GFX942,
