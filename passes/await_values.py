@@ -110,7 +110,7 @@ class Flags(NamedTuple):
     counts in nothing but ``others``.
     """
 
-    few: frozenset[Operation] = frozenset()
+    few: frozenset[scoped.AccessOperation] = frozenset()
     others: int = 0
 
     def join(self, more: "Flags") -> "Flags":
@@ -135,16 +135,16 @@ def flags_behind(op: Operation, flags: Flags) -> Flags:
             frozenset(each for each in flags.few if _counters(each) & left), flags.others & left
         )
     if type(op) is AwaitOp:
-        return flags._replace(few=flags.few - {op.value.owner})
+        return flags._replace(few=flags.few.difference([op.value.owner]))
     if isinstance(op, scoped.AccessOperation):
-        if op.space not in SHARED or not is_flag(op):
+        if not is_flag(op):
             return flags
         alone = _value_of(op) is not None
         return flags.join(Flags(frozenset({op})) if alone else Flags(others=_counters(op)))
     return flags.join(_UNKNOWN) if memory_of(op) is Memory.UNKNOWN else flags
 
 
-def access_before(wait: WaitOp) -> Operation:
+def access_before(wait: WaitOp) -> scoped.AccessOperation:
     """The access that a wait of its ``OWN`` is for."""
     op = wait.prev_op
     while op is not None and not isinstance(op, scoped.AccessOperation):
@@ -274,7 +274,7 @@ class Outstanding(NamedTuple):
     """What may be on its way: ``counters``, and accesses whose values are awaited later."""
 
     counters: int = 0
-    awaited: frozenset[Operation] = frozenset()
+    awaited: frozenset[scoped.AccessOperation] = frozenset()
 
     def join(self, other: "Outstanding") -> "Outstanding":
         """What may be on its way on either path."""
@@ -315,7 +315,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         left = frozenset(each for each in awaited if _counters(each) & ~waits)
         return Outstanding(counters & ~waits, left)
     if type(op) is AwaitOp:
-        return Outstanding(counters, awaited - {op.value.owner})
+        return Outstanding(counters, awaited.difference([op.value.owner]))
     if type(op) is CacheOp:
         return Outstanding(counters | VMCNT, awaited)
     if isinstance(op, scoped.AccessOperation):
@@ -338,10 +338,8 @@ def _over_after(wait: WaitOp) -> int:
     return waits & ~LGKMCNT | _SCALAR if SCALAR in wait.attributes else waits | _SCALAR
 
 
-def _counters(op: Operation) -> int:
-    """The counters that an operation may increment, and whether LLVM may make a scalar load of it."""
-    if not isinstance(op, scoped.AccessOperation):
-        return _ALL
+def _counters(op: scoped.AccessOperation) -> int:
+    """The counters that an access may increment, and whether LLVM may make a scalar load of it."""
     if op.space not in SHARED:
         return 0
     weak = op.ordering.data is Ordering.WEAK and op.volatile is None

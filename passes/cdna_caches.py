@@ -109,9 +109,6 @@ class CacheCode(ABC):
     operation depends on others before it.
     """
 
-    can_split_edges = True
-    """Whether something may be put on every way from block to block."""
-
     def __init__(self, blocks: Iterable[Block], entries: Sequence[Block], chip: str, tgsplit: bool):
         self.blocks = list(blocks)
         self.entries = entries

@@ -37,7 +37,7 @@ from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp, TerminatorOp
+from fencewright.mlir_dialects.llvm_ir import METADATA, FuncOp
 from fencewright.passes.acquire_on_success import exchanged, is_conditional
 from fencewright.passes.cdna_caches import (
     BARRIER,
@@ -87,10 +87,6 @@ class LLVMIRCode(CacheCode):
         super().__init__(blocks, blocks[:1], options["target"], TGSPLIT in features)
         self.options = options
         self.is_kernel = is_kernel(function)
-        ends = (block.last_op for block in function.body.blocks)
-        self.can_split_edges = all(
-            isinstance(end, TerminatorOp) and end.opcode in _SPLITTABLE for end in ends
-        )
 
     def read(self, block: Block) -> CacheSteps:
         found = [step for op in block.ops for step in self._steps_at(op)]
@@ -160,9 +156,9 @@ class LLVMIRCode(CacheCode):
         return place
 
     def is_idle(self, op: Operation) -> bool:
-        """Arithmetic LLVM puts where it likes."""
+        """Arithmetic LLVM puts where it likes; fences that are left are LLVM's own."""
         if isinstance(op, scoped.ScopedOperation):
-            return _is_compiler_fence(op)
+            return isinstance(op, scoped.FenceOp)
         if type(op) in _MAINTENANCE:
             return super().is_idle(op)
         return memory_of(op) is Memory.NONE
@@ -202,13 +198,6 @@ def _waits_at_end(last: CacheStep, end: Operation) -> bool:
     if not any(isinstance(each, WaitOp) and waits_of(each) & VMCNT for each in firsts):
         return False
     return exchanged(op, end.operands[0]) is not None
-
-
-_SPLITTABLE = frozenset({"br", "switch", "ret", "unreachable"})
-
-
-def _is_compiler_fence(op: scoped.ScopedOperation) -> bool:
-    return isinstance(op, scoped.FenceOp) and op.scope == SCOPES[Scope.SINGLETHREAD]
 
 
 _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)

@@ -36,7 +36,7 @@ class SinkInvalidatesPass(CachePass):
     name = "sink-invalidates"
 
     def run(self, code: CacheCode) -> None:
-        if len(code.blocks) > 1 and code.invalidates and code.can_split_edges:
+        if len(code.blocks) > 1 and code.invalidates:
             Sinking(code).run()
 
 

@@ -226,12 +226,19 @@ def lowered(
     stores: Stores | None = None,
 ) -> tuple[str, CdnaTest]:
     """The lowered module, and what the machine executes of it."""
-    program = test.test.program
     chip = options.chip or "gfx942"
     features = ("tgsplit",) if options.tgsplit else ()
     level = 2 if opt_level else 0
-    module = written(program)
+    module = written(test.test.program)
     text = lower_llvm_ir(module, chip, features, facts=facts, opt_level=level, stores=stores)
+    return text, executable(test, text, options)
+
+
+def executable(test: SourceTest, text: str, options: ReadOptions) -> CdnaTest:
+    """What the machine executes of a program that has been lowered to ``text``."""
+    program = test.test.program
+    chip = options.chip or "gfx942"
+    features = ("tgsplit",) if options.tgsplit else ()
     configuration = CdnaConfiguration(chip, bool(options.tgsplit), options.l2_per_agent)
     assert configuration.l2_per_agent is not None
     mode = Mode(chip, frozenset(features), configuration.l2_per_agent)
@@ -247,4 +254,4 @@ def lowered(
         sequences |= {(number, at): each for at, each in reader.sequences.items()}
     read = Program(program.locations, tuple(threads), program.observables(), program.name)
     does = LitmusTest(cdna_program(Code(read, sequences)), test.test.condition)
-    return text, CdnaTest(does, configuration)
+    return CdnaTest(does, configuration)

@@ -13,6 +13,7 @@ import guard_texts
 import minimise_programs as programs
 import select_requests
 import wait_kernels
+from llvm_ir_trials import COMPILED, ON_LLVM_IR, LLVMIRView, kept_trials, llvm_ir_trial, of_small
 from pass_trials import (
     FOLDED,
     ON_CDNA,
@@ -44,25 +45,36 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/loosen_waits.py": ON_CDNA,
     "passes/sink_invalidates.py": ON_CDNA,
     "passes/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
+    "passes/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/merge_fences.py": (SCOPED, *FOLDED),
     "passes/merge_ptx_fences.py": ON_PTX,
     "passes/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
-    "passes/drop_invalidates.py": ON_CDNA,
-    "passes/drop_write_backs.py": ON_CDNA,
-    "passes/hoist_write_backs.py": ON_CDNA,
+    "passes/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
     "passes/clamp_caches.py": ON_FACTS,
     "passes/clamp_scopes.py": ON_FACTS,
     "passes/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
     "passes/acquire_fences.py": ON_PTX,
     "passes/store_through.py": ON_CDNA[-2:],
+    "passes/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
     "passes/sink_waits.py": ON_CDNA,
     "passes/insert_waits.py": ON_CDNA,
     "passes/cdna_dataflow.py": ON_CDNA,
-    "passes/acquire_on_success.py": (SCOPED, *ON_CDNA[:3]),
-    "passes/cdna_caches.py": ON_CDNA,
+    "passes/acquire_on_success.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
+    "passes/cdna_caches.py": (*ON_CDNA, *ON_LLVM_IR),
     "lowering/cdna/scoreboard.py": ON_CDNA,
     "lowering/cdna/select.py": ON_CDNA,
     "lowering/ptx/select.py": ON_PTX,
     "lowering/facts.py": ON_FACTS,
+    "passes/edges.py": (*ON_CDNA[:3], *ON_LLVM_IR),
+    "passes/kernel_caches.py": ON_CDNA,
+    "passes/await_values.py": ON_LLVM_IR,
+    "passes/llvm_ir_caches.py": ON_LLVM_IR,
+    "passes/llvm_ir_memory.py": ON_LLVM_IR,
+    "passes/llvm_ir_acquires.py": (*COMPILED, ON_LLVM_IR[0]),
+    "passes/llvm_ir_cdna.py": (*ON_LLVM_IR, *COMPILED),
+    "passes/lower_scoped_llvm_ir.py": (*ON_LLVM_IR, *COMPILED),
 }
 """Where each file of ``pass_mutants`` makes a difference."""
 
@@ -78,6 +90,7 @@ _CACHE_PASSES = frozenset(
         "store_through",
     )
 )
+_LOWERING_OF_LLVM_IR = frozenset({"passes/lower_scoped_llvm_ir.py"})
 PASSES: Mapping[str, frozenset[str]] = {
     "passes/cdna_caches.py": _CACHE_PASSES,
     "passes/drop_invalidates.py": _CACHE_PASSES,
@@ -93,6 +106,14 @@ PASSES: Mapping[str, frozenset[str]] = {
         {"passes/convert_scoped_to_ptx.py", "passes/lower_scoped_llvm_ir.py"}
     ),
     "lowering/facts.py": frozenset({"passes/clamp_scopes.py", "passes/clamp_caches.py"}),
+    "passes/acquire_on_success.py": _CACHE_PASSES | {"passes/acquire_on_success.py"},
+    "passes/edges.py": _CACHE_PASSES | {"passes/acquire_on_success.py"},
+    "passes/kernel_caches.py": _CACHE_PASSES,
+    "passes/llvm_ir_caches.py": _CACHE_PASSES | {"passes/await_values.py"},
+    "passes/llvm_ir_memory.py": _LOWERING_OF_LLVM_IR
+    | {"passes/acquire_on_success.py", "passes/await_values.py"},
+    "passes/llvm_ir_acquires.py": _LOWERING_OF_LLVM_IR,
+    "passes/llvm_ir_cdna.py": _LOWERING_OF_LLVM_IR,
 }
 """The passes that a file decides for, if it is not just its own."""
 
@@ -150,19 +171,30 @@ def strings_in(view: View) -> tuple[Trial, ...]:
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
     """The programs for guards in a view, and of the others ``every`` so many."""
     yield from for_guards(view)
+    if isinstance(view, LLVMIRView):
+        yield from kept_trials(view)
     if Fact.UNCACHED_MEMORY in view.facts or Fact.SINGLE_WAVE_WORKGROUP in view.facts:
         return  # Of some of these programs that does not hold.
     split = bool(view.options.tgsplit)
     for name, text in list(_texts())[first % every :: every]:
         if (" in local" not in text or not split) and (split or not _is_spread(text)):
-            yield Trial(name, programs.parse(text).clone, view)
+            make = programs.parse(text).clone
+            llvm_ir = isinstance(view, LLVMIRView)
+            yield llvm_ir_trial(name, make, view) if llvm_ir else Trial(name, make, view)
 
 
 def for_guards(view: View) -> Iterator[Trial]:
     """The programs that need guards, in a view."""
     for name, program in guard_programs.PROGRAMS.items():
         if fits(program, view):
-            yield trial(name, program, view)
+            yield _trial(name, program, view)
+
+
+def _trial(name: str, program: SmallProgram, view: View) -> Trial:
+    """A program in any view."""
+    if isinstance(view, LLVMIRView):
+        return of_small(name, program, view)
+    return trial(name, program, view)
 
 
 @cache
@@ -207,7 +239,7 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
     for seed in range(first, first + count):
         made = varied_program if seed % 3 else random_program
         program = made(seed, lds=not split, split=split, mates=mates)
-        yield trial(f"{made.__name__} {seed}", program, view)
+        yield _trial(f"{made.__name__} {seed}", program, view)
 
 
 def find(file: str, said: str) -> AnyTrial:

@@ -2,9 +2,13 @@
 
 import re
 
+import guard_llvm_ir
 import pytest
+from llvm_ir_trials import ON_LLVM_IR, kept_trials
 
 from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.tools.mutants_of_passes import Outcome, list_of
+from fencewright.tools.pass_mutants import FILES, applied, limited, mutants_of
 
 MODULE = """target triple = "amdgcn-amd-amdhsa"
 @flag = internal addrspace(3) global i32 poison
@@ -57,3 +61,34 @@ def test_a_release_does_not_wait_twice() -> None:
     again = 'fence syncscope("workgroup") release'
     flag = 'store atomic i32 1, ptr addrspace(3) @flag syncscope("workgroup") monotonic, align 4'
     assert waits(MEMSET, again, flag) == ["vmcnt(0) lgkmcnt(0)", "lgkmcnt(0)"]
+
+
+# What has to be left
+
+
+KEPT = {str(each): each for view in ON_LLVM_IR for each in kept_trials(view)}
+LISTED = [
+    tuple(line.split("\t"))
+    for file in FILES
+    for line in list_of(file).read_text(encoding="utf-8").splitlines()
+]
+SHOWN = [
+    (guard, said) for outcome, guard, said in LISTED if outcome == Outcome.WRONG and said in KEPT
+]
+"""The guards that these show."""
+
+
+def test_every_program_is_in_a_view() -> None:
+    assert {each.name for each in KEPT.values()} == guard_llvm_ir.KEPT.keys()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_has_to_be_left_is_left(name: str) -> None:
+    assert not KEPT[name].problem()
+
+
+@pytest.mark.parametrize(("guard", "name"), SHOWN, ids=lambda each: str(each)[:60])
+def test_less_is_left_without_a_guard(guard: str, name: str) -> None:
+    (mutant,) = [each for each in mutants_of(guard.partition(" ")[0]) if str(each) == guard]
+    with limited(20.0), applied(mutant):
+        assert KEPT[name].problem()
