@@ -176,9 +176,7 @@ def after(meaning: Meaning, state: Stores, published: Published) -> Stores:
     if meaning.writes_back is not None:
         return written_back(meaning.writes_back, state, published)
     if meaning.takes_in:
-        state |= published.taken_in(meaning)
-        if not meaning.is_barrier:
-            state |= meaning.counters << _READING
+        state |= published.taken_in(meaning) | meaning.counters << _READING
     if meaning.stores is not None:
         state |= stored(meaning.stores)
     return state

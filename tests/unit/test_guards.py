@@ -20,6 +20,7 @@ from fencewright.lowering.cdna.scoreboard import (
     CounterState,
 )
 from fencewright.mlir_dialects.cdna import CacheOp, WaitOp
+from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
 from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.insert_waits import InsertWaitsPass
@@ -408,6 +409,73 @@ def test_kernels_wait_for_what_they_have_to(kernel: str | int) -> None:
 @pytest.mark.parametrize("request_", select_requests.REQUESTS)
 def test_requests_get_the_code_that_they_need(request_: str) -> None:
     assert not select_requests.RequestTrial(request_).problem()
+
+
+# Where the acquire of an attempt goes
+
+
+ATTEMPT = """
+func.func @k(%f : !llvm.ptr<1>, %n : i32, %c : i1) attributes {gpu.kernel} {
+  %true = arith.constant true
+  %false = arith.constant false
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %first, %done = scoped.cmpxchg relaxed relaxed agent %f, %zero, %one : !llvm.ptr<1>, i32
+  %old, %ok = scoped.cmpxchg acquire relaxed agent %f, %zero, %one : !llvm.ptr<1>, i32
+  TEST
+  cf.cond_br %test, ^a, ^b
+^a:
+  func.return
+^b:
+  func.return
+}
+"""
+TESTS = {
+    "%test = arith.xori %ok, %false : i1": None,
+    "%test = arith.xori %ok, %true : i1": 1,
+    "%test = arith.xori %true, %ok : i1": 1,
+    "%test = arith.xori %ok, %c : i1": None,
+    "%test = arith.xori %done, %true : i1": None,
+    "%test = arith.andi %ok, %c : i1": None,
+    "%test = arith.cmpi eq, %old, %zero : i32": 0,
+    "%test = arith.cmpi ne, %zero, %old : i32": 1,
+    "%test = arith.cmpi ugt, %old, %zero : i32": None,
+    "%test = arith.cmpi eq, %old, %one : i32": None,
+    "%test = arith.cmpi eq, %old, %n : i32": None,
+    "%test = arith.cmpi eq, %first, %zero : i32": None,
+    "%test = arith.cmpi eq, %n, %zero : i32": None,
+}
+"""Where the attempt is known to have succeeded, by what is branched on."""
+
+
+def acquired_in(test: str) -> int | None:
+    """The way on which the acquire is; None if it is at the attempt."""
+    module = after((AcquireOnSuccessPass(),), parse(ATTEMPT.replace("TEST", test)))
+    fences = [op for op in module.walk() if op.name == "scoped.fence"]
+    if not fences:
+        return None
+    (branch,) = [op for op in module.walk() if op.name == "cf.cond_br"]
+    return branch.successors.index(fences[0].parent)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_an_attempt_acquires_where_it_is_known_to_have_succeeded(test: str) -> None:
+    assert acquired_in(test) == TESTS[test]
+
+
+@pytest.mark.parametrize(
+    ("guard", "test"),
+    [
+        ("exchanged: if condition is op.success -> if True", "%test = arith.andi %ok, %c : i1"),
+        ("_negated: if _is_true(other) -> if True", "%test = arith.xori %ok, %false : i1"),
+        ("_negated: if _is_true(other) -> if True", "%test = arith.xori %ok, %c : i1"),
+        ("_compared_old: if same -> if True", "%test = arith.cmpi eq, %old, %n : i32"),
+        ("_compared_old: if same -> if True", "%test = arith.cmpi eq, %first, %zero : i32"),
+    ],
+)
+def test_an_attempt_would_acquire_elsewhere_without_a_guard(guard: str, test: str) -> None:
+    with limited(SECONDS), applied(named(f"passes/acquire_on_success.py {guard}")):
+        assert acquired_in(test) is not None
 
 
 # Every guard there is
