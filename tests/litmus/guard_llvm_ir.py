@@ -34,12 +34,13 @@ class Kept:
     convention: str = "amdgpu_kernel"
     arguments: str = ARGUMENTS
     rest: str = ""
+    attributes: str = ""
 
     @property
     def module(self) -> str:
         """All of the LLVM IR."""
         lines = "\n".join(f"  {each.strip()}" for each in self.body.strip().splitlines())
-        head = f"define {self.convention} void @f({self.arguments}) {{"
+        head = f"define {self.convention} void @f({self.arguments}) {self.attributes} {{"
         return "\n".join([HEAD + self.rest, head, lines, "  ret void", "}", TAIL])
 
 
@@ -69,7 +70,8 @@ def _steps(line: str) -> Iterator[str]:
             yield " ".join(("await", *_NAME.findall(operands)))
         for each in instructions.split("\\0A"):
             waits = each.startswith("s_waitcnt ")
-            yield from each.split()[1:] if waits else [each or "clobber"]
+            nothing = "clobber" if "~{memory}" in constraints else "escape"
+            yield from each.split()[1:] if waits else [each or nothing]
     elif (found := _FENCE.match(line)) is not None:
         yield f"fence {found[1]}"
     elif (found := _ACCESS.match(line)) is not None:
@@ -81,7 +83,7 @@ def _steps(line: str) -> Iterator[str]:
 def _accessed(line: str) -> str:
     """The pointer of an access, or what is called."""
     if " call " in f" {line}":
-        return re.findall(r"(@[\w.]+|asm)", line)[0]
+        return re.findall(r"([@%][\w.]+|asm)[ (]", line.partition("call ")[2])[0]
     return re.findall(r"ptr(?: addrspace\(\d\))? ([%@][\w.]+)", line)[0]
 
 
@@ -123,6 +125,11 @@ OK = "%ok = extractvalue { i32, i1 } %r, 1"
 def body(*lines: str) -> str:
     """The body of a function."""
     return "\n".join(lines)
+
+
+def callee(*lines: str, name: str = "callee") -> str:
+    """A function that does so."""
+    return f"define void @{name}(ptr addrspace(1) %q) {{\n{body(*lines)}\nret void\n}}\n"
 
 
 KEPT: dict[str, Kept] = {
@@ -740,5 +747,119 @@ KEPT: dict[str, Kept] = {
             "b:",
         ),
         "br; cmpxchg %q; await %old; clobber; br; buffer_inv sc1; fence acquire; load %p; store %l",
+    ),
+    "a call of what acquires": Kept(
+        body(DATA, "call void @callee(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @callee; clobber; load %p",
+        rest=callee(ACQUIRE),
+    ),
+    "a call of what has a fence": Kept(
+        body(DATA, "call void @callee(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @callee; clobber; load %p",
+        rest=callee(READ, ACQUIRED),
+    ),
+    "a call of what acquires if it fails": Kept(
+        body(DATA, "call void @callee(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @callee; clobber; load %p",
+        rest=callee(
+            '%r = cmpxchg ptr addrspace(1) %q, i32 0, i32 1 syncscope("agent") monotonic acquire'
+        ),
+    ),
+    "a call of what calls what acquires": Kept(
+        body(DATA, "call void @outer(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @outer; clobber; load %p",
+        rest=callee("call void @callee(ptr addrspace(1) %q)", name="outer") + callee(ACQUIRE),
+    ),
+    "a call of what calls something": Kept(
+        body(DATA, "call void @callee(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @callee; clobber; load %p",
+        rest=callee("call void @anything()"),
+    ),
+    "a call by an address": Kept(
+        body(DATA, "call void %g()", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call %g; clobber; load %p",
+    ),
+    "a call of a quoted name": Kept(
+        body(DATA, 'call void @"a b"(ptr addrspace(1) %q)', "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; clobber; load %p",
+        rest=callee(ACQUIRE, name='"a b"'),
+    ),
+    "a call in a function of what acquires": Kept(
+        body(DATA, "call void @callee(ptr addrspace(1) %q)", "%y = load i32, ptr addrspace(1) %p"),
+        "load %p; call @callee; clobber; load %p",
+        rest=callee(ACQUIRE),
+        convention="",
+    ),
+    "memory of nobody else's": Kept(
+        body(DATA, ACQUIRE, "%y = load i32, ptr addrspace(1) %p"),
+        "escape; load %p; load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
+        arguments=ARGUMENTS.replace("(1) %p", "(1) noalias %p"),
+    ),
+    "memory of nobody else's, read only in a function": Kept(
+        body(DATA, ACQUIRE, "%y = load i32, ptr addrspace(1) %p"),
+        "escape; load %p; load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
+        arguments=ARGUMENTS.replace("(1) %p", "(1) noalias readonly %p"),
+        convention="",
+    ),
+    "memory of nobody else's behind a call": Kept(
+        body(DATA, "call void @anything()", "%y = load i32, ptr addrspace(1) %p"),
+        "escape; load %p; call @anything; clobber; load %p",
+        arguments=ARGUMENTS.replace("(1) %p", "(1) noalias %p"),
+    ),
+    "a barrier that acquires": Kept(
+        body(
+            DATA,
+            MATES.format("release"),
+            BARRIER,
+            MATES.format("acquire"),
+            "%y = load i32, ptr addrspace(1) %p",
+        ),
+        "load %p; fence release; vmcnt(0); lgkmcnt(0); call @llvm.amdgcn.s.barrier; clobber; fence acquire; load %p",
+    ),
+    "waves on several CUs by an attribute": Kept(
+        body(ACQUIRE.replace("agent", "workgroup"), DATA),
+        "load atomic %q; await %v; buffer_inv sc0; fence acquire; load %p",
+        arguments=ARGUMENTS,
+        attributes='"target-features"="+tgsplit"',
+    ),
+    "waves on several CUs by a group of attributes": Kept(
+        body(ACQUIRE.replace("agent", "workgroup"), DATA),
+        "load atomic %q; await %v; buffer_inv sc0; fence acquire; load %p",
+        attributes="#0",
+        rest='attributes #0 = { "target-features"="+tgsplit" }\n',
+    ),
+    "a release and an acquire of LDS": Kept(
+        body(
+            PLAIN,
+            "store i32 1, ptr addrspace(3) %l",
+            'fence syncscope("workgroup") release, !mmra !1',
+            'store atomic i32 1, ptr addrspace(3) %l syncscope("workgroup") monotonic, align 4',
+        ),
+        "store %p; store %l; fence release; lgkmcnt(0); store atomic %l",
+    ),
+    "an update that releases and acquires": Kept(
+        body(
+            PLAIN,
+            '%v = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") acq_rel',
+            DATA,
+            "store i32 %v, ptr addrspace(3) %l",
+        ),
+        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); atomicrmw %q; await %v; buffer_inv sc1; fence acquire; load %p; store %l",
+    ),
+    "a load of one order": Kept(
+        body(
+            PLAIN,
+            '%v = load atomic i32, ptr addrspace(1) %q syncscope("agent") seq_cst, align 4',
+            DATA,
+        ),
+        "store %p; fence release; load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
+    ),
+    "a store of one order": Kept(
+        body(
+            PLAIN,
+            'store atomic i32 1, ptr addrspace(1) %q syncscope("agent") seq_cst, align 4',
+            DATA,
+        ),
+        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q; load %p",
     ),
 }

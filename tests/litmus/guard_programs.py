@@ -315,3 +315,21 @@ PROGRAMS.update({
         thread(FAR, AtomicRmw(RmwKind.ADD, "f", 2, ACQUIRE, AGENT), Load("r1", "x", RELAXED, AGENT)),
     ),
 })  # fmt: skip
+
+# Of the caches
+
+PROGRAMS |= {
+    "a flag taken in behind one that has been looked at": program(
+        WRITER,
+        thread(THIRD, Load("r2", "i", RELAXED, AGENT), looked(RELAXED), Store("own", "r2"),
+               Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"),
+               Fence(ACQUIRE, AGENT), Fence(RELEASE, SYSTEM), UP, raised(RELAXED, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
+    "a mate's store handed on behind a write-back": program(
+        thread(HERE, data(), raised(RELEASE, WORKGROUP)),
+        thread(HERE, Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"),
+               looked(ACQUIRE, WORKGROUP), UP, raised(RELEASE, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
+}  # fmt: skip
