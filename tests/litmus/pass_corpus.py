@@ -170,9 +170,9 @@ def strings_in(view: View) -> tuple[Trial, ...]:
 
 def written_down(view: View, every: int = 1, first: int = 0) -> Iterator[Trial]:
     """The programs for guards in a view, and of the others ``every`` so many."""
-    yield from for_guards(view)
     if isinstance(view, LLVMIRView):
         yield from kept_trials(view)
+    yield from for_guards(view)
     if Fact.UNCACHED_MEMORY in view.facts or Fact.SINGLE_WAVE_WORKGROUP in view.facts:
         return  # Of some of these programs that does not hold.
     split = bool(view.options.tgsplit)
