@@ -148,7 +148,7 @@ KEPT: dict[str, Kept] = {
             "br i1 %c, label %loop, label %out",
             "out:",
         ),
-        "br; vmcnt(0); lgkmcnt(0); buffer_inv sc1; fence acquire; load %p; load atomic %q; br",
+        "br; vmcnt(0); buffer_inv sc1; fence acquire; load %p; load atomic %q; br",
     ),
     "a flag read on one of two ways": Kept(
         body(
