@@ -216,14 +216,12 @@ def list_of(file: str) -> Path:
 
 
 def write(results: Path) -> None:
-    """The lists of guards of the files that there are results of; of all files, the page too."""
+    """The page and the list of guards, of all results that there are."""
     rows: list[str] = []
     left: list[str] = []
     total = Counter[Outcome]()
     kept = [file for file in FILES if stream_of(results, file).exists()]
     for file in kept:
-    done = [file for file in FILES if stream_of(results, file).exists()]
-    for file in done:
         found = read(stream_of(results, file)).values()
         counts = Counter(each.outcome for each in found)
         total += counts
@@ -233,8 +231,6 @@ def write(results: Path) -> None:
         list_of(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
         others = [each for each in found if each.outcome is Outcome.OTHER]
         left += [f"- `{each.mutant}`: {each.trial}" for each in others]
-    if len(done) < len(FILES):
-        return
     rows.append(_row("all", total))
     tail = ["", "## Right with fewer operations somewhere", "", *left, ""] if left else [""]
     if len(kept) < len(FILES):

@@ -43,10 +43,8 @@ ON_FACTS = (
 
 VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/loosen_waits.py": ON_CDNA,
-    "passes/sink_invalidates.py": ON_CDNA,
     "passes/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
     "passes/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/merge_fences.py": (SCOPED, *FOLDED),
     "passes/merge_ptx_fences.py": ON_PTX,
     "passes/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
     "passes/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
@@ -56,7 +54,6 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/clamp_scopes.py": ON_FACTS,
     "passes/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
     "passes/acquire_fences.py": ON_PTX,
-    "passes/store_through.py": ON_CDNA[-2:],
     "passes/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
     "passes/sink_waits.py": ON_CDNA,
     "passes/insert_waits.py": ON_CDNA,
