@@ -391,7 +391,11 @@ def _flag(_: bool) -> UnitAttr:
 
 
 def _spaces(spaces: Iterable[AddressSpace | str]) -> Attribute:
-    return ArrayAttr(ADDRESS_SPACES[space] for space in spaces)
+    # Sets come in any order; what is printed does not.
+    order = [*ADDRESS_SPACES]
+    return ArrayAttr(
+        ADDRESS_SPACES[space] for space in sorted(map(AddressSpace, spaces), key=order.index)
+    )
 
 
 def _alignment(alignment: int) -> Attribute:
