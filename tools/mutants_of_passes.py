@@ -188,10 +188,10 @@ HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this
 # What the tests of the passes notice
 
 The passes that take synchronisation away are as right as the conditions under which they leave
-it alone. Here each file is changed in every small way: a condition taken out or turned round, a
-part of one left out, a comparison, a number or a set operation changed, a statement dropped. Each
-such *mutant* lowers the programs of the tests and random ones, in every mode of every chip, until
-a model finds code that does what its source forbids. What decides where code waits is tried on
+it alone. `make mutants-of-passes` changes each file in every small way: a condition taken out or
+turned round, a part of one left out, a comparison, a number or a set operation changed, a statement
+dropped. Each such *mutant* lowers the programs of the tests and random ones, in every mode of every
+chip, until a model finds code that does what its source forbids. What decides where code waits is tried on
 kernels too, with accesses of every kind on any graph, judged by every order in which these
 complete; what selects instructions, on requests that stand with the code that they need.
 
@@ -199,13 +199,14 @@ complete; what selects instructions, on requests that stand with the code that t
 - **fails**, **hangs**: it raises an error, or does not end;
 - **more**: its code is right, as far as was looked, and never has fewer operations: it costs more;
 - **other**: its code is right, as far as was looked, and has fewer operations somewhere;
-- **same**: it makes the same code of every program. Most of these guards save time, or are for
-  input that these programs do not have: functions in LLVM IR, calls, other dialects.
+- **same**: it makes the same code of every program. Most of these guards save time, only matter to
+  remarks, or stand beside another one that is as strict.
 
-`tests/data/guards` lists every condition and part of one with the program that shows what it
-is for; `tests/unit/test_guards.py` keeps the list complete, and runs what it lists.
+The table is of the guards: of every condition and part of one that can be taken out.
+`tests/data/guards` lists each with the program that shows what it is for; `tests/unit/test_guards.py`
+keeps the lists complete, and runs what they name.
 
-| file | mutants | wrong | fails | hangs | more | other | same |
+| file | guards | wrong | fails | hangs | more | other | same |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
@@ -216,29 +217,40 @@ def list_of(file: str) -> Path:
 
 
 def write(results: Path) -> None:
-    """The page and the list of guards, of all results that there are."""
+    """The lists of guards of the files that there are results of, and the page of all lists."""
+    for file in FILES:
+        found = read(stream_of(results, file)).values()
+        lines = ["\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard]
+        if lines:
+            list_of(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def listed(file: str) -> list[tuple[str, ...]]:
+    """Of every guard of a file the outcome without it, its name, and the trial that shows that."""
+    lines = list_of(file).read_text(encoding="utf-8").splitlines()
+    return [tuple(line.split("\t")) for line in lines]
+
+
+def page() -> str:
+    """The page, from the lists of guards."""
     rows: list[str] = []
     left: list[str] = []
-    total = Counter[Outcome]()
-    kept = [file for file in FILES if stream_of(results, file).exists()]
-    for file in kept:
-        found = read(stream_of(results, file)).values()
-        counts = Counter(each.outcome for each in found)
+    total = Counter[str]()
+    for file in FILES:
+        found = listed(file)
+        counts = Counter(outcome for outcome, _, _ in found)
         total += counts
-        conditions = "" if len(found) == len(mutants_of(file)) else ", conditions only"
-        rows.append(_row(f"`{file}`{conditions}", counts))
-        lines = ("\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard)
-        list_of(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
-        others = [each for each in found if each.outcome is Outcome.OTHER]
-        left += [f"- `{each.mutant}`: {each.trial}" for each in others]
+        rows.append(_row(f"`{file}`", counts))
+        left += [
+            f"- `{guard}`: {trial}" for outcome, guard, trial in found if outcome == Outcome.OTHER
+        ]
     rows.append(_row("all", total))
-    tail = ["", "## Right with fewer operations somewhere", "", *left, ""] if left else [""]
-    if len(kept) < len(FILES):
-        return  # The page is about all files.
-    PAGE.write_text(HEADER + "\n".join([*rows, *tail]), encoding="utf-8")
+    tail = ["", "## Right with fewer operations somewhere", "", *left] if left else []
+    return HEADER + "\n".join([*rows, *tail, ""])
 
 
-def _row(name: str, counts: Mapping[Outcome, int]) -> str:
+def _row(name: str, counts: Mapping[str, int]) -> str:
     cells = [str(sum(counts.values())), *(str(counts.get(each, 0)) for each in Outcome)]
     return f"| {name} | {' | '.join(cells)} |"
 

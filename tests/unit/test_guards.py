@@ -25,7 +25,7 @@ from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.insert_waits import InsertWaitsPass
 from fencewright.passes.loosen_waits import LoosenWaitsPass
-from fencewright.tools.mutants_of_passes import Outcome, list_of
+from fencewright.tools.mutants_of_passes import PAGE, Outcome, listed, page
 from fencewright.tools.pass_mutants import FILES, Mutant, applied, limited, mutants_of
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -481,15 +481,15 @@ def test_an_attempt_would_acquire_elsewhere_without_a_guard(guard: str, test: st
 # Every guard there is
 
 
-LISTED = [
-    tuple(line.split("\t"))
-    for file in FILES
-    for line in list_of(file).read_text(encoding="utf-8").splitlines()
-]
+LISTED = [each for file in FILES for each in listed(file)]
 """Of every guard the outcome without it, and the trial that shows that."""
 
 SHOWN = [(guard, said) for outcome, guard, said in LISTED if outcome == Outcome.WRONG]
 EVERY = 1 if THOROUGH else 12
+
+
+def test_the_page_is_of_the_lists() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_every_guard_is_listed() -> None:
