@@ -65,12 +65,18 @@ PROGRESS = Limits(states=1_500)
 class Through(Word):
     """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
 
-    ``llvm-ir-noalias``: each pointer promises that no other reaches its memory.
+    ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
+    every other access is in a function of its own, and constants are copied from memory.
     """
 
     MLIR = "mlir"
     LLVM_IR = "llvm-ir"
     LLVM_IR_NOALIAS = "llvm-ir-noalias"
+    LLVM_IR_CALLS = "llvm-ir-calls"
+
+
+LLVM_IR_FORMS = (Through.LLVM_IR, Through.LLVM_IR_NOALIAS, Through.LLVM_IR_CALLS)
+"""How programs are written as LLVM IR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +176,9 @@ PTX_SETTINGS = (
     Setting(Mode("sm_90"), facts=(Fact.NO_CLUSTERS,)),
 )  # fmt: skip
 LLVM_IR_SETTINGS = tuple(
-    replace(each, through=through)
-    for through in (Through.LLVM_IR, Through.LLVM_IR_NOALIAS)
-    for each in CDNA_SETTINGS
+    replace(each, through=through) for through in LLVM_IR_FORMS for each in CDNA_SETTINGS
 )
-"""Every CDNA setting for programs in LLVM IR, without and with ``noalias``."""
+"""Every CDNA setting for programs in LLVM IR of every form."""
 
 SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)}
 
@@ -335,6 +339,7 @@ def build_of(setting: Setting) -> "Build":
         stores=setting.stores,
         facts=setting.facts,
         noalias=setting.through is Through.LLVM_IR_NOALIAS,
+        calls=setting.through is Through.LLVM_IR_CALLS,
     )
 
 

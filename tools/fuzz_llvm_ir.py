@@ -54,6 +54,7 @@ class Build:
     facts: tuple[str, ...] = ()
     opt_level: OptLevel = 2
     noalias: bool = False
+    calls: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -88,7 +89,8 @@ def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
 def lowered(program: source.ScopedProgram, build: Build) -> str:
     """The program as LLVM IR with its synchronisation explicit."""
     chip = build.configuration.chip
-    text = in_registers(written(program, Form(results=True, noalias=build.noalias)))
+    form = Form(results=True, noalias=build.noalias, calls=build.calls)
+    text = in_registers(written(program, form))
     return lower_llvm_ir(
         text,
         chip,

@@ -6,10 +6,10 @@ from datetime import date
 
 from fencewright.tools.fuzz import (
     CDNA_SETTINGS,
+    LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     Tally,
-    Through,
     Totals,
     Verdict,
 )
@@ -26,7 +26,8 @@ machines have. What they do must be among what the source allows. `make fuzz` ch
 With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
 LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
 the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
-or take a wait away. In every other round each pointer is `noalias`.
+or take a wait away. In one round of three each pointer is `noalias`; in another every other access
+is in a function of its own, which is lowered by itself, and constants are copied from memory.
 
 A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
 which is what needs caches to be written back and invalidated, and is handed on under flags (spun
@@ -81,13 +82,13 @@ def page(totals: Totals, first: int, today: date) -> str:
 
 
 def _llvm_ir(totals: Totals) -> Iterator[str]:
-    """The programs that were LLVM IR, with and without ``noalias`` together."""
+    """The programs that were LLVM IR, of all forms together."""
     if not any(str(each) in totals.settings for each in LLVM_IR_SETTINGS):
         return
     rows = [
         (
             f"`{setting}`",
-            _together(totals, (str(replace(setting, through=each)) for each in _FORMS)),
+            _together(totals, (str(replace(setting, through=each)) for each in LLVM_IR_FORMS)),
         )
         for setting in CDNA_SETTINGS
     ]
@@ -102,7 +103,6 @@ def _llvm_ir(totals: Totals) -> Iterator[str]:
     )
 
 
-_FORMS = (Through.LLVM_IR, Through.LLVM_IR_NOALIAS)
 _PROGRAMS = ("programs", "racy", "too large for the source model", "checked")
 _COLUMNS = ("target", "checked", "sound", "too large", "not executed", "violations", "-O0", "-O2")
 

@@ -14,6 +14,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering
 from fencewright.simulator import source_events as source
 from fencewright.simulator.condition import Observable, Register
 from fencewright.simulator.program import (
+    WORD_MASK,
     Arithmetic,
     ArithmeticKind,
     Branch,
@@ -60,27 +61,32 @@ class Form:
 
     ``results``: each thread stores the registers that the program observes behind ``%results``
     when it ends, as ``result_registers`` orders them, and LDS is an argument too. ``noalias``:
-    every argument promises that nothing else in the kernel reaches its memory.
+    every argument promises that nothing else in the kernel reaches its memory. ``calls``: every
+    other access and fence is in a function of its own, which LLVM's code generator inlines, and
+    weak stores of constants copy them from constant memory.
     """
 
     results: bool = False
     noalias: bool = False
+    calls: bool = False
 
 
 @dataclass
 class _Writer:
     """A kernel on its way; ``open`` while the block has no terminator.
 
-    ``values``: what the block has put into registers; ``truths``: registers whose truth a value
+    ``module``: what it needs beside it; ``values``: what the block has put into registers; ``truths``: registers whose truth a value
     of the block has, for branches to look at; ``nodes``: the module's metadata, by its text.
     """
 
     program: source.ScopedProgram
     form: Form
     lines: list[str]
+    module: list[str]
     nodes: dict[str, int]
     thread: int = 0
     temporaries: int = 0
+    accesses: int = 0
     open: bool = True
     values: dict[str, str] = field(default_factory=dict[str, str])
     truths: dict[str, str] = field(default_factory=dict[str, str])
@@ -194,21 +200,22 @@ class _Writer:
         how = _how(each)
         match each:
             case source.Load():
-                value, pointer = self.new(), self.pointer(each.location)
-                access = _access("load", each)
-                line = f"{value} = {access} i32, {pointer}{how}, align 4"
-                self.lines.append(line + self.relaxed(each.availability))
+                value, access = self.new(), _access("load", each)
+                after = f"{how}, align 4{self.relaxed(each.availability)}"
+                self.access(f"{access} i32, {_POINTER}{after}", each.location, value)
                 self.write(each.dst, value)
+            case source.Store(value=int(constant)) if self.form.calls and _is_plain(each):
+                self.copy(constant, each.location)
             case source.Store():
-                stored, pointer = self.read(each.value), self.pointer(each.location)
-                access = _access("store", each)
-                line = f"{access} i32 {stored}, {pointer}{how}, align 4"
-                self.lines.append(line + self.relaxed(each.availability))
+                stored, access = self.read(each.value), _access("store", each)
+                after = f"{how}, align 4{self.relaxed(each.availability)}"
+                line = f"{access} i32 {_VALUE}, {_POINTER}{after}"
+                self.access(line, each.location, stored=stored)
             case source.AtomicRmw():
                 operand, old = self.read(each.value), self.new()
-                pointer = self.pointer(each.location)
-                line = f"{old} = atomicrmw {each.kind} {pointer}, i32 {operand}{how}"
-                self.lines.append(line + self.relaxed(each.availability))
+                after = f"{how}{self.relaxed(each.availability)}"
+                line = f"atomicrmw {each.kind} {_POINTER}, i32 {_VALUE}{after}"
+                self.access(line, each.location, old, stored=operand)
                 self.write(each.dst, old)
             case source.Cmpxchg():
                 compare, new, pair = self.read(each.compare), self.read(each.new), self.new()
@@ -227,7 +234,7 @@ class _Writer:
                 if each.success is not None:
                     self.truths[each.success] = truth
             case source.Fence():
-                self.lines.append(f"fence{how}{self.relaxed(each.availability, each.spaces)}")
+                self.access(f"fence{how}{self.relaxed(each.availability, each.spaces)}")
             case source.Barrier(ordering=ordering):
                 call = "call void @llvm.amdgcn.s.barrier()"
                 around = [f'fence syncscope("workgroup") {o}' for o in ("release", "acquire")]
@@ -235,6 +242,43 @@ class _Writer:
                 self.lines += [call] if weak else [around[0], call, around[1]]
             case _:
                 raise AssertionError(each)
+
+    def access(
+        self, text: str, location: str | None = None, result: str = "", stored: str = "0"
+    ) -> None:
+        """An instruction with places for its pointer and value, here or in a function of its own."""
+        pointer = "ptr addrspace(1) null" if location is None else self.pointer(location)
+        if not self.form.calls or not self.is_called():
+            text = text.replace(_POINTER, pointer).replace(_VALUE, stored)
+            self.lines.append(f"{result} = {text}" if result else text)
+            return
+        type, _, _ = pointer.rpartition(" ")
+        inside = text.replace(_POINTER, f"{type} %p").replace(_VALUE, "%stored")
+        name = f"access{len(self.module)}"
+        self.module.append(
+            f"define internal i32 @{name}({type} %p, i32 %stored) alwaysinline {{\n"
+            f"{'%result = ' if result else ''}{inside}\n"
+            f"ret i32 {'%result' if result else 0}\n}}"
+        )
+        call = f"call i32 @{name}({pointer}, i32 {stored})"
+        self.lines.append(f"{result} = {call}" if result else call)
+
+    def is_called(self) -> bool:
+        """Whether the next access is in a function: every other one."""
+        self.accesses += 1
+        return self.accesses % 2 == 0
+
+    def copy(self, constant: int, location: str) -> None:
+        """A weak store as a copy from constant memory."""
+        name = f"constant{len(self.module)}"
+        data = "".join(f"\\{byte:02X}" for byte in (constant & WORD_MASK).to_bytes(4, "little"))
+        self.module.append(f'@{name} = internal addrspace(4) constant [4 x i8] c"{data}", align 4')
+        type, _, place = self.pointer(location).rpartition(" ")
+        space = type.strip("ptr addrs(ce)")
+        self.lines.append(
+            f"call void @llvm.memcpy.p{space}.p4.i64({type} align 4 {place}, "
+            f"ptr addrspace(4) align 4 @{name}, i64 4, i1 false)"
+        )
 
     def relaxed(self, availability: Availability, spaces: source.Spaces | None = None) -> str:
         """The annotation for an operation that orders less; where LLVM IR has none, nothing."""
@@ -250,6 +294,14 @@ class _Writer:
     def node(self, text: str) -> str:
         """A metadata node."""
         return f"!{self.nodes.setdefault(text, len(self.nodes))}"
+
+
+_POINTER, _VALUE = "<pointer>", "<value>"
+"""Places in the text of an access."""
+
+
+def _is_plain(each: source.Store) -> bool:
+    return each.scope is None and not each.volatile and each.availability is Availability.FULL
 
 
 def _access(word: str, each: source.Load | source.Store) -> str:
@@ -310,8 +362,9 @@ def written(program: source.ScopedProgram, form: Form | None = None) -> str:
         local = [each for each in program.locations if each.space is AddressSpace.LOCAL]
         lines += [f"@{each.name} = internal addrspace(3) global i32 poison" for each in local]
     nodes: dict[str, int] = {}
+    module: list[str] = []
     for group, members in groups(program).items():
-        writer = _Writer(program, form, [], nodes)
+        writer = _Writer(program, form, [], module, nodes)
         ways = " ".join(f"i32 {n}, label %start{n}" for n in members)
         writer.lines += [f"switch i32 %{WHO}, label %nobody [ {ways} ]", "nobody:", "ret void"]
         writer.open = False
@@ -329,5 +382,6 @@ def written(program: source.ScopedProgram, form: Form | None = None) -> str:
             if form.results:  # Registers start at 0.
                 lines.append(f"store i32 0, ptr addrspace(5) {slot}")
         lines += [*writer.lines, "}"]
+    lines += module
     lines += [f"!{number} = {text}" for text, number in nodes.items()]
     return "\n".join(lines)

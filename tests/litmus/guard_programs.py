@@ -318,7 +318,7 @@ PROGRAMS.update({
 
 # Of the caches
 
-PROGRAMS |= {
+PROGRAMS.update({
     "a flag taken in behind one that has been looked at": program(
         WRITER,
         thread(THIRD, Load("r2", "i", RELAXED, AGENT), looked(RELAXED), Store("own", "r2"),
@@ -332,4 +332,4 @@ PROGRAMS |= {
                looked(ACQUIRE, WORKGROUP), UP, raised(RELEASE, SYSTEM, "g")),
         thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
     ),
-}  # fmt: skip
+})  # fmt: skip

@@ -58,6 +58,8 @@ from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz import (
     CDNA_SETTINGS,
     HEAD,
+    LLVM_IR_FORMS,
+    LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     SETTINGS,
     VARIED,
@@ -210,9 +212,10 @@ def test_programs_keep_to_what_a_setting_has() -> None:
 def test_settings_are_taken_in_turn() -> None:
     seen = {str(each) for seed in range(60) for each in settings_of(seed)}
     assert seen == {str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)}
-    compiled = {str(llvm_ir_setting_of(seed)) for seed in range(60)}
+    compiled = {str(llvm_ir_setting_of(seed)) for seed in range(len(LLVM_IR_SETTINGS))}
     assert seen | compiled == set(SETTINGS)
-    assert len(SETTINGS) == 3 * len(CDNA_SETTINGS) + len(PTX_SETTINGS)
+    assert len(LLVM_IR_SETTINGS) == len(LLVM_IR_FORMS) * len(CDNA_SETTINGS)
+    assert len(SETTINGS) == len({*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS})
 
 
 # Verdicts

@@ -27,7 +27,15 @@ from fencewright.simulator.random_programs import (
     When,
     located,
 )
-from fencewright.simulator.source_events import AtomicRmw, Barrier, Cmpxchg, Fence, Load, Store
+from fencewright.simulator.source_events import (
+    AtomicRmw,
+    Barrier,
+    Cmpxchg,
+    Fence,
+    Load,
+    ScopedProgram,
+    Store,
+)
 from fencewright.tools import fuzz
 from fencewright.tools import fuzz_llvm_ir as llvm_ir
 from fencewright.tools.fence_sim import main
@@ -117,6 +125,38 @@ def test_a_release_waits_for_loads_of_every_kind(release: str, chip: str) -> Non
 def test_no_load_behind_an_acquire_goes_through_the_scalar_cache(acquire: str, chip: str) -> None:
     checked = verdict(RECEIVED[acquire], f"{chip}:llvm-ir-noalias")
     assert checked.verdict is Verdict.SOUND, checked
+
+
+PUBLISHED = program(
+    (NEAR, (Store("x", 1), Store("f", 1, Ordering.RELEASE, AGENT))),
+    (
+        Placement(1, xcd=1, cluster=1),
+        (Load("r0", "f", _ACQUIRE, AGENT), When("r0", 1), Load("r1", "x")),
+    ),
+)
+
+
+def test_accesses_in_functions_of_their_own_and_copies_are_executed() -> None:
+    """The functions are lowered by themselves; LLVM's code generator inlines them."""
+    setting = SETTINGS["gfx942:llvm-ir-calls"]
+    text = llvm_ir.lowered(source(PUBLISHED).test.program, fuzz.build_of(setting))
+    assert "call i32 @access" in text
+    assert "call void @llvm.memcpy.p1.p4.i64" in text
+    assert "s_swappc" not in llvm_ir.assembly_of(text, "gfx942")
+    assert verdict(PUBLISHED, str(setting)).verdict is Verdict.SOUND
+
+
+@pytest.mark.parametrize("lost", ["buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "buffer_inv sc1"])
+def test_what_a_function_of_its_own_lost_is_noticed(
+    lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = llvm_ir.lowered
+
+    def without(program: ScopedProgram, build: llvm_ir.Build) -> str:
+        return real(program, build).replace(lost, "s_nop 0")
+
+    monkeypatch.setattr(llvm_ir, "lowered", without)
+    assert verdict(PUBLISHED, "gfx942:llvm-ir-calls").verdict is Verdict.UNSOUND
 
 
 @pytest.mark.parametrize("setting", ["gfx942:llvm-ir", "gfx90a:llvm-ir-noalias"])
