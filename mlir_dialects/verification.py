@@ -8,7 +8,7 @@ def verify(module: Operation) -> None:
     """Do what ``module.verify()`` does. Raises what that raises, if it does."""
     try:
         verified = _is_verified(module)
-    except Exception:
+    except Exception:  # Whatever it was, xDSL's own verification raises it again, with its place.
         verified = False
     if not verified:
         # Its own errors name the operation and have the module printed beside it.

@@ -85,7 +85,7 @@ def _child(read: Callable[[], object], output: int) -> NoReturn:
         setrlimit(RLIMIT_CORE, (0, 0))
         read()
         status = 0
-    except Exception:
+    except Exception:  # Only the end of the process counts here: the tool meets the rest itself.
         status = 0
     finally:
         os._exit(status)
