@@ -223,15 +223,15 @@ def _run_ptx(test: PtxTest, limits: Limits) -> Run:
     return Run(replace(found, states=states), incomplete=note, steps=work.done)
 
 
-def races_of_source(test: RunnableTest, found: Run, limits: Limits) -> tuple[str, ...]:
-    """The data races of what a test was lowered from, which its own outcomes may not show.
+def run_source(test: RunnableTest, found: Run, limits: Limits) -> Run | None:
+    """What a test was lowered from may do: its data races, which the test itself may not show.
 
-    As far as it costs no more than the run ``found``; () also where there is no source.
+    As far as it costs no more than the run ``found``; None where there is no source.
     """
     source = None if isinstance(test, SourceTest) else test.source
     if source is None:
-        return ()
-    return run(source, replace(limits, states=_affordable(found), walks=None)).races
+        return None
+    return run(source, replace(limits, states=_affordable(found), walks=None))
 
 
 # Executions that show an outcome

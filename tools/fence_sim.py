@@ -20,8 +20,8 @@ from fencewright.simulator.litmus_run import (
     SourceTest,
     execution,
     progress,
-    races_of_source,
     run,
+    run_source,
 )
 from fencewright.simulator.program import ProgramError
 from fencewright.simulator.progress import Ending, Progress
@@ -76,6 +76,7 @@ class Report:
     """One test that was run: what it did, whether its condition holds, and a witness if asked.
 
     ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
+    ``source`` is the run of what it was lowered from, as far as that was looked at.
     """
 
     test: RunnableTest
@@ -84,7 +85,12 @@ class Report:
     seconds: float
     steps: tuple[str, ...] = ()
     progress: Progress | None = None
-    source_races: tuple[str, ...] = ()
+    source: Run | None = None
+
+    @property
+    def source_races(self) -> tuple[str, ...]:
+        """The data races of what the test was lowered from."""
+        return () if self.source is None else self.source.races
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -104,6 +110,8 @@ class Report:
             lines += _state_lines(found.outcomes, test.condition)
         lines += [f"Race: {each}" for each in found.races]
         lines += [f"Race of the source: {each}" for each in self.source_races]
+        if self.source is not None and self.source.incomplete and not self.source_races:
+            lines.append(f"Not decided whether the source races: {self.source.incomplete}")
         lines += [f"Error: {each}" for each in found.errors]
         if self.verdict in (Verdict.HOLDS, Verdict.FAILS):
             lines.append("Ok" if self.verdict is Verdict.HOLDS else "No")
@@ -230,11 +238,11 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
             found = replace(found, incomplete=f"progress is not decided: {ends.why}")
     elif found.outcomes is not None and not found.errors:
         ends = progress(test, found)
-    source_races = races_of_source(test, found, limits)
+    source = run_source(test, found, limits)
     seconds = time.perf_counter() - start
-    verdict = judge(test, found, ends, source_races)
+    verdict = judge(test, found, ends, () if source is None else source.races)
     steps = _steps(test, verdict, limits, arguments)
-    return Report(test, found, verdict, seconds, steps, ends, source_races)
+    return Report(test, found, verdict, seconds, steps, ends, source)
 
 
 def _steps(

@@ -123,6 +123,21 @@ def test_a_lowering_does_not_hide_that_its_source_races(
     assert len(found["races"]) == 1
 
 
+def test_a_source_that_was_not_looked_at_to_the_end_is_said(
+    mp: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "Not decided whether the source races: "
+    assert fence_sim.main(["run", mp, "--mcpu", "gfx942"]) == HOLDS
+    assert said not in capsys.readouterr().out
+
+    def one_state(_: object) -> int:
+        return 1
+
+    monkeypatch.setattr("fencewright.simulator.litmus_run._affordable", one_state)
+    assert fence_sim.main(["run", mp, "--mcpu", "gfx942"]) == HOLDS
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("chip", "status"),
     [("gfx90a", USAGE), ("gfx942", USAGE), ("sm_70", USAGE), ("sm_80", USAGE), ("sm_90", HOLDS)],
