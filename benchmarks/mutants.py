@@ -13,10 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencewright.simulator.battery import battery
-from fencewright.simulator.bridge import Mode
-from fencewright.simulator.bridge_ptx import ptx_program
-from fencewright.simulator.certificate import (
+from fencewright.simulator.certify.assemble import Mode
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.certificate import (
     Certificate,
     Trial,
     Verdict,
@@ -24,17 +23,18 @@ from fencewright.simulator.certificate import (
     requests_of,
     shipped,
 )
-from fencewright.simulator.condition import And, Condition, Quantifier
-from fencewright.simulator.ptx_litmus import LitmusTest, read_litmus
-from fencewright.simulator.ptx_model import PtxModel, Version
-from fencewright.simulator.ptx_mutants import (
+from fencewright.simulator.certify.shapes import battery
+from fencewright.simulator.core.condition import And, Condition, Quantifier
+from fencewright.simulator.ptx.columns import LitmusTest, read_litmus
+from fencewright.simulator.ptx.model import PtxModel, Version
+from fencewright.simulator.ptx.mutants import (
     NOTICES,
     Campaign,
     MutationKind,
     Notice,
     run_campaign,
 )
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.dev.markdown import markdown_table
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "litmus" / "ptx"

@@ -52,7 +52,7 @@ def _shown(seconds: float) -> str:
 
 def _outcomes(text: str, chip: str | None) -> None:
     from fencewright.simulator.litmus_run import run
-    from fencewright.tools.litmus_inputs import Lowering, read_string
+    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
 
     (test,) = read_string("-", text, Lowering(chip))
     found = run(test)
@@ -94,9 +94,9 @@ def _corpus() -> tuple[Path, str]:
 
 def _corpus_outcomes(paths: Sequence[Path], version: str) -> int:
     """Every outcome of every test; the number of those that the model can judge."""
-    from fencewright.simulator.ptx_events import ProgramError
-    from fencewright.simulator.ptx_litmus import read_litmus
-    from fencewright.simulator.ptx_model import PtxModel, Version, outcomes
+    from fencewright.simulator.ptx.columns import read_litmus
+    from fencewright.simulator.ptx.events import ProgramError
+    from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
 
     judged = 0
     for path in paths:
@@ -148,11 +148,11 @@ def _kib(name: str) -> int:
 
 def explored(machine: str, name: str) -> dict[str, float | int]:
     """States, CPU seconds and KiB of memory of exploring a test on gfx942, in this process."""
-    from fencewright.simulator.cdna_engine import CdnaEngine
-    from fencewright.simulator.cdna_machine import CdnaMachine
-    from fencewright.simulator.exploration import explore
+    from fencewright.simulator.cdna.engine import CdnaEngine
+    from fencewright.simulator.cdna.machine import CdnaMachine
+    from fencewright.simulator.core.exploration import explore
     from fencewright.simulator.litmus_run import CdnaTest
-    from fencewright.tools.litmus_inputs import Lowering, read_string
+    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
 
     text = FENCED.get(name) or ring(int(name.removeprefix("SB")))
     (test,) = read_string("-", text, Lowering("gfx942"))

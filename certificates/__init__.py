@@ -1,1 +1,1 @@
-"""Certificates of the shipped lowerings, one JSON file a mode; `simulator.certificate` reads them."""
+"""Certificates of the shipped lowerings, one JSON file a mode; `simulator.certify.certificate` reads them."""

@@ -43,10 +43,10 @@ from fencewright.checker.cdna_text import (
     Registers,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Operation
-from fencewright.simulator import cdna_instructions as machine
-from fencewright.simulator import program as common
-from fencewright.simulator.cdna_instructions import CdnaInstruction
-from fencewright.simulator.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
+from fencewright.simulator.cdna import instructions as machine
+from fencewright.simulator.cdna.instructions import CdnaInstruction
+from fencewright.simulator.core import program as common
+from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"

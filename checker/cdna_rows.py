@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS, Kind
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
-from fencewright.simulator.program import ArithmeticKind
+from fencewright.simulator.core.program import ArithmeticKind
 
 
 class Use(Word):

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fencewright.lowering.lower import lower
     from fencewright.lowering.sequence import UnsupportedError
-    from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
-    from fencewright.passes.pipelines import lower_module
+    from fencewright.passes.pipelines import lower_llvm_ir, lower_module
 
 __all__ = ["UnsupportedError", "lower", "lower_llvm_ir", "lower_module"]
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
     "lower": "fencewright.lowering.lower",
-    "lower_llvm_ir": "fencewright.passes.lower_scoped_llvm_ir",
+    "lower_llvm_ir": "fencewright.passes.pipelines",
     "lower_module": "fencewright.passes.pipelines",
 }
 

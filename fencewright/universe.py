@@ -43,7 +43,7 @@ def _ptx() -> Dialect:
 
 
 def _llvm_ir() -> Dialect:
-    from fencewright.mlir_dialects.llvm_ir import LLVMIR
+    from fencewright.mlir_dialects.llvm_ir.dialect import LLVMIR
 
     return LLVMIR
 
@@ -55,139 +55,139 @@ def _litmus() -> Dialect:
 
 
 def _convert_scoped_to_cdna() -> type[ModulePass]:
-    from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+    from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 
     return ConvertScopedToCDNAPass
 
 
 def _insert_waits() -> type[ModulePass]:
-    from fencewright.passes.insert_waits import InsertWaitsPass
+    from fencewright.passes.cdna.insert_waits import InsertWaitsPass
 
     return InsertWaitsPass
 
 
 def _allocate_registers() -> type[ModulePass]:
-    from fencewright.passes.allocate_registers import AllocateRegistersPass
+    from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
 
     return AllocateRegistersPass
 
 
 def _insert_proxy_fences() -> type[ModulePass]:
-    from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
+    from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
 
     return InsertProxyFencesPass
 
 
 def _convert_scoped_to_ptx() -> type[ModulePass]:
-    from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
+    from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
     return ConvertScopedToPTXPass
 
 
 def _lower_scoped_llvm_ir() -> type[ModulePass]:
-    from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+    from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 
     return LowerScopedLLVMIRPass
 
 
 def _outline_litmus_threads() -> type[ModulePass]:
-    from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+    from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 
     return OutlineLitmusThreadsPass
 
 
 def _drop_instructions() -> type[ModulePass]:
-    from fencewright.passes.drop_instructions import DropInstructionsPass
+    from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
 
     return DropInstructionsPass
 
 
 def _merge_fences() -> type[ModulePass]:
-    from fencewright.passes.merge_fences import MergeFencesPass
+    from fencewright.passes.scoped.merge_fences import MergeFencesPass
 
     return MergeFencesPass
 
 
 def _merge_ptx_fences() -> type[ModulePass]:
-    from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
+    from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
 
     return MergePTXFencesPass
 
 
 def _fold_fences() -> type[ModulePass]:
-    from fencewright.passes.fold_fences import FoldFencesPass
+    from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
 
     return FoldFencesPass
 
 
 def _infer_address_spaces() -> type[ModulePass]:
-    from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
+    from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
 
     return InferAddressSpacesPass
 
 
 def _acquire_on_success() -> type[ModulePass]:
-    from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
+    from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 
     return AcquireOnSuccessPass
 
 
 def _drop_write_backs() -> type[ModulePass]:
-    from fencewright.passes.drop_write_backs import DropWriteBacksPass
+    from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
 
     return DropWriteBacksPass
 
 
 def _hoist_write_backs() -> type[ModulePass]:
-    from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
+    from fencewright.passes.cdna.hoist_write_backs import HoistWriteBacksPass
 
     return HoistWriteBacksPass
 
 
 def _drop_invalidates() -> type[ModulePass]:
-    from fencewright.passes.drop_invalidates import DropInvalidatesPass
+    from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
 
     return DropInvalidatesPass
 
 
 def _sink_invalidates() -> type[ModulePass]:
-    from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+    from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
 
     return SinkInvalidatesPass
 
 
 def _sink_waits() -> type[ModulePass]:
-    from fencewright.passes.sink_waits import SinkWaitsPass
+    from fencewright.passes.cdna.sink_waits import SinkWaitsPass
 
     return SinkWaitsPass
 
 
 def _loosen_waits() -> type[ModulePass]:
-    from fencewright.passes.loosen_waits import LoosenWaitsPass
+    from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
 
     return LoosenWaitsPass
 
 
 def _store_through() -> type[ModulePass]:
-    from fencewright.passes.store_through import StoreThroughPass
+    from fencewright.passes.cdna.store_through import StoreThroughPass
 
     return StoreThroughPass
 
 
 def _clamp_scopes() -> type[ModulePass]:
-    from fencewright.passes.clamp_scopes import ClampScopesPass
+    from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
 
     return ClampScopesPass
 
 
 def _clamp_caches() -> type[ModulePass]:
-    from fencewright.passes.clamp_caches import ClampCachesPass
+    from fencewright.passes.cdna.clamp_caches import ClampCachesPass
 
     return ClampCachesPass
 
 
 def _await_values() -> type[ModulePass]:
-    from fencewright.passes.await_values import AwaitValuesPass
+    from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
 
     return AwaitValuesPass
 
@@ -217,13 +217,13 @@ def _llvm_ir_pipeline() -> type[ModulePass]:
 
 
 def _asm() -> type[Target]:
-    from fencewright.passes.print_assembly import AssemblyTarget
+    from fencewright.passes.print.assembly import AssemblyTarget
 
     return AssemblyTarget
 
 
 def _ptx_text() -> type[Target]:
-    from fencewright.passes.print_ptx import PTXTarget
+    from fencewright.passes.print.ptx import PTXTarget
 
     return PTXTarget
 

@@ -832,3 +832,10 @@ CDNA = Dialect(
     ],
     [PhaseAttr, KernelArgumentAttr, VGPRType, SGPRType],
 )
+
+
+PLAIN = "plain"
+"""Attribute of an access that is not of a flag, whatever its policy bits."""
+
+INVARIANT = "invariant"
+"""Attribute of a load from a location that nobody stores to while the program runs."""

@@ -70,8 +70,8 @@ from xdsl.utils.hints import isa
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.attributes import AddressSpaceAttr
-from fencewright.simulator.condition import Condition, LitmusError, Register, parse_condition
-from fencewright.simulator.program import MemoryKind, Placement
+from fencewright.simulator.core.condition import Condition, LitmusError, Register, parse_condition
+from fencewright.simulator.core.program import MemoryKind, Placement
 
 _NONE = NoneAttr()
 
@@ -366,7 +366,7 @@ class ConditionOp(IRDLOperation):
     """How the test may end: ``litmus.condition "~exists (P1:r0 = 1 and x = 0)"``.
 
     exists, ~exists or forall, and a formula over registers of threads and locations with
-    and, or, not, and comparisons (the grammar of ``fencewright.simulator.condition``).
+    and, or, not, and comparisons (the grammar of ``fencewright.simulator.core.condition``).
     """
 
     name = "litmus.condition"

@@ -3,20 +3,21 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import Fact, facts_for, may_store_through
+from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.lower import several
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import load_target
 from fencewright.mlir_dialects.verification import verify
 
 if TYPE_CHECKING:
-    from fencewright.passes.cache_pass import CachePass
+    from fencewright.passes.cdna.cache_pass import CachePass
 
 OptLevel: TypeAlias = Literal[0, 2]
 """0: every operation has all the synchronisation that it needs by itself; 2: the fewest."""
@@ -68,11 +69,11 @@ class MinimiseCachesPipeline(Pipeline):
     stores: Stores | None = None
 
     def steps(self) -> "tuple[CachePass, ...]":
-        from fencewright.passes.clamp_caches import ClampCachesPass
-        from fencewright.passes.drop_invalidates import DropInvalidatesPass
-        from fencewright.passes.drop_write_backs import DropWriteBacksPass
-        from fencewright.passes.hoist_write_backs import HoistWriteBacksPass
-        from fencewright.passes.sink_invalidates import SinkInvalidatesPass
+        from fencewright.passes.cdna.clamp_caches import ClampCachesPass
+        from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
+        from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
+        from fencewright.passes.cdna.hoist_write_backs import HoistWriteBacksPass
+        from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
 
         return (
             ClampCachesPass(self.facts),
@@ -84,7 +85,7 @@ class MinimiseCachesPipeline(Pipeline):
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from fencewright.passes.cache_pass import codes_in
+        from fencewright.passes.cdna.cache_pass import codes_in
 
         steps = self.steps()
         for code in codes_in(op):
@@ -98,30 +99,30 @@ TARGET_ID = "target_id"
 
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``scoped``, for all targets."""
-    from fencewright.passes.clamp_scopes import ClampScopesPass
-    from fencewright.passes.merge_fences import MergeFencesPass
+    from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
+    from fencewright.passes.scoped.merge_fences import MergeFencesPass
 
     return (ClampScopesPass(mcpu, facts), MergeFencesPass())
 
 
 def _before_cdna() -> tuple[ModulePass, ...]:
     """What moves synchronisation about on ``scoped`` that is about to become ``cdna``."""
-    from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
-    from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
+    from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
+    from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
 
     return (InferAddressSpacesPass(), AcquireOnSuccessPass())
 
 
 def _before_ptx(mcpu: str, ptx_version: str | None) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``scoped`` that is about to become PTX."""
-    from fencewright.passes.fold_fences import FoldFencesPass
+    from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
 
     return (FoldFencesPass(mcpu, ptx_version),)
 
 
 def _on_ptx() -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``ptx``."""
-    from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
+    from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
 
     return (MergePTXFencesPass(),)
 
@@ -133,7 +134,7 @@ def _default_stores(facts: tuple[str, ...]) -> Stores:
 
 def _storing(stores: Stores) -> "tuple[CachePass, ...]":
     """What decides how far plain stores go by themselves."""
-    from fencewright.passes.store_through import StoreThroughPass
+    from fencewright.passes.cdna.store_through import StoreThroughPass
 
     if stores == "back":
         return ()
@@ -142,8 +143,8 @@ def _storing(stores: Stores) -> "tuple[CachePass, ...]":
 
 def _on_cdna(facts: tuple[str, ...], stores: Stores | None) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``cdna``, before the waits are inserted."""
-    from fencewright.passes.loosen_waits import LoosenWaitsPass
-    from fencewright.passes.sink_waits import SinkWaitsPass
+    from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
+    from fencewright.passes.cdna.sink_waits import SinkWaitsPass
 
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
@@ -193,10 +194,10 @@ class CDNAPipeline(Pipeline):
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def steps(self) -> tuple[ModulePass, ...]:
-        from fencewright.passes.allocate_registers import AllocateRegistersPass
-        from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-        from fencewright.passes.insert_waits import InsertWaitsPass
-        from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+        from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
+        from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+        from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+        from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 
         return (
             OutlineLitmusThreadsPass(),
@@ -241,9 +242,9 @@ class PTXPipeline(Pipeline):
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def steps(self) -> tuple[ModulePass, ...]:
-        from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
-        from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
-        from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+        from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+        from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
+        from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
         return (
             OutlineLitmusThreadsPass(),
@@ -278,7 +279,7 @@ class LLVMIRPipeline(Pipeline):
         _check_facts(self.mcpu, self.opt_level, self.facts)
 
     def steps(self) -> tuple[ModulePass, ...]:
-        from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+        from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 
         return (
             *(self._on_scoped() if self.opt_level else ()),
@@ -297,7 +298,7 @@ class LLVMIRPipeline(Pipeline):
         return load_target(self.mcpu).architecture == "ptx"
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
-        from fencewright.passes.await_values import AwaitValuesPass
+        from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
 
         if self.opt_level:
             return (MinimiseCachesPipeline(self.facts, self.stores), AwaitValuesPass())
@@ -307,7 +308,7 @@ class LLVMIRPipeline(Pipeline):
         passes = _on_scoped(self.mcpu, self.facts)
         if self._is_ptx:
             return (*passes, *_before_ptx(self.mcpu, self.ptx_version))
-        from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
+        from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 
         return (AcquireOnSuccessPass(), *passes)
 
@@ -361,3 +362,52 @@ def lower_module(
     promised = several("facts", facts)
     pipeline(chip.name, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
     verify(module)
+
+
+def lower_llvm_ir(
+    text: str,
+    target: str,
+    features: Iterable[str] = (),
+    l2_per_agent: str = "many",
+    compat: str | None = None,
+    ptx_version: str | None = None,
+    *,
+    opt_level: Literal[0, 2] = 2,
+    facts: Iterable[str] = (),
+    stores: Literal["auto", "back", "through"] | None = None,
+    file: str = "<string>",
+) -> str:
+    """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
+
+    ``text`` and the result are LLVM IR; ``features`` as ``("tgsplit",)``, added to the
+    ``target-features`` of each function; ``ptx_version`` as ``8.6``, for PTX only: without it
+    that of each function's ``target-features``, or the lowest with all that the chip has. The
+    result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
+    synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
+    on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
+    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores. ``file`` is named in messages. Raises
+    ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
+    for what the target lacks, ``VerifyException`` for a module for another target.
+    """
+    # The translation imports llvmlite's users; the pass itself does not need them.
+    from fencewright.mlir_dialects.llvm_ir.translation import export_llvm_ir, import_llvm_ir
+    from fencewright.passes.pipelines import LLVMIRPipeline
+
+    switches = frozenset(several("features", features))
+    chip = load_target(target)
+    known = ARCHITECTURES[chip.architecture].features
+    for unknown in sorted(switches - known.keys()):
+        reason = f"unknown feature '{unknown}'"
+        raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
+    module = import_llvm_ir(text, file)
+    LLVMIRPipeline(
+        chip.name,
+        tgsplit="tgsplit" in switches,
+        l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
+        compat=cast(Literal["llvm"] | None, compat),
+        ptx_version=ptx_version,
+        opt_level=opt_level,
+        facts=several("facts", facts),
+        stores=stores,
+    ).apply(Context(), module)
+    return export_llvm_ir(module)

@@ -7,20 +7,27 @@ One answer for all three, so that their outcomes can be told and compared. Value
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from fencewright.simulator.condition import And, Compare, Comparison, Condition, Formula, Outcomes
-from fencewright.simulator.exploration import DEFAULT_LIMIT, LimitReached, Work
-from fencewright.simulator.program import WORD_MASK, LitmusTest
-from fencewright.simulator.progress import Ending, Progress, told
+from fencewright.simulator.core.condition import (
+    And,
+    Compare,
+    Comparison,
+    Condition,
+    Formula,
+    Outcomes,
+)
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, Work
+from fencewright.simulator.core.program import WORD_MASK, LitmusTest
+from fencewright.simulator.core.progress import Ending, Progress, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fencewright.simulator.cdna_instructions import CdnaInstruction
-    from fencewright.simulator.cdna_rows import CdnaConfiguration
-    from fencewright.simulator.condition import Observable
-    from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
-    from fencewright.simulator.ptx_model import PtxModel
-    from fencewright.simulator.source_events import ScopedInstruction
-    from fencewright.simulator.source_execution import Race
+    from fencewright.simulator.cdna.instructions import CdnaInstruction
+    from fencewright.simulator.cdna.rows import CdnaConfiguration
+    from fencewright.simulator.core.condition import Observable
+    from fencewright.simulator.ptx.columns import LitmusTest as PtxLitmusTest
+    from fencewright.simulator.ptx.model import PtxModel
+    from fencewright.simulator.source.events import ScopedInstruction
+    from fencewright.simulator.source.execution import Race
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +173,7 @@ def _note(complete: bool, limits: Limits, work: Work) -> str:
 
 
 def _run_source(test: SourceTest, limits: Limits) -> Run:
-    from fencewright.simulator.source_model import behaviour, sampled_behaviour
+    from fencewright.simulator.source.model import behaviour, sampled_behaviour
 
     program, work = test.test.program, Work(limits.states)
     if limits.walks is None:
@@ -191,9 +198,9 @@ def once(races: "Iterable[Race]") -> "Iterator[Race]":
 
 
 def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
-    from fencewright.simulator.cdna_engine import CdnaEngine
-    from fencewright.simulator.cdna_machine import CdnaMachine
-    from fencewright.simulator.exploration import explore, random_walks
+    from fencewright.simulator.cdna.engine import CdnaEngine
+    from fencewright.simulator.cdna.machine import CdnaMachine
+    from fencewright.simulator.core.exploration import explore, random_walks
 
     program, configuration = test.test.program, test.configuration
     if limits.walks is None:
@@ -206,7 +213,7 @@ def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
 
 
 def _run_ptx(test: PtxTest, limits: Limits) -> Run:
-    from fencewright.simulator.ptx_model import outcomes, sampled_outcomes
+    from fencewright.simulator.ptx.model import outcomes, sampled_outcomes
 
     program, work = test.test.program, Work(limits.states)
     if limits.walks is None:
@@ -260,7 +267,7 @@ def execution(
 
 
 def _cdna_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
-    from fencewright.simulator.cdna_trace import find_counterexample
+    from fencewright.simulator.cdna.trace import find_counterexample
 
     assert isinstance(test, CdnaTest)
     found = find_counterexample(test.test.program, formula, test.configuration, limits.states)
@@ -268,8 +275,8 @@ def _cdna_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tup
 
 
 def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
-    from fencewright.simulator.ptx_litmus import witness_text
-    from fencewright.simulator.ptx_model import explain
+    from fencewright.simulator.ptx.columns import witness_text
+    from fencewright.simulator.ptx.model import explain
 
     assert isinstance(test, PtxTest)
     found = explain(test.test.program, formula, test.model, limits.bound, Work(limits.states))
@@ -281,7 +288,7 @@ def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tupl
 def _source_execution(
     test: RunnableTest, formula: Formula, limits: Limits
 ) -> tuple[str, ...] | None:
-    from fencewright.simulator.source_model import explain
+    from fencewright.simulator.source.model import explain
 
     assert isinstance(test, SourceTest)
     found = explain(test.test.program, formula, bound=limits.bound, work=Work(limits.states))
@@ -312,7 +319,7 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
 
     Raises ``LimitReached``.
     """
-    from fencewright.simulator.cdna_progress import stuck
+    from fencewright.simulator.cdna.progress import stuck
 
     limits = Limits() if limits is None else limits
     return told(stuck(test.test.program, test.configuration, limits.states))
@@ -347,8 +354,8 @@ def _cdna_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
 
 
 def _source_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
-    from fencewright.simulator.sequential import sequential_hangs
-    from fencewright.simulator.source_events import interleaved
+    from fencewright.simulator.core.sequential import sequential_hangs
+    from fencewright.simulator.source.events import interleaved
 
     assert isinstance(test, SourceTest)
     program = interleaved(test.test.program)
@@ -356,9 +363,9 @@ def _source_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]
 
 
 def _ptx_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
-    from fencewright.simulator.ptx_events import interleaved
-    from fencewright.simulator.ptx_litmus import instruction_text
-    from fencewright.simulator.sequential import sequential_hangs
+    from fencewright.simulator.core.sequential import sequential_hangs
+    from fencewright.simulator.ptx.columns import instruction_text
+    from fencewright.simulator.ptx.events import interleaved
 
     assert isinstance(test, PtxTest)
     program = interleaved(test.test.program, instruction_text)

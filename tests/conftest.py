@@ -9,7 +9,7 @@ from typing import Any, cast
 import hypothesis
 import pytest
 
-from fencewright.tools.lit_runner import (
+from fencewright.tools.dev.lit_runner import (
     EXCLUDED,
     SUFFIXES,
     Outcome,

@@ -49,13 +49,13 @@ from fencewright.tools.diagnostics import (
     run_tool,
 )
 from fencewright.tools.expectations import Expectations
-from fencewright.tools.located_parser import LocatedParser
+from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
 from fencewright.universe import PASSES, UNIVERSE
 
 if TYPE_CHECKING:
-    from fencewright.passes.remark_observer import Observer
-    from fencewright.passes.remarks import Remark
+    from fencewright.passes.remarks.observer import Observer
+    from fencewright.passes.remarks.remarks import Remark
 
 NAME = "fence-opt"
 STDIN = "<stdin>"
@@ -76,7 +76,7 @@ class LLVMTarget(Target):
     name = "llvm"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        from fencewright.tools.llvm_child import export_guarded
+        from fencewright.tools.inputs.llvm_child import export_guarded
 
         output.write(export_guarded(module))
 
@@ -309,7 +309,7 @@ class FenceOptMain(xDSLOptMain):
     def _read_input(self) -> str:
         name = self.get_input_name()
         if is_bitcode(self._content):
-            from fencewright.tools.llvm_child import disassemble_guarded
+            from fencewright.tools.inputs.llvm_child import disassemble_guarded
 
             return disassemble_guarded(self._content, name)
         try:
@@ -336,7 +336,7 @@ class FenceOptMain(xDSLOptMain):
         return parser.parse_module(not self.args.no_implicit_module)
 
     def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
-        from fencewright.tools.llvm_child import import_guarded
+        from fencewright.tools.inputs.llvm_child import import_guarded
 
         return import_guarded(stream.read().decode(), self.get_input_name())
 
@@ -366,7 +366,7 @@ class FenceOptMain(xDSLOptMain):
         """Collect remarks on the chunk that comes now, if they are asked for."""
         if self.args.remarks is None and self.args.remarks_output is None:
             return
-        from fencewright.passes.remark_observer import Observer, lowered_for
+        from fencewright.passes.remarks.observer import Observer, lowered_for
 
         self.observer = Observer(self.remarks, lowered_for(self.pipeline.passes))
 
@@ -394,7 +394,7 @@ class FenceOptMain(xDSLOptMain):
         module = self._parse(text, line_offset)
         self._observe()
         if self.args.verify_lowering:
-            from fencewright.tools.lowering_check import LoweringCheck
+            from fencewright.tools.commands.lowering_check import LoweringCheck
 
             if not self.args.disable_verify:
                 verify(module)

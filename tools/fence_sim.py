@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fencewright.lowering.vocabulary import Word
-from fencewright.simulator.condition import Condition, Not, Outcomes, Quantifier
-from fencewright.simulator.exploration import LimitReached
+from fencewright.simulator.core.condition import Condition, Not, Outcomes, Quantifier
+from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.core.program import ProgramError
+from fencewright.simulator.core.progress import Ending, Progress
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,
@@ -23,15 +25,11 @@ from fencewright.simulator.litmus_run import (
     run,
     run_source,
 )
-from fencewright.simulator.program import ProgramError
-from fencewright.simulator.progress import Ending, Progress
-from fencewright.simulator.ptx_events import ProgramError as PtxProgramError
-from fencewright.tools import (
-    certificate_commands,
-    fuzz_commands,
-    gpu_commands,
-    picture_commands,
-)
+from fencewright.simulator.ptx.events import ProgramError as PtxProgramError
+from fencewright.tools.commands import certify as certificate_commands
+from fencewright.tools.commands import fuzz as fuzz_commands
+from fencewright.tools.commands import gpu as gpu_commands
+from fencewright.tools.commands import pictures as picture_commands
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
@@ -41,8 +39,8 @@ from fencewright.tools.diagnostics import (
     positive,
     run_tool,
 )
-from fencewright.tools.litmus_files import is_columns, name_of, parse_columns, read_text
-from fencewright.tools.litmus_inputs import NAME, add_target, lowering_of, read
+from fencewright.tools.inputs.litmus_files import is_columns, name_of, parse_columns, read_text
+from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
 
 
@@ -269,7 +267,7 @@ def convert(arguments: Namespace) -> int:
     path = arguments.input
     text = read_text(path)
     if is_columns(path, text):
-        from fencewright.tools.litmus_writer import WriterError, module_text
+        from fencewright.tools.inputs.litmus_writer import WriterError, module_text
 
         try:
             written = module_text(parse_columns(path, text))
@@ -283,7 +281,7 @@ def convert(arguments: Namespace) -> int:
 
 
 def _columns_of(test: RunnableTest, path: str) -> str:
-    from fencewright.simulator.ptx_litmus import write_litmus
+    from fencewright.simulator.ptx.columns import write_litmus
 
     if not isinstance(test, PtxTest):
         raise error(

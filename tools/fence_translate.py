@@ -22,15 +22,15 @@ STDIN = "<stdin>"
 
 def import_llvm(text: str, file: str) -> str:
     """LLVM IR to MLIR text."""
-    from fencewright.tools.llvm_child import import_guarded
+    from fencewright.tools.inputs.llvm_child import import_guarded
 
     return str(import_guarded(text, file)) + "\n"
 
 
 def export_llvm(text: str, file: str) -> str:
     """MLIR text to LLVM IR."""
-    from fencewright.tools.litmus_files import parse_module
-    from fencewright.tools.llvm_child import export_guarded
+    from fencewright.tools.inputs.litmus_files import parse_module
+    from fencewright.tools.inputs.llvm_child import export_guarded
 
     return export_guarded(parse_module(file, text))
 
@@ -40,7 +40,7 @@ def _read(path: str | None, file: str) -> str:
     content = read_bytes(path)
     if not is_bitcode(content):
         return as_text(content)
-    from fencewright.tools.llvm_child import disassemble_guarded
+    from fencewright.tools.inputs.llvm_child import disassemble_guarded
 
     return disassemble_guarded(content, file)
 

@@ -6,7 +6,7 @@ Source of the YAML: LLVM, Remarks; what ``llc -pass-remarks-output`` writes and
 
 from collections.abc import Iterable, Iterator
 
-from fencewright.passes.remarks import Argument, Place, Remark
+from fencewright.passes.remarks.remarks import Argument, Place, Remark
 from fencewright.tools.diagnostics import Diagnostic, Severity
 
 

@@ -68,8 +68,8 @@ def lower_kernel(source: Path, level: Level) -> str:
     memory model (``fence_reads``); the twin, like every TMA pipeline in use, has none.
     """
     # The machine with the GPU may have no xDSL.
-    from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass
     from fencewright.passes.pipelines import PTXPipeline
+    from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
 
     steps = [
         replace(step, fence_reads=False) if isinstance(step, InsertProxyFencesPass) else step

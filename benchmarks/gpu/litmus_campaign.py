@@ -16,12 +16,12 @@ from datetime import date
 from pathlib import Path
 
 from fencewright.gpu import Device, GpuError, description
-from fencewright.simulator.condition import Condition, LitmusError, Quantifier
-from fencewright.simulator.gpu_kernels import GpuLitmusError, arrange
-from fencewright.simulator.gpu_litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx_events import AsyncCopy
-from fencewright.simulator.ptx_litmus import LitmusTest, read_litmus
-from fencewright.simulator.ptx_model import outcomes
+from fencewright.simulator.core.condition import Condition, LitmusError, Quantifier
+from fencewright.simulator.gpu.kernels import GpuLitmusError, arrange
+from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
+from fencewright.simulator.ptx.columns import LitmusTest, read_litmus
+from fencewright.simulator.ptx.events import AsyncCopy
+from fencewright.simulator.ptx.model import outcomes
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 

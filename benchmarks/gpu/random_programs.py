@@ -27,17 +27,17 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.gpu import Device, GpuError, description
 from fencewright.lowering.vocabulary import Word
-from fencewright.passes.build_litmus import build
-from fencewright.passes.read_litmus import read_only_test
-from fencewright.simulator.campaign import open_executor
-from fencewright.simulator.condition import Outcomes
-from fencewright.simulator.gpu_kernels import GpuLitmusError, StressTest, prepare
-from fencewright.simulator.gpu_litmus import GpuDevice, GpuResult, Stress, run_prepared
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.simulator.core.campaign import open_executor
+from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.gpu.kernels import GpuLitmusError, StressTest, prepare
+from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_prepared
 from fencewright.simulator.litmus_run import PtxTest, Run, forbidden, run
-from fencewright.simulator.ptx_events import Program
-from fencewright.simulator.ptx_mutants import bare, mutants
-from fencewright.tools.fuzz import LIMITS, SETTINGS, Setting, lowered, meant_by, program_of
-from fencewright.tools.markdown import markdown_table
+from fencewright.simulator.ptx.events import Program
+from fencewright.simulator.ptx.mutants import bare, mutants
+from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.fuzz.checks import LIMITS, SETTINGS, Setting, lowered, meant_by, program_of
 
 _MUTANTS = 8
 """How many of a program's mutants are tried for one that is wrong."""

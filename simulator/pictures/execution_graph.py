@@ -8,15 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from fencewright.simulator import ptx_events, source_events
-from fencewright.simulator.condition import Observable
-from fencewright.simulator.program import Placement
-from fencewright.simulator.ptx_litmus import LitmusTest as PtxTest
-from fencewright.simulator.ptx_litmus import instruction_text
-from fencewright.simulator.ptx_model import Witness as PtxWitness
-from fencewright.simulator.relation import find_cycle, from_pairs, shortest_path
-from fencewright.simulator.source_events import ScopedProgram
-from fencewright.simulator.source_model import Witness as SourceWitness
+from fencewright.simulator.core.condition import Observable
+from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
+from fencewright.simulator.ptx import events as ptx_events
+from fencewright.simulator.ptx.columns import LitmusTest as PtxTest
+from fencewright.simulator.ptx.columns import instruction_text
+from fencewright.simulator.ptx.model import Witness as PtxWitness
+from fencewright.simulator.source import events as source_events
+from fencewright.simulator.source.events import ScopedProgram
+from fencewright.simulator.source.model import Witness as SourceWitness
 
 INITIAL = -1
 """The thread of initial writes."""

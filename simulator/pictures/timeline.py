@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from fencewright.simulator.cdna_machine import ABSENT, CdnaMachine, PlainState
-from fencewright.simulator.cdna_system import Event, Kind, LineTopology
-from fencewright.simulator.cdna_trace import Counterexample
-from fencewright.simulator.cdna_wave import ID_MASK, Code, Op
+from fencewright.simulator.cdna.machine import ABSENT, CdnaMachine, PlainState
+from fencewright.simulator.cdna.system import Event, Kind, LineTopology
+from fencewright.simulator.cdna.trace import Counterexample
+from fencewright.simulator.cdna.wave import ID_MASK, Code, Op
 
 
 class Look(Enum):

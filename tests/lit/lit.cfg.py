@@ -1,4 +1,4 @@
-"""How lit runs the tests below this folder; tools/lit_runner.py runs the same files in one process."""
+"""How lit runs the tests below this folder; tools/dev/lit_runner.py runs the same files in one process."""
 
 import os
 import re
@@ -9,8 +9,8 @@ import zlib
 
 import lit.formats
 
-from fencewright.tools import fork_server
-from fencewright.tools.lit_runner import (
+from fencewright.tools.dev import fork_server
+from fencewright.tools.dev.lit_runner import (
     EXCLUDED,
     SERVER,
     SUFFIXES,

@@ -7,7 +7,7 @@ configuration. ``x`` and ``y`` are data, ``f`` is a flag.
 from dataclasses import dataclass
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
-from fencewright.simulator.cdna_instructions import (
+from fencewright.simulator.cdna.instructions import (
     Atomic,
     Barrier,
     CacheInstruction,
@@ -21,9 +21,9 @@ from fencewright.simulator.cdna_instructions import (
     Store,
     Wait,
 )
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.condition import parse_condition
-from fencewright.simulator.program import (
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.core.condition import parse_condition
+from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,

@@ -14,8 +14,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.program import Placement
-from fencewright.simulator.random_programs import (
+from fencewright.simulator.core.program import Placement
+from fencewright.simulator.random.programs import (
     Maybe,
     SmallProgram,
     SmallThread,
@@ -23,7 +23,7 @@ from fencewright.simulator.random_programs import (
     When,
     located,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,

@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import Fact
-from fencewright.lowering.llvm_ir import import_llvm_ir
-from fencewright.passes.clamp_scopes import ClampScopesPass
-from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
-from fencewright.passes.merge_fences import MergeFencesPass
-from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
+from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
+from fencewright.passes.scoped.merge_fences import MergeFencesPass
+from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
 
 
 @dataclass(frozen=True)
@@ -451,15 +451,15 @@ ptx.kernel @k attributes {target = "sm_90", version = "8.6", parameters = array<
 
 def _texts() -> Iterator[tuple[str, View, str, str]]:
     for name, text in MERGED.items():
-        yield "passes/merge_fences.py", MERGING, name, text
+        yield "passes/scoped/merge_fences.py", MERGING, name, text
     for name, text in MERGED_IN_LLVM_IR.items():
-        yield "passes/merge_fences.py", MERGING, name, _for_nvptx(text)
+        yield "passes/scoped/merge_fences.py", MERGING, name, _for_nvptx(text)
     for name, text in INFERRED.items():
-        yield "passes/infer_address_spaces.py", INFERRING, name, text
+        yield "passes/scoped/infer_address_spaces.py", INFERRING, name, text
     for view, name, text in _clamped():
-        yield "passes/clamp_scopes.py", view, name, text
+        yield "passes/scoped/clamp_scopes.py", view, name, text
         yield "lowering/facts.py", view, name, text
-    yield "passes/merge_ptx_fences.py", MERGING_PTX, "fences of a proxy", OF_PTX
+    yield "passes/to_ptx/merge_ptx_fences.py", MERGING_PTX, "fences of a proxy", OF_PTX
 
 
 def kept(file: str) -> Iterator[Kept]:
@@ -467,7 +467,7 @@ def kept(file: str) -> Iterator[Kept]:
     for of, view, name, text in _texts():
         if of == file:
             yield Kept(name, parse(text).clone, view)
-    if file == "passes/acquire_fences.py":
+    if file == "passes/analysis/acquire_fences.py":
         for name, text in UPDATED.items():
             module = parse(_for_nvptx(text))
             yield Kept(name, module.clone, TO_PTX, keeps="atom.relaxed.gpu.global.add")

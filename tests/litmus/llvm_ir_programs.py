@@ -1,7 +1,7 @@
 """Programs on ``scoped`` in LLVM IR, lowered as such, and executed on the CDNA machine.
 
 What is executed is the LLVM IR itself: LLVM's own part is taken to be right (see
-``tools.fuzz_llvm_ir`` for the machine code that it makes).
+``tools.fuzz.llvm_ir`` for the machine code that it makes).
 """
 
 import re
@@ -16,16 +16,13 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
-from fencewright.passes.pipelines import Stores
-from fencewright.simulator import program as common
-from fencewright.simulator import source_events as source
-from fencewright.simulator.bridge import Code, Mode, TargetLowering, request_of
-from fencewright.simulator.bridge_cdna import cdna_program
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.litmus_run import CdnaTest, SourceTest
-from fencewright.simulator.program import (
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.pipelines import Stores, lower_llvm_ir
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.certify.assemble import Code, Mode, TargetLowering, request_of
+from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.core import program as common
+from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
@@ -36,8 +33,10 @@ from fencewright.simulator.program import (
     Program,
     Thread,
 )
-from fencewright.tools.fuzz_llvm_ir import placements
-from fencewright.tools.llvm_ir_writer import COMPARISONS, written
+from fencewright.simulator.litmus_run import CdnaTest, SourceTest
+from fencewright.simulator.source import events as source
+from fencewright.tools.fuzz.llvm_ir import placements
+from fencewright.tools.fuzz.llvm_ir_writer import COMPARISONS, written
 
 _END = "end"
 

@@ -17,17 +17,17 @@ from pass_trials import LIMITS, ONE, Trial, View, meant_by
 from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.cdna_text import AssemblyError, read_assembly
-from fencewright.lowering.llvm_ir import export_llvm_ir, import_llvm_ir
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.build_litmus import build
-from fencewright.passes.litmus_programs import ReadOptions
+from fencewright.mlir_dialects.llvm_ir.translation import export_llvm_ir, import_llvm_ir
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import LLVMIRPipeline, Stores
-from fencewright.passes.read_litmus import read_only_test
-from fencewright.simulator.cdna_rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.litmus_run import Run, SourceTest, forbidden, run
-from fencewright.simulator.random_programs import SmallProgram
-from fencewright.tools import fuzz_llvm_ir
-from fencewright.tools.llvm_ir_writer import Form, written
+from fencewright.simulator.random.programs import SmallProgram
+from fencewright.tools.fuzz import llvm_ir as fuzz_llvm_ir
+from fencewright.tools.fuzz.llvm_ir_writer import Form, written
 
 
 @dataclass(frozen=True)

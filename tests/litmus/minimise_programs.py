@@ -18,11 +18,11 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.insert_waits import InsertWaitsPass
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
-from fencewright.passes.read_litmus import read_only_test
+from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.simulator.litmus_run import Limits, Run, run
 
 WORD = "i32"

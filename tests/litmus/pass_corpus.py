@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import cycle
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 import guard_programs
@@ -31,7 +31,7 @@ from wait_kernels import StagedWaits, WaitTrial
 
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.random_programs import SmallProgram, random_program, varied_program
+from fencewright.simulator.random.programs import SmallProgram, random_program, varied_program
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
@@ -42,42 +42,43 @@ ON_FACTS = (
 )
 
 VIEWS: Mapping[str, tuple[View, ...]] = {
-    "passes/loosen_waits.py": ON_CDNA,
-    "passes/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
-    "passes/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/merge_ptx_fences.py": ON_PTX,
-    "passes/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
-    "passes/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/clamp_caches.py": ON_FACTS,
-    "passes/clamp_scopes.py": ON_FACTS,
-    "passes/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
-    "passes/acquire_fences.py": ON_PTX,
-    "passes/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
-    "passes/sink_waits.py": ON_CDNA,
-    "passes/insert_waits.py": ON_CDNA,
-    "passes/cdna_dataflow.py": ON_CDNA,
-    "passes/acquire_on_success.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
-    "passes/cdna_caches.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/loosen_waits.py": ON_CDNA,
+    "passes/scoped/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
+    "passes/cdna/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/to_ptx/merge_ptx_fences.py": ON_PTX,
+    "passes/to_ptx/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
+    "passes/cdna/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/clamp_caches.py": ON_FACTS,
+    "passes/scoped/clamp_scopes.py": ON_FACTS,
+    "passes/scoped/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
+    "passes/analysis/acquire_fences.py": ON_PTX,
+    "passes/cdna/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
+    "passes/cdna/sink_waits.py": ON_CDNA,
+    "passes/cdna/insert_waits.py": ON_CDNA,
+    "passes/cdna/dataflow.py": ON_CDNA,
+    "passes/scoped/acquire_on_success.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
+    "passes/analysis/exchanges.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
+    "passes/analysis/caches.py": (*ON_CDNA, *ON_LLVM_IR),
     "lowering/cdna/scoreboard.py": ON_CDNA,
     "lowering/cdna/select.py": ON_CDNA,
     "lowering/ptx/select.py": ON_PTX,
     "lowering/facts.py": ON_FACTS,
-    "passes/edges.py": (*ON_CDNA[:3], *ON_LLVM_IR),
-    "passes/kernel_caches.py": ON_CDNA,
-    "passes/await_values.py": ON_LLVM_IR,
-    "passes/llvm_ir_caches.py": ON_LLVM_IR,
-    "passes/llvm_ir_memory.py": ON_LLVM_IR,
-    "passes/llvm_ir_acquires.py": (*COMPILED, ON_LLVM_IR[0]),
-    "passes/llvm_ir_cdna.py": (*ON_LLVM_IR, *COMPILED),
-    "passes/lower_scoped_llvm_ir.py": (*ON_LLVM_IR, *COMPILED),
+    "passes/analysis/split_edges.py": (*ON_CDNA[:3], *ON_LLVM_IR),
+    "passes/cdna/kernel_caches.py": ON_CDNA,
+    "passes/llvm_ir/await_values.py": ON_LLVM_IR,
+    "passes/llvm_ir/caches.py": ON_LLVM_IR,
+    "passes/analysis/llvm_ir_memory.py": ON_LLVM_IR,
+    "passes/llvm_ir/acquires.py": (*COMPILED, ON_LLVM_IR[0]),
+    "passes/llvm_ir/cdna.py": (*ON_LLVM_IR, *COMPILED),
+    "passes/llvm_ir/lower_scoped_llvm_ir.py": (*ON_LLVM_IR, *COMPILED),
 }
 """Where each file of ``pass_mutants`` makes a difference."""
 
 
 _CACHE_PASSES = frozenset(
-    f"passes/{name}.py"
+    f"passes/cdna/{name}.py"
     for name in (
         "clamp_caches",
         "drop_invalidates",
@@ -87,30 +88,37 @@ _CACHE_PASSES = frozenset(
         "store_through",
     )
 )
-_LOWERING_OF_LLVM_IR = frozenset({"passes/lower_scoped_llvm_ir.py"})
+_LOWERING_OF_LLVM_IR = frozenset({"passes/llvm_ir/lower_scoped_llvm_ir.py"})
 PASSES: Mapping[str, frozenset[str]] = {
-    "passes/cdna_caches.py": _CACHE_PASSES,
-    "passes/drop_invalidates.py": _CACHE_PASSES,
-    "passes/drop_write_backs.py": _CACHE_PASSES,
-    "passes/merge_fences.py": frozenset({"passes/merge_fences.py", "passes/fold_fences.py"}),
-    "passes/loosen_waits.py": frozenset({"passes/sink_waits.py", "passes/loosen_waits.py"}),
-    "passes/cdna_dataflow.py": frozenset({"passes/insert_waits.py"}),
-    "lowering/cdna/scoreboard.py": _CACHE_PASSES
-    | {f"passes/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
-    "lowering/cdna/select.py": frozenset({"passes/convert_scoped_to_cdna.py"}),
-    "lowering/ptx/select.py": frozenset({"passes/convert_scoped_to_ptx.py"}),
-    "passes/acquire_fences.py": frozenset(
-        {"passes/convert_scoped_to_ptx.py", "passes/lower_scoped_llvm_ir.py"}
+    "passes/analysis/caches.py": _CACHE_PASSES,
+    "passes/cdna/drop_invalidates.py": _CACHE_PASSES,
+    "passes/cdna/drop_write_backs.py": _CACHE_PASSES,
+    "passes/scoped/merge_fences.py": frozenset(
+        {"passes/scoped/merge_fences.py", "passes/to_ptx/fold_fences.py"}
     ),
-    "lowering/facts.py": frozenset({"passes/clamp_scopes.py", "passes/clamp_caches.py"}),
-    "passes/acquire_on_success.py": _CACHE_PASSES | {"passes/acquire_on_success.py"},
-    "passes/edges.py": _CACHE_PASSES | {"passes/acquire_on_success.py"},
-    "passes/kernel_caches.py": _CACHE_PASSES,
-    "passes/llvm_ir_caches.py": _CACHE_PASSES | {"passes/await_values.py"},
-    "passes/llvm_ir_memory.py": _LOWERING_OF_LLVM_IR
-    | {"passes/acquire_on_success.py", "passes/await_values.py"},
-    "passes/llvm_ir_acquires.py": _LOWERING_OF_LLVM_IR,
-    "passes/llvm_ir_cdna.py": _LOWERING_OF_LLVM_IR,
+    "passes/cdna/loosen_waits.py": frozenset(
+        {"passes/cdna/sink_waits.py", "passes/cdna/loosen_waits.py"}
+    ),
+    "passes/cdna/dataflow.py": frozenset({"passes/cdna/insert_waits.py"}),
+    "lowering/cdna/scoreboard.py": _CACHE_PASSES
+    | {f"passes/cdna/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
+    "lowering/cdna/select.py": frozenset({"passes/to_cdna/convert_scoped_to_cdna.py"}),
+    "lowering/ptx/select.py": frozenset({"passes/to_ptx/convert_scoped_to_ptx.py"}),
+    "passes/analysis/acquire_fences.py": frozenset(
+        {"passes/to_ptx/convert_scoped_to_ptx.py", "passes/llvm_ir/lower_scoped_llvm_ir.py"}
+    ),
+    "lowering/facts.py": frozenset(
+        {"passes/scoped/clamp_scopes.py", "passes/cdna/clamp_caches.py"}
+    ),
+    "passes/scoped/acquire_on_success.py": _CACHE_PASSES | {"passes/scoped/acquire_on_success.py"},
+    "passes/analysis/exchanges.py": frozenset({"passes/scoped/acquire_on_success.py"}),
+    "passes/analysis/split_edges.py": _CACHE_PASSES | {"passes/scoped/acquire_on_success.py"},
+    "passes/cdna/kernel_caches.py": _CACHE_PASSES,
+    "passes/llvm_ir/caches.py": _CACHE_PASSES | {"passes/llvm_ir/await_values.py"},
+    "passes/analysis/llvm_ir_memory.py": _LOWERING_OF_LLVM_IR
+    | {"passes/scoped/acquire_on_success.py", "passes/llvm_ir/await_values.py"},
+    "passes/llvm_ir/acquires.py": _LOWERING_OF_LLVM_IR,
+    "passes/llvm_ir/cdna.py": _LOWERING_OF_LLVM_IR,
 }
 """The passes that a file decides for, if it is not just its own."""
 
@@ -154,7 +162,9 @@ def _of_strings(file: str) -> list[View]:
     """The views of a pass on strings of fences and accesses."""
     import test_fence_strings as strings
 
-    return [each for each in strings.VIEWS if f"passes/{each.name.replace('-', '_')}.py" == file]
+    return [
+        each for each in strings.VIEWS if PurePosixPath(file).stem == each.name.replace("-", "_")
+    ]
 
 
 @cache

@@ -15,17 +15,17 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
-from fencewright.passes.build_litmus import build
-from fencewright.passes.fold_fences import FoldFencesPass
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.merge_fences import MergeFencesPass
-from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline, Stores
-from fencewright.passes.read_litmus import read_only_test
+from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
+from fencewright.passes.scoped.merge_fences import MergeFencesPass
+from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
+from fencewright.simulator.core.program import MemoryKind
 from fencewright.simulator.litmus_run import CdnaTest, Limits, Run, forbidden, run
-from fencewright.simulator.program import MemoryKind
-from fencewright.simulator.random_programs import SmallProgram
+from fencewright.simulator.random.programs import SmallProgram
 
 LIMITS = Limits(states=6_000, bound=2)
 AXIOMS = Limits(states=60_000, bound=2)

@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering
-from fencewright.simulator.condition import Register
-from fencewright.simulator.program import (
+from fencewright.simulator.core.condition import Register
+from fencewright.simulator.core.program import (
     Arithmetic,
     Branch,
     Label,
@@ -17,7 +17,7 @@ from fencewright.simulator.program import (
     Operand,
     Thread,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,

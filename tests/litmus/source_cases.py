@@ -13,8 +13,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.condition import parse_condition
-from fencewright.simulator.program import (
+from fencewright.simulator.core.condition import parse_condition
+from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
@@ -25,7 +25,7 @@ from fencewright.simulator.program import (
     Program,
     Thread,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,

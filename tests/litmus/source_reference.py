@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind, Scope
-from fencewright.simulator.condition import Register
-from fencewright.simulator.program import (
+from fencewright.simulator.core.condition import Register
+from fencewright.simulator.core.program import (
     ARITHMETIC,
     RMW,
     Arithmetic,
@@ -21,7 +21,7 @@ from fencewright.simulator.program import (
     Operand,
     Placement,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,

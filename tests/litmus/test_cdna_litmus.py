@@ -5,15 +5,15 @@ import os
 import pytest
 from cdna_cases import BY_NAME, CASES, GFX942, Case
 
-from fencewright.simulator.cdna_engine import CdnaEngine, SetLine, SetState
-from fencewright.simulator.cdna_machine import CdnaMachine, PlainLine, PlainState
-from fencewright.simulator.cdna_rows import CACHE, CacheEffect, CdnaConfiguration, broken
-from fencewright.simulator.cdna_system import LineTopology
-from fencewright.simulator.cdna_trace import find_execution
-from fencewright.simulator.cdna_wave import DONE, Code, CompiledProgram, Entry, Op, Wave, WaveRules
-from fencewright.simulator.condition import Quantifier
-from fencewright.simulator.exploration import explore
-from fencewright.simulator.program import MemoryKind
+from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState
+from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine, PlainState
+from fencewright.simulator.cdna.rows import CACHE, CacheEffect, CdnaConfiguration, broken
+from fencewright.simulator.cdna.system import LineTopology
+from fencewright.simulator.cdna.trace import find_execution
+from fencewright.simulator.cdna.wave import DONE, Code, CompiledProgram, Entry, Op, Wave, WaveRules
+from fencewright.simulator.core.condition import Quantifier
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import MemoryKind
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 PLAIN_LIMIT = 500_000 if THOROUGH else 5_000

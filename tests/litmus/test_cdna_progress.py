@@ -21,12 +21,12 @@ from cdna_cases import (
     store,
 )
 
-from fencewright.simulator.cdna_instructions import Barrier, CompareSwap
-from fencewright.simulator.cdna_machine import CdnaMachine
-from fencewright.simulator.cdna_progress import stuck
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.exploration import LimitReached
-from fencewright.simulator.program import Branch, Label
+from fencewright.simulator.cdna.instructions import Barrier, CompareSwap
+from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.cdna.progress import stuck
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.core.program import Branch, Label
 
 ANY = "exists (true)"
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
+    INVARIANT,
     PHASES,
     SGPR_PAIR,
     VGPR,
@@ -33,10 +34,9 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     count_attr,
 )
-from fencewright.passes.cdna_caches import INVARIANT
-from fencewright.passes.insert_waits import InsertWaitsPass
-from fencewright.passes.loosen_waits import LoosenWaitsPass
-from fencewright.passes.sink_waits import SinkWaitsPass
+from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
+from fencewright.passes.cdna.sink_waits import SinkWaitsPass
 
 VMCNT, LGKMCNT = "vmcnt", "lgkmcnt"
 VECTOR, LDS, FLAT, SCALAR, MAY_COUNT = "vector", "lds", "flat", "scalar", "may count"
@@ -541,10 +541,10 @@ def _after_wait(phase: str, counter: str, state: State) -> tuple[str, State]:
 
 FILES = frozenset(
     {
-        "passes/sink_waits.py",
-        "passes/loosen_waits.py",
-        "passes/insert_waits.py",
-        "passes/cdna_dataflow.py",
+        "passes/cdna/sink_waits.py",
+        "passes/cdna/loosen_waits.py",
+        "passes/cdna/insert_waits.py",
+        "passes/cdna/dataflow.py",
         "lowering/cdna/scoreboard.py",
     }
 )

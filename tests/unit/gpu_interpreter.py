@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fencewright.simulator.gpu_litmus import GpuBuffer
+from fencewright.simulator.gpu.litmus import GpuBuffer
 
 _OPERANDS = re.compile(r",\s*")
 _RANK = 24

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from fencewright.tools.lit_runner import TOOLS, find_command
+from fencewright.tools.dev.lit_runner import TOOLS, find_command
 
 
 @contextmanager

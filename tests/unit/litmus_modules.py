@@ -1,8 +1,8 @@
 """Litmus tests for the tests: text to the programs of the simulator, in every language."""
 
 from fencewright.simulator.litmus_run import Run, RunnableTest, run
-from fencewright.tools.litmus_files import parse_module
-from fencewright.tools.litmus_inputs import Lowering, lower_tests
+from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus_inputs import Lowering, lower_tests
 
 CHIPS = ("gfx908", "gfx90a", "gfx942", "gfx950", "sm_70", "sm_90")
 
@@ -38,8 +38,8 @@ litmus.test @mp {
 
 def programs(text: str, lowering: Lowering | None = None) -> dict[str, RunnableTest]:
     """The tests in ``text`` by name, lowered if so asked."""
-    from fencewright.passes.litmus_programs import ReadOptions
-    from fencewright.passes.read_litmus import read_tests
+    from fencewright.passes.litmus.programs import ReadOptions
+    from fencewright.passes.litmus.read_litmus import read_tests
 
     module = parse_module("test.mlir", text)
     if lowering is not None:

@@ -40,9 +40,9 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
     register_of,
 )
-from fencewright.passes import allocate_registers as allocator
-from fencewright.passes.allocate_registers import FILES, allocate_registers
-from fencewright.passes.insert_waits import insert_waits
+from fencewright.passes.cdna import allocate_registers as allocator
+from fencewright.passes.cdna.allocate_registers import FILES, allocate_registers
+from fencewright.passes.cdna.insert_waits import insert_waits
 
 Register = VGPRType | SGPRType
 

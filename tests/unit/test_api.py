@@ -11,7 +11,7 @@ from xdsl.universe import Universe
 from xdsl.utils.exceptions import VerifyException
 
 import fencewright
-from fencewright.passes.print_assembly import AssemblyTarget
+from fencewright.passes.print.assembly import AssemblyTarget
 from fencewright.universe import UNIVERSE
 
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 from xdsl.context import Context
 
-from fencewright.lowering.llvm_ir import import_llvm_ir
-from fencewright.passes.await_values import AWAITED_AT_ONCE, AwaitValuesPass
-from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass, lower_llvm_ir
-from fencewright.tools.lit_runner import find_llvm_tool
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.passes.llvm_ir.await_values import AWAITED_AT_ONCE, AwaitValuesPass
+from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+from fencewright.passes.pipelines import lower_llvm_ir
+from fencewright.tools.dev.lit_runner import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
 SIZES = {"i32": 4, "i64": 8, "ptr": 8, "double": 8}

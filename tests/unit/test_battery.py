@@ -10,25 +10,25 @@ from fencewright.lowering.vocabulary import (
     Ordering,
     Scope,
 )
-from fencewright.simulator.battery import (
-    Distance,
-    battery,
-    distances,
-    operations,
-)
-from fencewright.simulator.bridge import Mode, TargetLowering, lower_program, request_of
-from fencewright.simulator.bridge_cdna import cdna_program
-from fencewright.simulator.cdna_engine import CdnaEngine
-from fencewright.simulator.cdna_machine import CdnaMachine
-from fencewright.simulator.certificate import (
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program, request_of
+from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.certify.certificate import (
     CdnaMachineOf,
     Trial,
     describe,
     forbidden,
     source_outcomes,
 )
-from fencewright.simulator.exploration import explore
-from fencewright.simulator.program import MemoryKind
+from fencewright.simulator.certify.shapes import (
+    Distance,
+    battery,
+    distances,
+    operations,
+)
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import MemoryKind
 
 SPLIT = frozenset({"tgsplit"})
 GFX942, GFX90A, GFX908 = Mode("gfx942"), Mode("gfx90a"), Mode("gfx908")

@@ -4,13 +4,18 @@ import pytest
 
 from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, RmwKind, Scope
-from fencewright.simulator import ptx_events as ptx
-from fencewright.simulator.bridge import Code, Mode, TargetLowering, lower_program, request_of
-from fencewright.simulator.bridge_cdna import cdna_program
-from fencewright.simulator.bridge_ptx import ptx_program
-from fencewright.simulator.certificate import machines_of, source_outcomes
-from fencewright.simulator.condition import Register
-from fencewright.simulator.program import (
+from fencewright.simulator.certify.assemble import (
+    Code,
+    Mode,
+    TargetLowering,
+    lower_program,
+    request_of,
+)
+from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.certificate import machines_of, source_outcomes
+from fencewright.simulator.core.condition import Register
+from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
@@ -22,7 +27,8 @@ from fencewright.simulator.program import (
     ProgramError,
     Thread,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.ptx import events as ptx
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,

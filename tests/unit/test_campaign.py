@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.campaign import (
+from fencewright.simulator.core.campaign import (
     Backend,
     CampaignError,
     Task,
@@ -129,7 +129,7 @@ def test_a_failing_task_is_named():
 SLOW = """\
 import signal, sys, time
 from pathlib import Path
-from fencewright.simulator.campaign import Task, open_executor, run
+from fencewright.simulator.core.campaign import Task, open_executor, run
 
 def nap(number):
     time.sleep(600 if number else 0)

@@ -1,6 +1,6 @@
 """Compare-and-swap loops of PTX in its model: the batteries of what they stand for.
 
-No certificate has them (``simulator.coverage``). A failed swap reads what another thread wrote
+No certificate has them (``simulator.certify.coverage``). A failed swap reads what another thread wrote
 since, so that a loop goes round at most once for every write of the others, and once more:
 with that bound the outcome sets are complete, though the model cannot know.
 """
@@ -13,20 +13,20 @@ import pytest
 
 from fencewright.lowering.sequence import Request, Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.simulator.battery import BatteryTest, battery
-from fencewright.simulator.bridge import Lowering, Mode, TargetLowering, lower_program
-from fencewright.simulator.bridge_ptx import ptx_program
-from fencewright.simulator.certificate import forbidden, source_outcomes
-from fencewright.simulator.condition import Outcomes
-from fencewright.simulator.program import (
+from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.certificate import forbidden, source_outcomes
+from fencewright.simulator.certify.shapes import BatteryTest, battery
+from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.core.program import (
     WORD_MASK,
     Location,
     Placement,
     Program,
     Thread,
 )
-from fencewright.simulator.ptx_model import outcomes
-from fencewright.simulator.source_events import AtomicRmw, Cmpxchg, ScopedInstruction, ScopedProgram
+from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.source.events import AtomicRmw, Cmpxchg, ScopedInstruction, ScopedProgram
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 7

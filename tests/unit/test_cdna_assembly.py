@@ -18,10 +18,10 @@ from fencewright.lowering.cdna.kernel import HAS_TG_SPLIT, argument_offsets, ent
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA, SGPRType, VGPRType
-from fencewright.passes.allocate_registers import AllocateRegistersPass
-from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.insert_waits import InsertWaitsPass
-from fencewright.passes.print_cdna_assembly import CDNAAssemblyTarget, literal
+from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
+from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.print.cdna import CDNAAssemblyTarget, literal
+from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLVM_MC = find_llvm_tool("llvm-mc")

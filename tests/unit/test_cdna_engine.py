@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
-from fencewright.simulator.cdna_engine import CdnaEngine, bits_of
-from fencewright.simulator.cdna_instructions import (
+from fencewright.simulator.cdna.engine import CdnaEngine, bits_of
+from fencewright.simulator.cdna.instructions import (
     Atomic,
     Barrier,
     CacheInstruction,
@@ -25,13 +25,13 @@ from fencewright.simulator.cdna_instructions import (
     Store,
     Wait,
 )
-from fencewright.simulator.cdna_machine import CdnaMachine
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.cdna_system import Event, State
-from fencewright.simulator.cdna_trace import find_execution
-from fencewright.simulator.cdna_wave import Code
-from fencewright.simulator.exploration import explore
-from fencewright.simulator.program import (
+from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.system import Event, State
+from fencewright.simulator.cdna.trace import find_execution
+from fencewright.simulator.cdna.wave import Code
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import (
     Branch,
     Label,
     Location,

@@ -28,11 +28,11 @@ from fencewright.lowering.cdna.kernel import entry_registers
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA
-from fencewright.passes.allocate_registers import AllocateRegistersPass
-from fencewright.passes.cdna_builder import bits_of
-from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.insert_waits import InsertWaitsPass
-from fencewright.passes.print_cdna_assembly import CDNAAssemblyTarget
+from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
+from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.print.cdna import CDNAAssemblyTarget
+from fencewright.passes.to_cdna.builder import bits_of
+from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 KERNARG = 0x1000

@@ -4,8 +4,8 @@ import pytest
 from cdna_cases import BY_NAME
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
-from fencewright.simulator.cdna_engine import CdnaEngine
-from fencewright.simulator.cdna_instructions import (
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.instructions import (
     Atomic,
     CacheInstruction,
     CdnaInstruction,
@@ -18,18 +18,18 @@ from fencewright.simulator.cdna_instructions import (
     Store,
     Wait,
 )
-from fencewright.simulator.cdna_machine import CdnaMachine
-from fencewright.simulator.cdna_rows import ACCESS, CACHE, Access, CdnaConfiguration
-from fencewright.simulator.cdna_trace import find_counterexample
-from fencewright.simulator.condition import Memory, Observable, Register
-from fencewright.simulator.exploration import (
+from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.cdna.rows import ACCESS, CACHE, Access, CdnaConfiguration
+from fencewright.simulator.cdna.trace import find_counterexample
+from fencewright.simulator.core.condition import Memory, Observable, Register
+from fencewright.simulator.core.exploration import (
     Exploration,
     LimitReached,
     explore,
     random_walks,
     shortest_trace,
 )
-from fencewright.simulator.program import (
+from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,

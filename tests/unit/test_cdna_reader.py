@@ -14,8 +14,8 @@ from fencewright.checker.cdna_text import (
     read_assembly,
 )
 from fencewright.lowering.vocabulary import RmwKind
-from fencewright.simulator.cdna_engine import CdnaEngine
-from fencewright.simulator.cdna_instructions import (
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.instructions import (
     Atomic,
     Barrier,
     CacheInstruction,
@@ -29,10 +29,10 @@ from fencewright.simulator.cdna_instructions import (
     Store,
     Wait,
 )
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.condition import Memory
-from fencewright.simulator.exploration import explore
-from fencewright.simulator.program import Location, Placement, Program, Thread
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.core.condition import Memory
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import Location, Placement, Program, Thread
 
 _ADD, _MAX = RmwKind.ADD, RmwKind.MAX
 

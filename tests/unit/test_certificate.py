@@ -30,11 +30,9 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.battery import battery, operations
-from fencewright.simulator.bridge import Lowering, Mode, TargetLowering
-from fencewright.simulator.campaign import Backend, open_executor
-from fencewright.simulator.cdna_rows import ACCESS, CACHE
-from fencewright.simulator.certificate import (
+from fencewright.simulator.cdna.rows import ACCESS, CACHE
+from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering
+from fencewright.simulator.certify.certificate import (
     KEPT,
     Certificate,
     CertificateError,
@@ -51,6 +49,8 @@ from fencewright.simulator.certificate import (
     requests_of,
     shipped,
 )
+from fencewright.simulator.certify.shapes import battery, operations
+from fencewright.simulator.core.campaign import Backend, open_executor
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
@@ -436,7 +436,7 @@ def test_the_page_lists_every_bug_with_its_test():
 
 
 def test_a_test_that_cannot_be_decided_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fencewright.simulator.certificate.STATE_LIMIT", 3)
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.STATE_LIMIT", 3)
     request = GFX942.complete(rmw(Scope.CLUSTER, Ordering.SEQ_CST))
     with pytest.raises(CertificateError, match=r"test '.*': limit reached after \d+ states"):
         certify_operation(replace(request, kind=RmwKind.UMAX), GFX942)

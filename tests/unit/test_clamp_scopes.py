@@ -10,13 +10,13 @@ from xdsl.universe import Universe
 
 from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, STORE_CLAMPS, Fact
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
-from fencewright.lowering.llvm_ir import import_llvm_ir
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
-from fencewright.passes.clamp_scopes import ClampScopesPass
-from fencewright.passes.litmus_programs import ReadOptions
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.verify_lowering import Verdict, read_sources, verify_lowering
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, PTXPipeline, lower_module
-from fencewright.passes.verify_lowering import Verdict, read_sources, verify_lowering
+from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
 from fencewright.universe import UNIVERSE
 
 MESSAGE_PASSING = """

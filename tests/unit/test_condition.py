@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencewright.simulator.condition import (
+from fencewright.simulator.core.condition import (
     And,
     Compare,
     Comparison,

@@ -13,9 +13,9 @@ from xdsl.dialects import cf, func
 from xdsl.ir import Block
 from xdsl.parser import Parser
 
-from fencewright.passes import convergence
-from fencewright.passes.convergence import converged_blocks
-from fencewright.passes.kernel_frontend import reachable_blocks, successors
+from fencewright.passes.analysis import convergence
+from fencewright.passes.analysis.control_flow import reachable_blocks, successors
+from fencewright.passes.analysis.convergence import converged_blocks
 
 STEPS = 60
 Find = Callable[[Sequence[Block]], frozenset[Block]]

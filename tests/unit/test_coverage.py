@@ -8,10 +8,15 @@ import pytest
 
 from fencewright.lowering.sequence import Request
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
-from fencewright.simulator import coverage
-from fencewright.simulator.bridge import Mode, TargetLowering
-from fencewright.simulator.certificate import certify_operation, modes
-from fencewright.simulator.coverage import UNCERTIFIED, Coverage, lowered_requests, reason_of
+from fencewright.simulator.certify import coverage
+from fencewright.simulator.certify.assemble import Mode, TargetLowering
+from fencewright.simulator.certify.certificate import certify_operation, modes
+from fencewright.simulator.certify.coverage import (
+    UNCERTIFIED,
+    Coverage,
+    lowered_requests,
+    reason_of,
+)
 
 GFX942, SM_90 = Mode("gfx942"), Mode("sm_90", ptx_version=(8, 6))
 AGENT, GLOBAL = Scope.AGENT, AddressSpace.GLOBAL

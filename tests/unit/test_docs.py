@@ -12,9 +12,10 @@ from typing import cast
 
 import pytest
 
-from fencewright.tools import doc_examples, fence_opt, fence_sim, fence_translate
-from fencewright.tools.doc_examples import ExampleError, examples_of, updated
-from fencewright.tools.update_docs import main, pages_with_examples
+from fencewright.tools import fence_opt, fence_sim, fence_translate
+from fencewright.tools.dev import doc_examples
+from fencewright.tools.dev.doc_examples import ExampleError, examples_of, updated
+from fencewright.tools.dev.update_docs import main, pages_with_examples
 
 ROOT = Path(__file__).parents[2]
 PAGES = {str(path.relative_to(ROOT)): path for path in pages_with_examples(ROOT / "docs")}

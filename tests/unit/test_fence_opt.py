@@ -287,7 +287,7 @@ def test_xdsl_opt_says_in_one_line_what_is_wrong_with_an_option(
 
 def test_a_failure_of_our_own_keeps_its_traceback_in_xdsl_opt(good: Path) -> None:
     script = (
-        "import fencewright.passes.insert_waits as broken\n"
+        "import fencewright.passes.cdna.insert_waits as broken\n"
         "def fail(*_): raise ValueError('a bug')\n"
         "broken.InsertWaitsPass.apply = fail\n"
         "from xdsl.tools.xdsl_opt import main\n"

@@ -11,18 +11,16 @@ from types import ModuleType
 import pytest
 from litmus_modules import MESSAGE_PASSING
 
-from fencewright.simulator.bridge import Mode
-from fencewright.simulator.campaign import TaskError
-from fencewright.simulator.certificate import Certificate
-from fencewright.simulator.exploration import LimitReached
-from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
-from fencewright.tools import (
-    certificate_commands,
-    fence_sim,
-    fuzz_commands,
-    gpu_commands,
-    picture_commands,
-)
+from fencewright.simulator.certify.assemble import Mode
+from fencewright.simulator.certify.certificate import Certificate
+from fencewright.simulator.core.campaign import TaskError
+from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.tools import fence_sim
+from fencewright.tools.commands import certify as certificate_commands
+from fencewright.tools.commands import fuzz as fuzz_commands
+from fencewright.tools.commands import gpu as gpu_commands
+from fencewright.tools.commands import pictures as picture_commands
 from fencewright.tools.diagnostics import TRACEBACK_VARIABLE
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
 
@@ -433,7 +431,7 @@ def test_a_task_that_fails_leaves_a_certificate_incomplete(
     def limited(*_: object, **__: object) -> None:
         raise TaskError("load acquire: CertificateError: limit reached after 9 states")
 
-    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", limited)
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.certify_mode", limited)
     assert fence_sim.main(["certify", "gfx942"]) == INCOMPLETE
     assert "limit reached after 9 states" in capsys.readouterr().err
 
@@ -442,12 +440,12 @@ def test_a_task_that_fails_leaves_a_certificate_incomplete(
 def two_modes(monkeypatch: pytest.MonkeyPatch) -> tuple[Mode, Mode]:
     """What ``certify all`` certifies here, in no time."""
     first, second = Mode("gfx942"), Mode("sm_90")
-    monkeypatch.setattr("fencewright.simulator.certificate.modes", lambda: (first, second))
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.modes", lambda: (first, second))
 
     def certify(mode: Mode, **_: object) -> Certificate:
         return Certificate(mode, ())
 
-    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", certify)
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.certify_mode", certify)
     return first, second
 
 
@@ -481,7 +479,7 @@ def test_certificates_that_have_no_place_are_not_begun(
     def begun(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("fencewright.simulator.certificate.certify_mode", begun)
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.certify_mode", begun)
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     assert fence_sim.main(["certify", *command]) == USAGE
@@ -491,7 +489,9 @@ def test_certificates_that_have_no_place_are_not_begun(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("where", ["os.replace", "fencewright.simulator.certificate.certify_mode"])
+@pytest.mark.parametrize(
+    "where", ["os.replace", "fencewright.simulator.certify.certificate.certify_mode"]
+)
 def test_an_interrupt_leaves_no_half_of_a_certificate(
     where: str,
     two_modes: tuple[Mode, Mode],
@@ -523,7 +523,7 @@ def test_a_picture_that_is_too_large_is_incomplete(
     def limited(*_: object, **__: object) -> None:
         raise LimitReached(7)
 
-    monkeypatch.setattr("fencewright.simulator.cdna_trace.find_counterexample", limited)
+    monkeypatch.setattr("fencewright.simulator.cdna.trace.find_counterexample", limited)
     assert fence_sim.main(["timeline", mp, "--mcpu", "gfx942"]) == INCOMPLETE
     assert "limit reached after 7 states" in capsys.readouterr().err
 

@@ -31,14 +31,14 @@ from guard_programs import (
 from pass_trials import Trial, View, after, trial
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
-from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
-from fencewright.passes.fold_fences import FoldFencesPass
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.merge_fences import MergeFencesPass
-from fencewright.passes.merge_ptx_fences import MergePTXFencesPass
-from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
-from fencewright.simulator.random_programs import SmallProgram, Step
-from fencewright.simulator.source_events import AtomicRmw, Cmpxchg, Fence, Load, Store
+from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.scoped.merge_fences import MergeFencesPass
+from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
+from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
+from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
+from fencewright.simulator.random.programs import SmallProgram, Step
+from fencewright.simulator.source.events import AtomicRmw, Cmpxchg, Fence, Load, Store
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SLICE = 60

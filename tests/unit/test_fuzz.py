@@ -24,10 +24,10 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects.cdna import CacheOp, LoadOp
-from fencewright.passes.build_litmus import build
-from fencewright.simulator.campaign import CampaignError
-from fencewright.simulator.program import Placement
-from fencewright.simulator.random_programs import (
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.simulator.core.campaign import CampaignError
+from fencewright.simulator.core.program import Placement
+from fencewright.simulator.random.programs import (
     FENCES,
     Attempt,
     Maybe,
@@ -45,7 +45,7 @@ from fencewright.simulator.random_programs import (
     random_program,
     shrink,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
@@ -53,9 +53,9 @@ from fencewright.simulator.source_events import (
     Load,
     Store,
 )
-from fencewright.tools import fuzz
 from fencewright.tools.fence_sim import main
-from fencewright.tools.fuzz import (
+from fencewright.tools.fuzz import checks as fuzz
+from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
     HEAD,
     LLVM_IR_FORMS,

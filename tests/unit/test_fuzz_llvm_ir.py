@@ -14,12 +14,12 @@ import pytest
 from fencewright.checker.cdna_program import HazardError
 from fencewright.checker.cdna_text import Assembly, AssemblyError, Instruction, read_assembly
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
-from fencewright.passes.build_litmus import build
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.read_litmus import read_only_test
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden
-from fencewright.simulator.program import Placement
-from fencewright.simulator.random_programs import (
+from fencewright.simulator.random.programs import (
     SmallProgram,
     SmallThread,
     Spin,
@@ -27,7 +27,7 @@ from fencewright.simulator.random_programs import (
     When,
     located,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
@@ -36,10 +36,10 @@ from fencewright.simulator.source_events import (
     ScopedProgram,
     Store,
 )
-from fencewright.tools import fuzz
-from fencewright.tools import fuzz_llvm_ir as llvm_ir
 from fencewright.tools.fence_sim import main
-from fencewright.tools.fuzz import SETTINGS, Verdict
+from fencewright.tools.fuzz import checks as fuzz
+from fencewright.tools.fuzz import llvm_ir
+from fencewright.tools.fuzz.checks import SETTINGS, Verdict
 
 NEAR, MATE, FAR = Placement(0), Placement(0, cu=1), Placement(1, cu=1, cluster=1)
 AGENT = Scope.AGENT

@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
-from fencewright.simulator.gpu_kernels import prepare
-from fencewright.simulator.ptx_litmus import read_litmus
-from fencewright.simulator.ptx_model import outcomes
+from fencewright.simulator.gpu.kernels import prepare
+from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.ptx.model import outcomes
 
 ROOT = Path(__file__).parents[2]
 LITMUS = ROOT / "tests" / "litmus" / "gpu"

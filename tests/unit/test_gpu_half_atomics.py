@@ -7,7 +7,7 @@ from test_llvm_ir_nvptx import ptx
 
 from fencewright import gpu
 from fencewright.gpu import Device
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.passes.pipelines import lower_llvm_ir
 
 needs_gpu = pytest.mark.skipif(not gpu.available(), reason="needs an NVIDIA GPU of sm_90 or later")
 

@@ -14,9 +14,9 @@ from gpu_interpreter import Entries, Interpreter
 from scripts import ScriptedDevice
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator import gpu_kernels
-from fencewright.simulator.condition import Memory, Outcomes, Register
-from fencewright.simulator.gpu_kernels import (
+from fencewright.simulator.core.condition import Memory, Outcomes, Register
+from fencewright.simulator.gpu import kernels as gpu_kernels
+from fencewright.simulator.gpu.kernels import (
     MOST_SHARED,
     MULTIPLIERS,
     Encoding,
@@ -27,10 +27,10 @@ from fencewright.simulator.gpu_kernels import (
     place,
     prepare,
 )
-from fencewright.simulator.gpu_litmus import Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx_events import AsyncCopy, Placement, Program, Store, Thread
-from fencewright.simulator.ptx_litmus import LitmusTest, parse_litmus, read_litmus
-from fencewright.simulator.ptx_model import outcomes
+from fencewright.simulator.gpu.litmus import Stress, run_litmus_on_gpu
+from fencewright.simulator.ptx.columns import LitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.events import AsyncCopy, Placement, Program, Store, Thread
+from fencewright.simulator.ptx.model import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "gpu"
 PATHS = sorted(LITMUS.glob("*.litmus"))

@@ -11,8 +11,8 @@ from gpu_interpreter import Interpreter
 from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.lowering.vocabulary import Ordering
-from fencewright.simulator.gpu_litmus import GpuResult, Stress
-from fencewright.simulator.ptx_events import Atomic, Fence, Load, Store
+from fencewright.simulator.gpu.litmus import GpuResult, Stress
+from fencewright.simulator.ptx.events import Atomic, Fence, Load, Store
 
 STRESS = Stress(instances=32, launches=1, block_sizes=(32,), strides=(5,))
 SEEDS = range(12)
@@ -64,7 +64,7 @@ def test_what_is_bare_has_no_synchronisation(
 
 
 def test_work_groups_of_two_agents_are_put_on_one(random_programs: ModuleType) -> None:
-    from fencewright.tools.fuzz import program_of
+    from fencewright.tools.fuzz.checks import program_of
 
     seed = next(seed for seed in range(100) if program_of(seed).agents > 1)
     program = program_of(seed)

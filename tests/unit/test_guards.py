@@ -20,13 +20,13 @@ from fencewright.lowering.cdna.scoreboard import (
     CounterState,
 )
 from fencewright.mlir_dialects.cdna import CacheOp, WaitOp
-from fencewright.passes.acquire_on_success import AcquireOnSuccessPass
-from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.drop_invalidates import DropInvalidatesPass
-from fencewright.passes.insert_waits import InsertWaitsPass
-from fencewright.passes.loosen_waits import LoosenWaitsPass
-from fencewright.tools.mutants_of_passes import PAGE, Outcome, listed, page
-from fencewright.tools.pass_mutants import FILES, Mutant, applied, limited, mutants_of
+from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
+from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
+from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
+from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+from fencewright.tools.dev.mutants_of_passes import PAGE, Outcome, listed, page
+from fencewright.tools.dev.pass_mutants import FILES, Mutant, applied, limited, mutants_of
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 
@@ -50,58 +50,58 @@ ON_GFX942, ON_ONE_L2 = pass_trials.on_cdna(), pass_trials.on_cdna(knows_l2=True)
 
 WITHOUT: tuple[tuple[str, str, View], ...] = (
     (
-        "passes/loosen_waits.py Age.issue: kind is not _VECTOR or vmcnt is None or "
+        "passes/cdna/loosen_waits.py Age.issue: kind is not _VECTOR or vmcnt is None or "
         "vmcnt == _LAST or (not event.certain) -> without 'vmcnt == _LAST'",
         "more accesses behind a flag's read than can be counted",
         ON_GFX942,
     ),
     (
-        "passes/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
+        "passes/cdna/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
         "(not lds_matters[line.op]) -> without 'only_lds'",
         "a flat store to LDS before a flag in LDS",
         ON_GFX942,
     ),
     (
-        "passes/sink_invalidates.py Sinking.run: pending.caches & self.must[target] or "
+        "passes/cdna/sink_invalidates.py Sinking.run: pending.caches & self.must[target] or "
         "self._is_awaited(pending, target) -> without 'self._is_awaited(pending, target)'",
         "an invalidate that a release before one of two ways waits for",
         ON_ONE_L2,
     ),
     (
-        "passes/sink_invalidates.py Sinking._leaving: if _is_release_wait(step) -> if False",
+        "passes/cdna/sink_invalidates.py Sinking._leaving: if _is_release_wait(step) -> if False",
         "an invalidate that a release in its block waits for",
         ON_ONE_L2,
     ),
     (
-        "passes/sink_invalidates.py Sinking.run: edges.append((block, index, pending)) "
+        "passes/cdna/sink_invalidates.py Sinking.run: edges.append((block, index, pending)) "
         "-> (nothing)",
         "an invalidate that one of two ways to the same place needs",
         ON_GFX942,
     ),
     (
-        "passes/drop_write_backs.py written_back: published.flag | AT_ENTRY -> published.flag",
+        "passes/cdna/drop_write_backs.py written_back: published.flag | AT_ENTRY -> published.flag",
         "another kernel's stores taken in behind the back of a write-back",
         ON_ONE_L2,
     ),
     (
-        "passes/merge_fences.py redundant_behind: passed.released >= scope and (acquired or "
+        "passes/scoped/merge_fences.py redundant_behind: passed.released >= scope and (acquired or "
         "not op.ordering.data.acquires) -> without 'acquired or not op.ordering.data.acquires'",
         "a fence of both halves behind a wider release",
         pass_trials.SCOPED,
     ),
     (
-        "passes/merge_fences.py redundant_before: coming.acquired >= scope and (released or "
+        "passes/scoped/merge_fences.py redundant_before: coming.acquired >= scope and (released or "
         "not op.ordering.data.releases) -> without 'released or not op.ordering.data.releases'",
         "a fence of both halves before a wider acquire",
         pass_trials.SCOPED,
     ),
     (
-        "passes/merge_fences.py behind: if ordering.acquires and acquired < scope -> if False",
+        "passes/scoped/merge_fences.py behind: if ordering.acquires and acquired < scope -> if False",
         "release, acquire, release",
         pass_trials.SCOPED,
     ),
     (
-        "passes/merge_fences.py acquired_by: if kind is scoped.CmpxchgOp -> if False",
+        "passes/scoped/merge_fences.py acquired_by: if kind is scoped.CmpxchgOp -> if False",
         "an acquire fence behind an exchange that failed",
         pass_trials.SCOPED,
     ),
@@ -134,7 +134,8 @@ def test_a_guard_that_is_taken_out_is_missed(guard: str, program: str, view: Vie
         assert of_program.problem()
 
 
-MERGE, PTX, FOLD = (f"passes/{name}_fences.py " for name in ("merge", "merge_ptx", "fold"))
+MERGE = "passes/scoped/merge_fences.py "
+PTX, FOLD = (f"passes/to_ptx/{name}_fences.py " for name in ("merge_ptx", "fold"))
 ON_FENCES: tuple[tuple[str, str], ...] = (
     (
         MERGE + "is_plain: 'spaces' in properties or 'one_as' in properties -> without "
@@ -246,41 +247,41 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "an acquire fence behind a flag's read that makes nothing available (folded-sm_90-8.0)",
     ),
     (
-        "passes/acquire_fences.py _follows: if targets -> if True",
+        "passes/analysis/acquire_fences.py _follows: if targets -> if True",
         "an update in a function (only lower-scoped-llvm-ir)",
     ),
     (
-        "passes/acquire_fences.py _fenced_entries: any(map(may_be_acquire_fence, block.ops)) or not "
+        "passes/analysis/acquire_fences.py _fenced_entries: any(map(may_be_acquire_fence, block.ops)) or not "
         "(successors(block) or ends_thread) -> without 'not (successors(block) or ends_thread)'",
         "an update in a function, and a branch (only lower-scoped-llvm-ir)",
     ),
     (
-        "passes/acquire_fences.py _fenced_entries: waiting.append(block) -> (nothing)",
+        "passes/analysis/acquire_fences.py _fenced_entries: waiting.append(block) -> (nothing)",
         "an update three branches before a call (only lower-scoped-llvm-ir)",
     ),
     (
-        "passes/infer_address_spaces.py _holds: if len(sources) != len(value.block.predecessors()) "
+        "passes/scoped/infer_address_spaces.py _holds: if len(sources) != len(value.block.predecessors()) "
         "-> if False",
         "handed on by a switch (only infer-address-spaces)",
     ),
     (
-        "passes/infer_address_spaces.py _holds: all((_may_be_global(use, found) for use in "
+        "passes/scoped/infer_address_spaces.py _holds: all((_may_be_global(use, found) for use in "
         "value.uses)) -> any((_may_be_global(use, found) for use in value.uses))",
         "stored, and a location itself (only infer-address-spaces)",
     ),
     (
-        "passes/clamp_scopes.py _run_by_tests: found |= {each.kernel.string_value() for each in "
+        "passes/scoped/clamp_scopes.py _run_by_tests: found |= {each.kernel.string_value() for each in "
         "test.threads if each.kernel} -> found = {each.kernel.string_value() for each in "
         "test.threads if each.kernel}",
         "two tests with a kernel of one work-item each (only clamp-scopes)",
     ),
     (
-        "passes/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
+        "passes/scoped/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
         "-> without 'is_kernel(function)'",
         "a function in LLVM IR (only clamp-scopes)",
     ),
     (
-        "passes/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
+        "passes/scoped/clamp_scopes.py is_whole_kernel: is_kernel(function) and (not any(unknown_in(function))) "
         "-> without 'not any(unknown_in(function))'",
         "a kernel in LLVM IR that calls (only clamp-scopes)",
     ),
@@ -377,7 +378,9 @@ def test_an_invalidate_is_needed_by_the_next_round_of_its_loop() -> None:
     """What the end of a loop needs is known in the second round only."""
     assert invalidates(LOOP) == 1
     assert invalidates(LOOP.replace("^latch, ^out", "^out, ^out")) == 0
-    once = "passes/drop_invalidates.py solve_needs: len(code.blocks) > 1 -> len(code.blocks) < 1"
+    once = (
+        "passes/cdna/drop_invalidates.py solve_needs: len(code.blocks) > 1 -> len(code.blocks) < 1"
+    )
     with limited(SECONDS), applied(named(once)):
         assert invalidates(LOOP) == 0
 
@@ -474,7 +477,7 @@ def test_an_attempt_acquires_where_it_is_known_to_have_succeeded(test: str) -> N
     ],
 )
 def test_an_attempt_would_acquire_elsewhere_without_a_guard(guard: str, test: str) -> None:
-    with limited(SECONDS), applied(named(f"passes/acquire_on_success.py {guard}")):
+    with limited(SECONDS), applied(named(f"passes/analysis/exchanges.py {guard}")):
         assert acquired_in(test) is not None
 
 

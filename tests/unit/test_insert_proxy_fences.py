@@ -26,15 +26,15 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
-from fencewright.passes import cluster_phases
-from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
-from fencewright.passes.insert_proxy_fences import (
+from fencewright.passes.print.ptx import PTXTarget
+from fencewright.passes.proxies import cluster_phases
+from fencewright.passes.proxies.insert_proxy_fences import (
     InsertProxyFencesPass,
     missing_synchronisation,
 )
-from fencewright.passes.print_ptx import PTXTarget
-from fencewright.simulator.condition import Memory, Observable, Register
-from fencewright.simulator.ptx_events import (
+from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
+from fencewright.simulator.core.condition import Memory, Observable, Register
+from fencewright.simulator.ptx.events import (
     Arithmetic,
     AsyncCopy,
     Atomic,
@@ -56,7 +56,7 @@ from fencewright.simulator.ptx_events import (
     Thread,
     WaitGroup,
 )
-from fencewright.simulator.ptx_model import outcomes
+from fencewright.simulator.ptx.model import outcomes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "async"
 

@@ -32,8 +32,9 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     count_attr,
 )
-from fencewright.passes import cdna_dataflow, insert_waits
-from fencewright.passes.insert_waits import HELD_REGISTERS
+from fencewright.passes.cdna import dataflow as cdna_dataflow
+from fencewright.passes.cdna import insert_waits
+from fencewright.passes.cdna.insert_waits import HELD_REGISTERS
 
 # Programs.
 

@@ -10,8 +10,10 @@ from xdsl.ir import Attribute, Block
 
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.passes import convert_scoped_to_cdna, convert_scoped_to_ptx, kernel_conversion
-from fencewright.passes.kernel_conversion import KernelConversion, Plans
+from fencewright.passes.kernels import conversion as kernel_conversion
+from fencewright.passes.kernels.conversion import KernelConversion, Plans
+from fencewright.passes.to_cdna import convert_scoped_to_cdna
+from fencewright.passes.to_ptx import convert_scoped_to_ptx
 
 AGENT: dict[str, Attribute] = {"ordering": ORDERINGS["relaxed"], "scope": SCOPES["agent"]}
 CONVERSIONS: list[type[KernelConversion[Any, Any]]] = [

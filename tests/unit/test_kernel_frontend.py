@@ -5,7 +5,7 @@ from xdsl.context import Context
 from xdsl.dialects import builtin, gpu
 from xdsl.parser import Parser
 
-from fencewright.passes.kernel_frontend import is_marked_kernel
+from fencewright.passes.kernels.accept import is_marked_kernel
 
 GENERIC = """
 "gpu.module"() ({{

@@ -4,7 +4,8 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from graphlib import TopologicalSorter
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -12,12 +13,38 @@ ROOT = Path(__file__).parents[2]
 
 TARGET_INDEPENDENT = tuple(f"lowering.{m}" for m in ("vocabulary", "sequence", "skeleton", "table"))
 
+# Of the simulator, what is plain data: conditions, places, words.
+CORE = ("simulator.core",)
+DIALECTS = ("lowering", "mlir_dialects")
+FINDS_OUT = (*DIALECTS, "passes.analysis")
+KERNELS = (*FINDS_OUT, "passes.kernels")
+
 MAY_IMPORT = {
+    "checker": ("checker", "lowering", "simulator.cdna", *CORE),
     "lowering": ("lowering",),
-    "simulator": ("lowering", "simulator"),
-    "checker": ("checker", "lowering", "simulator"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),
+    "mlir_dialects/llvm_ir": DIALECTS,
     "passes": ("lowering", "mlir_dialects", "passes"),
+    "passes/analysis": FINDS_OUT,
+    "passes/cdna": (*FINDS_OUT, "passes.cdna", "passes.llvm_ir"),
+    "passes/kernels": KERNELS,
+    "passes/litmus": (*FINDS_OUT, "passes.litmus", "simulator"),
+    "passes/llvm_ir": (*FINDS_OUT, "passes.llvm_ir"),
+    "passes/print": (*KERNELS, "passes.print"),
+    "passes/proxies": (*KERNELS, "passes.proxies", "passes.to_ptx"),
+    "passes/remarks": (*DIALECTS, "passes"),
+    "passes/scoped": (*KERNELS, "passes.scoped"),
+    "passes/to_cdna": (*KERNELS, "passes.to_cdna"),
+    "passes/to_ptx": (*KERNELS, "passes.scoped", "passes.to_ptx"),
+    "simulator": ("simulator",),
+    "simulator/cdna": ("lowering", "simulator.cdna", *CORE),
+    "simulator/certify": ("lowering", "simulator"),
+    "simulator/core": ("lowering", *CORE),
+    "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
+    "simulator/pictures": ("simulator",),
+    "simulator/ptx": ("lowering", "simulator.ptx", *CORE),
+    "simulator/random": ("lowering", "simulator"),
+    "simulator/source": ("lowering", "simulator.source", *CORE),
     "tools": (
         "checker",
         "gpu",
@@ -29,32 +56,18 @@ MAY_IMPORT = {
         "universe",
     ),
 }
-"""What each layer may import of Fencewright."""
+"""What each room may import of Fencewright; a folder without a line is as the one it is in."""
 
 EXCEPTIONS = {
     # A dialect of machine instructions knows the instructions of its own target.
     "mlir_dialects/cdna.py": ("lowering.cdna",),
     "mlir_dialects/ptx.py": ("lowering.ptx",),
     # A litmus test's condition and memory kinds are the simulator's, which is plain data there.
-    "mlir_dialects/litmus.py": ("simulator.condition", "simulator.program"),
-    # From modules to the programs that the simulator executes.
-    **dict.fromkeys(
-        (
-            "passes/litmus_programs.py",
-            "passes/litmus_source.py",
-            "passes/litmus_cdna.py",
-            "passes/litmus_ptx.py",
-            "passes/read_litmus.py",
-            "passes/verify_lowering.py",
-            # And back: from programs that were drawn at random to modules.
-            "passes/build_litmus.py",
-        ),
-        ("simulator",),
-    ),
-    # The bridge between LLVM IR text and dialects.
-    "lowering/llvm_ir.py": ("mlir_dialects", "xdsl", "llvmlite"),
+    "mlir_dialects/litmus.py": ("simulator.core.condition", "simulator.core.program"),
+    # LLVM reads and prints what the dialect carries.
+    "mlir_dialects/llvm_ir/translation.py": ("llvmlite",),
 }
-"""What single files may import beyond that."""
+"""What single files may import beyond that: none of the passes."""
 
 WITHOUT_FRAMEWORK = ("checker", "lowering", "simulator")
 FRAMEWORK = ("xdsl", "llvmlite", "numpy")
@@ -69,11 +82,16 @@ def imported_modules(source: str) -> Iterator[str]:
             yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
 
 
+def room_of(path: str) -> str:
+    """The innermost folder of a file that has a line in ``MAY_IMPORT``."""
+    return next(str(each) for each in PurePosixPath(path).parents if str(each) in MAY_IMPORT)
+
+
 def violations(path: str, source: str) -> list[str]:
     """The imports of the file ``path`` (from the repository root) that its layer forbids."""
     layer = path.partition("/")[0]
     exceptions = EXCEPTIONS.get(path, ())
-    allowed = tuple(f"fencewright.{name}." for name in MAY_IMPORT[layer] + exceptions)
+    allowed = tuple(f"fencewright.{name}." for name in MAY_IMPORT[room_of(path)] + exceptions)
     found: list[str] = []
     for module in imported_modules(source):
         package = module.partition(".")[0]
@@ -84,8 +102,9 @@ def violations(path: str, source: str) -> list[str]:
     return found
 
 
+LAYERS = tuple(sorted(room for room in MAY_IMPORT if "/" not in room))
 FILES = sorted(
-    str(f.relative_to(ROOT)) for layer in MAY_IMPORT for f in (ROOT / layer).rglob("*.py")
+    f.relative_to(ROOT).as_posix() for layer in LAYERS for f in (ROOT / layer).rglob("*.py")
 )
 
 
@@ -105,7 +124,7 @@ def test_dependencies_point_one_way(path: str) -> None:
         ("mlir_dialects/scoped.py", "from fencewright.lowering.cdna import instructions"),
         ("mlir_dialects/scoped.py", "from fencewright import passes"),
         ("mlir_dialects/cdna.py", "from fencewright.lowering.ptx import rows"),
-        ("passes/insert_waits.py", "import fencewright.tools.fence_opt"),
+        ("passes/cdna/insert_waits.py", "import fencewright.tools.fence_opt"),
         ("checker/cdna_text.py", "from fencewright.passes import pipelines"),
     ],
 )
@@ -126,7 +145,29 @@ def test_the_lowering_api_loads_no_framework() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("layer", MAY_IMPORT)
+@pytest.mark.parametrize("layer", LAYERS)
 def test_package_roots_import_nothing(layer: str) -> None:
     for init in (ROOT / layer).rglob("__init__.py"):
         assert list(imported_modules(init.read_text(encoding="utf-8"))) == []
+
+
+def rooms_imported(path: str) -> Iterator[str]:
+    """The rooms, other than its own, whose modules a file imports."""
+    for module in imported_modules((ROOT / path).read_text(encoding="utf-8")):
+        if not module.startswith("fencewright."):
+            continue
+        place = module.removeprefix("fencewright.").replace(".", "/")
+        yield from (str(each) for each in PurePosixPath(place).parents if str(each) in ROOMS)
+
+
+ROOMS = frozenset(str(PurePosixPath(path).parent) for path in FILES) - {"lowering"}
+"""Every folder of code; the vocabulary and the chips of ``lowering`` are of one room."""
+
+
+def test_no_room_needs_itself_by_way_of_others() -> None:
+    needs = {room: set[str]() for room in ROOMS}
+    for path in FILES:
+        mine = str(PurePosixPath(path).parent)
+        if mine in ROOMS and mine != "tools":
+            needs[mine] |= {room for room in rooms_imported(path) if not mine.startswith(room)}
+    assert len(list(TopologicalSorter(needs).static_order())) == len(ROOMS)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.tools import lit_runner
-from fencewright.tools.fork_server import CLIENT, fork_server
-from fencewright.tools.lit_runner import (
+from fencewright.tools.dev import lit_runner
+from fencewright.tools.dev.fork_server import CLIENT, fork_server
+from fencewright.tools.dev.lit_runner import (
     Outcome,
     discover,
     features,
@@ -210,7 +210,7 @@ def test_a_folder_whose_name_has_a_space(tmp_path: Path) -> None:
     (folder / "x.mlir").write_text("\n".join((*lines, IS_RIGHT[1], FUNCTION)))
     python = str(venv / "bin" / Path(sys.executable).name)
     for flags in (["--canonical"], []):
-        command = [python, "-m", "fencewright.tools.lit_runner", *flags, str(folder)]
+        command = [python, "-m", "fencewright.tools.dev.lit_runner", *flags, str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -240,7 +240,7 @@ def test_nobody_reads_on(tmp_path: Path) -> None:
     (tmp_path / "x.mlir").write_text("// RUN: cat %s\n")
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "fencewright.tools.lit_runner", str(tmp_path)]
+    command = [sys.executable, "-m", "fencewright.tools.dev.lit_runner", str(tmp_path)]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "lit_runner: error: Broken pipe\n")

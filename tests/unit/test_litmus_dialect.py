@@ -7,9 +7,9 @@ from litmus_modules import CHIPS, MESSAGE_PASSING, final_state, one_program, one
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.condition import Memory, Register
+from fencewright.simulator.core.condition import Memory, Register
+from fencewright.simulator.core.program import MemoryKind
 from fencewright.simulator.litmus_run import CdnaTest, PtxTest, SourceTest
-from fencewright.simulator.program import MemoryKind
 from fencewright.tools.diagnostics import ToolError
 
 LANGUAGES = (None, "gfx942", "gfx90a", "sm_90")

@@ -7,10 +7,10 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from fencewright.lowering.llvm_ir import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
 from fencewright.tools import fence_opt, fence_translate
 from fencewright.tools.diagnostics import ToolError
-from fencewright.tools.llvm_child import read_in_child
+from fencewright.tools.inputs.llvm_child import read_in_child
 
 FUNCTION = "define void @f(ptr %p, i24 %v) {{\n  {}\n  ret void\n}}\n"
 ADDRESS = "ptr getelementptr (i8, ptr @g, i64 1)"

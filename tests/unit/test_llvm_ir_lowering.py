@@ -13,12 +13,12 @@ import pytest
 from scripts import load_script
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from fencewright.lowering.llvm_ir import llvm_module
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Phase, Scope
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.translation import llvm_module
+from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 DATA = Path(__file__).parent.parent / "data"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fencewright.lowering.llvm_ir import import_llvm_ir
-from fencewright.mlir_dialects.llvm_ir import FuncOp
-from fencewright.passes.llvm_ir_memory import is_kernel
+from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.passes.analysis.llvm_ir_memory import is_kernel
 
 KERNELS = [
     "define amdgpu_kernel void @k()",

@@ -16,12 +16,12 @@ from scripts import load_script
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from fencewright.lowering.llvm_architecture import PTX
-from fencewright.lowering.llvm_ir import import_llvm_ir, llvm_module
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir, llvm_module
+from fencewright.passes.pipelines import lower_llvm_ir
 
 TESTS = Path(__file__).parent.parent
 DATA = TESTS / "data"

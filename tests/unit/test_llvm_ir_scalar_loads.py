@@ -13,11 +13,12 @@ from typing import Literal, TypeAlias
 import pytest
 from xdsl.context import Context
 
-from fencewright.lowering.llvm_ir import import_llvm_ir
-from fencewright.passes.cdna_caches import LGKMCNT, VMCNT
-from fencewright.passes.llvm_ir_caches import llvm_ir_codes
-from fencewright.passes.lower_scoped_llvm_ir import LowerScopedLLVMIRPass, lower_llvm_ir
-from fencewright.tools.lit_runner import find_llvm_tool
+from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.passes.analysis.caches import LGKMCNT, VMCNT
+from fencewright.passes.llvm_ir.caches import llvm_ir_codes
+from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+from fencewright.passes.pipelines import lower_llvm_ir
+from fencewright.tools.dev.lit_runner import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
 pytestmark = pytest.mark.skipif(LLC is None, reason="needs llc of LLVM 22")

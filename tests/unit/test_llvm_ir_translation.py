@@ -15,18 +15,10 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from fencewright.lowering.llvm_ir import (
-    TranslationError,
-    export_llvm_ir,
-    import_llvm_ir,
-    llvm_module,
-    quote_name,
-    unquote_name,
-)
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import Operation as Word
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.mlir_dialects.llvm_ir import (
+from fencewright.mlir_dialects.llvm_ir.dialect import (
     LLVMIR,
     FuncOp,
     InstOp,
@@ -34,6 +26,14 @@ from fencewright.mlir_dialects.llvm_ir import (
     TerminatorOp,
     escape,
     parse_template,
+)
+from fencewright.mlir_dialects.llvm_ir.translation import (
+    TranslationError,
+    export_llvm_ir,
+    import_llvm_ir,
+    llvm_module,
+    quote_name,
+    unquote_name,
 )
 from fencewright.mlir_dialects.scoped import (
     AtomicRmwOp,

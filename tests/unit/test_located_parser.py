@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from fencewright.tools.located_parser import FastLexer, LocatedParser
+from fencewright.tools.inputs.located_parser import FastLexer, LocatedParser
 from fencewright.universe import UNIVERSE
 
 FILES = sorted((Path(__file__).parents[1] / "lit").rglob("*.mlir"))

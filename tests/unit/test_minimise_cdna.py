@@ -52,23 +52,21 @@ from fencewright.mlir_dialects.cdna import (
     MemoryOp,
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
-from fencewright.passes import (
-    acquire_on_success,
-    cdna_caches,
+from fencewright.passes.analysis import caches as cdna_caches
+from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, Through
+from fencewright.passes.analysis.control_flow import reachable_blocks, successors
+from fencewright.passes.analysis.loops import frequencies, loops_of
+from fencewright.passes.cdna import (
     drop_invalidates,
     drop_write_backs,
     hoist_write_backs,
-    infer_address_spaces,
     loosen_waits,
     sink_invalidates,
     sink_waits,
     store_through,
 )
-from fencewright.passes.acquire_on_success import AcquireOnSuccessPass, Edge
-from fencewright.passes.cdna_caches import CacheCode, CacheStep, Meaning, Through
-from fencewright.passes.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.drop_invalidates import DropInvalidatesPass, Needs
-from fencewright.passes.drop_write_backs import (
+from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass, Needs
+from fencewright.passes.cdna.drop_write_backs import (
     DIRTY,
     DONE,
     ISSUED,
@@ -76,21 +74,22 @@ from fencewright.passes.drop_write_backs import (
     Published,
     stores_of,
 )
-from fencewright.passes.hoist_write_backs import Hoisting, HoistWriteBacksPass
-from fencewright.passes.infer_address_spaces import InferAddressSpacesPass
-from fencewright.passes.kernel_frontend import reachable_blocks, successors
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.loops import frequencies, loops_of
-from fencewright.passes.loosen_waits import Age, Ages, Line, LoosenWaitsPass
-from fencewright.passes.merge_fences import MergeFencesPass
-from fencewright.passes.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.cdna.hoist_write_backs import Hoisting, HoistWriteBacksPass
+from fencewright.passes.cdna.loosen_waits import Age, Ages, Line, LoosenWaitsPass
+from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
+from fencewright.passes.cdna.sink_waits import SinkWaitsPass
+from fencewright.passes.cdna.store_through import StoreThroughPass
+from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import MinimiseCachesPipeline, Stores
-from fencewright.passes.read_litmus import read_only_test
-from fencewright.passes.sink_invalidates import SinkInvalidatesPass
-from fencewright.passes.sink_waits import SinkWaitsPass
-from fencewright.passes.store_through import StoreThroughPass
+from fencewright.passes.scoped import acquire_on_success, infer_address_spaces
+from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass, Edge
+from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
+from fencewright.passes.scoped.merge_fences import MergeFencesPass
+from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.litmus_run import CdnaTest, Limits, run, stuck_waves
-from fencewright.simulator.program import ProgramError
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SEEDS = 4_000 if THOROUGH else 240

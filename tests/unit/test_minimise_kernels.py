@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.cdna import CacheOp
-from fencewright.passes.litmus_programs import ReadOptions
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import CDNAPipeline
-from fencewright.passes.read_litmus import read_only_test
 from fencewright.simulator.litmus_run import CdnaTest, Run, stuck_waves
 
 ROOT = Path(__file__).parents[2]

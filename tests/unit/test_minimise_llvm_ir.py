@@ -15,17 +15,19 @@ import test_minimise_cdna as kernels_path
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.passes import await_values, drop_write_backs, llvm_ir_caches, store_through
-from fencewright.passes.build_litmus import build
-from fencewright.passes.cdna_caches import LGKMCNT, PLAIN, CacheCode, CacheStep, Meaning, Through
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.llvm_ir_memory import Memory
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
-from fencewright.passes.pipelines import Stores
-from fencewright.passes.read_litmus import read_only_test
+from fencewright.mlir_dialects.cdna import PLAIN
+from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, Through
+from fencewright.passes.analysis.llvm_ir_memory import Memory
+from fencewright.passes.cdna import drop_write_backs, store_through
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.llvm_ir import await_values
+from fencewright.passes.llvm_ir import caches as llvm_ir_caches
+from fencewright.passes.pipelines import Stores, lower_llvm_ir
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden, run
-from fencewright.simulator.random_programs import SmallProgram
-from fencewright.tools import fuzz
+from fencewright.simulator.random.programs import SmallProgram
+from fencewright.tools.fuzz import checks as fuzz
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 LIMITS = Limits(states=60_000)

@@ -6,9 +6,9 @@ import guard_llvm_ir
 import pytest
 from llvm_ir_trials import ON_LLVM_IR, kept_trials
 
-from fencewright.passes.lower_scoped_llvm_ir import lower_llvm_ir
-from fencewright.tools.mutants_of_passes import Outcome, list_of
-from fencewright.tools.pass_mutants import FILES, applied, limited, mutants_of
+from fencewright.passes.pipelines import lower_llvm_ir
+from fencewright.tools.dev.mutants_of_passes import Outcome, list_of
+from fencewright.tools.dev.pass_mutants import FILES, applied, limited, mutants_of
 
 MODULE = """target triple = "amdgcn-amd-amdhsa"
 @flag = internal addrspace(3) global i32 poison

@@ -38,30 +38,32 @@ from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
 from fencewright.mlir_dialects.ptx import AtomicOp, FenceOp, KernelOp, SynchronisingOp
-from fencewright.passes import acquire_fences, fold_fences, merge_fences, merge_ptx_fences
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.merge_ptx_fences import Done
+from fencewright.passes.analysis import acquire_fences
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import PTXPipeline
-from fencewright.passes.read_litmus import read_only_test
-from fencewright.simulator.battery import operations
-from fencewright.simulator.bridge import Lowering, Mode, TargetLowering, lower_program
-from fencewright.simulator.certificate import (
+from fencewright.passes.scoped import merge_fences
+from fencewright.passes.to_ptx import fold_fences, merge_ptx_fences
+from fencewright.passes.to_ptx.merge_ptx_fences import Done
+from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.certificate import (
     Verdict,
     certify_operation,
     forbidden,
     machines_of,
     source_outcomes,
 )
-from fencewright.simulator.condition import Memory, Observable, Register
-from fencewright.simulator.litmus_run import run
-from fencewright.simulator.program import (
+from fencewright.simulator.certify.shapes import operations
+from fencewright.simulator.core.condition import Memory, Observable, Register
+from fencewright.simulator.core.program import (
     Location,
     MemoryKind,
     Placement,
     Program,
     Thread,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.litmus_run import run
+from fencewright.simulator.source.events import (
     Barrier,
     Fence,
     Load,

@@ -25,10 +25,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from fencewright.mlir_dialects.scoped import BarrierOp, FenceOp
-from fencewright.passes import merge_fences
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.merge_fences import EVERYTHING, Coming, MergeFencesPass, Passed
-from fencewright.passes.read_litmus import read_only_test
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.scoped import merge_fences
+from fencewright.passes.scoped.merge_fences import EVERYTHING, Coming, MergeFencesPass, Passed
 from fencewright.simulator.litmus_run import run
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ

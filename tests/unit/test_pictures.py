@@ -17,10 +17,9 @@ import cdna_cases
 import pytest
 import source_cases
 
-from fencewright.simulator import ptx_model, source_model
-from fencewright.simulator.cdna_machine import CdnaMachine
-from fencewright.simulator.cdna_trace import Counterexample, find_counterexample
-from fencewright.simulator.condition import And, Formula, Memory, Quantifier, parse_condition
+from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.cdna.trace import Counterexample, find_counterexample
+from fencewright.simulator.core.condition import And, Formula, Memory, Quantifier, parse_condition
 from fencewright.simulator.litmus_run import CdnaTest
 from fencewright.simulator.pictures.execution_graph import (
     INITIAL,
@@ -33,9 +32,11 @@ from fencewright.simulator.pictures.labels import Box, Point
 from fencewright.simulator.pictures.timeline import Look, Timeline, timeline
 from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
-from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
+from fencewright.simulator.ptx import model as ptx_model
+from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.simulator.source import model as source_model
 from fencewright.tools import fence_sim
-from fencewright.tools.litmus_inputs import Lowering, read
+from fencewright.tools.inputs.litmus_inputs import Lowering, read
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")
@@ -818,10 +819,10 @@ def test_a_missing_library_is_one_line(
 
 SCRIPT = """
 import sys
-from fencewright.simulator import ptx_model
+from fencewright.simulator.ptx import model as ptx_model
 from fencewright.simulator.pictures import graph_svg, timeline_svg, trace_json
 from fencewright.simulator.pictures.execution_graph import ptx_graph
-from fencewright.simulator.ptx_litmus import parse_litmus
+from fencewright.simulator.ptx.columns import parse_litmus
 assert not {"pygraphviz", "drawsvg"} & sys.modules.keys(), "a library was imported too early"
 test = parse_litmus(sys.stdin.read())
 witness = ptx_model.explain_condition(test.program, test.condition)

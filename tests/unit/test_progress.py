@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import pytest
 from litmus_modules import programs
 
+from fencewright.simulator.core.progress import Ending, Hang, Progress, WaitingThread, told
 from fencewright.simulator.litmus_run import Limits, PtxTest, progress, run
-from fencewright.simulator.progress import Ending, Hang, Progress, WaitingThread, told
-from fencewright.simulator.ptx_litmus import parse_litmus
-from fencewright.simulator.ptx_model import PtxModel
+from fencewright.simulator.ptx.columns import parse_litmus
+from fencewright.simulator.ptx.model import PtxModel
 from fencewright.tools import fence_sim
 from fencewright.tools.fence_sim import Verdict, judge
-from fencewright.tools.litmus_inputs import Lowering
+from fencewright.tools.inputs.litmus_inputs import Lowering
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
 CHIPS = (None, "gfx90a", "gfx942", "sm_90")

@@ -25,10 +25,14 @@ from xdsl.ir import Operation, SSAValue
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
-from fencewright.passes import async_edges, async_function
-from fencewright.passes.async_dataflow import Analysis
-from fencewright.passes.async_state import Effects
-from fencewright.passes.insert_proxy_fences import InsertProxyFencesPass, missing_synchronisation
+from fencewright.passes.proxies import edges as async_edges
+from fencewright.passes.proxies import function as async_function
+from fencewright.passes.proxies.dataflow import Analysis
+from fencewright.passes.proxies.insert_proxy_fences import (
+    InsertProxyFencesPass,
+    missing_synchronisation,
+)
+from fencewright.passes.proxies.state import Effects
 
 CTAS = range(3)
 Node: TypeAlias = tuple[Operation, int]

@@ -21,8 +21,8 @@ from fencewright.lowering.ptx.chip import CHIPS, Version, default_version
 from fencewright.lowering.ptx.instructions import ROWS, Kind, Register, register_for, signature
 from fencewright.lowering.ptx.module import Kernel, Variable, is_identifier, module_text
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
-from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
-from fencewright.passes.print_ptx import PTXTarget
+from fencewright.passes.print.ptx import PTXTarget
+from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
 ASSEMBLERS = find_assemblers()
 needs_ptxas = pytest.mark.skipif(not ASSEMBLERS, reason="needs ptxas (make oracles)")

@@ -35,9 +35,9 @@ from xdsl.parser import Parser
 
 from fencewright.lowering.ptx.chip import CHIPS
 from fencewright.mlir_dialects.ptx import PTX
-from fencewright.passes import print_ptx
-from fencewright.passes.convert_scoped_to_ptx import ConvertScopedToPTXPass
-from fencewright.passes.print_ptx import PTXTarget
+from fencewright.passes.print import ptx as print_ptx
+from fencewright.passes.print.ptx import PTXTarget
+from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
 
 def ptx_context() -> Context:

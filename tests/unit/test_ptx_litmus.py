@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.condition import LitmusError
-from fencewright.simulator.ptx_events import (
+from fencewright.simulator.core.condition import LitmusError
+from fencewright.simulator.ptx.columns import (
+    instruction_text,
+    parse_litmus,
+    read_litmus,
+    write_litmus,
+)
+from fencewright.simulator.ptx.events import (
     Alias,
     Arithmetic,
     Atomic,
@@ -22,13 +28,7 @@ from fencewright.simulator.ptx_events import (
     Role,
     Store,
 )
-from fencewright.simulator.ptx_litmus import (
-    instruction_text,
-    parse_litmus,
-    read_litmus,
-    write_litmus,
-)
-from fencewright.simulator.ptx_model import explain, outcomes
+from fencewright.simulator.ptx.model import explain, outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 

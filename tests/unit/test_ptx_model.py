@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.condition import Quantifier, Register, parse_condition
-from fencewright.simulator.ptx_events import (
+from fencewright.simulator.core.condition import Quantifier, Register, parse_condition
+from fencewright.simulator.ptx.columns import LitmusTest, parse_litmus, read_litmus, witness_text
+from fencewright.simulator.ptx.events import (
     Arithmetic,
     Atomic,
     Barrier,
@@ -35,8 +36,7 @@ from fencewright.simulator.ptx_events import (
     Store,
     Thread,
 )
-from fencewright.simulator.ptx_litmus import LitmusTest, parse_litmus, read_litmus, witness_text
-from fencewright.simulator.ptx_model import (
+from fencewright.simulator.ptx.model import (
     Axiom,
     PtxModel,
     Version,

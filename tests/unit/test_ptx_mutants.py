@@ -9,8 +9,9 @@ import pytest
 from test_ptx_model import OWN, named, needs_corpus, random_program
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.condition import parse_condition
-from fencewright.simulator.ptx_events import (
+from fencewright.simulator.core.condition import parse_condition
+from fencewright.simulator.ptx.columns import LitmusTest
+from fencewright.simulator.ptx.events import (
     Arithmetic,
     Atomic,
     Fence,
@@ -22,9 +23,8 @@ from fencewright.simulator.ptx_events import (
     Store,
     Thread,
 )
-from fencewright.simulator.ptx_litmus import LitmusTest
-from fencewright.simulator.ptx_model import PtxModel, Version, outcomes
-from fencewright.simulator.ptx_mutants import (
+from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
+from fencewright.simulator.ptx.mutants import (
     Mutant,
     MutationKind,
     Notice,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.exploration import LimitReached, Work
-from fencewright.simulator.ptx_events import Program
-from fencewright.simulator.ptx_litmus import parse_litmus, read_litmus
-from fencewright.simulator.ptx_model import (
+from fencewright.simulator.core.exploration import LimitReached, Work
+from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.simulator.ptx.events import Program
+from fencewright.simulator.ptx.model import (
     Axiom,
     PtxModel,
     Version,

@@ -23,17 +23,17 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.battery import BatteryTest, battery
-from fencewright.simulator.bridge import Mode, TargetLowering, lower_program
-from fencewright.simulator.bridge_ptx import ptx_program
-from fencewright.simulator.cdna_engine import CdnaEngine
-from fencewright.simulator.certificate import CdnaMachineOf, machines_of, source_outcomes
-from fencewright.simulator.condition import Outcomes
-from fencewright.simulator.exploration import explore
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.certificate import CdnaMachineOf, machines_of, source_outcomes
+from fencewright.simulator.certify.shapes import BatteryTest, battery
+from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import WORD_MASK
 from fencewright.simulator.litmus_run import CdnaTest, PtxTest, SourceTest, run
-from fencewright.simulator.program import WORD_MASK
-from fencewright.simulator.ptx_model import outcomes
-from fencewright.tools.litmus_inputs import Damage, Lowering
+from fencewright.simulator.ptx.model import outcomes
+from fencewright.tools.inputs.litmus_inputs import Damage, Lowering
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 9

@@ -18,13 +18,14 @@ from test_ptx_model import OWN
 from test_readers_agree import MODES, lowering_of, sample_of
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Ordering, Scope
-from fencewright.simulator.battery import BatteryTest
-from fencewright.simulator.bridge import Mode, TargetLowering, lower_program
-from fencewright.simulator.bridge_cdna import cdna_program
-from fencewright.simulator.bridge_ptx import ptx_program
-from fencewright.simulator.cdna_rows import CdnaConfiguration
-from fencewright.simulator.certificate import CdnaMachineOf, Trial
-from fencewright.simulator.condition import And, Condition, Outcomes, Quantifier
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.certificate import CdnaMachineOf, Trial
+from fencewright.simulator.certify.shapes import BatteryTest
+from fencewright.simulator.core.condition import And, Condition, Outcomes, Quantifier
+from fencewright.simulator.core.program import LitmusTest, Thread
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     PtxTest,
@@ -33,11 +34,10 @@ from fencewright.simulator.litmus_run import (
     refines,
     run,
 )
-from fencewright.simulator.program import LitmusTest, Thread
-from fencewright.simulator.ptx_litmus import LitmusTest as PtxLitmusTest
-from fencewright.simulator.ptx_model import PtxModel, Version
-from fencewright.simulator.ptx_mutants import mutants
-from fencewright.simulator.source_events import (
+from fencewright.simulator.ptx.columns import LitmusTest as PtxLitmusTest
+from fencewright.simulator.ptx.model import PtxModel, Version
+from fencewright.simulator.ptx.mutants import mutants
+from fencewright.simulator.source.events import (
     Barrier,
     Fence,
     ScopedInstruction,

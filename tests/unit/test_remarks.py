@@ -15,16 +15,16 @@ from xdsl.passes import ModulePass, PassPipeline
 
 from fencewright.lowering.costs import cost_of
 from fencewright.mlir_dialects import cdna, ptx
-from fencewright.passes import remark_observer
-from fencewright.passes.kernel_frontend import top_level
+from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, Pipeline, PTXPipeline
-from fencewright.passes.remark_observer import Observer, lowered_for
-from fencewright.passes.remark_reasons import LOWERINGS, REASONS
-from fencewright.passes.remark_search import Lines, Verdict
-from fencewright.passes.remarks import Argument, Place, Reason, Remark, RemarkKind
+from fencewright.passes.remarks import observer as remark_observer
+from fencewright.passes.remarks.observer import Observer, lowered_for
+from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
+from fencewright.passes.remarks.remarks import Argument, Place, Reason, Remark, RemarkKind
+from fencewright.passes.remarks.search import Lines, Verdict
 from fencewright.tools import fence_opt
+from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.llvm_tools import find_llvm_tool
-from fencewright.tools.located_parser import LocatedParser
 from fencewright.tools.remark_writer import diagnostic, to_yaml
 from fencewright.universe import UNIVERSE
 
@@ -311,7 +311,7 @@ def test_the_price_of_a_function_before_and_after() -> None:
 
 def test_without_a_target_nothing_has_a_price() -> None:
     module = parse(kernel(STORE, RELEASE, RELEASE, FLAG))
-    from fencewright.passes.merge_fences import MergeFencesPass
+    from fencewright.passes.scoped.merge_fences import MergeFencesPass
 
     remarks: list[Remark] = []
     passes = (MergeFencesPass(),)

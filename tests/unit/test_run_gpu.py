@@ -9,8 +9,8 @@ from gpu_interpreter import Interpreter
 from litmus_modules import MESSAGE_PASSING
 
 from fencewright import gpu
-from fencewright.simulator import gpu_kernels
-from fencewright.simulator.gpu_litmus import GpuResult, run_litmus_on_gpu
+from fencewright.simulator.gpu import kernels as gpu_kernels
+from fencewright.simulator.gpu.litmus import GpuResult, run_litmus_on_gpu
 from fencewright.tools import fence_sim
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE
 
@@ -45,7 +45,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, counts: Mapping[tuple[int | None, .
             result.allowed,
         )
 
-    monkeypatch.setattr("fencewright.simulator.gpu_litmus.run_litmus_on_gpu", run)
+    monkeypatch.setattr("fencewright.simulator.gpu.litmus.run_litmus_on_gpu", run)
 
 
 def test_a_scoped_test_is_lowered_run_and_told(

@@ -23,7 +23,7 @@ from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
-from fencewright.passes.convert_scoped_async_to_ptx import ASYNC_HANDLERS
+from fencewright.passes.to_ptx.convert_scoped_async_to_ptx import ASYNC_HANDLERS
 
 ASSEMBLERS = find_assemblers()
 CHIP = {chip.name: chip for chip in CHIPS}

@@ -43,8 +43,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.condition import Outcomes, Register, parse_condition
-from fencewright.simulator.program import (
+from fencewright.simulator.core.condition import Outcomes, Register, parse_condition
+from fencewright.simulator.core.program import (
     Arithmetic,
     Branch,
     Label,
@@ -55,7 +55,7 @@ from fencewright.simulator.program import (
     ProgramError,
     Thread,
 )
-from fencewright.simulator.source_events import (
+from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
@@ -67,8 +67,8 @@ from fencewright.simulator.source_events import (
     ScopedThread,
     Store,
 )
-from fencewright.simulator.source_execution import FULL_MODEL, Rule, SourceModel
-from fencewright.simulator.source_model import behaviour, executions, explain, explain_race
+from fencewright.simulator.source.execution import FULL_MODEL, Rule, SourceModel
+from fencewright.simulator.source.model import behaviour, executions, explain, explain_race
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 EXAMPLES = 20 if THOROUGH else 1

@@ -3,9 +3,9 @@
 import pytest
 from source_cases import BY_NAME, CASES
 
-from fencewright.simulator.exploration import LimitReached, Work
-from fencewright.simulator.source_execution import FULL_MODEL, Rule
-from fencewright.simulator.source_model import behaviour, explain, sampled_behaviour
+from fencewright.simulator.core.exploration import LimitReached, Work
+from fencewright.simulator.source.execution import FULL_MODEL, Rule
+from fencewright.simulator.source.model import behaviour, explain, sampled_behaviour
 
 WALKS = 150
 NAMES = [each.name for each in CASES]

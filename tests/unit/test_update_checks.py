@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.tools import update_checks
-from fencewright.tools.lit_runner import Outcome, run_file
+from fencewright.tools.dev import update_checks
+from fencewright.tools.dev.lit_runner import Outcome, run_file
 
 NOTE = f"// {update_checks.NOTE}\n"
 FUNCTIONS = """

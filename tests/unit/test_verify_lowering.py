@@ -7,8 +7,13 @@ import pytest
 from litmus_modules import CHIPS, MESSAGE_PASSING, one_program, programs
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.passes.litmus_programs import ReadOptions
-from fencewright.passes.verify_lowering import Verdict, Verification, read_sources, verify_lowering
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.verify_lowering import (
+    Verdict,
+    Verification,
+    read_sources,
+    verify_lowering,
+)
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,
@@ -19,10 +24,10 @@ from fencewright.simulator.litmus_run import (
     refines,
     run,
 )
-from fencewright.simulator.ptx_litmus import read_litmus
-from fencewright.tools.litmus_files import parse_module
-from fencewright.tools.litmus_inputs import Damage, Lowering, lower_tests
-from fencewright.tools.litmus_writer import WriterError, module_text
+from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, lower_tests
+from fencewright.tools.inputs.litmus_writer import WriterError, module_text
 
 CORPUS = Path(__file__).parents[1] / "litmus" / "ptx"
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "litmus").glob("*.mlir"))
@@ -244,7 +249,7 @@ def test_the_machine_is_told_how_many_l2s_there_are() -> None:
     module = parse_module("test.mlir", MESSAGE_PASSING)
     lower_tests(module, lowering)
     from fencewright.lowering.vocabulary import L2PerAgent
-    from fencewright.passes.read_litmus import read_tests
+    from fencewright.passes.litmus.read_litmus import read_tests
 
     ((_, test),) = read_tests(module, ReadOptions(L2PerAgent.ONE))
     assert isinstance(test, CdnaTest)

@@ -1,0 +1,1 @@
+"""What passes find out about code before they change it."""

@@ -1,0 +1,95 @@
+"""Which read-modify-writes no acquire fence follows, so that PTX's ``red`` can stand for them.
+
+A read-modify-write whose result nobody uses, and an acquire fence behind it, synchronise with
+the release that it has read from (C++20 [atomics.fences]); ``red`` and a fence do not (PTX ISA,
+Release and Acquire Patterns). Where on no way to the thread's end such a fence follows, nothing
+tells the two apart. Barriers are no fences here: what a read-modify-write has seen reaches
+nobody through one, neither in the source's model nor in PTX's, and ptxas 13.5 makes ``red`` of
+an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before a fence.
+"""
+
+import re
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, cf, func, gpu, llvm
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation
+from xdsl.traits import is_side_effect_free
+
+from fencewright.mlir_dialects import scoped
+from fencewright.passes.analysis.control_flow import predecessors, successors
+
+_CALL = re.compile(r"(?:(?:tail |musttail |notail )?call|invoke|callbr)\b")
+_FENCELESS_CALL = re.compile(r"[^\"]*?@llvm\.(?:nvvm\.read\.|(?!nvvm\.))")
+"""A call of one of LLVM's own intrinsics, or of one that reads an id: no inline assembly."""
+
+
+def unfenced_updates(blocks: Sequence[Block], *, ends_thread: bool) -> frozenset[Operation]:
+    """The ``scoped.atomic_rmw`` of unused result behind which no acquire fence can come.
+
+    ``blocks``: all that control can reach; ``ends_thread``: no caller goes on behind their end.
+    Calls and operations that are not known are taken for fences.
+    """
+    fenced = _fenced_entries(blocks, ends_thread)
+    found: set[Operation] = set()
+    for block in blocks:
+        follows = _follows(block, fenced, ends_thread)
+        for op in reversed(list(block.ops)):
+            follows = follows or may_be_acquire_fence(op)
+            if not follows and isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None:
+                found.add(op)
+    return frozenset(found)
+
+
+def may_be_acquire_fence(op: Operation) -> bool:
+    """Whether an earlier relaxed read can be acquired by ``op``."""
+    if isinstance(op, scoped.FenceOp):
+        return op.ordering.data.acquires
+    if isinstance(op, scoped.ScopedOperation | llvm.AllocaOp):
+        return False
+    if type(op) in SILENT or is_side_effect_free(op):
+        return False
+    text = op.properties.get("text")
+    if op.name in ("llvm_ir.inst", "llvm_ir.terminator") and isinstance(text, StringAttr):
+        call = _CALL.match(text.data)
+        return call is not None and _FENCELESS_CALL.match(text.data, call.end()) is None
+    return op.name != "llvm_ir.label"
+
+
+def _follows(block: Block, fenced: frozenset[Block], ends_thread: bool) -> bool:
+    """Whether an acquire fence may come behind the end of ``block``."""
+    targets = successors(block)
+    return any(target in fenced for target in targets) if targets else not ends_thread
+
+
+def _fenced_entries(blocks: Sequence[Block], ends_thread: bool) -> frozenset[Block]:
+    """The blocks at whose begin an acquire fence may still come: backwards from all that have one."""
+    before = predecessors(blocks)
+    waiting = [
+        block
+        for block in blocks
+        if any(map(may_be_acquire_fence, block.ops)) or not (successors(block) or ends_thread)
+    ]
+    found = set(waiting)
+    while waiting:
+        for block in before[waiting.pop()]:
+            if block not in found:
+                found.add(block)
+                waiting.append(block)
+    return frozenset(found)
+
+
+SILENT = frozenset(
+    {
+        arith.ConstantOp,
+        cf.BranchOp,
+        cf.ConditionalBranchOp,
+        func.ReturnOp,
+        gpu.ReturnOp,
+        gpu.ThreadIdOp,
+        gpu.BlockIdOp,
+        gpu.BlockDimOp,
+        gpu.GridDimOp,
+    }
+)
+"""Operations that have nothing to do with memory, though they are no pure values."""

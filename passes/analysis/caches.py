@@ -1,0 +1,322 @@
+"""CDNA code as its caches see it, for the passes that minimise: one form for all it may be in.
+
+One wave's view of synchronisation, by what is in the machine code alone. A work-group runs one
+kernel, so that whoever synchronises with a wave at a scope narrower than the agent runs the
+same code: a *publication* (a barrier, or a write that may be a flag) hands on what this wave
+knows, and a *take-in* (a barrier, or a read that may be of a flag) receives what some
+publication of the same kernel handed on. Which ones meet is not known: all with all. At agent
+scope other kernels take part, and each releases and acquires for itself; at system scope other
+kernels of the agent may have released to the agent alone.
+
+What differs between kernels on ``cdna`` and LLVM IR is in ``kernel_caches`` and
+``llvm_ir_caches``: what their operations mean, and how something is put among them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Block, Operation
+
+from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
+from fencewright.lowering.cdna.instructions import Counter
+from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
+from fencewright.passes.analysis.control_flow import block_of, predecessors
+from fencewright.passes.analysis.split_edges import Edges, first_in
+
+T = TypeVar("T")
+
+VMCNT, LGKMCNT = 1, 2
+"""Counters, one bit each."""
+
+COUNTER_BITS: Mapping[Counter, int] = MappingProxyType(
+    {Counter.VMCNT: VMCNT, Counter.LGKMCNT: LGKMCNT}
+)
+COUNTERS_OF: Mapping[AddressSpace, int] = MappingProxyType(
+    {
+        space: sum(COUNTER_BITS[event.counter] for event in events)
+        for space, events in SPACE_EVENTS.items()
+    }
+)
+"""The counters that an access to an address space increments."""
+
+IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
+"""The address spaces whose accesses go, or may go, through the caches."""
+
+SHARED = IN_MEMORY | {AddressSpace.LOCAL}
+"""Those that others see: private memory is the wave's own, constant memory does not change."""
+
+
+class Meaning(NamedTuple):
+    """What an operation is to the caches and counters; sets as bits, which are quick to join.
+
+    ``reads``: the ``Caches`` in which it may find something stale. ``stores``: how far what it
+    stores gets; None if it stores nothing. ``writes_back``: how far it gets all earlier stores;
+    None if nowhere. ``invalidates``: the ``Caches`` in which nothing stale is left.
+    ``publishes``, ``takes_in``: whether it may be how another wave of the work-group learns of
+    this one's past, or this wave of another's; ``leaves_workgroup``: whether waves of other
+    work-groups may learn by it. ``counters``: those that it increments; ``waits``: those that
+    it brings to zero, also because it uses a result. ``is_barrier``: such a publication and
+    take-in at once.
+    """
+
+    reads: int = 0
+    stores: Reach | None = None
+    writes_back: Reach | None = None
+    invalidates: int = 0
+    publishes: bool = False
+    takes_in: bool = False
+    leaves_workgroup: bool = False
+    counters: int = 0
+    waits: int = 0
+    is_barrier: bool = False
+
+
+class CacheStep(NamedTuple):
+    """An operation that matters to the caches, and how."""
+
+    op: Operation
+    meaning: Meaning
+
+
+CacheSteps: TypeAlias = list[CacheStep]
+
+
+class Through(NamedTuple):
+    """A store that can go further by itself: what it then means, and how much more it costs."""
+
+    meaning: Meaning
+    cost: int
+
+
+class CacheCode(ABC):
+    """The code of a work-group: its blocks, each with what matters in it, and where it begins.
+
+    ``blocks``: those that control can reach, function by function in reverse postorder.
+    ``steps`` are what is there now, whatever has been put in or taken out. ``tgsplit``: whether
+    waves of a work-group may be on several CUs. ``bound``: the blocks in which the meaning of one
+    operation depends on others before it.
+    """
+
+    def __init__(self, blocks: Iterable[Block], entries: Sequence[Block], chip: str, tgsplit: bool):
+        self.blocks = list(blocks)
+        self.entries = entries
+        self.chip = chip
+        self.tgsplit = tgsplit
+        self.bound: set[Block] = set()
+        self._edges = Edges()
+        self._steps: dict[Block, CacheSteps] = {}
+        self._unread = set(self.blocks)
+        self._added: dict[Block, dict[Operation, CacheOp]] = {}
+        self._known: dict[Callable[[Any], object], object] = {}
+
+    # What there is
+
+    @property
+    def steps(self) -> Mapping[Block, CacheSteps]:
+        """What matters in each block, in order."""
+        for block in self._unread:
+            self._steps[block] = self.read(block)
+        for block in self._added.keys() - self._unread:
+            self._steps[block] = _with(self._steps[block], self._added[block], self.chip)
+        self._unread.clear()
+        self._added.clear()
+        return self._steps
+
+    @abstractmethod
+    def read(self, block: Block) -> CacheSteps:
+        """What matters in a block."""
+
+    def known(self, solve: "Callable[[CacheCode], T]") -> T:
+        """What ``solve`` finds out of this code, once for as long as the code stays as it is."""
+        if solve not in self._known:
+            self._known[solve] = solve(self)
+        return cast(T, self._known[solve])
+
+    @property
+    def predecessors(self) -> Mapping[Block, Sequence[Block]]:
+        """Where control comes to each block from, once for every way."""
+        return self.known(_predecessors)
+
+    @property
+    def write_backs(self) -> CacheSteps:
+        """The steps that write anything back."""
+        return self.known(_write_backs)
+
+    @property
+    def invalidates(self) -> CacheSteps:
+        """The steps that invalidate anything."""
+        return self.known(_invalidates)
+
+    @abstractmethod
+    def through(self, op: Operation, reach: Reach) -> Through | None:
+        """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
+
+    def cost_of(self, op: CacheOp) -> int:
+        """What cache maintenance costs."""
+        from fencewright.lowering.costs import cost_of
+
+        return cost_of(self.chip, op.text).amount
+
+    # What becomes of it
+
+    def erase(self, ops: Iterable[Operation], *kept: Callable[[Any], object]) -> None:
+        """Take ``ops`` out; what was ``kept`` known does not depend on them."""
+        gone = set(ops)
+        if not gone:
+            return
+        blocks = set(map(block_of, gone))
+        if blocks.isdisjoint(self._unread | self._added.keys() | self.bound):
+            for block in blocks:
+                self._steps[block] = [each for each in self._steps[block] if each.op not in gone]
+            self._known = {solve: self._known[solve] for solve in kept if solve in self._known}
+        else:
+            for block in blocks:
+                self.changed(block)
+        for op in gone:
+            op.detach()
+            op.erase()
+
+    def insert_behind(self, made: CacheOp, op: Operation) -> None:
+        """Put cache maintenance right behind ``op``, which matters to the caches itself."""
+        block = block_of(op)
+        assert op.next_op is not None
+        self._insert_before(made, op.next_op)
+        added = self._added.setdefault(block, {})
+        if block in self.bound or op in added:
+            self.changed(block)
+        added[op] = made
+        self._known.clear()
+
+    def insert_at_begin(self, made: CacheOp, block: Block) -> None:
+        """Put cache maintenance where ``block`` begins."""
+        self._insert_before(made, self.begin_for(made, block))
+        self.changed(block)
+
+    def insert_on_edge(self, made: CacheOp, block: Block, index: int) -> None:
+        """Put cache maintenance on the way to successor ``index`` of ``block``."""
+        end = self._edges.end_of(block, index)
+        place = block_of(end)
+        if place not in self._steps and place not in self._unread:
+            self.blocks.insert(self.blocks.index(block) + 1, place)
+        self._insert_before(made, end)
+        self.changed(place)
+
+    def store_through(self, op: Operation, reach: Reach) -> None:
+        """Let a store that can do so get as far as ``reach`` by itself."""
+        self.let_through(op, reach)
+        self.changed(block_of(op))
+
+    @abstractmethod
+    def let_through(self, op: Operation, reach: Reach) -> None:
+        """Change a store so that it gets as far as ``reach``."""
+
+    def begin_for(self, made: CacheOp, block: Block) -> Operation:
+        """The operation before which ``made`` stands where it is put at the begin of ``block``."""
+        return first_in(block)
+
+    def is_idle(self, op: Operation) -> bool:
+        """Whether nothing is gained by maintaining caches before ``op``."""
+        return type(op) is CacheOp
+
+    def _insert_before(self, made: CacheOp, place: Operation) -> None:
+        """Put cache maintenance before ``place``, with what else it needs there."""
+        block_of(place).insert_op_before(made, place)
+
+    def changed(self, block: Block) -> None:
+        """Look at ``block`` anew: something in it has changed."""
+        self._unread.add(block)
+        self._known.clear()
+
+
+def _write_backs(code: CacheCode) -> CacheSteps:
+    steps = code.steps
+    return [
+        each
+        for block in code.blocks
+        for each in steps[block]
+        if each.meaning.writes_back is not None
+    ]
+
+
+def _invalidates(code: CacheCode) -> CacheSteps:
+    steps = code.steps
+    return [each for block in code.blocks for each in steps[block] if each.meaning.invalidates]
+
+
+def _with(steps: CacheSteps, added: Mapping[Operation, CacheOp], chip: str) -> CacheSteps:
+    """The steps with maintenance ``added`` behind some operations."""
+    found: CacheSteps = []
+    for number, step in enumerate(steps, 1):
+        found.append(step)
+        made = added.get(step.op)
+        last = number == len(steps) or steps[number].op is not step.op
+        if made is not None and last and (meaning := maintenance(made, chip)) is not None:
+            found.append(CacheStep(made, meaning))
+    return found
+
+
+def _predecessors(code: CacheCode) -> dict[Block, list[Block]]:
+    return predecessors(code.blocks)
+
+
+def counted_on(*, tgsplit: bool) -> int:
+    """The caches whose invalidates waves that this one hands on to may count on being over.
+
+    Those that acquire at agent scope invalidate for themselves, at work-group scope they share
+    the queues of this CU, but in tgsplit; of other agents' writes only this one knows.
+    """
+    return int(Caches.SYSTEM | Caches.AGENT if tgsplit else Caches.SYSTEM)
+
+
+def meaning_of(effect: Effect, **more: Any) -> Meaning:
+    """The meaning of what does ``effect``."""
+    return Meaning(
+        int(effect.reads), effect.stores, effect.writes_back, int(effect.invalidates), **more
+    )
+
+
+def maintenance(op: Operation, chip: str) -> Meaning | None:
+    """What cache maintenance, a wait or a barrier of ``cdna`` means on ``chip``; None: nothing."""
+    kind = type(op)
+    if kind is CacheOp:
+        opcode = cast(StringAttr, op.properties["opcode"]).data
+        return _maintenance(chip, opcode, modifiers_of(op))
+    if kind is WaitOp:
+        return WAITS[waits_of(op)]
+    return BARRIER if kind is BarrierOp else None
+
+
+@cache
+def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
+    return meaning_of(maintenance_effect(chip, opcode, modifiers), counters=VMCNT)
+
+
+BARRIER = Meaning(publishes=True, takes_in=True, is_barrier=True)
+"""What an execution barrier means."""
+
+WAITS = (None, *(Meaning(waits=counters) for counters in (VMCNT, LGKMCNT, VMCNT | LGKMCNT)))
+"""What it means to wait for a set of counters."""
+
+
+def waits_of(op: Operation) -> int:
+    """The counters that a ``cdna.s_waitcnt`` brings to zero."""
+    vmcnt, lgkmcnt = op.properties.get("vmcnt"), op.properties.get("lgkmcnt")
+    return _is_zero(vmcnt) * VMCNT | _is_zero(lgkmcnt) * LGKMCNT
+
+
+def _is_zero(count: Attribute | None) -> bool:
+    return count is not None and not cast(IntegerAttr[IntegerType], count).value.data
+
+
+def modifiers_of(op: Operation) -> tuple[str, ...]:
+    """The cache policy bits of an instruction."""
+    modifiers = op.properties.get("modifiers")
+    if modifiers is None:
+        return ()
+    return tuple([each.data for each in cast(ArrayAttr[StringAttr], modifiers)])

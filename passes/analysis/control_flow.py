@@ -1,0 +1,55 @@
+"""What every pass asks of control flow: blocks that are reached, edges, the operations of a module."""
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+
+def top_level(module: ModuleOp) -> Iterator[Operation]:
+    """The operations of a module and of the ``gpu.module`` in it."""
+    for op in module.ops:
+        if isinstance(op, gpu.ModuleOp):
+            yield from op.body.ops
+        else:
+            yield op
+
+
+def reachable_blocks(body: Region) -> list[Block]:
+    """The blocks that control can reach, in reverse postorder: definitions come before uses."""
+    entry = body.blocks[0]
+    seen, postorder = {entry}, list[Block]()
+    stack = [(entry, iter(successors(entry)))]
+    while stack:
+        block, rest = stack[-1]
+        for successor in rest:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(successors(successor))))
+                break
+        else:
+            postorder.append(block)
+            stack.pop()
+    return postorder[::-1]
+
+
+def successors(block: Block) -> list[Block]:
+    """Where control goes from the end of ``block``."""
+    last = block.last_op
+    return [] if last is None else list(last.successors)
+
+
+def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
+    """For each of ``blocks`` those of them that go there, once for every way."""
+    found: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in found:
+        for target in successors(block):
+            found[target].append(block)
+    return found
+
+
+def block_of(op: Operation) -> Block:
+    """The block that ``op`` is in."""
+    assert op.parent is not None
+    return op.parent

@@ -1,0 +1,104 @@
+"""Which way out of a branch tells that a compare-exchange took place."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from fencewright.mlir_dialects.scoped import CmpxchgOp
+
+_CONDITIONAL = "cf.cond_br"
+
+_IN_LLVM_IR = "br i1 {0}, label {^0}, label {^1}"
+
+
+def is_conditional(branch: Operation) -> bool:
+    """Whether a branch goes to its first successor if its first operand is true, else to its second."""
+    return branch.name == _CONDITIONAL or _text(branch).startswith(_IN_LLVM_IR)
+
+
+def _text(op: object) -> str:
+    """The text of an instruction of LLVM IR, but for its metadata; empty for other operations."""
+    text = op.properties.get("text") if isinstance(op, Operation) else None
+    return text.data.partition(", !")[0] if isinstance(text, StringAttr) else ""
+
+
+def exchanged(op: CmpxchgOp, condition: SSAValue) -> int | None:
+    """The number of the successor that is taken if ``op`` exchanged; None if that is not known."""
+    if condition is op.success:
+        return 0
+    made_by = condition.owner
+    if _takes_out(made_by, op, 1):
+        return 0
+    negated = _negated(made_by)
+    if negated is not None:
+        index = exchanged(op, negated)
+        return None if index is None else 1 - index
+    equal = None if op.weak is not None else _compared_old(op, made_by)
+    return None if equal is None else _EQUAL_GOES_TO[equal]
+
+
+def _takes_out(made_by: object, op: CmpxchgOp, index: int) -> bool:
+    """Whether that is a member of the struct that LLVM's compare-exchange returns."""
+    if not _text(made_by).startswith("extractvalue ") or not isinstance(made_by, Operation):
+        return False
+    if not _text(made_by).endswith(f" {{0}}, {index}"):
+        return False
+    pack = made_by.operands[0].owner
+    return isinstance(pack, Operation) and pack.name == _PACK and pack.operands[0] is op.old
+
+
+def _negated(made_by: object) -> SSAValue | None:
+    """What a value is the opposite of."""
+    if _NOT.fullmatch(_text(made_by)) and isinstance(made_by, Operation):
+        return made_by.operands[0]
+    if not isinstance(made_by, arith.XOrIOp):
+        return None
+    for value, other in ((made_by.lhs, made_by.rhs), (made_by.rhs, made_by.lhs)):
+        if _is_true(other):
+            return value
+    return None
+
+
+def _compared_old(op: CmpxchgOp, made_by: object) -> str | None:
+    """How the old value is compared with what it was expected to be: eq, ne; None if it is not."""
+    if isinstance(made_by, arith.CmpiOp):
+        same = {made_by.lhs, made_by.rhs} == {op.old, op.compare}
+        return _PREDICATES.get(made_by.predicate.value.data) if same else None
+    compared = _ICMP.fullmatch(_text(made_by))
+    if compared is None or not isinstance(made_by, Operation):
+        return None
+    old, expected = False, False
+    for each in compared.group(2, 3):
+        value = made_by.operands[int(each[1:-1])] if each in _PLACES else None
+        if value is not None and (value is op.old or _takes_out(value.owner, op, 0)):
+            old = True
+        elif value is op.compare or (value is None and each == _text(op.compare.owner)):
+            expected = True
+    return compared[1] if old and expected else None
+
+
+_EQUAL_GOES_TO: Mapping[str, int] = MappingProxyType({"eq": 0, "ne": 1})
+
+
+_PACK = "llvm_ir.pack"
+"""Names of the dialect that carries LLVM IR, which is not imported for others."""
+
+_NOT = re.compile(r"xor i1 (?:\{0\}, true|true, \{0\})")
+
+_ICMP = re.compile(r"icmp (eq|ne) \S+(?: addrspace\([0-9]+\))? (\S+), (\S+)")
+
+_PLACES = ("{0}", "{1}")
+
+_PREDICATES: Mapping[int, str] = MappingProxyType({0: "eq", 1: "ne"})
+"""The predicates of arith.cmpi."""
+
+
+def _is_true(value: SSAValue) -> bool:
+    constant = value.owner
+    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
+        return False
+    return bool(constant.value.value.data & 1)

@@ -1,0 +1,1 @@
+"""Passes on ``cdna``: write-backs, invalidates, waits, registers."""

@@ -1,0 +1,94 @@
+"""Forward dataflow over a ``cdna`` kernel: what may be outstanding where a block begins."""
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS
+from fencewright.lowering.cdna.scoreboard import Event, Scoreboard, events_of
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.mlir_dialects.cdna import AtomicOp, CacheOp, LoadOp, StoreOp, WaitOp
+from fencewright.passes.analysis.control_flow import successors
+
+COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, CacheOp})
+"""The operations that increment a counter."""
+
+EVENTS: Mapping[str, tuple[Event, ...]] = MappingProxyType(
+    {row.mnemonic: events_of(row) for row in INSTRUCTIONS.values()}
+)
+"""The events of each instruction by its mnemonic."""
+
+
+class Step(NamedTuple):
+    """An operation that matters to the counters.
+
+    ``uses`` are its operands that a counted operation delivers, ``events`` what it adds
+    to the counters, ``counts`` what it waits for.
+    """
+
+    op: Operation
+    uses: Sequence[SSAValue] = ()
+    events: tuple[Event, ...] = ()
+    counts: WaitCounts | None = None
+
+
+Steps: TypeAlias = list[Step]
+Transfer: TypeAlias = Callable[[Steps, Scoreboard], object]
+
+
+def steps_of(block: Block) -> Steps:
+    """The operations of ``block`` that matter to the counters, in order."""
+    steps: Steps = []
+    for op in block.ops:
+        kind = type(op)
+        if kind is WaitOp:
+            steps.append(Step(op, (), (), cast(WaitOp, op).counts))
+            continue
+        uses = [
+            value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
+        ]
+        if kind in COUNTED:
+            steps.append(Step(op, uses, events_at(op)))
+        elif uses:
+            steps.append(Step(op, uses))
+    return steps
+
+
+def events_at(op: Operation) -> tuple[Event, ...]:
+    """The events of one of the ``COUNTED`` operations."""
+    return EVENTS[cast(StringAttr, op.properties["opcode"]).data]
+
+
+def solve(
+    blocks: Sequence[Block], steps: Sequence[Steps], transfer: Transfer
+) -> dict[Block, Scoreboard]:
+    """The scoreboard at the beginning of every block, a fixpoint.
+
+    ``blocks`` in reverse postorder, ``steps`` in the same order; ``transfer`` carries a
+    scoreboard over the steps of a block in place. A state only ever grows, whatever
+    ``transfer`` does, and there are finitely many: ages and bounds saturate.
+    """
+    entry = {blocks[0]: Scoreboard()}
+    number = {block: n for n, block in enumerate(blocks)}
+    heap, queued = [0], {0}
+    while heap and len(blocks) > 1:
+        n = heappop(heap)
+        queued.discard(n)
+        board = entry[blocks[n]].copy()
+        transfer(steps[n], board)
+        after = board.copy()
+        for successor in successors(blocks[n]):
+            known = entry.get(successor)
+            if known is None:
+                entry[successor] = after.copy()
+            elif not known.join(after):
+                continue
+            target = number[successor]
+            if target not in queued:
+                queued.add(target)
+                heappush(heap, target)
+    return entry

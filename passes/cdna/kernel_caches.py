@@ -1,0 +1,218 @@
+"""The caches of ``cdna`` kernels, as the passes that minimise see them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Block, Operation
+
+from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
+from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.cdna import (
+    INVARIANT,
+    PHASES,
+    PLAIN,
+    AtomicOp,
+    BarrierOp,
+    CacheOp,
+    KernelOp,
+    LoadOp,
+    MemoryOp,
+    OpcodeOp,
+    StoreOp,
+    WaitOp,
+)
+from fencewright.passes.analysis.caches import (
+    COUNTER_BITS,
+    COUNTERS_OF,
+    IN_MEMORY,
+    SHARED,
+    VMCNT,
+    WAITS,
+    CacheCode,
+    CacheStep,
+    CacheSteps,
+    Meaning,
+    Through,
+    maintenance,
+    meaning_of,
+    modifiers_of,
+)
+from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.cdna.dataflow import COUNTED, EVENTS
+
+HINTS = frozenset({"nt", "slc"})
+"""Policy bits that say nothing of scope."""
+
+ACCESS_KIND: Mapping[type[Operation], AccessKind] = MappingProxyType(
+    {LoadOp: AccessKind.LOAD, StoreOp: AccessKind.STORE, AtomicOp: AccessKind.ATOMIC}
+)
+_READ = frozenset({*ACCESS_KIND, CacheOp, WaitOp, BarrierOp})
+_BITS = {Reach.AGENT: ("sc1",), Reach.SYSTEM: ("sc0", "sc1")}
+
+
+def kernel_codes(module: ModuleOp) -> "Iterator[KernelCode]":
+    """The code of every work-group: a kernel.
+
+    Or several, where threads of a litmus test that are in one work-group run different ones.
+    """
+    for kernels in _running_together(module):
+        yield KernelCode(kernels)
+
+
+class KernelCode(CacheCode):
+    """The kernels that a work-group runs."""
+
+    def __init__(self, kernels: Sequence[KernelOp]):
+        super().__init__(
+            [block for kernel in kernels for block in reachable_blocks(kernel.body)],
+            [kernel.body.blocks[0] for kernel in kernels],
+            kernels[0].chip.data,
+            kernels[0].tgsplit is not None,
+        )
+
+    def read(self, block: Block) -> CacheSteps:
+        """With the waits that the use of a result implies, if nothing younger is on its way.
+
+        Not those of a branch: what comes next to it stands in other blocks.
+        """
+        steps: CacheSteps = []
+        chip = self.chip
+        self.bound.discard(block)
+        youngest: dict[int, Operation] = {}
+        used: dict[int, set[int]] = {}
+        for op in block.ops:
+            if used and id(op) in used and not op.successors:
+                waits = sum(bit for bit, last in youngest.items() if id(last) in used[id(op)])
+                if (meaning := WAITS[waits]) is not None:
+                    steps.append(CacheStep(op, meaning))
+            kind = type(op)
+            if kind not in _READ:
+                continue
+            if kind in COUNTED:
+                counters = _counters_of(cast(StringAttr, op.properties["opcode"]).data)
+                for bit in counters:
+                    youngest[bit] = op
+                for result in op.results:
+                    if result.first_use is not None:
+                        for use in result.uses:
+                            used.setdefault(id(use.operation), set()).add(id(op))
+                        if VMCNT in counters:
+                            self.bound.add(block)
+            meaning = meaning_on(op, chip)
+            if meaning is not None:
+                steps.append(CacheStep(op, meaning))
+        return steps
+
+    def through(self, op: Operation, reach: Reach) -> Through | None:
+        if not isinstance(op, StoreOp) or op.row.space not in IN_MEMORY:
+            return None
+        now, then = modifiers_of(op), _wanted(op, reach)
+        if not self._has_bits or not _stores(self.chip, now) < reach <= _stores(self.chip, then):
+            return None
+        meaning = _access(StoreOp, op.opcode.data, then, is_atomic(op), self.chip)
+        assert meaning is not None
+        return Through(meaning, self._cost(op, then) - self._cost(op, now))
+
+    @property
+    def _has_bits(self) -> bool:
+        """Whether policy bits make a difference to the chip's stores."""
+        return _stores(self.chip, ()) is not _stores(self.chip, _BITS[Reach.SYSTEM])
+
+    def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
+        from fencewright.lowering.costs import cost_of
+
+        return cost_of(self.chip, " ".join([op.opcode.data, *modifiers])).amount
+
+    def let_through(self, op: Operation, reach: Reach) -> None:
+        assert isinstance(op, StoreOp)
+        wanted = _wanted(op, reach)
+        if not is_atomic(op):
+            op.attributes[PLAIN] = UnitAttr()
+        op.properties["modifiers"] = ArrayAttr([StringAttr(bit) for bit in wanted])
+
+
+def _wanted(op: StoreOp, reach: Reach) -> tuple[str, ...]:
+    return (*_BITS[reach], *[bit for bit in modifiers_of(op) if bit in HINTS])
+
+
+def _stores(chip: str, modifiers: tuple[str, ...]) -> Reach:
+    reach = access_effect(chip, AccessKind.STORE, modifiers).stores
+    assert reach is not None
+    return reach
+
+
+@cache
+def _counters_of(mnemonic: str) -> tuple[int, ...]:
+    return tuple([COUNTER_BITS[event.counter] for event in EVENTS[mnemonic]])
+
+
+def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
+    kernels = [op for op in top_level(module) if isinstance(op, KernelOp)]
+    tests = [op for op in module.ops if op.name == "litmus.test"]
+    if not tests:
+        return [[kernel] for kernel in kernels]
+    from fencewright.mlir_dialects.litmus import TestOp
+
+    group_of = {kernel.sym_name.data: [kernel] for kernel in kernels}
+    for test in tests:
+        assert isinstance(test, TestOp)
+        first: dict[int, str] = {}
+        for number, thread in enumerate(test.threads):
+            name = None if thread.kernel is None else thread.kernel.string_value()
+            if name not in group_of:
+                continue
+            mate = first.setdefault(thread.placement.resolve(number).workgroup, name)
+            if group_of[mate] is not group_of[name]:
+                merged = [*group_of[mate], *group_of[name]]
+                group_of.update({each.sym_name.data: merged for each in merged})
+    return list({id(group): group for group in group_of.values()}.values())
+
+
+def meaning_on(op: Operation, chip: str) -> Meaning | None:
+    """What ``op`` means to the caches of ``chip``; None if nothing."""
+    kind = type(op)
+    if kind not in ACCESS_KIND:
+        return maintenance(op, chip)
+    if INVARIANT in op.attributes:
+        return None
+    opcode = cast(StringAttr, op.properties["opcode"]).data
+    modifiers = modifiers_of(op)
+    return _access(kind, opcode, modifiers, _is_atomic(op, modifiers), chip)
+
+
+@cache
+def _access(
+    kind: type[Operation], opcode: str, modifiers: tuple[str, ...], atomic: bool, chip: str
+) -> Meaning | None:
+    row = instruction(opcode) or instruction(opcode, returns=True)
+    assert row is not None
+    if row.space is None or row.space not in SHARED:
+        return None
+    access = ACCESS_KIND[kind]
+    in_memory = row.space in IN_MEMORY
+    publishes = atomic and access is not AccessKind.LOAD
+    return meaning_of(
+        access_effect(chip, access, modifiers) if in_memory else Effect(),
+        publishes=publishes,
+        takes_in=atomic and access is not AccessKind.STORE,
+        leaves_workgroup=publishes and in_memory,
+        counters=COUNTERS_OF[row.space],
+    )
+
+
+def is_atomic(op: MemoryOp) -> bool:
+    """Whether an access may be of a flag: it carries out an atomic access, or has scope bits."""
+    return _is_atomic(op, modifiers_of(op))
+
+
+def _is_atomic(op: Operation, modifiers: tuple[str, ...]) -> bool:
+    if type(op) is AtomicOp or op.properties.get("phase") == _ACCESS:
+        return True
+    return bool(modifiers) and PLAIN not in op.attributes and not HINTS.issuperset(modifiers)
+
+
+_ACCESS = PHASES[Phase.ACCESS]

@@ -1,0 +1,1 @@
+"""Which functions are kernels, and what they may contain."""

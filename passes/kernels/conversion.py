@@ -1,0 +1,218 @@
+"""What the conversions of ``scoped`` kernels to a target's instructions have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from xdsl.dialects import cf, func, gpu
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
+
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.leaf_operation import append
+from fencewright.passes.analysis.dominance import check_definitions
+from fencewright.passes.kernels.accept import Function, is_used, unsupported
+
+
+class BlockBuilder(Protocol):
+    """What appends instructions to a block."""
+
+    block: Block
+
+
+BuilderT = TypeVar("BuilderT", bound=BlockBuilder)
+RegisterT = TypeVar("RegisterT", bound=Attribute)
+PlanT = TypeVar("PlanT")
+
+Handler = Callable[[Any, Operation], None]
+"""Appends the instructions of an operation to a conversion."""
+Arithmetic = Callable[[Any, Operation, tuple[SSAValue, ...]], SSAValue]
+"""Appends the instructions of an operation on these registers to a builder; the result."""
+
+
+class Step(NamedTuple):
+    """One instruction to build: its class, properties, operand places and result types."""
+
+    make: Callable[..., Operation]
+    properties: dict[str, Attribute]
+    operands: tuple[str, ...]
+    results: tuple[Attribute, ...]
+
+
+class Plans(Generic[PlanT]):
+    """How to build the instructions of scoped operations, worked out once for all that are alike."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[PlanT, tuple[Attribute, ...]]] = {}
+
+    def find(
+        self,
+        op: scoped.ScopedOperation,
+        make: Callable[[scoped.ScopedOperation, bool], PlanT],
+        features: tuple[str, ...] = (),
+    ) -> PlanT:
+        """What ``make`` makes of ``op``, of whether it is used, and of ``features``."""
+        used = is_used(op)
+        likeness, named = op.likeness()
+        key = (likeness, used, features)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = make(op, used), named
+        return known[0]
+
+
+class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
+    """One function on its way to a kernel.
+
+    ``values`` maps each value of the function to the registers that hold it, ``blocks`` each
+    block to its new one, but the entry block. Handlers append to ``build.block``.
+    """
+
+    PATH: ClassVar[str]
+    """The path's name in errors."""
+    HANDLERS: ClassVar[Mapping[type[Operation], Handler]]
+    """What converts each operation; there is no way for others."""
+    ARITHMETIC: ClassVar[Mapping[type[Operation], Arithmetic]]
+    BRANCH: ClassVar[type[Operation]]
+    COND_BRANCH: ClassVar[type[IRDLOperation]]
+
+    def __init__(self, function: Function, entry: Block, build: BuilderT):
+        self.function = function
+        self.entry = entry
+        self.build = build
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.blocks: dict[Block, Block] = {}
+        self.location = function.location
+
+    @abstractmethod
+    def register_type(self, type: Attribute) -> RegisterT | None:
+        """The registers that hold a value; None if none do."""
+
+    @abstractmethod
+    def end_op(self) -> Operation:
+        """What a thread ends with."""
+
+    # Blocks
+
+    def map_blocks(self, source: Iterable[Block]) -> None:
+        """Make the new blocks, with their arguments, of all but the first of ``source``."""
+        for block in islice(source, 1, None):
+            types = [self.registers_for(block.parent_op(), arg.type) for arg in block.args]
+            self.blocks[block] = Block(arg_types=types)
+            self.values.update(zip(block.args, self.blocks[block].args, strict=True))
+
+    def convert_blocks(self, source: Sequence[Block]) -> Region:
+        """Convert what is in the blocks; the kernel's body, in the order of the function's."""
+        if len(source) > 1:
+            check_definitions(source)
+        try:
+            for block in source:
+                self.build.block = self.blocks.get(block, self.entry)
+                for op in block.ops:
+                    self.convert(op)
+        except KeyError:
+            # In a single block what is not defined in time is not in ``values`` yet.
+            check_definitions(source)
+            raise
+        after = (self.blocks[b] for b in self.function.body.blocks if b in self.blocks)
+        return Region([self.entry, *after])
+
+    # Operations
+
+    def convert(self, op: Operation) -> None:
+        """Append what ``op`` becomes."""
+        handler = self.HANDLERS.get(type(op))
+        if handler is None:
+            unsupported(op, f"'{op.name}' is not supported on the {self.PATH} path")
+        self.location = op.location
+        handler(self, op)
+
+    def operands(self, op: Operation) -> tuple[SSAValue, ...]:
+        """The registers of the operands."""
+        values = self.values
+        return tuple([values[operand] for operand in op.operands])
+
+    def registers_for(self, op: Operation | None, type: Attribute) -> RegisterT:
+        """The registers that hold a value of ``op``, which is refused if none do."""
+        registers = self.register_type(type)
+        if registers is None:
+            what = f"a value of {type} is not supported on the {self.PATH} path"
+            unsupported(op or self.function, what)
+        return registers
+
+    def emit(self, steps: Iterable[Step], places: Mapping[str, SSAValue]) -> SSAValue | None:
+        """Append the instructions; ``places`` names their operands. What the access returned."""
+        result: SSAValue | None = None
+        block = self.build.block
+        for make, properties, names, results in steps:
+            op = make(
+                operands=[places[name] for name in names],
+                result_types=results,
+                properties=properties,
+                location=self.location,
+            )
+            append(block, op)
+            if results:
+                result = op.results[0]
+        return result
+
+    # Handlers that all paths share
+
+    def arithmetic(self, op: Operation) -> None:
+        """Append an operation of ``ARITHMETIC``."""
+        self.values[op.results[0]] = self.ARITHMETIC[type(op)](self.build, op, self.operands(op))
+
+    def branch(self, op: Operation) -> None:
+        """Append an unconditional branch."""
+        target = cast(cf.BranchOp, op).successor
+        self.build.block.add_op(
+            self.BRANCH.create(operands=self.operands(op), successors=(self.blocks[target],))
+        )
+
+    def cond_branch(self, op: Operation) -> None:
+        """Append a conditional branch."""
+        branch = cast(cf.ConditionalBranchOp, op)
+        values = self.values
+        self.build.block.add_op(
+            self.COND_BRANCH.build(
+                operands=[
+                    values[branch.cond],
+                    [values[each] for each in branch.then_arguments],
+                    [values[each] for each in branch.else_arguments],
+                ],
+                successors=[self.blocks[branch.then_block], self.blocks[branch.else_block]],
+            )
+        )
+
+    def end(self, op: Operation) -> None:
+        """Append the end of the thread."""
+        if op.operands:
+            unsupported(op, "a kernel returns nothing")
+        self.build.block.add_op(self.end_op())
+
+
+def shared_handlers(
+    conversion: type[KernelConversion[Any, Any]],
+) -> Mapping[type[Operation], Handler]:
+    """The rows of ``HANDLERS`` that all paths have."""
+    return MappingProxyType(
+        {
+            **dict.fromkeys(conversion.ARITHMETIC, conversion.arithmetic),
+            cf.BranchOp: conversion.branch,
+            cf.ConditionalBranchOp: conversion.cond_branch,
+            func.ReturnOp: conversion.end,
+            gpu.ReturnOp: conversion.end,
+        }
+    )
+
+
+def replace(old: Operation, new: Operation) -> None:
+    """Put ``new`` where ``old`` is."""
+    block = old.parent
+    assert block is not None
+    block.insert_op_before(new, old)
+    old.detach()

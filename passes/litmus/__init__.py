@@ -1,0 +1,1 @@
+"""Litmus tests between modules and the simulator's programs."""

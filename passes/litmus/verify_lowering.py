@@ -1,0 +1,147 @@
+"""Translation validation: what a lowered litmus test can do, against what its source allows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fencewright.mlir_dialects.litmus import TestOp
+from fencewright.passes.litmus.programs import Language, ReadOptions, TestCode, find_tests
+from fencewright.passes.litmus.read_litmus import read_test
+from fencewright.passes.litmus.source import read_source
+from fencewright.simulator.core.progress import Ending
+from fencewright.simulator.litmus_run import (
+    Limits,
+    Refinement,
+    RunnableTest,
+    SourceTest,
+    progress,
+    refines,
+)
+
+
+class Verdict(Enum):
+    """What verifying a lowering found."""
+
+    SOUND = "sound"
+    UNSOUND = "unsound"
+    RACY = "racy"
+    HANGS = "hangs"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """One test: the lowered ``test``, what comparing it with its source found, in words too.
+
+    ``steps`` show a forbidden outcome, if one was reached, step by step.
+    """
+
+    test: TestOp
+    verdict: Verdict
+    message: str
+    steps: tuple[str, ...] = ()
+
+
+def read_sources(module: ModuleOp) -> dict[str, SourceTest]:
+    """The tests of a module that are written in ``scoped``, by name.
+
+    To be read before the module is lowered in place.
+    """
+    return {
+        code.name: read_source(code)
+        for code in find_tests(module)
+        if code.language is Language.SCOPED
+    }
+
+
+def verify_lowering(
+    sources: dict[str, SourceTest],
+    lowered: ModuleOp,
+    options: ReadOptions,
+    limits: Limits | None = None,
+) -> Iterator[Verification]:
+    """Compare every test of ``lowered`` in a target's language with its source, one by one.
+
+    The source is the test that it ``lowers``, or else the one of its name. Every outcome of the
+    lowered test has to be one of the source, and it may hang only where that was seen to hang.
+    Raises ``DiagnosticException`` at a test that the
+    simulator cannot execute, ``ProgramError`` for one that means nothing.
+    """
+    for code in find_tests(lowered):
+        if code.language is Language.SCOPED:
+            continue
+        source = sources.get(source_name(code))
+        if source is not None:
+            target = read_test(code, options)
+            yield _verification(code.test, source, target, refines(source, target, limits))
+
+
+def source_name(code: TestCode) -> str:
+    """The name of the test that a lowered one is held against."""
+    lowers = code.test.lowers
+    return code.name if lowers is None else lowers.string_value()
+
+
+def _verification(
+    test: TestOp, source: SourceTest, target: RunnableTest, found: Refinement
+) -> Verification:
+    name = test.sym_name.data
+    if found.source.races:
+        first, *more = found.source.races
+        others = f" (and {len(more)} more)" if more else ""
+        return Verification(
+            test,
+            Verdict.RACY,
+            f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
+        )
+    if found.source.never_ends:
+        hangs = progress(source, found.source).hangs
+        where = "; ".join(line.strip() for each in hangs for line in each.splitlines())
+        return Verification(
+            test,
+            Verdict.HANGS,
+            f"no execution of '{name}' ends, so there is nothing to verify: {where}",
+        )
+    if found.target.errors:
+        return Verification(
+            test, Verdict.UNSOUND, f"the lowering of '{name}' is wrong: {found.target.errors[0]}"
+        )
+    if found.forbidden is not None:
+        state = " ".join(str(found.forbidden).splitlines()[0].split())
+        count = len(found.forbidden.states)
+        others = f" (one of {count} such outcomes)" if count > 1 else ""
+        return Verification(
+            test,
+            Verdict.UNSOUND,
+            f"the lowering of '{name}' can end with {state}, which the source forbids{others}",
+            found.counterexample,
+        )
+    if found.undecided:
+        return Verification(
+            test, Verdict.INCOMPLETE, f"'{name}' is too large to verify: {found.undecided}"
+        )
+    assert found.source.outcomes is not None
+    assert found.target.outcomes is not None
+    ends = progress(target, found.target)
+    hangs = ""
+    if ends.hangs_unasked:
+        hangs = f"may hang: {ends.hangs[0].splitlines()[0]}" if ends.hangs else "never ends"
+        if progress(source, found.source).ending is not Ending.MAY_HANG:
+            return Verification(
+                test,
+                Verdict.HANGS,
+                f"the lowering of '{name}' {hangs}, which its source was not seen to",
+                tuple(line for each in ends.hangs for line in each.splitlines()),
+            )
+        hangs = f"; like its source it {hangs}"
+    reached = len(found.target.outcomes.states)
+    allowed = len(found.source.outcomes.states)
+    explored = f", {found.target.states} states" if found.target.states else ""
+    return Verification(
+        test,
+        Verdict.SOUND,
+        f"the lowering of '{name}' reaches {reached} of the {allowed} outcomes that the source "
+        f"allows, and no other{explored}{hangs}",
+    )

@@ -1,0 +1,179 @@
+"""What acquires in LLVM IR for CDNA, and what keeps LLVM from reading stale memory after it.
+
+LLVM loads through the scalar cache what all lanes load from one address and nothing in the kernel
+may have changed before. Nothing empties that cache while a kernel runs, and fences and barriers
+are no changes to LLVM. So ``llvm_ir.clobber``, an empty inline assembly that may change memory,
+stands after whatever acquires. It could not change what a ``noalias`` argument points to, as far
+as LLVM knows, were it not that these pointers escape where the function begins. What LLVM knows
+that nobody changes stays free to be loaded so: constant and invariant memory, and what the
+``readonly noalias`` arguments of a kernel point to.
+Source: LLVM 22, AMDGPUMemoryUtils (isClobberedInFunction, isReallyAClobber) and AMDGPUAliasAnalysis;
+certified by tests/unit/test_llvm_ir_scalar_loads.py.
+"""
+
+import re
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Operation
+
+from fencewright.lowering.skeleton import merged_ordering
+from fencewright.lowering.vocabulary import AddressSpace, Scope
+from fencewright.mlir_dialects.attributes import SCOPES
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    NO_ACCESS,
+    ClobberOp,
+    FuncOp,
+    InstOp,
+    LabelOp,
+    TerminatorOp,
+    debug_attributes,
+    type_to_text,
+)
+from fencewright.mlir_dialects.llvm_ir.translation import unquote_name
+from fencewright.mlir_dialects.scoped import (
+    AccessOperation,
+    CmpxchgOp,
+    ScopedOperation,
+    StoreOp,
+)
+from fencewright.passes.analysis.control_flow import block_of
+from fencewright.passes.analysis.llvm_ir_memory import Memory, is_kernel, memory_of
+from fencewright.passes.llvm_ir.accesses import noalias_arguments
+
+_SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
+_CALL = re.compile(
+    r'(?:(?:tail|musttail|notail) )?call (?![^@"{]*\basm )[^@"{]*(?:@("[^"]*"|[^(]+))?'
+)
+_INTRINSIC = "llvm."
+
+
+class Acquirers:
+    """What acquires in a module: operations of ``scoped``, and calls of functions that may do so.
+
+    A function that is not in the module may, unless it is LLVM's own, and so may one that is
+    called by its address.
+    """
+
+    def __init__(self, module: ModuleOp):
+        functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        callers: dict[str, list[str]] = {name: [] for name in functions}
+        found: set[str] = set()
+        for name, function in functions.items():
+            for op in _ops_of(function):
+                callee = _callee(op)
+                if callee in callers:
+                    callers[callee].append(name)
+                elif callee is not None or _acquires(op):
+                    found.add(name)
+        pending = [*found]
+        while pending:
+            new = set(callers[pending.pop()]) - found
+            found |= new
+            pending += new
+        self._harmless = functions.keys() - found
+
+    def are_in(self, function: FuncOp) -> bool:
+        """Whether ``function`` acquires, or may."""
+        return function.sym_name.data not in self._harmless
+
+    def calls_in(self, function: FuncOp) -> list[Operation]:
+        """The calls by which ``function`` may acquire."""
+        called = ((op, _callee(op)) for op in _ops_of(function))
+        return [op for op, name in called if name is not None and name not in self._harmless]
+
+
+def _ops_of(function: FuncOp) -> Iterator[Operation]:
+    return (op for block in function.body.blocks for op in block.ops)
+
+
+def _acquires(op: Operation) -> bool:
+    if not isinstance(op, ScopedOperation) or isinstance(op, StoreOp):
+        return False
+    if op.scope in (None, _SINGLETHREAD):
+        return False
+    if isinstance(op, AccessOperation) and op.space is AddressSpace.PRIVATE:
+        return False
+    ordering = op.ordering.data
+    if isinstance(op, CmpxchgOp):
+        ordering = merged_ordering(ordering, op.failure_ordering.data)
+    return ordering.acquires
+
+
+def _callee(op: Operation) -> str | None:
+    """The function that ``op`` calls, "" if it is not named; None for no call, or one of LLVM's."""
+    if not isinstance(op, InstOp) or memory_of(op) is not Memory.UNKNOWN:
+        return None
+    call = _CALL.match(op.text.data)
+    if call is None:
+        return None
+    name = unquote_name(call[1] or "")
+    return None if name.startswith(_INTRINSIC) else name
+
+
+def clobber(op: Operation) -> ClobberOp:
+    """What makes LLVM take memory for changed, at the debug location of ``op``."""
+    made = ClobberOp.create(attributes=debug_attributes(op))
+    made.location = op.location
+    return made
+
+
+def clobber_after(call: Operation) -> None:
+    """Let LLVM take memory for changed after a call, whatever it knows of the function.
+
+    Not where only a return follows, lest a tail call be none; nor where it does so already.
+    """
+    following = call.next_op
+    if isinstance(following, TerminatorOp) and following.opcode == "ret":
+        return
+    if not (isinstance(following, InstOp) and following.text.data.startswith(_CLOBBER)):
+        block_of(call).insert_op_after(clobber(call), call)
+
+
+_CLOBBER = 'call void asm sideeffect "", "~{memory}"()'
+"""What a clobber becomes, where it is by itself."""
+
+
+# Pointers that LLVM takes no assembly to reach
+
+_IN_MEMORY = frozenset({"ptr", "ptr addrspace(1)"})
+"""The pointers to what LLVM may load through the scalar cache, though it may change."""
+_READ_ONLY = frozenset({"readonly", "readnone"})
+_ESCAPE = (
+    'call void asm sideeffect "", "{constraints}"({operands}) memory(inaccessiblemem: readwrite)'
+)
+
+
+def let_escape(function: FuncOp) -> None:
+    """Let ``noalias`` arguments escape where ``function`` begins, that later assembly reaches them.
+
+    They escape to memory of nobody's, so that loads before the first acquire stay as they are. A
+    kernel's arguments are in scalar registers, a function's in vector registers.
+    """
+    kernel = is_kernel(function)
+    found = noalias_arguments(function, _READ_ONLY if kernel else frozenset())
+    pointers = [each for each in found if type_to_text(each.type) in _IN_MEMORY]
+    if not pointers:
+        return
+    text = _ESCAPE.format(
+        constraints=",".join(["s" if kernel else "v"] * len(pointers)),
+        operands=", ".join(
+            f"{type_to_text(each.type)} {{{number}}}" for number, each in enumerate(pointers)
+        ),
+    )
+    made = InstOp.create(
+        operands=pointers,
+        properties={"text": StringAttr(text)},
+        attributes={NO_ACCESS: UnitAttr()},
+    )
+    made.location = function.location
+    first = function.body.blocks[0].first_op
+    first = first.next_op if isinstance(first, LabelOp) else first
+    assert first is not None
+    if not (isinstance(first, InstOp) and first.text.data.startswith(_begin_of(text))):
+        block_of(first).insert_op_before(made, first)
+
+
+def _begin_of(escape: str) -> str:
+    """What is left as it is when LLVM prints the assembly: attributes get a number."""
+    return escape.partition(" memory(")[0]

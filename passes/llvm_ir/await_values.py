@@ -1,0 +1,373 @@
+"""The pass ``await-values``: LLVM waits for what an acquire has read, where it uses the value."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64, i32, i64
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.vocabulary import Ordering, Phase
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    METADATA,
+    AwaitOp,
+    FuncOp,
+    InstOp,
+    debug_attributes,
+)
+from fencewright.passes.analysis.caches import (
+    COUNTERS_OF,
+    IN_MEMORY,
+    LGKMCNT,
+    SHARED,
+    VMCNT,
+    waits_of,
+)
+from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
+from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.llvm_ir_memory import (
+    Memory,
+    is_kernel,
+    lowered_functions,
+    memory_of,
+)
+from fencewright.passes.llvm_ir.caches import is_flag
+from fencewright.passes.llvm_ir.cdna import OWN, SCALAR
+
+_ACQUIRES = PHASES[Phase.WAIT]
+_SCALAR = 4
+"""Scalar loads, which count in ``lgkmcnt`` too: a bit beside those of the counters."""
+_ALL = VMCNT | LGKMCNT | _SCALAR
+
+
+@dataclass(frozen=True)
+class AwaitValuesPass(ModulePass):
+    """Let LLVM wait for what acquires have read, and drop waits that nothing is outstanding for.
+
+    Runs on functions in LLVM IR behind ``lower-scoped-llvm-ir``, and behind all that counts on
+    their waits. LLVM waits where a value is used until it is there, and for nothing that comes
+    later: what an acquire has read is there once it has been used. So ``llvm_ir.await`` takes the
+    place of such a wait, and the next use of the value does not wait once more. No other operation
+    uses the value before: there LLVM could find out what it is, and put a constant into its place.
+    A wait goes, or one of its counts, if nothing that it is for can be on its way; what is left
+    waits for everything, for which of LLVM's instructions are younger is not known before LLVM has
+    placed them.
+    Source: LLVM SIInsertWaitcnts, which waits for the operands of inline assembly; certified by
+    tests/unit/test_minimise_llvm_ir.py.
+    """
+
+    name = "await-values"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function, _ in lowered_functions(op):
+            blocks = reachable_blocks(function.body)
+            if any(type(each) is WaitOp for each in _all_ops(blocks)):
+                await_values(function, blocks)
+                drop_waits(function, blocks)
+
+
+# By data
+
+AWAITED_AT_ONCE = 8
+"""The most values that are awaited in place of one wait; for more, everything is waited for.
+
+They are in registers at once, at most 16, which fit into the 24 that a kernel of ten waves a SIMD
+has, the least of any (LLVM AMDGPUUsage, amdgpu-waves-per-eu; gfx908). Each saves LLVM's own wait
+where it is used. Measured with llc -O2: of 33 values of 64 bits and more in a kernel of 64
+registers register allocation does not end, and in a kernel whose registers are full 8 values save
+as many instructions as 16, and 24 none.
+"""
+
+
+def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
+    """Await values instead of waiting for everything, where an acquire or a seq_cst load has to.
+
+    It has to for what it reads, a fence and a seq_cst load for every earlier access that others
+    may synchronise through: the rule of ``loosen-waits``. ``blocks`` in reverse postorder.
+    """
+    waits = [op for op in _all_ops(blocks) if type(op) is WaitOp and op.phase == _ACQUIRES]
+    code = _Code(blocks)
+    for wait in waits:
+        if OWN in wait.attributes:
+            _await(wait, [access_before(wait)], code)
+    of_others = {wait for wait in waits if OWN not in wait.attributes}
+    if not of_others:
+        return
+    entry = Flags() if is_kernel(function) else _UNKNOWN
+
+    def carry(block: Block, flags: Flags) -> Flags:
+        for op in block.ops:
+            flags = flags_behind(op, flags)
+        return flags
+
+    begin = solve_forward(blocks, {blocks[0]: entry}, carry, Flags.join)
+    for block in blocks:
+        flags = begin[block]
+        for op in tuple(block.ops):
+            before, flags = flags, flags_behind(op, flags)
+            if type(op) is WaitOp and op in of_others and not before.others & waits_of(op):
+                covered = [flag for flag in before.few if _counters(flag) & waits_of(op)]
+                _await(op, sorted(covered, key=code.place.__getitem__), code)
+
+
+def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
+    return (op for block in blocks for op in block.ops)
+
+
+class Flags(NamedTuple):
+    """Accesses to flags that may be on their way.
+
+    ``few``: those whose values can be awaited, no more than ``AWAITED_AT_ONCE``; ``others``: the
+    counters of all others, and of operations that may have made unknown ones. ``few`` has none that
+    counts in nothing but ``others``.
+    """
+
+    few: frozenset[scoped.AccessOperation] = frozenset()
+    others: int = 0
+
+    def join(self, more: "Flags") -> "Flags":
+        """What may be on its way on either path."""
+        others = self.others | more.others
+        few = frozenset(each for each in self.few | more.few if _counters(each) & ~others)
+        if len(few) <= AWAITED_AT_ONCE:
+            return Flags(few, others)
+        for each in few:
+            others |= _counters(each)
+        return Flags(frozenset(), others)
+
+
+_UNKNOWN = Flags(others=VMCNT | LGKMCNT)
+
+
+def flags_behind(op: Operation, flags: Flags) -> Flags:
+    """The accesses to flags that may be on their way behind ``op``."""
+    if type(op) is WaitOp:
+        left = ~waits_of(op)
+        return Flags(
+            frozenset(each for each in flags.few if _counters(each) & left), flags.others & left
+        )
+    if type(op) is AwaitOp:
+        return flags._replace(few=flags.few.difference([op.value.owner]))
+    if isinstance(op, scoped.AccessOperation):
+        if not is_flag(op):
+            return flags
+        alone = _value_of(op) is not None
+        return flags.join(Flags(frozenset({op})) if alone else Flags(others=_counters(op)))
+    return flags.join(_UNKNOWN) if memory_of(op) is Memory.UNKNOWN else flags
+
+
+def access_before(wait: WaitOp) -> scoped.AccessOperation:
+    """The access that a wait of its ``OWN`` is for."""
+    op = wait.prev_op
+    while op is not None and not isinstance(op, scoped.AccessOperation):
+        op = op.prev_op
+    assert op is not None
+    return op
+
+
+class _Place(NamedTuple):
+    """Where a value is awaited: ``before`` an operation; None if it is there already."""
+
+    value: SSAValue
+    before: Operation | None
+
+
+class _Code:
+    """Where the operations of a function stand, ``place``, before anything is awaited."""
+
+    def __init__(self, blocks: Sequence[Block]):
+        self.place = {op: number for number, op in enumerate(_all_ops(blocks))}
+        self._deciders: dict[Block, set[Operation]] = {}
+
+    def decides(self, flag: Operation) -> bool:
+        """Whether the branch at the end of its block depends on what ``flag`` gives."""
+        block = block_of(flag)
+        if block not in self._deciders:
+            self._deciders[block] = _deciders(block)
+        return flag in self._deciders[block]
+
+    def is_on_the_way(self, flag: Operation, wait: WaitOp) -> bool:
+        """Whether ``wait`` comes after ``flag`` in one block."""
+        return flag.parent is wait.parent and self.place[flag] < self.place[wait]
+
+    def users(self, flag: Operation, wait: WaitOp) -> list[Operation]:
+        """What uses the results of ``flag`` in its block, in order: up to ``wait``, or to the end.
+
+        What awaits them since comes first. A debug record uses nothing.
+        """
+        first, end = self.place[flag], block_of(flag).last_op
+        assert end is not None
+        last = self.place[wait] if self.is_on_the_way(flag, wait) else self.place[end] + 1
+
+        def place(op: Operation) -> int:
+            return self.place.get(op, first if type(op) is AwaitOp else last)
+
+        users = {use.operation for each in flag.results for use in each.uses}
+        found = [op for op in users if first <= place(op) < last and not _is_debug_record(op)]
+        return sorted(found, key=place)
+
+
+def _await(wait: WaitOp, flags: Iterable[Operation], code: _Code) -> None:
+    """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have some."""
+    places: list[_Place] = []
+    for flag in flags:
+        place = _place_of(flag, wait, code)
+        if place is None:
+            return
+        places.append(place)
+    for value, before in places:
+        if before is not None:
+            _insert(value, before)
+    block_of(wait).erase_op(wait)
+
+
+def _insert(value: SSAValue, before: Operation) -> None:
+    flag = value.owner
+    assert isinstance(flag, Operation)
+    made = AwaitOp.create(operands=(value,), attributes=debug_attributes(flag))
+    made.location = flag.location
+    block_of(before).insert_op_before(made, before)
+
+
+def _place_of(flag: Operation, wait: WaitOp, code: _Code) -> _Place | None:
+    """At the wait, or before the first use if a branch at the end of the block needs it anyway."""
+    value = _value_of(flag)
+    if value is None:
+        return None
+    if not (users := code.users(flag, wait)):
+        return _Place(value, wait) if code.is_on_the_way(flag, wait) else None
+    if type(users[0]) is AwaitOp:
+        return _Place(value, None)
+    return _Place(value, users[0]) if code.decides(flag) else None
+
+
+def _is_debug_record(op: Operation) -> bool:
+    return isinstance(op, InstOp) and op.opcode.startswith("#")
+
+
+_CARRIED = frozenset({i32, i64, f32, f64})
+"""What, besides pointers, an operand of inline assembly can be that is in vector registers."""
+_RANGE = "!range"
+
+
+def _value_of(flag: Operation) -> SSAValue | None:
+    """The value that is there once ``flag`` is over; None if LLVM may know it, or not make it."""
+    if not isinstance(flag, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
+        return None
+    metadata = flag.attributes.get(METADATA)
+    if isinstance(metadata, StringAttr) and _RANGE in metadata.data:
+        return None
+    if not isinstance(flag, scoped.LoadOp) and not any(each.first_use for each in flag.results):
+        return None
+    value = flag.results[0]
+    return value if value.type in _CARRIED or isinstance(value.type, LLVMPointerType) else None
+
+
+def _deciders(block: Block) -> set[Operation]:
+    """What the branch at the end of ``block`` depends on, as far as values of the block say."""
+    assert block.last_op is not None
+    pending, found = [block.last_op], set[Operation]()
+    while pending:
+        for owner in _made_by(pending.pop()):
+            if owner not in found and owner.parent is block and memory_of(owner) is Memory.NONE:
+                pending.append(owner)
+            found.add(owner)
+    return found
+
+
+def _made_by(op: Operation) -> Iterator[Operation]:
+    return (each.owner for each in op.operands if isinstance(each.owner, Operation))
+
+
+# What is left
+
+
+class Outstanding(NamedTuple):
+    """What may be on its way: ``counters``, and accesses whose values are awaited later."""
+
+    counters: int = 0
+    awaited: frozenset[scoped.AccessOperation] = frozenset()
+
+    def join(self, other: "Outstanding") -> "Outstanding":
+        """What may be on its way on either path."""
+        return Outstanding(self.counters | other.counters, self.awaited | other.awaited)
+
+    @property
+    def all_counters(self) -> int:
+        """The counters that are not zero."""
+        counters = self.counters
+        for each in self.awaited:
+            counters |= _counters(each)
+        return counters
+
+
+def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
+    """Leave of each wait the counters that something may be outstanding on."""
+    entry = Outstanding(0 if is_kernel(function) else _ALL)
+
+    def carry(block: Block, outstanding: Outstanding) -> Outstanding:
+        for op in block.ops:
+            outstanding = issued(op, outstanding)
+        return outstanding
+
+    begin = solve_forward(blocks, {blocks[0]: entry}, carry, Outstanding.join)
+    for block in blocks:
+        outstanding = begin[block]
+        for op in tuple(block.ops):
+            before, outstanding = outstanding, issued(op, outstanding)
+            if type(op) is WaitOp:
+                _narrow(op, before.all_counters)
+
+
+def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
+    """What may be on its way behind ``op``."""
+    counters, awaited = outstanding
+    if type(op) is WaitOp:
+        waits = _over_after(op)
+        left = frozenset(each for each in awaited if _counters(each) & ~waits)
+        return Outstanding(counters & ~waits, left)
+    if type(op) is AwaitOp:
+        return Outstanding(counters, awaited.difference([op.value.owner]))
+    if type(op) is CacheOp:
+        return Outstanding(counters | VMCNT, awaited)
+    if isinstance(op, scoped.AccessOperation):
+        if _is_awaited(op):
+            return Outstanding(counters, awaited | {op})
+        return Outstanding(counters | _counters(op), awaited)
+    unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
+    return Outstanding(_ALL, awaited) if unknown else outstanding
+
+
+def _is_awaited(op: Operation) -> bool:
+    return any(type(use.operation) is AwaitOp for each in op.results[:1] for use in each.uses)
+
+
+def _over_after(wait: WaitOp) -> int:
+    """What is certainly over after a wait, or after what is left of it."""
+    waits = waits_of(wait)
+    if not waits & LGKMCNT:
+        return waits
+    return waits & ~LGKMCNT | _SCALAR if SCALAR in wait.attributes else waits | _SCALAR
+
+
+def _counters(op: scoped.AccessOperation) -> int:
+    """The counters that an access may increment, and whether LLVM may make a scalar load of it."""
+    if op.space not in SHARED:
+        return 0
+    weak = op.ordering.data is Ordering.WEAK and op.volatile is None
+    scalar = isinstance(op, scoped.LoadOp) and weak and op.space in IN_MEMORY
+    return COUNTERS_OF[op.space] | scalar * _SCALAR
+
+
+def _narrow(op: WaitOp, outstanding: int) -> None:
+    for_loads = _SCALAR if SCALAR in op.attributes else LGKMCNT | _SCALAR
+    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", for_loads)):
+        if not counter & outstanding:
+            op.properties.pop(name, None)
+    if not op.counts:
+        block_of(op).erase_op(op)

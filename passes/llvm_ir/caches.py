@@ -1,0 +1,322 @@
+"""The caches of functions in LLVM IR for CDNA, as the passes that minimise see them.
+
+Once it has been lowered, an ``llvm_ir.func`` holds ``cdna`` operations between accesses that LLVM
+lowers by itself. The passes of the kernel path run on them, with the steps that are read off
+LLVM's instructions here. What is not known may do anything; a function that is not a kernel has
+such instructions before and behind it. What is put somewhere has LLVM's own fence beside it, that
+LLVM moves no access past it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, Operation
+
+from fencewright.lowering.cdna.caches import (
+    AccessKind,
+    Caches,
+    Effect,
+    Reach,
+    access_effect,
+)
+from fencewright.lowering.cdna.chip import TGSPLIT
+from fencewright.lowering.costs import cost_of
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.vocabulary import Ordering, Phase, Scope
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
+from fencewright.mlir_dialects.cdna import PLAIN, BarrierOp, CacheOp, WaitOp
+from fencewright.mlir_dialects.llvm_ir.dialect import METADATA, FuncOp
+from fencewright.passes.analysis.caches import (
+    BARRIER,
+    COUNTERS_OF,
+    IN_MEMORY,
+    LGKMCNT,
+    SHARED,
+    VMCNT,
+    WAITS,
+    CacheCode,
+    CacheStep,
+    CacheSteps,
+    Meaning,
+    Through,
+    maintenance,
+    meaning_of,
+    waits_of,
+)
+from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
+from fencewright.passes.analysis.exchanges import exchanged, is_conditional
+from fencewright.passes.analysis.llvm_ir_memory import (
+    Memory,
+    is_kernel,
+    lowered_functions,
+    memory_of,
+)
+from fencewright.passes.analysis.split_edges import first_in
+from fencewright.passes.llvm_ir.accesses import compiler_fence
+from fencewright.passes.llvm_ir.cdna import SCALAR
+
+_MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
+_BOTH = VMCNT | LGKMCNT
+
+
+def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
+    """The code of every function that has been lowered for CDNA, if there are ``cdna`` operations."""
+    for function, options in lowered_functions(module):
+        ops = (op for block in function.body.blocks for op in block.ops)
+        if any(type(op) in _MAINTENANCE for op in ops):
+            yield LLVMIRCode(function, options)
+
+
+class LLVMIRCode(CacheCode):
+    """A function in LLVM IR, which a work-group runs as a kernel or calls.
+
+    ``options``: what to ask of ``lower`` besides the operation.
+    """
+
+    def __init__(self, function: FuncOp, options: Mapping[str, Any]):
+        blocks = reachable_blocks(function.body)
+        features = options["features"]
+        super().__init__(blocks, blocks[:1], options["target"], TGSPLIT in features)
+        self.options = options
+        self.is_kernel = is_kernel(function)
+
+    def read(self, block: Block) -> CacheSteps:
+        found = [step for op in block.ops for step in self._steps_at(op)]
+        assert block.last_op is not None
+        self.bound.discard(block)
+        if found and _waits_at_end(found[-1], block.last_op):
+            self.bound.add(block)
+            found.append(CacheStep(block.last_op, Meaning(waits=VMCNT)))
+        if not self.is_kernel and block in self.entries:
+            found = [*_unknown(block.last_op), *found]
+        if not self.is_kernel and not block.last_op.successors:
+            found += _unknown(block.last_op)
+        return found
+
+    def _steps_at(self, op: Operation) -> CacheSteps:
+        if type(op) in _MAINTENANCE:
+            meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
+            return [] if meaning is None else [CacheStep(op, meaning)]
+        if isinstance(op, scoped.AccessOperation):
+            meaning = access_meaning(op, self.options)
+            return [] if meaning is None else [CacheStep(op, meaning)]
+        match memory_of(op):
+            case Memory.NONE:
+                return []
+            case Memory.PLAIN:
+                return [CacheStep(op, meaning_of(_ANY_ACCESS, counters=_BOTH))]
+            case Memory.BARRIER:
+                return [CacheStep(op, BARRIER)]
+            case Memory.UNKNOWN:
+                return _unknown(op)
+
+    # Stores
+
+    def through(self, op: Operation, reach: Reach) -> Through | None:
+        """By an atomic store of that scope, where LLVM has one: it sets the policy bits."""
+        if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
+            return None
+        scopes = (_scope_of(op), _SCOPES[reach])
+        now, then = (_access_of("store", op, scope, self.options) for scope in scopes)
+        before, got = self._stores(now.modifiers), self._stores(then.modifiers)
+        if not before < reach <= got:
+            return None
+        meaning = access_meaning(op, self.options)
+        assert meaning is not None
+        cost = cost_of(self.chip, then).amount - cost_of(self.chip, now).amount
+        return Through(meaning._replace(stores=got), cost)
+
+    def _stores(self, bits: tuple[str, ...]) -> Reach:
+        reach = access_effect(self.chip, AccessKind.STORE, bits).stores
+        assert reach is not None
+        return reach
+
+    def let_through(self, op: Operation, reach: Reach) -> None:
+        if _scope_of(op) is None:
+            op.attributes[PLAIN] = UnitAttr()
+        op.properties["ordering"] = ORDERINGS[Ordering.RELAXED]
+        op.properties["scope"] = SCOPES[_SCOPES[reach]]
+
+    # Places
+
+    def begin_for(self, made: CacheOp, block: Block) -> Operation:
+        """A write-back behind the waits with which the block begins: see ``_waits_at_end``."""
+        place = super().begin_for(made, block)
+        while _writes_back(made, self.chip) and isinstance(place, WaitOp):
+            assert place.next_op is not None
+            place = place.next_op
+        return place
+
+    def is_idle(self, op: Operation) -> bool:
+        """Arithmetic LLVM puts where it likes; fences that are left are LLVM's own."""
+        if isinstance(op, scoped.ScopedOperation):
+            return isinstance(op, scoped.FenceOp)
+        if type(op) in _MAINTENANCE:
+            return super().is_idle(op)
+        return memory_of(op) is Memory.NONE
+
+    def _insert_before(self, made: CacheOp, place: Operation) -> None:
+        """With LLVM's fence: a write-back comes behind stores, loads come behind an invalidate."""
+        super()._insert_before(made, place)
+        block = block_of(made)
+        if _writes_back(made, self.chip):
+            block.insert_op_before(compiler_fence(made, Ordering.RELEASE), made)
+        else:
+            block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
+
+
+def _for_loads(wait: Operation) -> Meaning | None:
+    """What it means to wait as ``SCALAR`` says: the wait for ``lgkmcnt`` goes if LDS alone is left."""
+    return WAITS[waits_of(wait) & ~LGKMCNT]
+
+
+def _writes_back(op: CacheOp, chip: str) -> bool:
+    meaning = maintenance(op, chip)
+    return meaning is not None and meaning.writes_back is not None
+
+
+def _waits_at_end(last: CacheStep, end: Operation) -> bool:
+    """Whether ``last``, a compare-exchange, is over wherever the branch on its success leads.
+
+    So it is if one of the ways begins with a wait: LLVM does nothing on the other one before it
+    knows which it is, if that is not the same and waits too. Nothing that relies on this is put
+    before that wait, for LLVM makes one of what two ways begin with. What a test of anything else
+    comes to LLVM might know beforehand.
+    """
+    op = last.op
+    if not isinstance(op, scoped.CmpxchgOp) or not is_conditional(end):
+        return False
+    firsts = [first_in(target) for target in end.successors]
+    if not any(isinstance(each, WaitOp) and waits_of(each) & VMCNT for each in firsts):
+        return False
+    return exchanged(op, end.operands[0]) is not None
+
+
+_ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
+
+
+def _unknown(op: Operation) -> CacheSteps:
+    """Whatever there is: accesses, flags read and written, barriers, in any order."""
+    access = meaning_of(_ANY_ACCESS, counters=_BOTH)
+    reads = access._replace(takes_in=True)
+    writes = access._replace(publishes=True, leaves_workgroup=True)
+    meets = writes._replace(takes_in=True, is_barrier=True, counters=0)
+    return [CacheStep(op, meaning) for meaning in (reads, meets, writes, reads)]
+
+
+# Accesses
+
+_INVARIANT = "!invariant.load"
+
+
+def is_flag(op: scoped.AccessOperation) -> bool:
+    """Whether others may synchronise through an access."""
+    if PLAIN in op.attributes:
+        return False
+    return op.ordering.data is not Ordering.WEAK or op.volatile is not None
+
+
+def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Meaning | None:
+    """What an access means to the caches; None: nothing. ``options`` as of ``LLVMIRCode``."""
+    metadata = op.attributes.get(METADATA)
+    invariant = isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
+    if op.space not in SHARED or invariant:
+        return None
+    in_memory = op.space in IN_MEMORY
+    flag = is_flag(op)
+    publishes = flag and not isinstance(op, scoped.LoadOp)
+    return meaning_of(
+        _effect(op, options) if in_memory else Effect(),
+        publishes=publishes,
+        takes_in=flag and not isinstance(op, scoped.StoreOp),
+        leaves_workgroup=publishes and in_memory,
+        counters=COUNTERS_OF[op.space],
+    )
+
+
+_LOADS = (scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
+_STORES = (scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
+
+
+def _effect(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Effect:
+    """What an access does to the caches, by the policy bits that LLVM gives it.
+
+    LLVM makes a load or a store of a read-modify-write that does no more: it counts as these.
+    """
+    reads, stores = Caches.NONE, None
+    chip = options["target"]
+    if isinstance(op, _LOADS):
+        bits = bits_of_access("load", op, options)
+        reads = access_effect(chip, AccessKind.LOAD, bits).reads
+    if isinstance(op, _STORES):
+        bits = bits_of_access("store", op, options)
+        stores = access_effect(chip, AccessKind.STORE, bits).stores
+    return Effect(reads=reads, stores=stores)
+
+
+def bits_of_access(
+    operation: str, op: scoped.AccessOperation, options: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The cache policy bits of ``operation``, a load or a store, with the scope of ``op``."""
+    return _access_of(operation, op, _scope_of(op), options).modifiers
+
+
+def _scope_of(op: Operation) -> Scope | None:
+    """The scope of an access; None if it is weak."""
+    assert isinstance(op, scoped.AccessOperation)
+    return None if op.scope is None else op.scope.data
+
+
+def _access_of(
+    operation: str, op: scoped.AccessOperation, scope: Scope | None, options: Mapping[str, Any]
+) -> Instruction:
+    """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one, weak."""
+    sequence = lower(
+        op=operation,
+        ordering=Ordering.WEAK if scope is None else Ordering.RELAXED,
+        scope=Scope.SYSTEM if scope is None else scope,
+        space=op.space,
+        volatile=op.volatile is not None,
+        **options,
+    )
+    return next(each for each in sequence.instructions if each.phase is Phase.ACCESS)
+
+
+_SCOPES = {Reach.AGENT: Scope.AGENT, Reach.SYSTEM: Scope.SYSTEM}
+_WIDTHS = frozenset({8, 16, 32, 64})
+
+
+def _may_be_atomic(op: scoped.StoreOp) -> bool:
+    """Whether LLVM has an atomic store that stores the same and is as quick.
+
+    Of a scalar in one piece, aligned by its size. Source: LLVM LangRef, store; AMDGPUUsage,
+    Memory Model (atomics are 8 to 64 bits wide). It would lose the hint of a nontemporal one.
+    """
+    if op.volatile is not None or "nontemporal" in op.properties:
+        return False
+    if op.alignment is None or op.space not in IN_MEMORY:
+        return False
+    bits = _scalar_width(op.value.type)
+    return bits in _WIDTHS and op.alignment.value.data * 8 >= bits
+
+
+def _scalar_width(type_: Attribute) -> int | None:
+    if isinstance(type_, LLVMPointerType):
+        # Of 32 bits in some address spaces: then it is aligned more than it has to be.
+        return 64
+    return scoped.width_of(type_) if type(type_) in _SCALARS else None
+
+
+_SCALARS = (IntegerType, Float16Type, Float32Type, Float64Type)

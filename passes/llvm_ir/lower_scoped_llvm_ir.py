@@ -1,0 +1,379 @@
+"""lower-scoped-llvm-ir: ordered accesses in LLVM IR to explicit synchronisation.
+
+On CDNA each ordered ``scoped`` operation becomes the instructions of its release, the access as
+relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of the scope, and nothing else),
+and the instructions of its wait and acquire: operations of ``cdna``, which LLVM gets as inline
+assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
+it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
+
+What LLVM itself may do with other accesses is said to it in three ways. A fence of scope
+``singlethread``, which no instruction implements, stands before a release and after an acquire:
+no access moves past it, also not one through a ``noalias`` pointer. A clobber stands after
+whatever acquires, and ``noalias`` pointers escape where the function begins, for a fence does not
+stop LLVM from loading through the scalar cache, which nothing empties: see ``llvm_ir_acquires``.
+And since LLVM may load so before a release, a release waits for scalar loads too.
+
+In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``, so
+the access is inline assembly too, with all that is around it. LLVM has no fence there that
+no instruction implements: an operation that orders others takes the function's ``noalias``
+pointers as operands instead, through which it may then change memory.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.skeleton import SKELETON, Step, merged_ordering
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
+from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    FuncOp,
+    InstOp,
+    TopLevelOp,
+    debug_attributes,
+)
+from fencewright.mlir_dialects.scoped import (
+    AccessOperation,
+    CmpxchgOp,
+    ScopedOperation,
+)
+from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
+from fencewright.passes.llvm_ir.accesses import (
+    InlineAssembly,
+    compiler_fence,
+    noalias_arguments,
+    pointer_widths,
+)
+
+_SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
+_RELAXED = ORDERINGS[Ordering.RELAXED]
+_ORDERING_PROPERTIES = ("spaces", "availability")
+"""What says how an operation orders others, which a relaxed one does not."""
+
+_GROUP = re.compile(r"attributes (#[0-9]+) = ")
+_QUOTED_OR_GROUP = re.compile(r'"[^"]*"|(#[0-9]+)\b')
+_CPU = re.compile(r'"target-cpu"="([^"]*)"')
+_FEATURES = re.compile(r'"target-features"="([^"]*)"')
+_PARENTHESIS = re.compile(r'"[^"]*"|([()])')
+_BEFORE_ATTRIBUTES = re.compile(r"(?: (?:local_)?unnamed_addr)?(?: addrspace\(\w+\))?")
+_UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\b")
+"""An atomic that the ``scoped`` dialect has no words for and that is carried as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Synchronisation:
+    """What goes around an access, a fence or a barrier being one that is empty.
+
+    ``before`` and ``after`` are instructions; ``releases`` and ``acquires`` say whether LLVM has to
+    keep accesses on their side. ``waits_for_scalar_loads``: whether others may write, after what is
+    ``before``, where LLVM has put scalar loads.
+    """
+
+    before: tuple[Instruction, ...]
+    after: tuple[Instruction, ...]
+    releases: bool
+    acquires: bool
+    waits_for_scalar_loads: bool
+
+
+@lru_cache(maxsize=1 << 12)
+def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synchronisation:
+    from fencewright.lowering.cdna.common import NARROW
+
+    sequence = lower(op=operation.OPERATION, **request).instructions
+    merged = _merged(request)
+    steps = SKELETON[operation.OPERATION, merged]
+    shared = request["scope"] not in NARROW and Step.RELEASE_WAIT in steps
+    if not operation.OPERATION.is_access:
+        return _Synchronisation(sequence, (), merged.releases, merged.acquires, shared)
+    access = [instruction.phase for instruction in sequence].index(Phase.ACCESS)
+    return _Synchronisation(
+        before=sequence[:access],
+        after=sequence[access + 1 :],
+        releases=steps[0] is not Step.ACCESS,
+        acquires=steps[-1] is not Step.ACCESS,
+        waits_for_scalar_loads=shared,
+    )
+
+
+def _merged(request: Mapping[str, Any]) -> Ordering:
+    """The ordering of a request, for a compare-exchange that of both outcomes."""
+    ordering, failure = request["ordering"], request["failure_ordering"]
+    return ordering if failure is None else merged_ordering(ordering, failure)
+
+
+@dataclass(frozen=True)
+class LowerScopedLLVMIRPass(ModulePass):
+    """Make the synchronisation of ordered ``scoped`` operations in ``llvm_ir.func`` explicit.
+
+    ``mcpu``: a chip as ``gfx942`` or ``sm_90``. ``tgsplit`` is added to the
+    ``target-features`` of each function. ``ptx_version``: as ``8.6``, for PTX only; absent, it
+    is that of the function's ``target-features``, or the lowest with all that the chip has.
+    Weak accesses are left to LLVM, also volatile ones; on CDNA so is private memory, which
+    no other thread sees. Raises ``UnsupportedError`` at the operation that the target lacks,
+    ``VerifyException`` where the module is for another target.
+    """
+
+    name = "lower-scoped-llvm-ir"
+
+    mcpu: str
+    tgsplit: bool = False
+    l2_per_agent: Literal["one", "many"] = "many"
+    compat: Literal["llvm"] | None = None
+    ptx_version: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        architecture = ARCHITECTURES[load_target(self.mcpu).architecture]
+        self._check_options(architecture)
+        lines = [line.text.data for line in op.ops if isinstance(line, TopLevelOp)]
+        for triple in triples_in(lines):
+            if not architecture.is_triple_of(triple, self.mcpu):
+                _refuse(op, f"the module is for '{triple}', but {self.mcpu} was asked for")
+        lowering = _Lowering(self, architecture, lines)
+        found = () if architecture.registers else _acquirers(op)
+        for function in op.ops:
+            if isinstance(function, FuncOp):
+                lowering.lower_function(function)
+        op.body.block.add_ops(lowering.new_groups())
+        for function, calls in found:
+            _keep_fresh(function, calls)
+
+    def _check_options(self, architecture: Architecture) -> None:
+        asked = f"LLVM IR for {self.mcpu}"
+        if self.tgsplit and "tgsplit" not in architecture.features:
+            reason = "unknown feature 'tgsplit'"
+            raise UnsupportedError(asked, reason, tuple(architecture.features))
+        if self.ptx_version is not None and architecture.version is None:
+            raise UnsupportedError(asked, f"there is no PTX {self.ptx_version} of it")
+
+
+class _Lowering:
+    """Lowers the functions of one module."""
+
+    def __init__(self, asked: LowerScopedLLVMIRPass, architecture: Architecture, lines: list[str]):
+        self.asked = asked
+        self.architecture = architecture
+        self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
+        self.assembly = InlineAssembly(architecture.registers, pointer_widths(lines))
+        self.made: dict[str, str] = {}
+
+    def new_groups(self) -> list[TopLevelOp]:
+        """The groups of attributes that lowered functions refer to."""
+        return [
+            TopLevelOp(f'attributes {name} = {{ "target-features"="{features}" }}')
+            for features, name in self.made.items()
+        ]
+
+    def lower_function(self, function: FuncOp) -> None:
+        header = function.text.data
+        named = [name for name in _QUOTED_OR_GROUP.findall(header) if name]
+        attributes = " ".join([header, *(self.groups.get(name, "") for name in named)])
+        for cpu in _CPU.findall(attributes):
+            if cpu != self.asked.mcpu:
+                name = function.sym_name.data
+                reason = f"@{name} is for '{cpu}', but {self.asked.mcpu} was asked for"
+                _refuse(function, reason)
+        options = self._options(attributes)
+        self._switch_on(function, attributes, options["features"])
+        accesses = bool(self.architecture.registers)
+        lower_operation = self._replace if accesses else self._surround
+        visible = noalias_arguments(function) if accesses else ()
+        promised = _promises(function) if accesses else {}
+        for block in function.body.blocks:
+            for op in tuple(block.ops):
+                if isinstance(op, ScopedOperation):
+                    if op.scope is not None:
+                        features = (*options["features"], *promised.get(op, ()))
+                        request = self._request(op, {**options, "features": features})
+                        lower_operation(op, request, visible)
+                elif accesses and isinstance(op, InstOp):
+                    _require_no_atomic(op)
+        if not accesses:
+            function.set_lowered_for(options)
+
+    def _switch_on(self, function: FuncOp, attributes: str, features: Iterable[str]) -> None:
+        """Make LLVM compile ``function`` for the ``features`` that it is lowered for.
+
+        Of several groups of attributes the last one that says something holds, over what
+        the header itself says (LLVM LLParser, validateEndOfModule).
+        """
+        said = _FEATURES.findall(attributes)
+        switches = [each for each in (said[-1].split(",") if said else ()) if each]
+        state = {each[1:]: each[0] for each in switches}
+        missing = [each for each in features if state.get(each) != "+"]
+        if not missing:
+            return
+        kept = [each for each in switches if each[1:] not in missing]
+        wanted = ",".join([*kept, *(f"+{each}" for each in missing)])
+        last = max((int(name[1:]) for name in self.groups), default=-1)
+        name = self.made.setdefault(wanted, f"#{last + 1 + len(self.made)}")
+        function.properties["text"] = StringAttr(_with_group(function.text.data, name))
+
+    def _options(self, attributes: str) -> dict[str, Any]:
+        """What ``lower`` is asked for in a function with these ``attributes``."""
+        asked, architecture = self.asked, self.architecture
+        switches = [
+            each for found in _FEATURES.findall(attributes) for each in found.split(",") if each
+        ]
+        on = {
+            feature
+            for feature, attribute in architecture.features.items()
+            if f'"{attribute}"' in attributes
+        }
+        for each in switches:
+            if each[1:] in architecture.features:
+                (on.add if each[0] == "+" else on.discard)(each[1:])
+        if asked.tgsplit:
+            on.add("tgsplit")
+        version = asked.ptx_version
+        if version is None and architecture.version is not None:
+            named = filter(None, map(architecture.version.fullmatch, switches))
+            version = next((f"{each[1]}.{each[2]}" for each in named), None)
+        return {
+            "target": asked.mcpu,
+            "features": tuple(sorted(on)),
+            "l2_per_agent": asked.l2_per_agent,
+            "compat": asked.compat,
+            "ptx_version": version,
+        }
+
+    def _request(self, op: ScopedOperation, options: dict[str, Any]) -> dict[str, Any]:
+        """What to ask of ``lower`` about how ``op`` orders others."""
+        assert op.scope is not None
+        return {
+            "ordering": op.ordering.data,
+            "scope": op.scope.data,
+            "space": op.space if isinstance(op, AccessOperation) else None,
+            "failure_ordering": op.failure_ordering.data if isinstance(op, CmpxchgOp) else None,
+            "one_as": op.one_as is not None,
+            "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
+            "availability": op.availability.data if op.availability else Availability.FULL,
+            **options,
+        }
+
+    def _replace(
+        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+    ) -> None:
+        """Put inline assembly in the place of ``op``."""
+        orders = _merged(request) is not Ordering.RELAXED
+        try:
+            self.assembly.replace(op, request, visible if orders else ())
+        except UnsupportedError as problem:
+            op.emit_error(str(problem), problem)
+
+    def _surround(
+        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+    ) -> None:
+        """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
+        from fencewright.passes.llvm_ir.acquires import clobber
+        from fencewright.passes.llvm_ir.cdna import cdna_operations, wait_for_scalar_loads
+
+        if op.scope == _SINGLETHREAD or _is_private(op):
+            return
+        try:
+            around = _synchronisation(type(op), **request)
+        except UnsupportedError as problem:
+            op.emit_error(str(problem), problem)
+        if around.releases:
+            block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
+        attributes = debug_attributes(op)
+        before = cdna_operations(around.before, attributes)
+        if around.waits_for_scalar_loads:
+            before = wait_for_scalar_loads(before, attributes)
+        after: list[Operation] = cdna_operations(around.after, attributes, own=True)
+        for each in (*before, *after):
+            each.location = op.location
+        block_of(op).insert_ops_before(before, op)
+        if around.acquires:
+            _insert_after(op, compiler_fence(op, Ordering.ACQUIRE))
+            after.append(clobber(op))
+        block_of(op).insert_ops_after(after, op)
+        if not op.OPERATION.is_access:
+            block_of(op).erase_op(op)
+            return
+        op.properties["ordering"] = _RELAXED
+        if isinstance(op, CmpxchgOp):
+            op.properties["failure_ordering"] = _RELAXED
+        for name in _ORDERING_PROPERTIES:
+            op.properties.pop(name, None)
+
+
+def _with_group(header: str, group: str) -> str:
+    """The header of a function with a reference to a ``group`` of attributes after all others."""
+    at = _end_of_parameters(header)
+    before = _BEFORE_ATTRIBUTES.match(header, at)
+    assert before is not None
+    named = [each.end() for each in _QUOTED_OR_GROUP.finditer(header, before.end()) if each[1]]
+    at = named[-1] if named else before.end()
+    return f"{header[:at]} {group}{header[at:]}"
+
+
+def _end_of_parameters(header: str) -> int:
+    depth = 0
+    for each in _PARENTHESIS.finditer(header, header.index("{@}")):
+        depth += {"(": 1, ")": -1}.get(each[1], 0)
+        if each[1] and not depth:
+            return each.end()
+    raise AssertionError("LLVM has read the header")
+
+
+def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:
+    """What PTX's features may be promised of operations: that no acquire fence comes behind them."""
+    from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
+    from fencewright.passes.analysis.acquire_fences import unfenced_updates
+    from fencewright.passes.analysis.llvm_ir_memory import is_kernel
+
+    blocks = reachable_blocks(function.body)
+    found = unfenced_updates(blocks, ends_thread=is_kernel(function))
+    return dict.fromkeys(found, (NO_ACQUIRE_FENCE_AFTER,))
+
+
+def _acquirers(module: ModuleOp) -> list[tuple[FuncOp, list[Operation]]]:
+    """The functions that acquire, or may, each with the calls by which it may."""
+    from fencewright.passes.llvm_ir.acquires import Acquirers
+
+    found = Acquirers(module)
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and found.are_in(op)]
+    return [(each, found.calls_in(each)) for each in functions]
+
+
+def _keep_fresh(function: FuncOp, calls: Iterable[Operation]) -> None:
+    """Let LLVM load nothing through the scalar cache after an acquire or one of ``calls``."""
+    from fencewright.passes.llvm_ir.acquires import clobber_after, let_escape
+
+    for call in calls:
+        clobber_after(call)
+    let_escape(function)
+
+
+def _require_no_atomic(op: InstOp) -> None:
+    """Raise ``UnsupportedError`` at an atomic that LLVM would lower by itself."""
+    if _UNREAD_ATOMIC.match(op.text.data) is None:
+        return
+    reason = "the scoped dialect has no words for it, and LLVM would drop its ordering or scope"
+    problem = UnsupportedError(op.text.data, reason)
+    op.emit_error(str(problem), problem)
+
+
+def _is_private(op: ScopedOperation) -> bool:
+    return isinstance(op, AccessOperation) and op.space is AddressSpace.PRIVATE
+
+
+def _insert_after(op: Operation, new: Operation) -> None:
+    block_of(op).insert_op_after(new, op)
+
+
+def _refuse(op: Operation, reason: str) -> NoReturn:
+    op.emit_error(reason, VerifyException(reason))

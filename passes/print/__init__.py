@@ -1,0 +1,1 @@
+"""Assembly and PTX text."""

@@ -1,0 +1,331 @@
+"""The output format ``ptx``: the kernels of a module as one PTX file."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import IO, ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.target import Target
+
+from fencewright.lowering.ptx.instructions import Register
+from fencewright.lowering.ptx.module import Kernel, Variable, module_text, parameter_name
+from fencewright.lowering.ptx.text import fill_places
+from fencewright.mlir_dialects.ptx import (
+    AddressOfOp,
+    AluOp,
+    AtomicOp,
+    BarrierOp,
+    BranchOp,
+    CondBranchOp,
+    ConstOp,
+    FenceOp,
+    KernelOp,
+    LoadOp,
+    LocalOp,
+    ParamOp,
+    RetOp,
+    SequenceOp,
+    SpecialOp,
+    StoreOp,
+    SynchronisingOp,
+    VariableOp,
+    register_of,
+)
+from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.kernels.accept import no_kernel
+
+
+@dataclass(frozen=True)
+class PTXTarget(Target):
+    """Print every ``ptx.kernel`` and the variables, for ``ptxas``.
+
+    ``explain`` writes beside each synchronisation instruction what it does and where the rule
+    stands. Raises ``DiagnosticException`` if there is no kernel, or kernels for two targets.
+    """
+
+    name: ClassVar[str] = "ptx"
+
+    explain: bool = False
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        kernels = [op for op in top_level(module) if isinstance(op, KernelOp)]
+        if not kernels:
+            raise no_kernel(module, "ptx.kernel", "convert-scoped-to-ptx")
+        targets = {(op.target.data, op.version.data) for op in kernels}
+        if len(targets) > 1:
+            listed = ", ".join(sorted(f"{name} with PTX {version}" for name, version in targets))
+            raise DiagnosticException(f"one PTX file is for one target, not for {listed}")
+        ((target, version),) = targets
+        major, minor = version.split(".")
+        variables = [
+            Variable(op.sym_name.data, op.size.value.data, op.alignment.value.data)
+            for op in top_level(module)
+            if isinstance(op, VariableOp)
+        ]
+        printed = [self.kernel(op) for op in kernels]
+        output.write(module_text(target, (int(major), int(minor)), variables, printed))
+
+    def kernel(self, op: KernelOp) -> Kernel:
+        """The kernel as text."""
+        printer = _Printer(op, self.explain)
+        printer.run()
+        return Kernel(
+            name=op.sym_name.data,
+            parameters=op.parameters.get_values(),
+            block_size=None if op.block_size is None else op.block_size.get_values(),
+            registers=printer.counts,
+            lines=printer.lines,
+        )
+
+
+class _Printer:
+    """The lines of one kernel.
+
+    ``names`` has the register of each value, or the number itself of a constant;
+    ``counts`` how many registers of each kind there are.
+    """
+
+    def __init__(self, kernel: KernelOp, explain: bool):
+        self.kernel = kernel
+        self.explain = explain
+        self.lines: list[str] = []
+        self.names: dict[SSAValue, str] = {}
+        self.counts: dict[Register, int] = {}
+        self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
+        self.targets: set[str] = set()
+        self.edges = 0
+        self.sequences = 0
+        self.locals = 0
+
+    def run(self) -> None:
+        """Print every block, each constant's value first, where it will be written instead."""
+        blocks = self.kernel.body.blocks
+        lines = self.lines
+        for block in blocks:
+            for op in block.ops:
+                if type(op) is ConstOp and not _needs_register(op):
+                    self.names[op.dst] = str(op.value.value.data)
+        for block in blocks:
+            lines.append(f"$L_bb{self.numbers[block]}:")
+            for op in block.ops:
+                before = len(lines)
+                _LINES[type(op)](self, op)
+                if self.explain and len(lines) > before:
+                    lines[-1] += _reason(op)
+        unused = {f"$L_bb{n}:" for n in self.numbers.values()} - self.targets
+        self.lines = [line for line in lines if line not in unused]
+
+    # Registers and labels
+
+    def name(self, value: SSAValue) -> str:
+        """The register of a value, or a constant's number."""
+        name = self.names.get(value)
+        if name is None:
+            name = self.names[value] = self._fresh(register_of(value))
+        return name
+
+    def _fresh(self, register: Register) -> str:
+        number = self.counts[register] = self.counts.get(register, 0) + 1
+        return f"{register.prefix}{number}"
+
+    def _label(self, block: Block) -> str:
+        """The label of a block that control jumps to."""
+        label = f"$L_bb{self.numbers[block]}"
+        self.targets.add(f"{label}:")
+        return label
+
+    # Instructions
+
+    def load(self, op: Operation) -> None:
+        load = cast(LoadOp, op)
+        self.lines.append(f"{load.opcode.data} {self.name(load.dst)}, [{self.name(load.addr)}];")
+
+    def store(self, op: Operation) -> None:
+        store = cast(StoreOp, op)
+        addr, data = self.name(store.addr), self.name(store.data)
+        self.lines.append(f"{store.opcode.data} [{addr}], {data};")
+
+    def atomic(self, op: Operation) -> None:
+        atomic = cast(AtomicOp, op)
+        opcode = atomic.opcode.data
+        addr, *data = map(self.name, atomic.operands)
+        result = ""
+        if not opcode.startswith("red."):
+            result = "_, " if atomic.dst is None else f"{self.name(atomic.dst)}, "
+        self.lines.append(f"{opcode} {result}[{addr}], {', '.join(data)};")
+
+    def synchronise(self, op: Operation) -> None:
+        self.lines.append(f"{cast(FenceOp | BarrierOp, op).opcode.data};")
+
+    def alu(self, op: Operation) -> None:
+        alu = cast(AluOp, op)
+        operands = ", ".join(map(self.name, alu.operands))
+        self.lines.append(f"{alu.opcode.data} {self.name(alu.dst)}, {operands};")
+
+    def sequence(self, op: Operation) -> None:
+        sequence = cast(SequenceOp, op)
+        places = {
+            place.data: self.name(operand)
+            for place, operand in zip(sequence.places, sequence.operands, strict=True)
+        }
+        if sequence.dst is not None:
+            places["dst"] = self.name(sequence.dst)
+        self.sequences += 1
+        lines = [each.data for each in sequence.lines]
+        self.lines += fill_places(lines, places, f"s{self.sequences}")
+
+    def const(self, op: Operation) -> None:
+        const = cast(ConstOp, op)
+        if const.dst not in self.names:
+            register = register_of(const.dst)
+            self._move(register, self.name(const.dst), str(const.value.value.data))
+
+    def param(self, op: Operation) -> None:
+        param = cast(ParamOp, op)
+        index = param.index.value.data
+        bits = self.kernel.parameters.get_values()[index]
+        place = parameter_name(self.kernel.sym_name.data, index)
+        self.lines.append(f"ld.param.b{bits} {self.name(param.dst)}, [{place}];")
+
+    def special(self, op: Operation) -> None:
+        special = cast(SpecialOp, op)
+        self.lines.append(f"mov.u32 {self.name(special.dst)}, %{special.register.data};")
+
+    def addressof(self, op: Operation) -> None:
+        address = cast(AddressOfOp, op)
+        variable = address.variable.string_value()
+        self._move(register_of(address.dst), self.name(address.dst), variable)
+
+    def local(self, op: Operation) -> None:
+        local = cast(LocalOp, op)
+        name = f"$local{self.locals}"
+        self.locals += 1
+        size, alignment = local.size.value.data, local.alignment.value.data
+        self.lines.append(f".local .align {alignment} .b8 {name}[{max(size, 1)}];")
+        self._move(register_of(local.dst), self.name(local.dst), name)
+
+    def ret(self, op: Operation) -> None:
+        self.lines.append("ret;")
+
+    # Control flow
+
+    def branch(self, op: Operation) -> None:
+        branch = cast(BranchOp, op)
+        self._copy(branch.arguments, branch.target)
+        self._jump(op, branch.target)
+
+    def cond_branch(self, op: Operation) -> None:
+        branch = cast(CondBranchOp, op)
+        predicate = self.name(branch.predicate)
+        true, false = branch.true_target, branch.false_target
+        if not branch.true_arguments:
+            if self._is_next(op, true) and not branch.false_arguments:
+                self.lines.append(f"@!{predicate} bra {self._label(false)};")
+                return
+            self.lines.append(f"@{predicate} bra {self._label(true)};")
+            self._copy(branch.false_arguments, false)
+            self._jump(op, false)
+            return
+        if not branch.false_arguments:
+            self.lines.append(f"@!{predicate} bra {self._label(false)};")
+            self._copy(branch.true_arguments, true)
+            self._jump(op, true)
+            return
+        # Copies of one way must not be made on the other.
+        edge = f"$L_edge{self.edges}"
+        self.edges += 1
+        self.lines.append(f"@!{predicate} bra {edge};")
+        self._copy(branch.true_arguments, true)
+        self.lines += (f"bra {self._label(true)};", f"{edge}:")
+        self._copy(branch.false_arguments, false)
+        self._jump(op, false)
+
+    def _is_next(self, op: Operation, target: Block) -> bool:
+        block = op.parent
+        assert block is not None
+        return self.numbers[target] == self.numbers[block] + 1
+
+    def _jump(self, op: Operation, target: Block) -> None:
+        if not self._is_next(op, target):
+            self.lines.append(f"bra {self._label(target)};")
+
+    def _copy(self, values: Sequence[SSAValue], target: Block) -> None:
+        """All at once: no register is overwritten while its old value is still to be copied."""
+        waiting = {
+            self.name(argument): (register_of(argument), self.name(value))
+            for value, argument in zip(values, target.args, strict=True)
+            if value is not argument
+        }
+        while waiting:
+            read = {source for _, source in waiting.values()}
+            free = next((each for each in waiting if each not in read), None)
+            if free is None:
+                # Only cycles are left: put one register aside and read that instead.
+                free, (register, _) = next(iter(waiting.items()))
+                aside = self._fresh(register)
+                self._move(register, aside, free)
+                waiting = {
+                    to: (kind, aside if source == free else source)
+                    for to, (kind, source) in waiting.items()
+                }
+            register, source = waiting.pop(free)
+            self._move(register, free, source)
+
+    def _move(self, register: Register, to: str, source: str) -> None:
+        self.lines.append(f"mov.{register} {to}, {source};")
+
+
+def _needs_register(op: ConstOp) -> bool:
+    """Whether a constant cannot be written in the place of an operand everywhere.
+
+    Predicates have no literals, an instruction on floats would take the bits for an integer, and
+    ptxas takes a number for an address in few state spaces.
+    """
+    if register_of(op.dst) is Register.PRED:
+        return True
+    return any(
+        type(use.operation) not in _TAKES_NUMBERS
+        or _is_on_floats(use.operation)
+        or (isinstance(use.operation, StoreOp) and use.operation.addr is op.dst)
+        for use in op.dst.uses
+    )
+
+
+def _is_on_floats(op: Operation) -> bool:
+    return isinstance(op, AluOp) and op.opcode.data.rpartition(".")[2].startswith("f")
+
+
+_TAKES_NUMBERS = frozenset({AluOp, StoreOp, BranchOp, CondBranchOp})
+
+
+def _reason(op: Operation) -> str:
+    if not isinstance(op, SynchronisingOp | SequenceOp) or op.phase is None:
+        return ""
+    source = "" if op.source is None else f": {op.source.data}"
+    remarks: Iterable[str] = () if op.remarks is None else (each.data for each in op.remarks)
+    return f" // {op.phase.data}{source}" + "".join(f"; {each}" for each in remarks)
+
+
+_LINES: Mapping[type[Operation], Callable[[_Printer, Operation], None]] = MappingProxyType(
+    {
+        LoadOp: _Printer.load,
+        StoreOp: _Printer.store,
+        AtomicOp: _Printer.atomic,
+        FenceOp: _Printer.synchronise,
+        BarrierOp: _Printer.synchronise,
+        AluOp: _Printer.alu,
+        SequenceOp: _Printer.sequence,
+        ConstOp: _Printer.const,
+        ParamOp: _Printer.param,
+        SpecialOp: _Printer.special,
+        AddressOfOp: _Printer.addressof,
+        LocalOp: _Printer.local,
+        BranchOp: _Printer.branch,
+        CondBranchOp: _Printer.cond_branch,
+        RetOp: _Printer.ret,
+    }
+)

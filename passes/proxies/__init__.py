@@ -1,0 +1,1 @@
+"""Proxy fences, and the analysis of asynchronous code that says where."""

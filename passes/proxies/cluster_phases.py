@@ -1,0 +1,85 @@
+"""Which waits for the cluster barrier may be of the phase of which arrivals.
+
+Every thread of a cluster runs the function, each on a way of its own, and arrives and waits in
+turn: what is the n-th arrival of one thread is complete when the n-th wait of another returns.
+Source: PTX ISA, "barrier.cluster".
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from xdsl.ir import Block, Operation
+
+from fencewright.mlir_dialects.scoped_async import ClusterArriveOp, ClusterWaitOp
+from fencewright.passes.analysis.control_flow import successors
+
+_BARRIERS = (ClusterArriveOp, ClusterWaitOp)
+
+_Barriers: TypeAlias = frozenset[Operation]
+
+
+def waits_for_arrivals(blocks: Sequence[Block]) -> Mapping[Operation, _Barriers]:
+    """For every ``cluster_arrive`` of a function the waits of other threads that it may complete.
+
+    Two threads are followed from phase to phase, on all pairs of ways, since nothing says that
+    they go the same one. Where a way does not arrive and wait in turn, a phase may have begun
+    elsewhere: then every wait is one for every arrival. A barrier of the cluster, at which all
+    threads meet, is a phase of its own and changes nothing. ``blocks`` begin with the entry.
+    """
+    first = _first_in(blocks)
+    after: dict[Operation, _Barriers] = {
+        op: _first_from(op.next_op, block, first)
+        for block in blocks
+        for op in block.ops
+        if isinstance(op, _BARRIERS)
+    }
+    begin = first[blocks[0]]
+    if not _alternate(begin, after):
+        waits = frozenset(op for op in after if isinstance(op, ClusterWaitOp))
+        return {op: waits for op in after if isinstance(op, ClusterArriveOp)}
+    return _in_step(begin, after)
+
+
+def _in_step(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> dict[Operation, _Barriers]:
+    """The waits at which one thread may be for the phase that another arrives in."""
+    found: dict[Operation, _Barriers] = {}
+    together = [*product(begin, begin)]
+    seen = {*together}
+    while together:
+        one, other = together.pop()
+        found[one] = found.get(one, frozenset()) | after[other]
+        for a, b in product(after[one], after[other]):
+            new = {*product(after[a], after[b])} - seen
+            seen |= new
+            together += new
+    return found
+
+
+def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:
+    """Whether every way arrives first, and then waits and arrives in turn."""
+    return all(isinstance(op, ClusterArriveOp) for op in begin) and all(
+        type(later) is not type(op) for op, following in after.items() for later in following
+    )
+
+
+def _first_in(blocks: Sequence[Block]) -> dict[Block, _Barriers]:
+    """The barrier operations that come first on the ways from the beginning of each block."""
+    found: dict[Block, _Barriers] = dict.fromkeys(blocks, frozenset())
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            first = _first_from(block.first_op, block, found)
+            changed |= first != found[block]
+            found[block] = first
+    return found
+
+
+def _first_from(op: Operation | None, block: Block, first: Mapping[Block, _Barriers]) -> _Barriers:
+    """Those from ``op`` of a block on, if ``first`` are those of the blocks behind it."""
+    while op is not None and not isinstance(op, _BARRIERS):
+        op = op.next_op
+    if op is not None:
+        return frozenset({op})
+    return frozenset(each for successor in successors(block) for each in first[successor])

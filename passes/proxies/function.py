@@ -1,0 +1,251 @@
+"""What a function has of accesses and synchronisation, before anything is said of their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, gpu
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
+from fencewright.passes.analysis.control_flow import predecessors, reachable_blocks, successors
+from fencewright.passes.kernels.accept import Function
+from fencewright.passes.proxies.cluster_phases import waits_for_arrivals
+from fencewright.passes.proxies.edges import (
+    Sync,
+    completed_on,
+    may_see,
+    may_wait_for,
+    signalled,
+    sync_of,
+    used_by_cluster,
+)
+from fencewright.passes.proxies.locations import (
+    CLUSTER,
+    LOCAL,
+    Entry,
+    Location,
+    Mask,
+    accesses_of,
+    bits,
+    fence_space,
+    is_of_cluster,
+    location_of,
+    reaches_other_cta,
+)
+
+ENDS = (func.ReturnOp, gpu.ReturnOp)
+
+
+@dataclass(slots=True)
+class Needs:
+    """Generic accesses to fence from an async one: of its own CTA, and of others, by space."""
+
+    own: dict[int, Mask] = field(default_factory=dict[int, int])
+    foreign: dict[int, Mask] = field(default_factory=dict[int, int])
+
+
+class AsyncFunction:
+    """The accesses and synchronisation of a function, in masks of accesses by their number.
+
+    ``fence_reads``: a generic read needs a proxy fence before an async write of the same
+    memory, as it does by the memory model; main loops that read through registers before
+    they arrive leave it out. Raises ``DiagnosticException`` for regions in the function.
+    """
+
+    def __init__(self, function: Function, fence_reads: bool):
+        self.blocks = reachable_blocks(function.body)
+        self.predecessors = {
+            block: [*dict.fromkeys(before)] for block, before in predecessors(self.blocks).items()
+        }
+        self.entries: list[Entry] = []
+        self.of_op: dict[Operation, list[Entry]] = {}
+        self.syncs: dict[Operation, Sync] = {}
+        self.completed_at: dict[Operation, list[Operation]] = {}
+        self.loads: dict[SSAValue, int] = {}
+        self.inits: dict[Operation, int] = {}
+        self.map_uses: list[SSAValue] = []
+        self.map_writers: dict[Operation, Entry] = {}
+        self.interesting: dict[Block, list[Operation]] = {}
+        self.counts_groups: set[Group] = set()
+        self.longest_pending = 0
+        self.has_tensor = self.has_wgmma = False
+        self.signalled: list[Location] = []
+        self.fence_reads = fence_reads
+        self.in_cluster = any(is_of_cluster(op) for block in self.blocks for op in block.ops)
+        self._collect()
+        self.tensor_bit = 1 << len(self.entries)
+        self.shapes: dict[tuple[Location, bool], Mask] = {}
+        self.asyncs = self.generics = self.remote_generics = 0
+        self.needs: dict[int, Needs] = {}
+        self.needs_of_shapes: list[tuple[Mask, Needs]] = []
+        self.conflicts_of: dict[tuple[Location, bool], Mask] = {}
+        self._find_conflicts()
+        self._link()
+        self._find_what_follows()
+
+    # Collecting
+
+    def _collect(self) -> None:
+        for block in self.blocks:
+            interesting = self.interesting[block] = []
+            for op in block.ops:
+                if op.regions:
+                    message = (
+                        f"'{op.name}' has regions; asynchronous operations need control flow of "
+                        "blocks: run convert-scf-to-cf first"
+                    )
+                    op.emit_error(message, DiagnosticException(message))
+                self._add(op, interesting)
+
+    def _add(self, op: Operation, interesting: list[Operation]) -> None:
+        """Note what one operation is to the analysis."""
+        found = [
+            Entry(
+                len(self.entries) + n,
+                op,
+                each,
+                location_of(each.pointer, each.space, each.size),
+            )
+            for n, each in enumerate(accesses_of(op, self.in_cluster))
+        ]
+        if found:
+            self.entries += found
+            self.of_op[op] = found
+        if (sync := sync_of(op)) is not None:
+            self.syncs[op] = sync
+        loads = any(value in self.loads for value in op.operands)
+        if found or sync is not None or loads or isinstance(op, (ops.AsyncOperation, *ENDS)):
+            interesting.append(op)
+        if isinstance(op, ops.AsyncOperation):
+            self._add_async(op, found)
+
+    def _add_async(self, op: ops.AsyncOperation, found: Sequence[Entry]) -> None:
+        if isinstance(op, ops.Tcgen05Operation):
+            self.has_tensor = True
+        if isinstance(op, ops.Tcgen05LoadOp):
+            self.loads[op.value] = len(self.loads)
+        if isinstance(op, ops.WgmmaOp):
+            self.has_wgmma = True
+        if isinstance(op, ops.WaitGroupOperation):
+            self.counts_groups.add(op.GROUP)
+            self.longest_pending = max(self.longest_pending, op.pending.value.data)
+        if isinstance(op, ops.MbarrierInitOp):
+            self.inits[op] = len(self.inits)
+        if isinstance(op, ops.TensorLoadOp | ops.TensorStoreOp) and op.map not in self.map_uses:
+            self.map_uses.append(op.map)
+        if isinstance(op, ops.TensormapReplaceOp | ops.TensormapCopyOp):
+            written = next(each for each in found if each.access.writes)
+            if written.access.space != LOCAL:
+                self.map_writers[op] = written
+        mbarrier = signalled(op) or used_by_cluster(op)
+        if mbarrier is not None:
+            self.signalled.append(location_of(mbarrier, space_number(mbarrier), 8))
+
+    # Conflicts, found once for all accesses of the same bytes
+
+    def _find_conflicts(self) -> None:
+        for entry in self.entries:
+            shape = (entry.location, entry.access.writes)
+            self.shapes[shape] = self.shapes.get(shape, 0) | 1 << entry.number
+            if entry.access.proxy is Proxy.ASYNC:
+                self.asyncs |= 1 << entry.number
+            elif entry.is_generic:
+                self.generics |= 1 << entry.number
+                if entry.access.space == CLUSTER:
+                    self.remote_generics |= 1 << entry.number
+        for mask in self.shapes.values():
+            if not mask & self.asyncs:
+                continue
+            needs = self._needs_of(self.entries[next(bits(mask & self.asyncs))])
+            self.needs_of_shapes.append((mask & self.asyncs, needs))
+            for number in bits(mask & self.asyncs):
+                self.needs[number] = needs
+
+    def _needs_of(self, entry: Entry) -> Needs:
+        """What must be fenced before an async access, by the space of the fence."""
+        needs = Needs()
+        for (location, writes), mask in self.shapes.items():
+            mask &= self.generics
+            owes = writes or (self.fence_reads and entry.access.writes)
+            if not mask or not owes or not location.may_overlap(entry.location):
+                continue
+            space = fence_space(location.space, entry.access.space)
+            needs.own[space] = needs.own.get(space, 0) | mask
+            if reaches_other_cta(location.space, entry.access.space):
+                needs.foreign[space] = needs.foreign.get(space, 0) | mask
+        return needs
+
+    def conflicts(self, number: int) -> Mask:
+        """The accesses that one conflicts with: same bytes, and one of the two writes."""
+        entry = self.entries[number]
+        shape = (entry.location, entry.access.writes)
+        mask = self.conflicts_of.get(shape)
+        if mask is None:
+            mask = 0
+            for (location, writes), others in self.shapes.items():
+                either_writes = writes or entry.access.writes
+                if either_writes and location.may_overlap(entry.location):
+                    mask |= others
+            self.conflicts_of[shape] = mask
+        return mask
+
+    # Synchronisation edges
+
+    def _link(self) -> None:
+        acquires = [sync for sync in self.syncs.values() if sync.acquires]
+        waits = waits_for_arrivals(self.blocks)
+        for sync in self.syncs.values():
+            if not sync.releases or isinstance(sync.op, scoped.BarrierOp):
+                continue
+            seen_by = waits.get(sync.op, frozenset())
+            sync.targets = [
+                each.op for each in acquires if each.op in seen_by or may_see(sync, each)
+            ]
+        for op in (each for block in self.blocks for each in self.interesting[block]):
+            mbarrier = completed_on(op)
+            if mbarrier is not None:
+                self.completed_at[op] = [
+                    each.op for each in acquires if may_wait_for(mbarrier, each.op)
+                ]
+
+    def _find_what_follows(self) -> None:
+        """For each synchronisation, what may follow it on any path of control flow and edges."""
+        at_start: dict[Block, Mask] = dict.fromkeys(self.blocks, 0)
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.blocks):
+                mask = 0
+                for successor in successors(block):
+                    mask |= at_start[successor]
+                for op in reversed(self.interesting[block]):
+                    mask, grew = self._follow(op, mask)
+                    changed |= grew
+                if mask | at_start[block] != at_start[block]:
+                    at_start[block] |= mask
+                    changed = True
+
+    def _follow(self, op: Operation, mask: Mask) -> tuple[Mask, bool]:
+        grew = False
+        sync = self.syncs.get(op)
+        if sync is not None:
+            before = sync.after
+            sync.after |= mask
+            grew = sync.after != before
+            for target in sync.targets:
+                mask |= self.syncs[target].after
+        for entry in self.of_op.get(op, ()):
+            mask |= 1 << entry.number
+        if isinstance(op, ops.Tcgen05Operation):
+            mask |= self.tensor_bit
+        return mask, grew
+
+    def seen_by(self, sync: Sync) -> Mask:
+        """What may follow the acquires that see a release."""
+        mask = 0
+        for target in sync.targets:
+            mask |= self.syncs[target].after
+        return mask

@@ -1,0 +1,90 @@
+"""Why operations became the PTX that they did, and why the passes on ``ptx`` took some of it away."""
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.ptx.chip import Form, lowest_with
+from fencewright.lowering.ptx.select import chip_named
+from fencewright.lowering.targets import load_target
+from fencewright.lowering.vocabulary import Ordering
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.ptx import FenceOp
+from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence
+from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
+from fencewright.passes.remarks.remarks import Change, Finding, Parts, Reason, at
+from fencewright.passes.remarks.search import Verdict, code_in
+from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
+
+
+def converted(module: ModuleOp, following: ModulePass) -> Reason:
+    """As ``_cheaper_form``, for kernels."""
+    assert isinstance(following, ConvertScopedToPTXPass)
+    return _cheaper_form(module, following.mcpu)
+
+
+def lowered_in_llvm_ir(module: ModuleOp, following: ModulePass) -> Reason:
+    """As ``_cheaper_form``, for LLVM IR; nothing for CDNA."""
+    assert isinstance(following, LowerScopedLLVMIRPass)
+    if load_target(following.mcpu).architecture == "ptx":
+        return _cheaper_form(module, following.mcpu)
+    return lambda finding: None
+
+
+def _cheaper_form(module: ModuleOp, target: str) -> Reason:
+    """Why PTX has a cheaper instruction for an operation, or has none.
+
+    A reduction for a read-modify-write whose result nobody reads; a one-sided fence.
+    """
+    code = code_in(region for op in module.walk() for region in op.regions)
+
+    def is_acquire_fence(op: Operation) -> Verdict:
+        return Verdict.FOUND if may_be_acquire_fence(op) else Verdict.ON
+
+    acquired = {
+        op: code.later(op, is_acquire_fence)
+        for op in code.place
+        if isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None
+    }
+
+    def reason(finding: Finding) -> Parts | None:
+        op = finding.before.op
+        if isinstance(op, scoped.FenceOp) and _is_two_sided(op, finding):
+            able = lowest_with(Form.ONE_SIDED_FENCE, chip_named(target))
+            return (f"{Form.ONE_SIDED_FENCE} are of {able} on",)
+        if not isinstance(op, scoped.AtomicRmwOp) or op not in acquired:
+            return None
+        if finding.change is Change.CHANGED:
+            return ("nobody reads its result, and no acquire fence comes behind it",)
+        by = acquired[op]
+        if by is None:
+            return None
+        return (*at(by, "By"), " may acquire by what it reads, so it is no 'red'")
+
+    return reason
+
+
+def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
+    """Whether a fence that acquires or releases became one that does both."""
+    one_sided = fence.ordering.data in (Ordering.ACQUIRE, Ordering.RELEASE)
+    return one_sided and any(each.text.startswith("fence.acq_rel.") for each in finding.after)
+
+
+def merged(module: ModuleOp, following: ModulePass) -> Reason:
+    """The fence next to what went or was loosened."""
+    del following
+    code = code_in(region for kernel in top_level(module) for region in kernel.regions)
+
+    def is_fence(op: Operation) -> Verdict:
+        is_there = isinstance(op, FenceOp) and op.parent is not None
+        return Verdict.FOUND if is_there else Verdict.ON
+
+    def reason(finding: Finding) -> Parts | None:
+        op = finding.before.op
+        by = code.earlier(op, is_fence) or code.later(op, is_fence)
+        if by is None:
+            return ("the fences next to it do the rest",)
+        return (*at(by, "By"), " next to it does the rest")
+
+    return reason

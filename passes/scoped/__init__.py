@@ -1,0 +1,1 @@
+"""Passes on ``scoped``, for all targets."""

@@ -1,0 +1,412 @@
+"""The pass ``merge-fences``: fences whose work another one does, before or after them."""
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from xdsl.context import Context
+from xdsl.dialects import func, gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from fencewright.lowering.vocabulary import Availability, Ordering, Scope
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
+from fencewright.passes.analysis.acquire_fences import SILENT
+from fencewright.passes.analysis.control_flow import reachable_blocks, successors
+from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.kernels.accept import is_marked_kernel
+
+if TYPE_CHECKING:
+    from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
+
+_RANK = {scope: rank for rank, scope in enumerate(Scope, 1)}
+_NOTHING = 0
+"""Below every scope."""
+EVERYTHING = len(_RANK) + 1
+"""Above every scope."""
+
+
+@dataclass(frozen=True)
+class MergeFencesPass(ModulePass):
+    """Remove fences that add nothing to other synchronisation, and halves of acq_rel fences.
+
+    Runs on ``scoped``, for any target. A *release* fence goes if one of at least its scope was
+    passed on every way here and no memory operation since; or if whatever could publish behind
+    it, up to the thread's end, releases at its scope itself or has another one before it. An
+    *acquire* fence goes if on every way here all atomic
+    reads have been acquired at its scope already, by fences or by themselves; or if one follows
+    on every way before any memory operation. A *seq_cst* fence goes next to another of at least
+    its scope with no memory operation between. Fences that order some address spaces only, or
+    do not make available, stay and prove nothing; calls and operations that the pass does not
+    know are taken for anything. Source: C++20 [atomics.fences], [atomics.order]; LLVM LangRef.
+    """
+
+    name = "merge-fences"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for region in list(_regions(op)):
+            if _has_fence(region):
+                merge_fences(region)
+
+
+def _regions(op: Operation) -> Iterator[Region]:
+    for region in op.regions:
+        yield region
+        for block in region.blocks:
+            for each in block.ops:
+                if each.regions:
+                    yield from _regions(each)
+
+
+def merge_fences(body: Region) -> None:
+    """Merge the fences of one function, or of any region with control flow of its own.
+
+    Whole fences first: one acq_rel fence is less than an acquire and a release fence.
+    """
+    blocks = reachable_blocks(body)
+    for whole in (True, False):
+        if whole or _has_two_sided_fence(blocks):
+            _merge_into_earlier(blocks, whole)
+            _merge_into_later(blocks, whole)
+
+
+def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
+    passed = _solve_forward(blocks)
+    for block in blocks:
+        state = passed[block]
+        for op in list(block.ops):
+            if type(op) is scoped.FenceOp and is_plain(op):
+                if _weaken(op, redundant_behind(op, state), whole):
+                    continue
+            state = behind(op, state)
+
+
+def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
+    end = _end_of(blocks[0])
+    coming = _solve_backward(blocks, end)
+    for block in blocks:
+        future = _at_end(block, coming, end)
+        for op in reversed(list(block.ops)):
+            if type(op) is scoped.FenceOp and is_plain(op):
+                if _weaken(op, redundant_before(op, future), whole):
+                    continue
+            future = ahead(op, future)
+
+
+def _has_fence(region: Region) -> bool:
+    return any(type(op) is scoped.FenceOp for block in region.blocks for op in block.ops)
+
+
+def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
+    """Whether there is a fence that can lose one of its halves."""
+    fences = (op for block in blocks for op in block.ops if type(op) is scoped.FenceOp)
+    return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
+
+
+def is_plain(op: scoped.ScopedOperation) -> bool:
+    """Whether an operation orders everything: only such fences are compared."""
+    properties = op.properties
+    if "spaces" in properties or "one_as" in properties:
+        return False
+    return "availability" not in properties or properties["availability"] == _FULL
+
+
+class Half(NamedTuple):
+    """Which parts of a fence others do."""
+
+    releases: bool
+    acquires: bool
+    sequential: bool
+
+
+def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
+    """Leave of a fence what nobody else does, ``whole``: all or nothing; whether that is nothing."""
+    ordering = op.ordering.data
+    releases = ordering.releases and not done.releases
+    acquires = ordering.acquires and not done.acquires
+    if ordering is Ordering.SEQ_CST:
+        releases = acquires = not done.sequential
+    if not releases and not acquires:
+        op.detach()
+        op.erase()
+        return True
+    if ordering is Ordering.ACQ_REL and not (whole or (releases and acquires)):
+        op.ordering = ORDERINGS[Ordering.RELEASE if releases else Ordering.ACQUIRE]
+    return False
+
+
+# What has been done before
+
+
+class Passed(NamedTuple):
+    """The forward lattice: ranks of scopes, joined by the smaller one.
+
+    ``released``: of the last release fence, with no memory operation since. ``acquired``: at
+    which all atomic reads so far have been acquired. ``sequential``: of the last seq_cst
+    fence, with no memory operation since.
+    """
+
+    released: int
+    acquired: int
+    sequential: int
+
+    def join(self, other: "Passed") -> "Passed":
+        """What holds on either path."""
+        return Passed(*map(min, zip(self, other, strict=True)))
+
+
+AT_ENTRY = Passed(_NOTHING, _NOTHING, _NOTHING)
+IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
+"""A thread begins with no read that could still be acquired; a function's caller may have some."""
+
+
+def _begins_thread(entry: Block) -> bool:
+    """Whether nothing runs before and behind this function: it says itself that it is a kernel.
+
+    A public function that returns nothing is a kernel for the kernel paths, but this pass also
+    runs by itself, where a caller may do something before and behind it.
+    """
+    owner = entry.parent_op()
+    if isinstance(owner, func.FuncOp | gpu.FuncOp):
+        return is_marked_kernel(owner)
+    if owner is not None and owner.name == "llvm_ir.func":
+        # That dialect is not imported for others.
+        from fencewright.passes.analysis.llvm_ir_memory import is_kernel
+
+        return is_kernel(cast("FuncOp", owner))
+    return owner is not None and owner.name == "litmus.thread"
+
+
+def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
+    """What of ``op`` has been done already.
+
+    What it takes in itself no earlier fence has released.
+    """
+    scope = rank_of(op)
+    acquired = passed.acquired >= scope
+    released = passed.released >= scope and (acquired or not op.ordering.data.acquires)
+    return Half(released, acquired, passed.sequential >= scope)
+
+
+def behind(op: Operation, passed: Passed) -> Passed:
+    """Carry what has been done over ``op``."""
+    if type(op) is scoped.FenceOp:
+        if not is_plain(op):
+            return passed
+        scope, ordering = rank_of(op), op.ordering.data
+        released, acquired, sequential = passed
+        if ordering.acquires and acquired < scope:
+            # What it takes in has not been released since.
+            released = sequential = _NOTHING
+        return Passed(
+            max(released, scope if ordering.releases else _NOTHING),
+            max(acquired, scope if ordering.acquires else _NOTHING),
+            max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
+        )
+    if is_silent(op):
+        return passed
+    return Passed(_NOTHING, min(passed.acquired, acquired_by(op)), _NOTHING)
+
+
+def acquired_by(op: Operation) -> int:
+    """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no flag."""
+    kind = type(op)
+    if kind is scoped.StoreOp or _is_weak_load(op) or _is_whole_barrier(op):
+        return EVERYTHING
+    if kind not in _READS:
+        return _NOTHING
+    access = cast(scoped.AccessOperation, op)
+    acquires = access.ordering.data.acquires
+    if kind is scoped.CmpxchgOp:
+        acquires = acquires and cast(scoped.CmpxchgOp, op).failure_ordering.data.acquires
+    return rank_of(access) if acquires and is_plain(access) else _NOTHING
+
+
+def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
+    def carry(block: Block, state: Passed) -> Passed:
+        for op in block.ops:
+            state = behind(op, state)
+        return state
+
+    at_entry = IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY
+    return solve_forward(blocks, {blocks[0]: at_entry}, carry, Passed.join)
+
+
+def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
+    found: dict[Operation, int] = {}
+    passed = _solve_forward(blocks)
+    for block in blocks:
+        state = passed[block]
+        for op in block.ops:
+            if op in ops:
+                found[op] = state.acquired
+            state = behind(op, state)
+    return found
+
+
+# What will be done behind
+
+
+class Coming(NamedTuple):
+    """The backward lattice: ranks of scopes, joined by the smaller one.
+
+    ``released``: at which whatever could publish is released, by fences or by itself.
+    ``acquired``, ``sequential``: of the acquire and the seq_cst fence that come before any
+    memory operation.
+    """
+
+    released: int
+    acquired: int
+    sequential: int
+
+    def join(self, other: "Coming") -> "Coming":
+        """What holds on either path."""
+        return Coming(*map(min, zip(self, other, strict=True)))
+
+
+AT_END = Coming(_NOTHING, _NOTHING, _NOTHING)
+AT_A_KERNELS_END = Coming(EVERYTHING, _NOTHING, _NOTHING)
+"""A thread that has ended publishes nothing; a function's caller may."""
+
+
+def _end_of(entry: Block) -> Coming:
+    return AT_A_KERNELS_END if _begins_thread(entry) else AT_END
+
+
+def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
+    """What of ``op`` will be done in time by another.
+
+    What a later fence takes in this one does not release.
+    """
+    scope = rank_of(op)
+    released = coming.released >= scope
+    acquired = coming.acquired >= scope and (released or not op.ordering.data.releases)
+    return Half(released, acquired, coming.sequential >= scope)
+
+
+def ahead(op: Operation, coming: Coming) -> Coming:
+    """Carry what will be done over ``op``, backwards."""
+    if type(op) is scoped.FenceOp:
+        if not is_plain(op):
+            return coming
+        scope, ordering = rank_of(op), op.ordering.data
+        released, acquired, sequential = coming
+        if ordering.releases:
+            # It releases what has been taken in before it, not what will be behind it.
+            acquired = sequential = _NOTHING
+        return Coming(
+            max(released, scope if ordering.releases else _NOTHING),
+            max(acquired, scope if ordering.acquires else _NOTHING),
+            max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
+        )
+    if is_silent(op):
+        return coming
+    return Coming(min(coming.released, released_by(op)), _NOTHING, _NOTHING)
+
+
+def released_by(op: Operation) -> int:
+    """The rank up to which what ``op`` publishes is released by itself; above all if it is nothing."""
+    if not may_publish(op):
+        return EVERYTHING
+    if not isinstance(op, scoped.ScopedOperation) or not op.ordering.data.releases:
+        return _NOTHING
+    return rank_of(op) if is_plain(op) else _NOTHING
+
+
+def may_publish(op: Operation) -> bool:
+    """Whether a release fence before ``op`` may matter to it."""
+    kind = type(op)
+    if kind is scoped.LoadOp or _is_whole_barrier(op):
+        return False
+    return kind is not scoped.StoreOp or not _is_weak(op)
+
+
+def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
+    targets = successors(block)
+    if not targets:
+        return end
+    state = begin[targets[0]]
+    for target in targets[1:]:
+        state = state.join(begin[target])
+    return state
+
+
+def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]:
+    """A loop that never leaves needs nothing: from above, so that loops do not stand in the way."""
+    everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
+    begin = dict.fromkeys(blocks, everything)
+    # Where no branch leads to nobody asks what will be done.
+    reached = {target for block in blocks for target in successors(block)}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            if block not in reached:
+                continue
+            state = _at_end(block, begin, end)
+            for op in reversed(list(block.ops)):
+                state = ahead(op, state)
+            if state != begin[block]:
+                begin[block] = state
+                changed = True
+    return begin
+
+
+def released_behind(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which whatever could publish behind it is released."""
+    found: dict[Operation, int] = {}
+    end = _end_of(blocks[0])
+    coming = _solve_backward(blocks, end)
+    for block in blocks:
+        state = _at_end(block, coming, end)
+        for op in reversed(list(block.ops)):
+            if op in ops:
+                found[op] = state.released
+            state = ahead(op, state)
+    return found
+
+
+# Operations
+
+
+def rank_of(op: scoped.ScopedOperation) -> int:
+    """The rank of an operation's scope, above every scope's that it includes."""
+    return _NOTHING if op.scope is None else _RANK[op.scope.data]
+
+
+def _is_weak(op: Operation) -> bool:
+    properties = op.properties
+    return properties["ordering"] == _WEAK and "volatile" not in properties
+
+
+def _is_weak_load(op: Operation) -> bool:
+    return type(op) is scoped.LoadOp and _is_weak(op)
+
+
+def _is_whole_barrier(op: Operation) -> bool:
+    """Whether ``op`` is a barrier that needs no fences: what it hands on, it hands on by itself.
+
+    Fences meet through atomic accesses, of which it is none (C++20 [atomics.fences]).
+    """
+    return type(op) is scoped.BarrierOp and op.ordering.data.releases and is_plain(op)
+
+
+def is_silent(op: Operation) -> bool:
+    """Whether ``op`` has nothing to do with memory, or with memory that nobody stores to."""
+    kind = type(op)
+    if kind in _ACCESSES:
+        return "invariant" in op.properties
+    if kind in SILENT or is_side_effect_free(op):
+        return True
+    # Operations of llvm_ir know it of themselves; that dialect is not imported for others.
+    return getattr(op, "may_access_memory", True) is False
+
+
+_WEAK = ORDERINGS[Ordering.WEAK]
+_FULL = AVAILABILITIES[Availability.FULL]
+_READS = frozenset({scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
+_ACCESSES = _READS | {scoped.StoreOp}

@@ -1,0 +1,1 @@
+"""From ``scoped`` to ``cdna``."""

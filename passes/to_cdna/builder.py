@@ -1,0 +1,186 @@
+"""Building ``cdna`` operations: register types of values, and one helper for each small step."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.mlir_dialects.cdna import (
+    SGPR_PAIR,
+    VGPR,
+    VGPR_PAIR,
+    AluOp,
+    ConstOp,
+    ExtractOp,
+    MovOp,
+    PackOp,
+    RegisterType,
+    SGPRType,
+    VGPRType,
+    count_attr,
+    register_of,
+)
+from fencewright.mlir_dialects.leaf_operation import append
+from fencewright.mlir_dialects.scoped import address_space_of
+from fencewright.passes.kernels import accept as kernel_frontend
+
+_NARROW_POINTERS = frozenset({AddressSpace.LOCAL, AddressSpace.PRIVATE})
+
+
+def pointer_width(pointer: LLVMPointerType) -> int:
+    """How many bits an address of the pointer's space has. Source: AMDGPUUsage, Address Spaces."""
+    return 32 if address_space_of(pointer) in _NARROW_POINTERS else 64
+
+
+@cache
+def bits_of(type: Attribute) -> int | None:
+    """The width in bits of a value; None for a type that registers do not hold.
+
+    Pointers to memory that the chips do not have (tensor memory, 6) are of that kind.
+    """
+    try:
+        return kernel_frontend.bits_of(type, pointer_width)
+    except ValueError:
+        return None
+
+
+@cache
+def register_type(type: Attribute) -> RegisterType | None:
+    """The registers that hold a value: a lane mask for i1, else as many VGPRs as it needs."""
+    bits = bits_of(type)
+    if bits is None:
+        return None
+    if bits == 1:
+        return SGPR_PAIR
+    size = -(-bits // 32)
+    return VGPRType.of(size) if size in (1, 2, 3, 4) else None
+
+
+@cache
+def opcode_attr(mnemonic: str) -> StringAttr:
+    """The mnemonic as an attribute, one instance for each."""
+    return StringAttr(mnemonic)
+
+
+class Builder:
+    """Appends operations to ``block``, for one chip; every method returns the new value."""
+
+    __slots__ = ("block", "chip")
+
+    def __init__(self, chip: str, block: Block):
+        self.chip = chip
+        self.block = block
+
+    def choose(self, mnemonics: Iterable[str]) -> str:
+        """The first of the instructions that the chip has."""
+        for mnemonic in mnemonics:
+            row = instruction(mnemonic)
+            if row is not None and self.chip in row.chips:
+                return mnemonic
+        raise AssertionError(f"{self.chip} has none of {mnemonics}")
+
+    def alu(
+        self,
+        mnemonic: str,
+        *operands: SSAValue,
+        type: RegisterType = VGPR,
+        immediates: Sequence[int] = (),
+    ) -> SSAValue:
+        """An arithmetic instruction."""
+        properties: dict[str, Attribute] = {"opcode": opcode_attr(mnemonic)}
+        if immediates:
+            properties["immediates"] = ArrayAttr([count_attr(each) for each in immediates])
+        op = AluOp.create(operands=operands, result_types=(type,), properties=properties)
+        append(self.block, op)
+        return op.results[0]
+
+    def const(self, value: int, type: RegisterType = VGPR) -> SSAValue:
+        """A constant; a lane mask is all ones or all zeros."""
+        op = ConstOp.create(result_types=(type,), properties={"value": count_attr(value)})
+        append(self.block, op)
+        return op.results[0]
+
+    def move(self, value: SSAValue) -> SSAValue:
+        """The value of scalar registers in every lane."""
+        type = VGPRType.of(register_of(value).size.data)
+        op = MovOp.create(operands=(value,), result_types=(type,))
+        append(self.block, op)
+        return op.results[0]
+
+    def pack(self, *parts: SSAValue) -> SSAValue:
+        """The parts in consecutive registers, the first one lowest."""
+        size = sum(register_of(part).size.data for part in parts)
+        op = PackOp.create(operands=parts, result_types=(VGPRType.of(size),))
+        append(self.block, op)
+        return op.results[0]
+
+    def low(self, value: SSAValue) -> SSAValue:
+        """The low register of a tuple; a single register as it is."""
+        if register_of(value).size.data == 1:
+            return value
+        op = ExtractOp.create(
+            operands=(value,), result_types=(VGPR,), properties={"offset": count_attr(0)}
+        )
+        append(self.block, op)
+        return op.results[0]
+
+    # Integers of any width up to 64; one of less than 32 bits has undefined bits above.
+
+    def zero_extend(self, value: SSAValue, bits: int, to: int) -> SSAValue:
+        """An unsigned integer of ``bits`` in ``to`` (32 or 64) bits."""
+        return self._extend(value, bits, to, "v_zext_mask_b32", "v_bfe_u32", "v_zext_b32_b64")
+
+    def sign_extend(self, value: SSAValue, bits: int, to: int) -> SSAValue:
+        """A signed integer of ``bits`` in ``to`` (32 or 64) bits."""
+        return self._extend(value, bits, to, "v_sext_mask_b32", "v_bfe_i32", "v_sext_b32_b64")
+
+    def _extend(
+        self, value: SSAValue, bits: int, to: int, mask: str, field: str, double: str
+    ) -> SSAValue:
+        if bits == 1:
+            value = self.alu(mask, value)
+        elif bits < 32:
+            value = self.alu(field, value, immediates=(0, bits))
+        if to <= 32 or bits == 64:
+            return value
+        return self.alu(double, value, type=VGPR_PAIR)
+
+    def truncate(self, value: SSAValue, to: int) -> SSAValue:
+        """The low ``to`` bits."""
+        if to > 32:
+            return value
+        low = self.low(value)
+        if to > 1:
+            return low
+        bit = self.alu("v_and_b32_e32", low, self.const(1))
+        return self.compare("ne", "u", 32, bit, self.const(0))
+
+    def compare(
+        self, predicate: str, signedness: str, width: int, a: SSAValue, b: SSAValue
+    ) -> SSAValue:
+        """The lanes in which ``a`` and ``b`` of 32 or 64 bits compare so, as a mask."""
+        return self.alu(f"v_cmp_{predicate}_{signedness}{width}_e64", a, b, type=SGPR_PAIR)
+
+    def select(self, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """``a`` in the lanes of ``mask``, ``b`` in the others; both of one register type."""
+        type = register_of(a)
+        if isinstance(type, SGPRType):
+            chosen = self.alu("s_and_b64", a, mask, type=SGPR_PAIR)
+            others = self.alu("s_andn2_b64", b, mask, type=SGPR_PAIR)
+            return self.alu("s_or_b64", chosen, others, type=SGPR_PAIR)
+        mnemonic = "v_cndmask_b32_e64" if type == VGPR else "v_cndmask_b64"
+        return self.alu(mnemonic, mask, a, b, type=type)
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The sum of two integers of 32 or 64 bits."""
+        if register_of(a) == VGPR:
+            return self.alu("v_add_u32_e32", a, b)
+        return self.alu(self.choose(ADD_64), a, b, type=VGPR_PAIR)
+
+
+ADD_64 = ("v_lshl_add_u64", "v_add_u64")
+"""The 64-bit addition, best first."""

@@ -1,0 +1,685 @@
+"""The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Literal, NamedTuple, cast
+
+from xdsl.context import Context
+from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.lowering.cdna.chip import TGSPLIT
+from fencewright.lowering.cdna.instructions import (
+    CHIPS,
+    Kind,
+    instruction,
+    memory_instruction,
+    operand_places,
+)
+from fencewright.lowering.cdna.kernel import (
+    HAS_TG_SPLIT,
+    LDS_BYTES,
+    ArgumentKind,
+    EntryRegisters,
+    argument_offsets,
+    entry_registers,
+    scratch_convention,
+)
+from fencewright.lowering.cdna.target_id import parse_target_id
+from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.targets import unknown_target
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
+from fencewright.lowering.vocabulary import Operation as ScopedOperation
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import (
+    ORDERINGS,
+)
+from fencewright.mlir_dialects.cdna import (
+    INVARIANT,
+    PHASES,
+    VGPR,
+    VGPR_PAIR,
+    AtomicOp,
+    BarrierOp,
+    BranchOp,
+    CacheOp,
+    CondBranchOp,
+    EndOp,
+    KernelArgumentAttr,
+    KernelOp,
+    LoadOp,
+    OpcodeOp,
+    RegisterType,
+    SGPRType,
+    StoreOp,
+    VGPRType,
+    WaitOp,
+    count_attr,
+)
+from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.uniformity import divergent_values
+from fencewright.passes.kernels.accept import (
+    Function,
+    SharedVariables,
+    byte_size,
+    check_kernel,
+    dimension_of,
+    known_block_size,
+    lower_operation,
+    unsupported,
+)
+from fencewright.passes.kernels.conversion import (
+    KernelConversion,
+    Plans,
+    Step,
+    replace,
+    shared_handlers,
+)
+from fencewright.passes.to_cdna.arithmetic import ARITHMETIC, combine
+from fencewright.passes.to_cdna.builder import (
+    Builder,
+    bits_of,
+    opcode_attr,
+    pointer_width,
+    register_type,
+)
+
+_PATH = "CDNA"
+_UNIT = UnitAttr()
+_MAX_WORKGROUP_SIZE = 1024
+"""The most lanes of a work-group. Source: LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
+
+
+@dataclass(frozen=True)
+class ConvertScopedToCDNAPass(ModulePass):
+    """Convert every kernel of a module to ``cdna.kernel``.
+
+    ``mcpu``: a chip, as gfx942. ``target_id``: the same with settings, as
+    ``gfx942:xnack-``, for whoever loads the code. ``tgsplit``: threadgroup split mode.
+    ``l2_per_agent`` and ``compat`` as in ``fencewright.lowering.lower``. A ``func.func`` is a
+    kernel if it carries ``gpu.kernel``, or is public and returns nothing; a ``gpu.func`` if
+    it is marked ``kernel``. Raises ``DiagnosticException`` at what it cannot convert.
+    """
+
+    name = "convert-scoped-to-cdna"
+
+    mcpu: str
+    tgsplit: bool = False
+    l2_per_agent: Literal["one", "many"] = "many"
+    compat: Literal["llvm"] | None = None
+    target_id: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self._check_target()
+        lds = _LDS(LDS_BYTES[self.mcpu])
+        functions: list[func.FuncOp | gpu.FuncOp] = []
+        for each in top_level(op):
+            if isinstance(each, llvm.GlobalOp):
+                lds.allocate(each)
+            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+                functions.append(each)
+        target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat, self.target_id)
+        plans = Plans[_Plan]()
+        for function in functions:
+            replace(function, _Conversion(target, lds, function, plans).run())
+        for variable in lds.variables.variables.values():
+            variable.op.detach()
+
+    def _check_target(self) -> None:
+        if self.mcpu not in CHIPS:
+            raise unknown_target(self.mcpu, "not a CDNA chip", tuple(sorted(CHIPS)))
+        if self.tgsplit and self.mcpu not in HAS_TG_SPLIT:
+            raise UnsupportedError(
+                f"target {self.mcpu}",
+                "it has no threadgroup split mode",
+                tuple(sorted(HAS_TG_SPLIT)),
+            )
+
+
+class _Target(NamedTuple):
+    chip: str
+    tgsplit: bool
+    l2_per_agent: str
+    compat: str | None
+    target_id: str | None
+
+
+@dataclass(slots=True)
+class _LDS:
+    """The module's variables in LDS, each at a fixed offset from the start of the group segment."""
+
+    limit: int
+    variables: SharedVariables = field(default_factory=lambda: SharedVariables(bits_of, _PATH))
+    offsets: dict[str, int] = field(default_factory=dict[str, int])
+    size: int = 0
+
+    def allocate(self, op: llvm.GlobalOp) -> None:
+        self.variables.add(op)
+        name = op.sym_name.data
+        variable = self.variables.variables[name]
+        offset = -(-self.size // variable.alignment) * variable.alignment
+        self.offsets[name] = offset
+        self.size = offset + variable.size
+        if self.size > self.limit:
+            message = f"{self.size} bytes in LDS; the chip has {self.limit}"
+            op.emit_error(message, DiagnosticException(message))
+
+
+_POINTER_OPERAND: Mapping[type[Operation], int] = MappingProxyType(
+    {scoped.LoadOp: 0, scoped.StoreOp: 1, scoped.AtomicRmwOp: 0, scoped.CmpxchgOp: 0}
+)
+"""Which operand of an access is the pointer."""
+
+
+class _Needs(NamedTuple):
+    """What a kernel needs of the hardware: so many dimensions of ids, and private memory."""
+
+    workgroup_ids: int
+    workitem_ids: int
+    uses_scratch: bool
+
+
+class _Conversion(KernelConversion[Builder, RegisterType]):
+    """One function on its way to a kernel."""
+
+    PATH = _PATH
+    ARITHMETIC = ARITHMETIC
+    BRANCH = BranchOp
+    COND_BRANCH = CondBranchOp
+
+    def __init__(self, target: _Target, lds: _LDS, function: Function, plans: "Plans[_Plan]"):
+        entry = Block()
+        super().__init__(function, entry, Builder(target.chip, entry))
+        self.target = target
+        self.lds = lds
+        self.plans = plans
+        self.make_plan = partial(_make_plan, target)
+        self.private_size = 0
+        self.resource: SSAValue | None = None
+        self.workgroup_ids: list[SSAValue] = []
+        self.workitem_ids: list[SSAValue] = []
+        self.divergent: dict[SSAValue, Operation] | None = None
+
+    def register_type(self, type: Attribute) -> RegisterType | None:
+        return register_type(type)
+
+    def end_op(self) -> Operation:
+        return EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
+
+    # The kernel
+
+    def run(self) -> KernelOp:
+        """The kernel that replaces the function."""
+        arguments = self._kernel_arguments()
+        source_blocks = reachable_blocks(self.function.body)
+        needs = _needs_of(source_blocks)
+        self.map_blocks(source_blocks)
+        self._prologue(needs, arguments)
+        return self._kernel(needs, arguments, self.convert_blocks(source_blocks))
+
+    def _kernel(
+        self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...], body: Region
+    ) -> KernelOp:
+        size = known_block_size(self.function)
+        lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(self.function.sym_name.data),
+            "chip": StringAttr(self.target.chip),
+            "arguments": ArrayAttr(arguments),
+            "group_segment_size": count_attr(self.lds.size),
+            "private_segment_size": count_attr(self.private_size),
+            "workgroup_ids": count_attr(needs.workgroup_ids),
+            "workitem_ids": count_attr(needs.workitem_ids),
+            "max_workgroup_size": count_attr(lanes),
+        }
+        if self.target.target_id is not None:
+            properties["target_id"] = StringAttr(str(parse_target_id(self.target.target_id)))
+        if self.target.tgsplit:
+            properties["tgsplit"] = _UNIT
+        if needs.uses_scratch:
+            properties["uses_scratch"] = _UNIT
+        return KernelOp.create(properties=properties, regions=[body])
+
+    def _kernel_arguments(self) -> tuple[KernelArgumentAttr, ...]:
+        function = self.function
+        check_kernel(function, _PATH)
+        return tuple(
+            self._kernel_argument(f"arg{n}" if arg.name_hint is None else arg.name_hint, arg.type)
+            for n, arg in enumerate(function.body.blocks[0].args)
+        )
+
+    def _kernel_argument(self, name: str, type: Attribute) -> KernelArgumentAttr:
+        registers = self.registers_for(self.function, type)
+        bits = bits_of(type)
+        assert bits is not None
+        if registers.size.data == 3:
+            unsupported(self.function, f"a kernel argument of {type} is not supported")
+        kind = ArgumentKind.VALUE
+        if isinstance(type, llvm.LLVMPointerType):
+            kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
+        size = max(-(-bits // 8), 1)
+        return _argument_attr(name, size, kind.value)
+
+    # What a kernel starts with
+
+    def _prologue(self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+        entry = entry_registers(self.target.chip, needs.workgroup_ids, needs.uses_scratch)
+        if entry.resource is not None:
+            self._scratch_resource(entry)
+        kernarg = self._live_in(SGPRType.of(2, entry.kernarg))
+        self.workgroup_ids = [self._live_in(SGPRType.of(1, index)) for index in entry.workgroup_ids]
+        count = 1 if entry.packed_workitem_ids else needs.workitem_ids
+        if needs.workitem_ids:
+            self.workitem_ids = [self._live_in(VGPRType.of(1, index)) for index in range(count)]
+        self._load_arguments(kernarg, arguments)
+
+    def _live_in(self, type: RegisterType) -> SSAValue:
+        return self.entry.insert_arg(type, len(self.entry.args))
+
+    def _scratch_resource(self, entry: EntryRegisters) -> None:
+        assert entry.resource is not None
+        assert entry.scratch_offset is not None
+        type = SGPRType.of(scratch_convention(self.target.chip).resource_registers, entry.resource)
+        resource = self._live_in(type)
+        offset = self._live_in(SGPRType.of(1, entry.scratch_offset))
+        self.resource = self.build.alu("s_add_scratch_offset", resource, offset, type=type)
+
+    def _load_arguments(self, kernarg: SSAValue, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+        """All loads first, then the copies, so that one wait covers them."""
+        offsets, _ = argument_offsets(each.size.data for each in arguments)
+        loaded: list[tuple[SSAValue, SSAValue, int]] = []
+        for arg, offset in zip(self.function.body.blocks[0].args, offsets, strict=True):
+            if arg.first_use is not None:
+                loaded.append((arg, self._load_argument(kernarg, arg.type, offset), offset % 4))
+        for arg, registers, byte in loaded:
+            self.values[arg] = self._argument_value(arg.type, registers, byte)
+
+    def _load_argument(self, kernarg: SSAValue, type: Attribute, offset: int) -> SSAValue:
+        bits = bits_of(type)
+        assert bits is not None
+        size = -(-bits // 32)
+        op = LoadOp.create(
+            operands=(kernarg,),
+            result_types=(SGPRType.of(size),),
+            properties={
+                "opcode": opcode_attr(_SCALAR_LOAD[size]),
+                "offset": count_attr(offset - offset % 4),
+            },
+        )
+        self.build.block.add_op(op)
+        return op.results[0]
+
+    def _argument_value(self, type: Attribute, registers: SSAValue, byte: int) -> SSAValue:
+        value = self.build.move(registers)
+        bits = bits_of(type)
+        assert bits is not None
+        if byte:
+            value = self.build.alu("v_lshrrev_b32_e32", value, self.build.const(8 * byte))
+        return self.build.truncate(value, bits) if bits == 1 else value
+
+    # Ids
+
+    def thread_id(self, op: Operation) -> None:
+        dimension = dimension_of(op)
+        entry = self.workitem_ids
+        if len(entry) == 1:
+            lane = self.build.alu("v_bfe_u32", entry[0], immediates=(10 * dimension, 10))
+        else:
+            lane = entry[dimension]
+        self._set_index(op, lane)
+
+    def block_id(self, op: Operation) -> None:
+        self._set_index(op, self.build.move(self.workgroup_ids[dimension_of(op)]))
+
+    def block_dim(self, op: Operation) -> None:
+        size = known_block_size(self.function)
+        if size is None:
+            unsupported(
+                op, "the work-group size is not known; give the kernel gpu.known_block_size"
+            )
+        self.values[op.results[0]] = self.build.const(size[dimension_of(op)], VGPR_PAIR)
+
+    def _set_index(self, op: Operation, value: SSAValue) -> None:
+        self.values[op.results[0]] = self.build.zero_extend(value, 32, 64)
+
+    # Pointers
+
+    def getelementptr(self, op: Operation) -> None:
+        gep = cast(llvm.GEPOp, op)
+        indices = tuple(gep.rawConstantIndices.get_values())
+        if len(indices) != 1:
+            unsupported(op, "a getelementptr of more than one index is not supported")
+        size = byte_size(op, gep.elem_type, bits_of, _PATH)
+        base = self.values[gep.ptr]
+        width = pointer_width(cast(llvm.LLVMPointerType, gep.ptr.type))
+        type = VGPR if width == 32 else VGPR_PAIR
+        if gep.ssa_indices:
+            index = self._resize_signed(gep.ssa_indices[0], width)
+            offset = self._scale(index, size, type, width)
+        else:
+            offset = self.build.const(int(indices[0]) * size, type)
+        self.values[gep.result] = self.build.add(base, offset)
+
+    def _resize_signed(self, value: SSAValue, width: int) -> SSAValue:
+        bits = bits_of(value.type)
+        assert bits is not None
+        registers = self.values[value]
+        if bits >= width:
+            return self.build.truncate(registers, width)
+        return self.build.sign_extend(registers, bits, width)
+
+    def _scale(self, index: SSAValue, size: int, type: RegisterType, width: int) -> SSAValue:
+        if size == 1:
+            return index
+        if size & (size - 1) == 0:
+            shift = self.build.const(size.bit_length() - 1)
+            mnemonic = "v_lshlrev_b32_e32" if width == 32 else "v_lshlrev_b64"
+            return self.build.alu(mnemonic, index, shift, type=type)
+        factor = self.build.const(size, type)
+        mnemonic = "v_mul_lo_u32" if width == 32 else "v_mul_u64"
+        return self.build.alu(mnemonic, index, factor, type=type)
+
+    def pointer_cast(self, op: Operation) -> None:
+        """ptrtoint and inttoptr: zeros above, or the low part."""
+        bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+        if bits is None or to is None or max(bits, to) > 64:
+            unsupported(op, f"'{op.name}' of these types is not supported")
+        (value,) = self.operands(op)
+        build = self.build
+        self.values[op.results[0]] = (
+            build.truncate(value, to) if to <= bits else build.zero_extend(value, bits, to)
+        )
+
+    def addressof(self, op: Operation) -> None:
+        name = self.lds.variables.name_at(op)
+        self.values[op.results[0]] = self.build.const(self.lds.offsets[name])
+
+    def alloca(self, op: Operation) -> None:
+        alloca = cast(llvm.AllocaOp, op)
+        count = alloca.size.owner
+        value = count.properties.get("value") if isinstance(count, Operation) else None
+        if bits_of(alloca.res.type) != 32 or not isinstance(value, IntegerAttr):
+            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        if value.value.data < 0:
+            unsupported(op, "an alloca of a negative size")
+        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        offset = -(-self.private_size // alignment) * alignment
+        self.private_size = offset + value.value.data * byte_size(
+            op, alloca.elem_type, bits_of, _PATH
+        )
+        self.values[alloca.res] = self.build.const(offset)
+
+    # Control flow
+
+    def cond_branch(self, op: Operation) -> None:
+        self._check_uniform(cast(cf.ConditionalBranchOp, op))
+        super().cond_branch(op)
+
+    def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
+        if known_block_size(self.function) == (1, 1, 1):
+            return
+        if self.divergent is None:
+            self.divergent = divergent_values(self.function.body.blocks)
+        source = self.divergent.get(op.cond)
+        if source is None:
+            return
+        unsupported(
+            op,
+            f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
+            f"the {_PATH} path branches as a whole wave only (with one lane in the work-group, say "
+            "so: gpu.known_block_size = array<i32: 1, 1, 1>)",
+        )
+
+    # Scoped operations
+
+    def plan(self, op: Operation) -> "_Plan":
+        """How to build the instructions of ``op``."""
+        return self.plans.find(cast(scoped.ScopedOperation, op), self.make_plan)
+
+    def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:
+        if self.resource is not None:
+            places["resource"] = self.resource
+        return places
+
+    def synchronise(self, op: Operation) -> None:
+        """fence and barrier"""
+        self.emit(self.plan(op).steps, {})
+
+    def load(self, op: Operation) -> None:
+        (addr,) = self.operands(op)
+        loaded = self.emit(self.plan(op).steps, self.places(addr=addr))
+        assert loaded is not None
+        if "invariant" in op.properties:
+            cast(Operation, loaded.owner).attributes[INVARIANT] = _UNIT
+        self.values[op.results[0]] = loaded
+
+    def store(self, op: Operation) -> None:
+        data, addr = self.operands(op)
+        self.emit(self.plan(op).steps, self.places(addr=addr, data=data))
+
+    def atomic_rmw(self, op: Operation) -> None:
+        plan = self.plan(op)
+        addr, data = self.operands(op)
+        if plan.private_store:
+            old = self.emit(plan.steps, self.places(addr=addr))
+            assert old is not None
+            kind = cast(scoped.AtomicRmwOp, op).kind.data
+            new = combine(self.build, kind, old, data, plan.width)
+            self.emit(plan.private_store, self.places(addr=addr, new=new))
+        else:
+            old = self.emit(plan.steps, {"addr": addr, "data": data})
+        if old is not None:
+            self.values[op.results[0]] = old
+
+    def cmpxchg(self, op: Operation) -> None:
+        cmpxchg = cast(scoped.CmpxchgOp, op)
+        plan = self.plan(op)
+        build = self.build
+        addr, compare, new = self.operands(op)
+        if plan.private_store:
+            old = self.emit(plan.steps, self.places(addr=addr))
+            assert old is not None
+            success = build.compare("eq", "u", plan.width, old, compare)
+            stored = build.select(success, new, old)
+            self.emit(plan.private_store, self.places(addr=addr, new=stored))
+        else:
+            data = new if plan.separate_compare else build.pack(new, compare)
+            old = self.emit(plan.steps, {"addr": addr, "data": data, "compare": compare})
+            if old is None:
+                return
+            used = cmpxchg.success.first_use is not None
+            success = build.compare("eq", "u", plan.width, old, compare) if used else old
+        self.values[cmpxchg.old] = old
+        self.values[cmpxchg.success] = success
+
+
+_ARGUMENT_KIND: Mapping[AddressSpace, ArgumentKind] = MappingProxyType(
+    {
+        AddressSpace.GENERIC: ArgumentKind.GLOBAL,
+        AddressSpace.GLOBAL: ArgumentKind.GLOBAL,
+        AddressSpace.CONSTANT: ArgumentKind.GLOBAL,
+        AddressSpace.LOCAL: ArgumentKind.LOCAL,
+    }
+)
+_SCALAR_LOAD: Mapping[int, str] = MappingProxyType(
+    {1: "s_load_dword", 2: "s_load_dwordx2", 4: "s_load_dwordx4"}
+)
+
+
+@lru_cache(maxsize=1 << 10)
+def _argument_attr(name: str, size: int, kind: str) -> KernelArgumentAttr:
+    return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind))
+
+
+def _needs_of(blocks: list[Block]) -> _Needs:
+    workgroup_ids = workitem_ids = 0
+    uses_scratch = False
+    # By identity, because to hash a type takes long.
+    pointers: dict[int, Attribute] = {}
+    for block in blocks:
+        for op in block.ops:
+            kind = type(op)
+            if kind in _POINTER_OPERAND:
+                pointer = op.operands[_POINTER_OPERAND[kind]].type
+                pointers[id(pointer)] = pointer
+            elif kind is gpu.ThreadIdOp:
+                workitem_ids = max(workitem_ids, dimension_of(op) + 1)
+            elif kind is gpu.BlockIdOp:
+                workgroup_ids = max(workgroup_ids, dimension_of(op) + 1)
+            elif kind is llvm.AllocaOp:
+                uses_scratch = True
+    spaces = {scoped.address_space_of(cast(llvm.LLVMPointerType, p)) for p in pointers.values()}
+    uses_scratch = uses_scratch or AddressSpace.PRIVATE in spaces
+    return _Needs(workgroup_ids, workitem_ids, uses_scratch)
+
+
+class _Plan(NamedTuple):
+    """The instructions of a scoped operation.
+
+    An access to private memory that combines is split: ``steps`` up to the load,
+    ``private_store`` what follows once the new value has been computed.
+    """
+
+    steps: tuple[Step, ...]
+    width: int
+    private_store: tuple[Step, ...] = ()
+    separate_compare: bool = False
+
+
+_OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
+    {
+        Kind.LOAD: LoadOp,
+        Kind.STORE: StoreOp,
+        Kind.ATOMIC: AtomicOp,
+        Kind.ATOMIC_RETURN: AtomicOp,
+        Kind.CACHE: CacheOp,
+        Kind.BARRIER: BarrierOp,
+    }
+)
+
+
+_FLOATS = frozenset({ValueType.F32, ValueType.F64})
+"""Floats narrower than their register, and several in one, are LLVM's."""
+
+
+def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
+    sequence = lower_operation(
+        op,
+        bits_of,
+        returns,
+        _PATH,
+        _FLOATS,
+        target=target.chip,
+        features=(TGSPLIT,) if target.tgsplit else (),
+        l2_per_agent=target.l2_per_agent,
+        compat=target.compat,
+    )
+    ordered = op.properties["ordering"] != _WEAK
+    is_access = isinstance(op, scoped.AccessOperation)
+    result = register_type(op.value_type) if is_access else None
+    width = (bits_of(op.value_type) or 0) if is_access else 0
+    space = op.space if is_access else None
+    combines = isinstance(op, scoped.AtomicRmwOp | scoped.CmpxchgOp)
+    instructions = tuple(_whole_accesses(target.chip, sequence.instructions, width))
+    if combines and space is AddressSpace.PRIVATE:
+        return _private_plan(op, instructions, ordered, result, width)
+    steps = tuple(_step(each, ordered, result) for each in instructions)
+    return _Plan(steps, width, separate_compare=space is AddressSpace.LOCAL)
+
+
+_PART = re.compile(r"\{(dst|data|new)\[([0-9]+)\]")
+
+
+def _whole_accesses(
+    chip: str, instructions: Iterable[Instruction], width: int
+) -> Iterator[Instruction]:
+    """The instructions, those that access one value in parts as the one that stands for them."""
+    for each in instructions:
+        part = _PART.search(each.operands)
+        if part is None:
+            yield each
+        elif part[2] == "0":
+            operation = ScopedOperation.LOAD if part[1] == "dst" else ScopedOperation.STORE
+            row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
+            assert row is not None
+            yield dataclasses.replace(
+                each, mnemonic=row.mnemonic, operands=each.operands.replace("[0]", "")
+            )
+
+
+def _private_plan(
+    op: Operation,
+    sequence: Iterable[Instruction],
+    ordered: bool,
+    result: RegisterType | None,
+    width: int,
+) -> _Plan:
+    """Without the wait for the loaded value, which is a wait for data like any other."""
+    if width not in (32, 64):
+        unsupported(op, f"'{op.name}' on private memory is supported for 32 and 64 bits only")
+    instructions = [
+        each for each in sequence if each.wait is None or each.phase is not Phase.ACCESS
+    ]
+    (store,) = (n for n, each in enumerate(instructions) if "{new}" in each.operands)
+    steps = tuple(_step(each, ordered, result) for each in instructions)
+    return _Plan(steps[:store], width, steps[store:])
+
+
+def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step:
+    source = StringAttr(each.source)
+    phase = PHASES[each.phase]
+    if each.wait is not None:
+        wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
+        return Step(WaitOp.create, wait.properties, (), ())
+    has_result = "{dst}" in each.operands
+    row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
+    assert row is not None, each.mnemonic
+    properties: dict[str, Attribute] = {"opcode": opcode_attr(each.mnemonic)}
+    if each.modifiers:
+        properties["modifiers"] = ArrayAttr([StringAttr(bit) for bit in each.modifiers])
+    if ordered:
+        properties["phase"] = phase
+        properties["source"] = source
+    names = operand_places(row)
+    if "{new}" in each.operands:
+        names = tuple("new" if name == "data" else name for name in names)
+    assert result is not None or not has_result
+    results = (result,) if has_result and result is not None else ()
+    return Step(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
+
+
+_WEAK = ORDERINGS[Ordering.WEAK]
+
+_Conversion.HANDLERS = MappingProxyType(
+    {
+        **shared_handlers(_Conversion),
+        scoped.LoadOp: _Conversion.load,
+        scoped.StoreOp: _Conversion.store,
+        scoped.AtomicRmwOp: _Conversion.atomic_rmw,
+        scoped.CmpxchgOp: _Conversion.cmpxchg,
+        scoped.FenceOp: _Conversion.synchronise,
+        scoped.BarrierOp: _Conversion.synchronise,
+        gpu.ThreadIdOp: _Conversion.thread_id,
+        gpu.BlockIdOp: _Conversion.block_id,
+        gpu.BlockDimOp: _Conversion.block_dim,
+        llvm.GEPOp: _Conversion.getelementptr,
+        llvm.PtrToIntOp: _Conversion.pointer_cast,
+        llvm.IntToPtrOp: _Conversion.pointer_cast,
+        llvm.AddressOfOp: _Conversion.addressof,
+        llvm.AllocaOp: _Conversion.alloca,
+    }
+)

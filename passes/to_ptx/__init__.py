@@ -1,0 +1,1 @@
+"""From ``scoped`` to ``ptx``: conversion, folding and merging."""

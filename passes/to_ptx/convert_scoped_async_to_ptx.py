@@ -1,0 +1,357 @@
+"""The asynchronous operations of ``scoped`` in ``convert-scoped-to-ptx``: one row of PTX each."""
+
+from collections.abc import Callable, Iterable, Mapping
+from string import Template
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.lowering.ptx.async_rows import AsyncRow, Key, select
+from fencewright.lowering.ptx.chip import CHIPS, Version
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Phase
+from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.mlir_dialects.attributes import WordAttribute
+from fencewright.mlir_dialects.ptx import PHASES, SequenceOp
+from fencewright.passes.kernels.accept import unsupported
+from fencewright.passes.to_ptx.arithmetic import Builder, register_type
+
+
+class TargetChip(Protocol):
+    """What is lowered for."""
+
+    @property
+    def chip(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+
+
+class Conversion(Protocol):
+    """What these handlers need of the conversion that calls them."""
+
+    @property
+    def target(self) -> TargetChip: ...
+    @property
+    def values(self) -> dict[SSAValue, SSAValue]: ...
+    @property
+    def build(self) -> Builder: ...
+    @property
+    def entry(self) -> Block: ...
+
+
+Handler = Callable[[Conversion, Operation], None]
+
+
+class Asked(NamedTuple):
+    """What an operation asks of the rows.
+
+    ``key`` is of ``async_rows.ROWS``; ``places`` are the row's names for the operands,
+    ``words`` what its ``$names`` stand for.
+    """
+
+    key: Key
+    places: Iterable[tuple[str, SSAValue]]
+    words: Mapping[str, str] = MappingProxyType({})
+    phase: Phase = Phase.ACCESS
+
+
+def convert_async(conversion: Conversion, op: Operation) -> None:
+    """Append the instructions of ``op``; an error at ``op`` if the target has no such ones."""
+    asked = _ASKED[type(op)](op)
+    row = _row(conversion, op, asked.key)
+    result = _append(conversion, op, row, asked)
+    if op.results and result is not None:
+        conversion.values[op.results[0]] = result
+
+
+def _row(conversion: Conversion, op: Operation, key: Key) -> AsyncRow:
+    chip = next(chip for chip in CHIPS if chip.name == conversion.target.chip)
+    major, minor = conversion.target.version.split(".")
+    version: Version = (int(major), int(minor))
+    try:
+        return select(chip, version, key)
+    except UnsupportedError as error:
+        op.emit_error(str(error), DiagnosticException(str(error)))
+
+
+def _append(conversion: Conversion, op: Operation, row: AsyncRow, asked: Asked) -> SSAValue | None:
+    lines = [Template(line).substitute(asked.words) for line in row.lines]
+    results: tuple[Attribute, ...] = ()
+    if any("{dst}" in line for line in lines):
+        type_ = register_type(op.results[0].type)
+        if type_ is None:
+            unsupported(op, f"a value of {op.results[0].type} is not supported on the PTX path")
+        results = (type_,)
+    places = tuple(asked.places)
+    built = SequenceOp.create(
+        operands=[_register(conversion, value) for _, value in places],
+        result_types=results,
+        properties={
+            "places": ArrayAttr([StringAttr(name) for name, _ in places]),
+            "lines": ArrayAttr([StringAttr(line) for line in lines]),
+            "phase": PHASES[asked.phase],
+            "source": StringAttr(row.source),
+        },
+        location=op.location,
+    )
+    conversion.build.block.add_op(built)
+    return built.results[0] if results else None
+
+
+def _register(conversion: Conversion, value: SSAValue) -> SSAValue:
+    """The register of an operand; addresses of tensor memory are 32 bits wide."""
+    register = conversion.values[value]
+    if isinstance(value.type, LLVMPointerType) and ops.space_number(value) == ops.TENSOR_MEMORY:
+        return conversion.build.truncate(register, 32)
+    return register
+
+
+# ---------------------------------------------------------------------------------------
+# What each operation asks
+# ---------------------------------------------------------------------------------------
+
+
+def _word(op: Operation, name: str) -> str:
+    return str(cast(WordAttribute[Any], op.properties[name]).data)
+
+
+def _space(pointer: SSAValue) -> str:
+    return str(AddressSpace.from_number(ops.space_number(pointer)))
+
+
+def _name(op: Operation) -> str:
+    return op.name.removeprefix("scoped.")
+
+
+def _numbers(op: Operation, *names: str) -> dict[str, str]:
+    return {
+        name: str(cast("IntegerAttr[Any]", op.properties[name]).value.data)
+        for name in names
+        if name in op.properties
+    }
+
+
+def _operands(op: Operation) -> list[tuple[str, SSAValue]]:
+    """Every operand under the name that it has in the operation."""
+    names = [name for name, _ in cast(Any, op).get_irdl_definition().operands]
+    return [
+        (name, value)
+        for name in names
+        if (value := getattr(op, name)) is not None and isinstance(value, SSAValue)
+    ]
+
+
+def _plain(*properties: str, phase: Phase = Phase.ACCESS) -> Callable[[Operation], Asked]:
+    """An operation whose key is its name and the words of ``properties`` that it has."""
+
+    def asked(op: Operation) -> Asked:
+        words = [_word(op, name) for name in properties if name in op.properties]
+        numbers = _numbers(op, "count", "bytes", "pending", "size")
+        return Asked((_name(op), *words), _operands(op), numbers, phase)
+
+    return asked
+
+
+def _expect_tx(op: Operation) -> Asked:
+    expect = cast(ops.MbarrierExpectTxOp, op)
+    key = ("mbarrier_expect_tx", str(expect.scope.data), _space(expect.mbarrier))
+    return Asked(key, _operands(op), _numbers(op, "bytes"))
+
+
+def _arrive(op: Operation) -> Asked:
+    arrive = cast(ops.MbarrierArriveOp, op)
+    name = "mbarrier_arrive" if arrive.drop is None else "mbarrier_arrive_drop"
+    token = "sink" if arrive.token is None or arrive.token.first_use is None else "token"
+    carried = [each for each in ("count", "expect_tx") if each in op.properties]
+    ordering = "relaxed" if arrive.space is not None else str(arrive.ordering.data)
+    scope, space = str(arrive.scope.data), _space(arrive.mbarrier)
+    key = (name, ordering, scope, space, token, *carried)
+    return Asked(key, _operands(op), _numbers(op, *carried), Phase.RELEASE)
+
+
+def _wait(op: Operation) -> Asked:
+    wait = cast(ops.MbarrierTestOperation, op)
+    by = "parity" if wait.phase.type == ops.i32 else "token"
+    ordering = "relaxed" if "space" in op.properties else str(wait.ordering.data)
+    key = (_name(op), ordering, str(wait.scope.data), by)
+    return Asked(key, _operands(op), phase=Phase.ACQUIRE)
+
+
+def _bulk_copy(op: Operation) -> Asked:
+    copy = cast(ops.BulkCopyOp, op)
+    key = ("bulk_copy", _space(copy.destination), _space(copy.source))
+    return Asked(key, _operands(op), _numbers(op, "size"))
+
+
+def _tensor_copy(op: Operation) -> Asked:
+    copy = cast(ops.TensorLoadOp | ops.TensorStoreOp, op)
+    coordinates = [(f"c{n}", value) for n, value in enumerate(copy.coordinates)]
+    return Asked((_name(op), str(len(coordinates))), [*_operands(op), *coordinates])
+
+
+def _store_async(op: Operation) -> Asked:
+    store = cast(ops.StoreAsyncOp, op)
+    return Asked(("store_async", "32" if store.value.type == ops.i32 else "64"), _operands(op))
+
+
+def _async_copy(op: Operation) -> Asked:
+    size = _numbers(op, "size")["size"]
+    return Asked(("async_copy", size), _operands(op))
+
+
+def _flagged(property_name: str) -> Callable[[Operation], Asked]:
+    """An operation whose key is its name, and a unit property's name if it is set."""
+
+    def asked(op: Operation) -> Asked:
+        flags = [property_name] if property_name in op.properties else []
+        return Asked((_name(op), *flags), _operands(op), _numbers(op, "pending"), Phase.WAIT)
+
+    return asked
+
+
+def _tensormap_replace(op: Operation) -> Asked:
+    replace = cast(ops.TensormapReplaceOp, op)
+    return Asked(("tensormap_replace", _space(replace.map)), _operands(op))
+
+
+def _mma(op: Operation) -> Asked:
+    kind = cast(ops.Tcgen05MmaOp, op).kind.data
+    return Asked(("tcgen05_mma",), _operands(op), {"kind": kind})
+
+
+def _tcgen05_copy(op: Operation) -> Asked:
+    shape = cast(ops.Tcgen05CopyOp, op).shape.data
+    return Asked(("tcgen05_copy",), _operands(op), {"shape": shape})
+
+
+def _register_name(accumulator: str) -> str:
+    return f"%acc_{accumulator}_"
+
+
+def _wgmma(op: Operation) -> Asked:
+    wgmma = cast(ops.WgmmaOp, op)
+    prefix = _register_name(wgmma.accumulator.data)
+    registers = ", ".join(f"{prefix}{n}" for n in range(wgmma.registers.value.data))
+    words = {"shape": wgmma.shape.data, "accumulators": registers}
+    return Asked(("wgmma",), _operands(op), words)
+
+
+def _wgmma_read(op: Operation) -> Asked:
+    read = cast(ops.WgmmaReadOp, op)
+    register = f"{_register_name(read.accumulator.data)}{read.index.value.data}"
+    return Asked(("wgmma_read",), (), {"accumulator": register})
+
+
+_ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyType(
+    {
+        ops.MbarrierInitOp: _plain(),
+        ops.MbarrierInvalOp: _plain(),
+        ops.MbarrierExpectTxOp: _expect_tx,
+        ops.MbarrierArriveOp: _arrive,
+        ops.MbarrierWaitOp: _wait,
+        ops.MbarrierTestWaitOp: _wait,
+        ops.MbarrierTryWaitOp: _wait,
+        ops.MapSharedOp: _plain(),
+        ops.ClusterArriveOp: _plain("ordering", phase=Phase.RELEASE),
+        ops.ClusterWaitOp: _plain(phase=Phase.ACQUIRE),
+        ops.BulkCopyOp: _bulk_copy,
+        ops.TensorLoadOp: _tensor_copy,
+        ops.TensorStoreOp: _tensor_copy,
+        ops.StoreAsyncOp: _store_async,
+        ops.AsyncCopyOp: _async_copy,
+        ops.AsyncArriveOp: _flagged("noinc"),
+        ops.AsyncCommitGroupOp: _plain(),
+        ops.AsyncWaitGroupOp: _flagged("read"),
+        ops.BulkCommitGroupOp: _plain(),
+        ops.BulkWaitGroupOp: _flagged("read"),
+        ops.TensormapReplaceOp: _tensormap_replace,
+        ops.TensormapCopyOp: _plain("scope", phase=Phase.RELEASE),
+        ops.Tcgen05MmaOp: _mma,
+        ops.Tcgen05CopyOp: _tcgen05_copy,
+        ops.Tcgen05LoadOp: _plain(),
+        ops.Tcgen05StoreOp: _plain(),
+        ops.Tcgen05CommitOp: _plain(phase=Phase.RELEASE),
+        ops.WgmmaOp: _wgmma,
+        ops.WgmmaReadOp: _wgmma_read,
+        ops.WgmmaCommitGroupOp: _plain(),
+        ops.WgmmaWaitGroupOp: _flagged("read"),
+        ops.ProxyFenceOp: _plain("space", phase=Phase.RELEASE),
+        ops.ClusterFenceOp: _plain("ordering", "proxy", phase=Phase.RELEASE),
+        ops.MbarrierInitFenceOp: _plain(phase=Phase.RELEASE),
+        ops.TensormapFenceOp: _plain("ordering", "scope", phase=Phase.RELEASE),
+        ops.Tcgen05FenceOp: _plain("side", phase=Phase.RELEASE),
+        ops.Tcgen05WaitOp: _plain("direction", phase=Phase.WAIT),
+        ops.WgmmaFenceOp: _plain(phase=Phase.RELEASE),
+    }
+)
+"""What each operation asks of the rows."""
+
+
+# ---------------------------------------------------------------------------------------
+# Operations that become more than their row
+# ---------------------------------------------------------------------------------------
+
+
+def _restricted_arrive(conversion: Conversion, op: Operation) -> None:
+    """An arrival that releases own LDS only is a restricted fence and a relaxed arrival."""
+    if "space" in op.properties:
+        _restricted_fence(conversion, op, "release")
+    convert_async(conversion, op)
+
+
+def _restricted_wait(conversion: Conversion, op: Operation) -> None:
+    convert_async(conversion, op)
+    if "space" in op.properties:
+        _restricted_fence(conversion, op, "acquire")
+
+
+def _restricted_fence(conversion: Conversion, op: Operation, ordering: str) -> None:
+    phase = Phase.RELEASE if ordering == "release" else Phase.ACQUIRE
+    asked = Asked(("cluster_fence", ordering, "generic"), (), phase=phase)
+    _append(conversion, op, _row(conversion, op, asked.key), asked)
+
+
+def _multiplication(conversion: Conversion, op: Operation) -> None:
+    """The accumulators are declared where the kernel begins, each name once."""
+    wgmma = cast(ops.WgmmaOp, op)
+    count = wgmma.registers.value.data
+    declared = f"{_register_name(wgmma.accumulator.data)}<{count}>"
+    asked = Asked(("wgmma_accumulator",), (), {"accumulators": declared})
+    row = _row(conversion, op, asked.key)
+    line = Template(row.lines[0]).substitute(asked.words)
+    if not _is_declared(conversion.entry, line):
+        declaration = SequenceOp.create(
+            properties={
+                "places": ArrayAttr[StringAttr]([]),
+                "lines": ArrayAttr([StringAttr(line)]),
+                "source": StringAttr(row.source),
+            }
+        )
+        _insert_first(conversion.entry, declaration)
+    convert_async(conversion, op)
+
+
+def _is_declared(entry: Block, line: str) -> bool:
+    return any(isinstance(op, SequenceOp) and op.lines.data[0].data == line for op in entry.ops)
+
+
+def _insert_first(entry: Block, op: Operation) -> None:
+    if entry.first_op is None:
+        entry.add_op(op)
+    else:
+        entry.insert_op_before(op, entry.first_op)
+
+
+ASYNC_HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
+    {
+        **dict.fromkeys(_ASKED, convert_async),
+        ops.MbarrierArriveOp: _restricted_arrive,
+        ops.MbarrierWaitOp: _restricted_wait,
+        ops.WgmmaOp: _multiplication,
+    }
+)
+"""How ``convert-scoped-to-ptx`` converts each asynchronous operation."""

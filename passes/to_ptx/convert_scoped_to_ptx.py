@@ -1,0 +1,538 @@
+"""The pass ``convert-scoped-to-ptx``: functions on ``scoped`` to kernels of PTX instructions."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from xdsl.context import Context
+from xdsl.dialects import func, gpu, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.chip import CHIPS, default_version
+from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
+from fencewright.lowering.ptx.module import is_identifier
+from fencewright.lowering.ptx.select import (
+    CONVERGED,
+    NO_ACQUIRE_FENCE_AFTER,
+    NO_RELAXED_BARRIER,
+)
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.targets import unknown_target
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.ptx import (
+    B32,
+    B64,
+    PHASES,
+    PRED,
+    REGISTER_TYPES,
+    AddressOfOp,
+    AtomicOp,
+    BarrierOp,
+    BranchOp,
+    CondBranchOp,
+    FenceOp,
+    KernelOp,
+    LoadOp,
+    LocalOp,
+    ParamOp,
+    RegisterType,
+    RetOp,
+    SequenceOp,
+    SpecialOp,
+    StoreOp,
+    VariableOp,
+    number_attr,
+    register_of,
+)
+from fencewright.passes.analysis.acquire_fences import unfenced_updates
+from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.convergence import converged_blocks
+from fencewright.passes.kernels.accept import (
+    Function,
+    SharedVariables,
+    byte_size,
+    check_kernel,
+    dimension_of,
+    is_used,
+    known_block_size,
+    lower_operation,
+    unsupported,
+)
+from fencewright.passes.kernels.conversion import (
+    KernelConversion,
+    Plans,
+    Step,
+    replace,
+    shared_handlers,
+)
+from fencewright.passes.to_ptx.arithmetic import (
+    ARITHMETIC,
+    PATH,
+    POINTER_BITS,
+    Builder,
+    bits_of,
+    opcode_attr,
+    register_type,
+)
+from fencewright.passes.to_ptx.convert_scoped_async_to_ptx import ASYNC_HANDLERS
+from fencewright.passes.to_ptx.intrinsics import convert_intrinsic
+from fencewright.passes.to_ptx.vectors import VECTORS
+
+
+@dataclass(frozen=True)
+class ConvertScopedToPTXPass(ModulePass):
+    """Convert every kernel of a module to ``ptx.kernel``, and its variables to ``ptx.variable``.
+
+    ``mcpu``: sm_70 to sm_121f, as ``fencewright.lowering.lower`` knows them. ``ptx_version``:
+    a PTX version such as 8.6; absent: the lowest in which the chip has all that it has.
+    A ``func.func`` is a kernel if it carries ``gpu.kernel``, or is public and returns nothing;
+    a ``gpu.func`` if it is marked ``kernel``. Branches may diverge. Raises
+    ``DiagnosticException`` at what it cannot convert, ``UnsupportedError`` for an unknown target.
+    """
+
+    name = "convert-scoped-to-ptx"
+
+    mcpu: str
+    ptx_version: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = self._target()
+        shared = SharedVariables(bits_of, PATH)
+        functions: list[Function] = []
+        for each in top_level(op):
+            if isinstance(each, llvm.GlobalOp):
+                shared.add(each)
+            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+                functions.append(each)
+        for name, variable in shared.variables.items():
+            _check_name(variable.op, name)
+            properties: dict[str, Attribute] = {
+                "sym_name": StringAttr(name),
+                "size": number_attr(variable.size),
+                "alignment": number_attr(variable.alignment),
+            }
+            replace(variable.op, VariableOp.create(properties=properties))
+        plans = Plans[tuple[Step, ...]]()
+        for function in functions:
+            replace(function, _Conversion(target, shared, function, plans).run())
+
+    def _target(self) -> "_Target":
+        chip = next((chip for chip in CHIPS if chip.name == self.mcpu), None)
+        if chip is None:
+            raise unknown_target(self.mcpu, "not a PTX target", tuple(chip.name for chip in CHIPS))
+        if self.ptx_version is None:
+            major, minor = default_version(chip)
+            return _Target(self.mcpu, f"{major}.{minor}")
+        # Any request will do: the rows say which versions the chip has.
+        lower(op="fence", ordering="seq_cst", target=self.mcpu, ptx_version=self.ptx_version)
+        return _Target(self.mcpu, self.ptx_version)
+
+
+class _Target(NamedTuple):
+    chip: str
+    version: str
+
+
+def _check_name(op: Operation, name: str) -> None:
+    if not is_identifier(name):
+        unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
+
+
+class _Conversion(KernelConversion[Builder, RegisterType]):
+    """One function on its way to a kernel."""
+
+    PATH = PATH
+    ARITHMETIC = ARITHMETIC
+    BRANCH = BranchOp
+    COND_BRANCH = CondBranchOp
+
+    def __init__(
+        self,
+        target: _Target,
+        shared: SharedVariables,
+        function: Function,
+        plans: Plans[tuple[Step, ...]],
+    ):
+        entry = Block()
+        super().__init__(function, entry, Builder(entry))
+        self.target = target
+        self.shared = shared
+        self.plans = plans
+        self.source_blocks = reachable_blocks(function.body) if function.body.blocks else []
+        self.converged: frozenset[Block] | None = None
+        self.unfenced: frozenset[Operation] | None = None
+        self.has_relaxed_barrier: bool | None = None
+
+    def register_type(self, type: Attribute) -> RegisterType | None:
+        return register_type(type)
+
+    def end_op(self) -> Operation:
+        return RetOp.create()
+
+    # The kernel
+
+    def run(self) -> KernelOp:
+        """The kernel that replaces the function."""
+        check_kernel(self.function, PATH)
+        _check_name(self.function, self.function.sym_name.data)
+        self.map_blocks(self.source_blocks)
+        parameters = self._parameters()
+        body = self.convert_blocks(self.source_blocks)
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(self.function.sym_name.data),
+            "target": StringAttr(self.target.chip),
+            "version": StringAttr(self.target.version),
+            "parameters": DenseArrayBase.from_list(i64, parameters),
+        }
+        block_size = known_block_size(self.function)
+        if block_size is not None:
+            properties["block_size"] = DenseArrayBase.from_list(i32, block_size)
+        return KernelOp.create(properties=properties, regions=[body])
+
+    def _parameters(self) -> list[int]:
+        """The widths of the parameters; those that are used are loaded."""
+        widths: list[int] = []
+        for number, argument in enumerate(self.function.body.blocks[0].args):
+            type = self.registers_for(self.function, argument.type)
+            bits = bits_of(argument.type)
+            assert bits is not None
+            widths.append(max(8, 1 << (bits - 1).bit_length()))
+            if argument.first_use is not None:
+                self.values[argument] = self._parameter(number, type, bits)
+        return widths
+
+    def _parameter(self, number: int, type: RegisterType, bits: int) -> SSAValue:
+        register = REGISTER_TYPES[Register.B16] if bits == 1 else type
+        properties: dict[str, Attribute] = {"index": number_attr(number)}
+        value = self._add(ParamOp.create(result_types=(register,), properties=properties))
+        return self.build.truncate(value, 1) if bits == 1 else value
+
+    # Operations
+
+    def _add(self, op: Operation) -> SSAValue:
+        self.build.block.add_op(op)
+        return op.results[0]
+
+    def vector(self, op: Operation) -> None:
+        self.values[op.results[0]] = VECTORS[type(op)](self.build, op, self.operands(op))
+
+    def intrinsic(self, op: Operation) -> None:
+        chip = next(chip for chip in CHIPS if chip.name == self.target.chip)
+        value = convert_intrinsic(self.build, op, self.operands(op), chip)
+        self.values[op.results[0]] = value
+
+    def special(self, op: Operation) -> None:
+        """Ids and sizes of work-items and work-groups."""
+        name = f"{_SPECIAL[type(op)]}.{'xyz'[dimension_of(op)]}"
+        properties: dict[str, Attribute] = {"register": opcode_attr(name)}
+        value = self._add(SpecialOp.create(result_types=(B32,), properties=properties))
+        self.values[op.results[0]] = self.build.extend(value, 32, Register.B64, "u")
+
+    # Pointers
+
+    def getelementptr(self, op: Operation) -> None:
+        gep = cast(llvm.GEPOp, op)
+        indices = tuple(gep.rawConstantIndices.get_values())
+        if len(indices) != 1:
+            unsupported(op, "a getelementptr of more than one index is not supported")
+        size = byte_size(op, gep.elem_type, bits_of, PATH)
+        base = self.values[gep.ptr]
+        if gep.ssa_indices:
+            offset = self._scale(self._index(gep.ssa_indices[0]), size)
+        else:
+            offset = self.build.const(int(indices[0]) * size, B64)
+        self.values[gep.result] = self.build.alu("add.s64", base, offset, type=B64)
+
+    def _index(self, value: SSAValue) -> SSAValue:
+        bits = bits_of(value.type)
+        assert bits is not None
+        return self.build.extend(self.values[value], bits, Register.B64, "s")
+
+    def _scale(self, index: SSAValue, size: int) -> SSAValue:
+        if size == 1:
+            return index
+        if size & (size - 1) == 0:
+            shift = self.build.const(size.bit_length() - 1, B32)
+            return self.build.alu("shl.b64", index, shift, type=B64)
+        return self.build.alu("mul.lo.s64", index, self.build.const(size, B64), type=B64)
+
+    def pointer_cast(self, op: Operation) -> None:
+        """ptrtoint and inttoptr: zeros above, or the low part."""
+        bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+        if bits is None or to is None or max(bits, to) > POINTER_BITS:
+            unsupported(op, f"'{op.name}' of these types is not supported")
+        (value,) = self.operands(op)
+        register = register_for(to)
+        assert register is not None
+        self.values[op.results[0]] = (
+            self.build.truncate(value, to)
+            if to <= bits
+            else self.build.extend(value, bits, register, "u")
+        )
+
+    def addressof(self, op: Operation) -> None:
+        properties: dict[str, Attribute] = {
+            "variable": SymbolRefAttr(self.shared.name_at(op)),
+        }
+        self.values[op.results[0]] = self._add(
+            AddressOfOp.create(result_types=(B64,), properties=properties)
+        )
+
+    def alloca(self, op: Operation) -> None:
+        alloca = cast(llvm.AllocaOp, op)
+        count = alloca.size.owner
+        value = count.properties.get("value") if isinstance(count, Operation) else None
+        space = cast(llvm.LLVMPointerType, alloca.res.type).addr_space
+        is_private = isinstance(space, IntAttr) and space.data == AddressSpace.PRIVATE.number
+        if not is_private or not isinstance(value, IntegerAttr):
+            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+        if value.value.data < 0:
+            unsupported(op, "an alloca of a negative size")
+        size = value.value.data * byte_size(op, alloca.elem_type, bits_of, PATH)
+        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        properties: dict[str, Attribute] = {
+            "size": number_attr(size),
+            "alignment": number_attr(alignment),
+        }
+        self.values[alloca.res] = self._add(
+            LocalOp.create(result_types=(B64,), properties=properties)
+        )
+
+    # Scoped operations
+
+    def scoped_operation(self, op: Operation) -> None:
+        """A load, store, read-modify-write, fence or barrier."""
+        places = dict(zip(_PLACES[type(op)], self.operands(op), strict=True))
+        result = self.emit(self.plan(op), places)
+        if op.results and result is not None:
+            self.values[op.results[0]] = result
+
+    def cmpxchg(self, op: Operation) -> None:
+        cmpxchg = cast(scoped.CmpxchgOp, op)
+        places = dict(zip(_PLACES[scoped.CmpxchgOp], self.operands(op), strict=True))
+        old = self.emit(self.plan(op), places)
+        if old is None:
+            return
+        self.values[cmpxchg.old] = old
+        if cmpxchg.success.first_use is not None:
+            bits = bits_of(cmpxchg.compare.type)
+            assert bits is not None
+            self.values[cmpxchg.success] = self._are_equal(old, places["compare"], bits)
+
+    def _are_equal(self, a: SSAValue, b: SSAValue, bits: int) -> SSAValue:
+        register = register_of(a)
+        if register is Register.B128:
+            return self._add(
+                SequenceOp.create(
+                    operands=(a, b), result_types=(PRED,), properties=dict(_EQUAL_128)
+                )
+            )
+        a, b = (self.build.extend(each, bits, register, "u") for each in (a, b))
+        return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=PRED)
+
+    def plan(self, op: Operation) -> tuple[Step, ...]:
+        """How to build the instructions of ``op``."""
+        features = self._features(op)
+
+        def make(operation: scoped.ScopedOperation, used: bool) -> tuple[Step, ...]:
+            return self._make_plan(operation, used, features)
+
+        return self.plans.find(cast(scoped.ScopedOperation, op), make, features)
+
+    def _features(self, op: Operation) -> tuple[str, ...]:
+        """What the function says of ``op``; each analysis runs once, where something asks for it."""
+        if isinstance(op, scoped.BarrierOp):
+            if self.converged is None:
+                self.converged = converged_blocks(self.source_blocks)
+            return (CONVERGED,) if op.parent in self.converged else ()
+        if isinstance(op, scoped.AtomicRmwOp) and not is_used(op):
+            if self.unfenced is None:
+                self.unfenced = unfenced_updates(self.source_blocks, ends_thread=True)
+            return (NO_ACQUIRE_FENCE_AFTER,) if op in self.unfenced else ()
+        if isinstance(op, scoped.FenceOp) and op.spaces is not None:
+            if self.has_relaxed_barrier is None:
+                self.has_relaxed_barrier = any(
+                    _is_relaxed_barrier(each) for block in self.source_blocks for each in block.ops
+                )
+            return () if self.has_relaxed_barrier else (NO_RELAXED_BARRIER,)
+        return ()
+
+    def _make_plan(
+        self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]
+    ) -> tuple[Step, ...]:
+        result: RegisterType | None = None
+        if isinstance(op, scoped.AccessOperation):
+            result = self.registers_for(op, op.value_type)
+            _check_alignment(op)
+        sequence = lower_operation(
+            op,
+            bits_of,
+            used,
+            PATH,
+            target=self.target.chip,
+            ptx_version=self.target.version,
+            features=features,
+        )
+        ordered = op.properties["ordering"] != _WEAK
+        steps = [
+            _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)
+        ]
+        if sequence.remarks and steps:
+            remarks = ArrayAttr([StringAttr(each) for each in sequence.remarks])
+            steps[-1].properties["remarks"] = remarks
+        return tuple(steps)
+
+
+def _is_relaxed_barrier(op: Operation) -> bool:
+    """Whether threads wait for each other by ``op`` that only fences order."""
+    return op.name in _BARRIERS and op.properties["ordering"] == ORDERINGS[Ordering.RELAXED]
+
+
+_BARRIERS = frozenset({"scoped.barrier", "scoped.cluster_arrive"})
+
+
+def _check_alignment(op: scoped.AccessOperation) -> None:
+    bits = bits_of(op.value_type)
+    assert bits is not None
+    if op.alignment is not None and 8 * op.alignment.value.data < bits:
+        unsupported(
+            op,
+            f"an access of {bits} bits that is aligned to {op.alignment.value.data} bytes only "
+            f"is not supported on the {PATH} path",
+        )
+
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_OPERANDS = ("addr", "data", "compare")
+_KNOWN_PLACES = frozenset({"dst", *_OPERANDS})
+
+
+def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, ...]]:
+    """One instruction each, but an access with registers or labels of its own stays together."""
+    access = tuple(each for each in instructions if each.phase is Phase.ACCESS)
+    if all(_KNOWN_PLACES.issuperset(_PLACE.findall(each.text)) for each in access):
+        return [(each,) for each in instructions]
+    first = instructions.index(access[0])
+    assert instructions[first : first + len(access)] == access
+    before, after = instructions[:first], instructions[first + len(access) :]
+    return [*((each,) for each in before), access, *((each,) for each in after)]
+
+
+def _step(
+    instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
+) -> Step:
+    first = instructions[0]
+    places = list(
+        dict.fromkeys(place for each in instructions for place in _PLACE.findall(each.text))
+    )
+    results: tuple[Attribute, ...] = ()
+    if "dst" in places and "{dst}" not in _declared(instructions):
+        assert result is not None
+        results = (result,)
+    operands = tuple(place for place in places if place in _OPERANDS)
+    properties: dict[str, Attribute] = {}
+    if ordered:
+        properties = {"phase": PHASES[first.phase], "source": StringAttr(first.source)}
+    if len(instructions) > 1:
+        properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
+        properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
+        return Step(SequenceOp.create, properties, operands, results)
+    found = signature(first.mnemonic)
+    assert found is not None, first.mnemonic
+    is_barrier = found.kind is Kind.BARRIER
+    properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
+    return Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
+
+
+def _declared(instructions: tuple[Instruction, ...]) -> str:
+    """The registers that the instructions declare for themselves."""
+    return " ".join(each.operands for each in instructions if each.mnemonic == ".reg")
+
+
+_OPERATION_OF_KIND: Mapping[Kind, Callable[..., Operation]] = MappingProxyType(
+    {
+        Kind.LOAD: LoadOp.create,
+        Kind.STORE: StoreOp.create,
+        Kind.ATOMIC: AtomicOp.create,
+        Kind.REDUCTION: AtomicOp.create,
+        Kind.FENCE: FenceOp.create,
+        Kind.BARRIER: BarrierOp.create,
+    }
+)
+
+# PTX has no comparison of 128 bits.
+_EQUAL_128: Mapping[str, Attribute] = MappingProxyType(
+    {
+        "places": ArrayAttr([StringAttr("a"), StringAttr("b")]),
+        "lines": ArrayAttr(
+            [
+                StringAttr(line)
+                for line in (
+                    ".reg .b64 {a_low}, {a_high}, {b_low}, {b_high}",
+                    ".reg .pred {low}",
+                    "mov.b128 {{a_low}, {a_high}}, {a}",
+                    "mov.b128 {{b_low}, {b_high}}, {b}",
+                    "setp.eq.b64 {low}, {a_low}, {b_low}",
+                    "setp.eq.and.b64 {dst}, {a_high}, {b_high}, {low}",
+                )
+            ]
+        ),
+    }
+)
+
+_WEAK = ORDERINGS[Ordering.WEAK]
+
+_PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
+    {
+        scoped.LoadOp: ("addr",),
+        scoped.StoreOp: ("data", "addr"),
+        scoped.AtomicRmwOp: ("addr", "data"),
+        scoped.CmpxchgOp: ("addr", "compare", "data"),
+        scoped.FenceOp: (),
+        scoped.BarrierOp: (),
+    }
+)
+"""What the rows call the operands of each scoped operation."""
+
+_SPECIAL: Mapping[type[Operation], str] = MappingProxyType(
+    {
+        gpu.ThreadIdOp: "tid",
+        gpu.BlockIdOp: "ctaid",
+        gpu.BlockDimOp: "ntid",
+        gpu.GridDimOp: "nctaid",
+    }
+)
+
+_Conversion.HANDLERS = MappingProxyType(
+    {
+        **ASYNC_HANDLERS,
+        **shared_handlers(_Conversion),
+        **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
+        **dict.fromkeys(_SPECIAL, _Conversion.special),
+        **dict.fromkeys(VECTORS, _Conversion.vector),
+        scoped.CmpxchgOp: _Conversion.cmpxchg,
+        llvm.CallIntrinsicOp: _Conversion.intrinsic,
+        llvm.GEPOp: _Conversion.getelementptr,
+        llvm.PtrToIntOp: _Conversion.pointer_cast,
+        llvm.IntToPtrOp: _Conversion.pointer_cast,
+        llvm.AddressOfOp: _Conversion.addressof,
+        llvm.AllocaOp: _Conversion.alloca,
+    }
+)

@@ -1,0 +1,210 @@
+"""The pass ``merge-ptx-fences``: what stands next to a PTX fence that does it as well."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from fencewright.mlir_dialects.ptx import (
+    AtomicOp,
+    BranchOp,
+    CondBranchOp,
+    FenceOp,
+    KernelOp,
+    LoadOp,
+    ParamOp,
+    RetOp,
+    StoreOp,
+)
+from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
+from fencewright.passes.to_ptx.arithmetic import opcode_attr
+
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_RANK = {scope: rank for rank, scope in enumerate(_SCOPES, 1)}
+_NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
+_FENCE = re.compile(rf"fence\.(sc|acq_rel|acquire|release)\.({'|'.join(_SCOPES)})")
+_ACCESS = re.compile(rf"(ld|st|atom|red)\.(acquire|release)\.({'|'.join(_SCOPES)})(\..*)")
+
+
+@dataclass(frozen=True)
+class MergePTXFencesPass(ModulePass):
+    """Remove what a neighbouring fence does as well: fences, and what orders an access.
+
+    Runs on ``ptx.kernel``. With no memory operation between them, on every way: of two fences
+    the one goes that the other covers, in ordering and scope; an access behind a fence that
+    releases at its scope need not release; one before a fence that acquires at its scope need
+    not acquire. Not so an access that does both: what it takes in it hands on itself, which no
+    fence beside it does. Also for the ``fence.sc`` in front of seq_cst accesses, of which ``scoped`` does
+    not tell. Anything that the pass does not know is taken for a memory operation.
+    Source: PTX ISA, Memory Consistency Model, Release and Acquire Patterns, Fence-SC order.
+    """
+
+    name = "merge-ptx-fences"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in top_level(op):
+            if isinstance(kernel, KernelOp) and any(
+                isinstance(each, FenceOp) for block in kernel.body.blocks for each in block.ops
+            ):
+                _merge(reachable_blocks(kernel.body))
+
+
+class Done(NamedTuple):
+    """Ranks of the scopes at which fences next to here release, acquire and order sequentially."""
+
+    releases: int
+    acquires: int
+    sequential: int
+
+    def covers(self, other: "Done") -> bool:
+        """Whether the fences next to here do all that ``other`` does."""
+        return all(mine >= its for mine, its in zip(self, other, strict=True))
+
+    def join(self, other: "Done") -> "Done":
+        """What is done on either way."""
+        return Done(*map(min, zip(self, other, strict=True)))
+
+    def and_then(self, other: "Done") -> "Done":
+        """What is done by these and another fence."""
+        return Done(*map(max, zip(self, other, strict=True)))
+
+
+NOTHING = Done(_NOTHING, _NOTHING, _NOTHING)
+_ALL = Done(_EVERYTHING, _EVERYTHING, _EVERYTHING)
+
+
+def _merge(blocks: Sequence[Block]) -> None:
+    before: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in blocks:
+        for target in successors(block):
+            before[target].append(block)
+    entry = _solve(blocks, before, {blocks[0]}, forwards=True)
+    for block in blocks:
+        done = entry[block]
+        for op in list(block.ops):
+            if _is_done(op, done):
+                continue
+            if isinstance(op, StoreOp | AtomicOp):
+                _loosen(op, releases=done.releases)
+            done = past(op, done, forwards=True)
+    after = {block: successors(block) for block in blocks}
+    ends = {block for block in blocks if not after[block]}
+    leaving = _solve(blocks[::-1], after, ends, forwards=False)
+    for block in blocks:
+        done = leaving[block]
+        for op in reversed(list(block.ops)):
+            if _is_done(op, done):
+                continue
+            if isinstance(op, LoadOp | AtomicOp):
+                _loosen(op, acquires=done.acquires)
+            done = past(op, done, forwards=False)
+
+
+def _is_done(op: Operation, done: Done) -> bool:
+    """Whether ``op`` was a fence that others cover, and is gone."""
+    fence = _fence(op)
+    if fence is None or not done.covers(fence):
+        return False
+    op.detach()
+    op.erase()
+    return True
+
+
+def _loosen(
+    op: LoadOp | StoreOp | AtomicOp, releases: int = _NOTHING, acquires: int = _NOTHING
+) -> None:
+    """Take from an access what is done for it at these ranks."""
+    loosened = _loosened(op.opcode.data, releases, acquires)
+    if loosened != op.opcode.data:
+        op.properties["opcode"] = opcode_attr(loosened)
+
+
+@cache
+def _loosened(opcode: str, releases: int, acquires: int) -> str:
+    access = _ACCESS.fullmatch(opcode)
+    if access is None:
+        return opcode
+    name, ordering, scope, rest = access.groups()
+    done = releases if ordering == "release" else acquires
+    return f"{name}.relaxed.{scope}{rest}" if done >= _RANK[scope] else opcode
+
+
+def past(op: Operation, done: Done, *, forwards: bool) -> Done:
+    """What is done next to the place behind ``op``, or before it.
+
+    A fence before another one does not release what that takes in, nor does a fence behind
+    another one take in for it what that releases.
+    """
+    fence = _fence(op)
+    if fence is None:
+        return done if _is_silent(op) else NOTHING
+    both = done.and_then(fence)
+    if forwards and fence.acquires > done.acquires:
+        return both._replace(releases=fence.releases)
+    if not forwards and fence.releases > done.releases:
+        return both._replace(acquires=fence.acquires)
+    return both
+
+
+def _fence(op: Operation) -> Done | None:
+    """What a plain fence does; None for anything else, fences of proxies among them."""
+    return _does(op.opcode.data) if isinstance(op, FenceOp) else None
+
+
+@cache
+def _does(opcode: str) -> Done | None:
+    fence = _FENCE.fullmatch(opcode)
+    if fence is None:
+        return None
+    ordering, rank = fence[1], _RANK[fence[2]]
+    return Done(
+        _NOTHING if ordering == "acquire" else rank,
+        _NOTHING if ordering == "release" else rank,
+        rank if ordering == "sc" else _NOTHING,
+    )
+
+
+def _is_silent(op: Operation) -> bool:
+    return isinstance(op, _SILENT) or is_side_effect_free(op)
+
+
+_SILENT = (BranchOp, CondBranchOp, RetOp, ParamOp)
+
+
+def _solve(
+    blocks: Sequence[Block],
+    nearer: Mapping[Block, Sequence[Block]],
+    first: set[Block],
+    *,
+    forwards: bool,
+) -> dict[Block, Done]:
+    """What is done where each block is entered in one direction: from above, so that loops count.
+
+    ``nearer``: the blocks that are passed just before in this direction; nothing is done where
+    it starts, at the ``first`` ones.
+    """
+    found = {block: NOTHING if block in first else _ALL for block in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            state = found[block]
+            for other in nearer[block]:
+                state = state.join(_through(other, found[other], forwards))
+            if state != found[block]:
+                found[block] = state
+                changed = True
+    return found
+
+
+def _through(block: Block, done: Done, forwards: bool) -> Done:
+    for op in block.ops if forwards else reversed(list(block.ops)):
+        done = past(op, done, forwards=forwards)
+    return done

@@ -1,0 +1,1 @@
+"""The CDNA machine and its engine."""

@@ -1,0 +1,497 @@
+"""The CDNA machine with sets of versions in place of cache activity: the engine.
+
+Computes the outcomes of ``cdna_machine``, which is the definition; a property test holds the
+two equal on random programs. Two reductions:
+
+Sets. A line's fills, fetches and evictions are not steps. For each L2 the versions that its
+line has had or may have had are listed, oldest first, with a bit set of those it may hold now;
+for each L1 and scalar cache there is a bit set over the list of its L2. Reading picks a version
+and drops what that contradicts: an L2 never goes back to an older version than it held.
+
+Order. A step that can only enable more by coming early is taken at once, alone: waits and
+register arithmetic, LDS and scalar issues, barriers, and what a wave issues to a line that no
+other wave of its CU will touch. Where no wave will issue anything to a line any more, what is
+queued for it is performed before anything else.
+"""
+
+from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.system import (
+    LEFT_QUEUE,
+    Completion,
+    Event,
+    Kind,
+    LineEvent,
+    LineTopology,
+    Machine,
+    State,
+    replaced,
+)
+from fencewright.simulator.cdna.wave import (
+    ID_MASK,
+    Code,
+    CompiledProgram,
+    Entry,
+    Op,
+    Wave,
+    WaveRules,
+)
+from fencewright.simulator.core.program import MemoryKind
+
+Versions = tuple[tuple[int, ...], int, bool]
+"""(versions, which of them the L2 may hold, whether it is dirty and then holds the last)."""
+
+SetState = tuple[
+    int,
+    tuple[Versions, ...],
+    tuple[int, ...],
+    tuple[tuple[Entry, ...], ...],
+    tuple[int, ...],
+    tuple[tuple[int, ...], ...],
+]
+"""(memory, L2s, L1s, queues, scalar caches, scalar loads on their way)."""
+
+OWN = -1
+"""In place of an L1's set: it may hold what the CU's last queued store writes, nothing else."""
+
+
+def bits_of(mask: int) -> list[int]:
+    """The numbers of the set bits, lowest first."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+class SetLine:
+    """Everything that the engine knows about one location."""
+
+    def __init__(self, topology: LineTopology):
+        self.topology = topology
+        self.coherent = topology.location.kind is not MemoryKind.NONLOCAL
+        self.alone = len(topology.l2s) == 1
+        self.l2_of_l1 = [self._l2_of(cu) for cu in topology.l1s]
+        self.l2_of_scalar = [self._l2_of(cu) for cu in topology.scalars]
+        self.queue_of_l1 = [topology.queue_of_cu[cu] for cu in topology.l1s]
+
+    def _l2_of(self, cu: int) -> int:
+        return self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
+
+    def initial(self) -> SetState:
+        """Any cache may hold the initial value."""
+        t = self.topology
+        clean: Versions = ((t.location.initial,), 1, False)
+        return (
+            t.location.initial,
+            (clean,) * len(t.l2s),
+            (1,) * len(t.l1s),
+            ((),) * len(t.cus),
+            (1,) * len(t.scalars),
+            ((),) * len(t.scalars),
+        )
+
+    def issue(self, state: SetState, op: Op, entry: Entry) -> list[tuple[SetState, int | None]]:
+        """The states behind ``op``: for a load that may hit, one for each version, and a miss."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        cu = self.topology.cu_of_wave[op.wave]
+        if op.code is Code.SCALAR_LOAD:
+            at = self.topology.scalar_of_cu[cu]
+            later = tuple(sorted((*pending[at], op.number)))
+            return [((memory, l2s, l1s, queues, scalars, replaced(pending, at, later)), None)]
+        result: list[tuple[SetState, int | None]] = []
+        at = self.topology.queue_of_cu[cu]
+        l1 = self.topology.l1_of_cu.get(cu)
+        if l1 is not None:
+            if op.code is Code.LOAD and op.l1:
+                result = self.hits(state, l1)
+            updates = op.code is Code.STORE and op.l1 and l1s[l1]
+            l1s = replaced(l1s, l1, OWN if updates else 0)
+        queues = replaced(queues, at, (*queues[at], entry))
+        missed = self.tidied((memory, l2s, l1s, queues, scalars, pending))
+        result.append((missed, None))
+        return result
+
+    def hits(self, state: SetState, l1: int) -> list[tuple[SetState, int | None]]:
+        """A load finds a version in its L1: the L2 holds none that is older."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        if l1s[l1] == OWN:
+            stores = (e for e in reversed(queues[self.queue_of_l1[l1]]) if self.is_store(e))
+            own = next(stores)
+            return [(state, self.topology.by_number[own & ID_MASK].written(0, own))]
+        l2 = self.l2_of_l1[l1]
+        versions, may, dirty = l2s[l2]
+        result: list[tuple[SetState, int | None]] = []
+        for i in bits_of(l1s[l1]):
+            newer = replaced(l2s, l2, (versions, may >> i << i, dirty))
+            held = replaced(l1s, l1, 1 << i)
+            after = self.tidied((memory, newer, held, queues, scalars, pending))
+            result.append((after, versions[i]))
+        return result
+
+    def is_store(self, entry: Entry) -> bool:
+        """Whether a queued operation is a store."""
+        return self.topology.by_number[entry & ID_MASK].code is Code.STORE
+
+    def maintain(self, state: SetState, op: Op) -> SetState:
+        """A cache instruction as it is issued, as far as this line goes."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        cu = self.topology.cu_of_wave[op.wave]
+        if op.effect.l1 and cu in self.topology.l1_of_cu:
+            l1s = replaced(l1s, self.topology.l1_of_cu[cu], 0)
+        if op.effect.scalar and cu in self.topology.scalar_of_cu:
+            scalars = replaced(scalars, self.topology.scalar_of_cu[cu], 0)
+        if op.effect.marker and cu in self.topology.queue_of_cu:
+            at = self.topology.queue_of_cu[cu]
+            if queues[at] or not self.is_idle(l2s[self.topology.l2_of_queue[at]], op):
+                queues = replaced(queues, at, (*queues[at], op.number))
+        return self.tidied((memory, l2s, l1s, queues, scalars, pending))
+
+    def is_idle(self, l2: Versions, op: Op) -> bool:
+        """Whether a marker at the head of its queue changes nothing, so that it may leave now."""
+        versions, may, dirty = l2
+        if dirty:
+            return not op.effect.write_back
+        return not op.effect.invalidate or self.coherent or may == 1 << (len(versions) - 1)
+
+    def queued(self, state: SetState, number: int) -> int:
+        """How often marker ``number`` is in a queue of this line."""
+        return sum(entry == number for queue in state[3] for entry in queue)
+
+    def events(self, state: SetState) -> list[LineEvent[SetState]]:
+        """Everything that can happen next to this line without a wave."""
+        result: list[LineEvent[SetState]] = []
+        for at, queue in enumerate(state[3]):
+            if queue:
+                result += self.drain(state, at, queue[0])
+        for at, numbers in enumerate(state[5]):
+            for number in sorted(set(numbers)):
+                result += self.scalar(state, at, number)
+        for at, (versions, _, dirty) in enumerate(state[1]):
+            if dirty:
+                memory, l2s = self.written_back(state[0], state[1], at)
+                place = self.topology.l2s[at]
+                event = Event(Kind.WRITE_BACK, place, line=self.topology.line, written=versions[-1])
+                result.append(self.finished((memory, l2s, *state[2:]), (), event))
+        return result
+
+    def drain(self, state: SetState, at: int, entry: Entry) -> list[LineEvent[SetState]]:
+        """The head of a queue reaches the L2."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        queue = queues[at][1:]
+        queues = replaced(queues, at, queue)
+        op = self.topology.by_number[entry & ID_MASK]
+        cu, l2 = self.topology.cus[at], self.topology.l2_of_queue[at]
+        line = self.topology.line
+        if op.code is Code.CACHE:
+            memory, l2s = self.marked(memory, l2s, l2, op)
+            event = Event(Kind.MARKER, cu, op.number, line)
+            after = (memory, l2s, l1s, queues, scalars, pending)
+            return [self.finished(after, ((op.number, LEFT_QUEUE),), event)]
+        if op.past_l2:
+            memory, l2s = self.written_back(memory, l2s, l2)
+        any_version = not op.past_l2 and op.code is not Code.STORE
+        choices = bits_of(l2s[l2][1]) if any_version else [len(l2s[l2][0]) - 1]
+        result: list[LineEvent[SetState]] = []
+        for i in choices:
+            old = memory if op.past_l2 else l2s[l2][0][i]
+            new = op.written(old, entry)
+            kept, changed = self.performed(memory, l2s, l2, i, new, op)
+            owned = self.own_stored(l1s, at, queue, op, changed[l2])
+            after = (kept, changed, owned, queues, scalars, pending)
+            if any_version:
+                after = self.read_from(after, l2, i)
+            read = None if op.code is Code.STORE else old
+            event = Event(Kind.PERFORM, cu, op.number, line, read, new)
+            result.append(self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event))
+        return result
+
+    def performed(
+        self,
+        memory: int,
+        l2s: tuple[Versions, ...],
+        l2: int,
+        chosen: int,
+        new: int | None,
+        op: Op,
+    ) -> tuple[int, tuple[Versions, ...]]:
+        """An access at the L2, or past it, that found version ``chosen`` and writes ``new``.
+
+        A location that only one L2 serves might as well be clean always.
+        """
+        versions, _, dirty = l2s[l2]
+        last = 1 << (len(versions) - 1)
+        if new is None:
+            may = last if op.past_l2 or dirty else 1 << chosen | last
+            return memory, replaced(l2s, l2, (versions, may, dirty))
+        stays = not op.past_l2 and not self.alone
+        l2s = replaced(l2s, l2, ((*versions, new), last << 1, stays))
+        return (memory, l2s) if stays else (new, self.arrived(l2s, l2, new))
+
+    def own_stored(
+        self, l1s: tuple[int, ...], at: int, queue: tuple[Entry, ...], op: Op, l2: Versions
+    ) -> tuple[int, ...]:
+        """When the last queued store has been performed, the L1 that it updated holds a version."""
+        l1 = self.topology.l1_of_cu.get(self.topology.cus[at])
+        if l1 is None or l1s[l1] != OWN or op.code is not Code.STORE:
+            return l1s
+        if any(self.is_store(entry) for entry in queue):
+            return l1s
+        return replaced(l1s, l1, 1 << (len(l2[0]) - 1))
+
+    def read_from(self, state: SetState, l2: int, chosen: int) -> SetState:
+        """No cache below an L2 that holds ``chosen`` can hold a newer version yet."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        upto = (2 << chosen) - 1
+        l1s = tuple(
+            held & upto if self.l2_of_l1[at] == l2 and held != OWN else held
+            for at, held in enumerate(l1s)
+        )
+        scalars = tuple(
+            held & upto if self.l2_of_scalar[at] == l2 else held for at, held in enumerate(scalars)
+        )
+        return memory, l2s, l1s, queues, scalars, pending
+
+    def marked(
+        self, memory: int, l2s: tuple[Versions, ...], l2: int, op: Op
+    ) -> tuple[int, tuple[Versions, ...]]:
+        """A marker reaches the L2."""
+        if op.effect.write_back:
+            memory, l2s = self.written_back(memory, l2s, l2)
+        versions, _, dirty = l2s[l2]
+        if op.effect.invalidate and not dirty and not self.coherent:
+            l2s = replaced(l2s, l2, (versions, 1 << (len(versions) - 1), False))
+        return memory, l2s
+
+    def written_back(
+        self, memory: int, l2s: tuple[Versions, ...], l2: int
+    ) -> tuple[int, tuple[Versions, ...]]:
+        """The L2's line, if dirty, goes to memory and stays as a clean one."""
+        versions, may, dirty = l2s[l2]
+        if not dirty:
+            return memory, l2s
+        return versions[-1], self.arrived(
+            replaced(l2s, l2, (versions, may, False)), l2, versions[-1]
+        )
+
+    def arrived(self, l2s: tuple[Versions, ...], writer: int, value: int) -> tuple[Versions, ...]:
+        """Memory has a new version: every other clean L2 may now hold it too, or it alone."""
+        result: list[Versions] = []
+        for at, (versions, may, dirty) in enumerate(l2s):
+            if at == writer or dirty:
+                result.append((versions, may, dirty))
+                continue
+            new = 1 << len(versions)
+            result.append(((*versions, value), new if self.coherent else may | new, False))
+        return tuple(result)
+
+    def scalar(self, state: SetState, at: int, number: int) -> list[LineEvent[SetState]]:
+        """A scalar load is served by its cache: as a hit in an L1."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        left = list(pending[at])
+        left.remove(number)
+        pending = replaced(pending, at, tuple(left))
+        l2 = self.l2_of_scalar[at]
+        versions, may, dirty = l2s[l2]
+        result: list[LineEvent[SetState]] = []
+        for i in bits_of(scalars[at]):
+            newer = replaced(l2s, l2, (versions, may >> i << i, dirty))
+            held = replaced(scalars, at, 1 << i)
+            cu = self.topology.scalars[at]
+            event = Event(Kind.PERFORM, cu, number, self.topology.line, versions[i])
+            after = (memory, newer, l1s, queues, held, pending)
+            result.append(self.finished(after, ((number, versions[i]),), event))
+        return result
+
+    def finished(
+        self, state: SetState, completions: tuple[Completion, ...], event: Event
+    ) -> LineEvent[SetState]:
+        """A step's result: markers that are idle leave their queues with it."""
+        queues = state[3]
+        for at, queue in enumerate(queues):
+            while queue:
+                op = self.topology.by_number[queue[0] & ID_MASK]
+                l2 = state[1][self.topology.l2_of_queue[at]]
+                if op.code is not Code.CACHE or not self.is_idle(l2, op):
+                    break
+                queue = queue[1:]
+                completions = (*completions, (op.number, LEFT_QUEUE))
+            queues = replaced(queues, at, queue)
+        return self.tidied((*state[:3], queues, *state[4:])), completions, event
+
+    def tidied(self, state: SetState) -> SetState:
+        """Caches take in what they may; versions that no set mentions are dropped."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        filled = list(l1s)
+        for at, held in enumerate(l1s):
+            if not self.blocked(queues[self.queue_of_l1[at]]):
+                filled[at] = held | l2s[self.l2_of_l1[at]][1]
+        served = [held | l2s[self.l2_of_scalar[at]][1] for at, held in enumerate(scalars)]
+        kept: list[Versions] = []
+        for l2, (versions, may, dirty) in enumerate(l2s):
+            used = may
+            for at, held in enumerate(filled):
+                if self.l2_of_l1[at] == l2 and held != OWN:
+                    used |= held
+            for at, held in enumerate(served):
+                if self.l2_of_scalar[at] == l2:
+                    used |= held
+            if not dirty:
+                used |= 1 << (len(versions) - 1)
+            if used == (1 << len(versions)) - 1:
+                kept.append((versions, may, dirty))
+                continue
+            order = bits_of(used)
+            kept.append((tuple(versions[i] for i in order), _compact(may, order), dirty))
+            for at, held in enumerate(filled):
+                if self.l2_of_l1[at] == l2 and held != OWN:
+                    filled[at] = _compact(held, order)
+            for at, held in enumerate(served):
+                if self.l2_of_scalar[at] == l2:
+                    served[at] = _compact(held, order)
+        return memory, tuple(kept), tuple(filled), queues, tuple(served), pending
+
+    def blocked(self, queue: tuple[Entry, ...]) -> bool:
+        """Whether the L1 may not take the line in."""
+        blocking = self.topology.blocking
+        return any(entry & ID_MASK in blocking for entry in queue)
+
+    def final_values(self, state: SetState) -> tuple[int, ...]:
+        """The values that memory can end with, if nothing is on its way any more, else none."""
+        memory, l2s, _, queues, _, pending = state
+        if any(queues) or any(pending):
+            return ()
+        return tuple({versions[-1] for versions, _, dirty in l2s if dirty}) or (memory,)
+
+
+def _compact(mask: int, order: list[int]) -> int:
+    """``mask`` with only the bits in ``order`` left, pushed together."""
+    result = 0
+    for position, i in enumerate(order):
+        result |= (mask >> i & 1) << position
+    return result
+
+
+class CdnaEngine(Machine[SetState]):
+    """The reduced machine: same outcomes as ``CdnaMachine``, far fewer states.
+
+    ``line_rules`` and ``wave_rules`` are for machines that are broken on purpose.
+    """
+
+    def __init__(
+        self,
+        program: CdnaProgram,
+        configuration: CdnaConfiguration | None = None,
+        line_rules: type[SetLine] = SetLine,
+        wave_rules: type[WaveRules] = WaveRules,
+    ):
+        compiled = CompiledProgram(program, configuration or CdnaConfiguration())
+        lines = [LineTopology(compiled, line) for line in range(len(compiled.lines))]
+        super().__init__(compiled, wave_rules(compiled), [line_rules(each) for each in lines])
+        self._cache_bit = 1 << len(lines)
+        self._future = [self._futures(ops) for ops in compiled.ops]
+        self._mates = [
+            [mate for mate in range(self.waves) if mate != wave and compiled.cu[mate] == cu]
+            for wave, cu in enumerate(compiled.cu)
+        ]
+        self._blocking = lines[0].blocking if lines else set[int]()
+        self._queue_of = [[t.queue_of_cu.get(cu, -1) for cu in compiled.cu] for t in lines]
+
+    def _futures(self, ops: list[Op]) -> list[int]:
+        """For each pc the lines that a wave may still issue something to, from there on.
+
+        One more bit says whether it may issue a cache instruction.
+        """
+        future = [0] * len(ops)
+        changed = True
+        while changed:
+            changed = False
+            for op in reversed(ops):
+                own = self._cache_bit if op.code is Code.CACHE else 0
+                if op.line >= 0 and not op.in_lds:
+                    own |= 1 << op.line
+                if op.code is not Code.END:
+                    own |= future[op.pc + 1]
+                if op.code is Code.BRANCH:
+                    own |= future[op.target]
+                if own != future[op.pc]:
+                    future[op.pc] = own
+                    changed = True
+        return future
+
+    def settled(self, wave: int, state: Wave) -> Wave:
+        """A wave goes on by itself until it has something to issue or to wait for."""
+        ops = self.compiled.ops[wave]
+        seen: set[Wave] = set()
+        while state not in seen:
+            op = ops[state[0]]
+            if Code.WAIT <= op.code < Code.END:
+                if self.rules.error(state, op) or not self.rules.can_step(state, op):
+                    return state
+                seen.add(state)
+                state = self.rules.step(state, op)
+                continue
+            break
+        return super().settled(wave, state)
+
+    def successors(self, state: State) -> list[tuple[State, Event]]:
+        """Enough of the steps that no outcome is missed."""
+        future = [each[self.position(state, wave).op.pc] for wave, each in enumerate(self._future)]
+        for wave in range(self.waves):
+            if self.is_early(state, wave, future):
+                return self.wave_steps(state, wave)
+        together = self.barrier_steps(state)
+        if together:
+            return together[:1]
+        return self.quiet_steps(state, future) or self.useful_steps(state, future)
+
+    def is_early(self, state: State, wave: int, future: list[int]) -> bool:
+        """Whether issuing a wave's next instruction now only enables more.
+
+        A load that may hit could find versions later that it cannot find now; but those come
+        in through the L2, where the queued load reads them at that very time. That fails when
+        a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
+        too early for scalar loads that are on their way.
+        """
+        op, error, _ = self.position(state, wave)
+        if error is not None or op.code >= Code.BARRIER:
+            return False
+        if op.in_lds or op.code is Code.SCALAR_LOAD:
+            return True
+        mates = 0
+        for mate in self._mates[wave]:
+            mates |= future[mate]
+        if op.code is Code.CACHE:
+            return not mates and not op.effect.scalar
+        if mates & (self._cache_bit | 1 << op.line):
+            return False
+        if op.code is not Code.LOAD or not op.l1:
+            return True
+        kept = self.line_states[op.line].items[state[self.waves + op.line]]
+        queue = kept[3][self._queue_of[op.line][wave]]
+        return not queue or queue[-1] & ID_MASK in self._blocking
+
+    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+        """The steps of a line with something queued that no wave will issue anything to.
+
+        Steps of other lines and waves neither change it nor need to come in between.
+        """
+        coming = 0
+        for each in future:
+            coming |= each
+        for line in range(len(self.line_rules)):
+            if coming >> line & 1:
+                continue
+            kept = self.line_states[line].items[state[self.waves + line]]
+            if any(kept[3]) or any(kept[5]):
+                return self.line_steps(state, line)
+        return []
+
+    def useful_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+        """All steps, but for write-backs that nobody can see."""
+        result: list[tuple[State, Event]] = []
+        for wave in range(self.waves):
+            result += self.wave_steps(state, wave)
+        for place in range(len(self.lds_rules)):
+            result += self.lds_steps(state, place)
+        for line in range(len(self.line_rules)):
+            kept = self.line_states[line].items[state[self.waves + line]]
+            if any(kept[3]) or any(kept[5]) or any(each >> line & 1 for each in future):
+                result += self.line_steps(state, line)
+        return result

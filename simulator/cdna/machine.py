@@ -1,0 +1,373 @@
+"""The CDNA machine: waves, L1s, queues, L2s and memory, as plainly as they can be stated.
+
+This is the definition; ``cdna_engine`` computes the same outcomes with far fewer states. The
+rules that comments refer to:
+
+1. A wave issues in program order. A vector-memory operation goes through its CU's L1 stage
+   when issued and increments vmcnt, which retires in order. LDS operations of one wave are
+   performed in order and increment lgkmcnt. (``cdna_wave``)
+2. L1 stage. A load that may hit (``AccessEffect.l1``) and finds its line present is bound at
+   once, else it queues. A store updates a present line, or with wider bits drops it; it queues.
+   Other loads and atomics drop the line and queue. An L1 invalidate empties the L1 now.
+3. From each CU to its L2 there is one FIFO for each line; FIFOs of different lines drain in any
+   order. The L1 takes in a line only while the CU has no store, atomic or L2 invalidate queued
+   for it. Markers (write-back, L2 part of an invalidate) enter every FIFO of the CU, and are
+   complete when they have left all of them.
+4. At the L2 an access hits a present line, or fetches it; a store or atomic leaves it dirty.
+   An access past the L2 writes a dirty line back first, drops the line, and is done at memory.
+   A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
+   memory drops clean copies of a LOCAL location in the other L2s.
+5. Any clean line may vanish, any line may be fetched, any dirty line may be written back, at
+   any time. Without this spontaneous activity: the progress mode.
+6. Scalar loads go through a cache of their own, which only ``s_dcache_inv`` empties.
+
+Final memory is what memory holds when every queue has drained and every dirty line has been
+written back; two dirty copies of a line in two L2s are written back in either order.
+Every location has a cache line of its own. The scalar cache is one per CU.
+"""
+
+from collections.abc import Iterable
+
+from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.system import (
+    LEFT_QUEUE,
+    Completion,
+    Event,
+    Kind,
+    LineTopology,
+    Machine,
+    State,
+    replaced,
+)
+from fencewright.simulator.cdna.wave import (
+    ID_MASK,
+    Code,
+    CompiledProgram,
+    Entry,
+    Op,
+    WaveRules,
+)
+from fencewright.simulator.core.program import MemoryKind
+
+ABSENT = -1
+
+PlainState = tuple[
+    int,
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[tuple[Entry, ...], ...],
+    tuple[int, ...],
+    tuple[tuple[int, ...], ...],
+]
+"""(memory, L2s, L1s, queues, scalar caches, scalar loads on their way).
+
+A line in an L2 is ``value << 1 | dirty``, in an L1 or scalar cache its value, or ABSENT.
+"""
+
+
+class PlainLine:
+    """Everything that the machine knows about one location."""
+
+    def __init__(self, topology: LineTopology, spontaneous: bool = True):
+        self.topology = topology
+        self.spontaneous = spontaneous
+        self.kind = topology.location.kind
+
+    def initial(self) -> PlainState:
+        """Nothing cached, nothing queued."""
+        t = self.topology
+        return (
+            t.location.initial,
+            (ABSENT,) * len(t.l2s),
+            (ABSENT,) * len(t.l1s),
+            ((),) * len(t.cus),
+            (ABSENT,) * len(t.scalars),
+            ((),) * len(t.scalars),
+        )
+
+    def issue(self, state: PlainState, op: Op, entry: Entry) -> list[tuple[PlainState, int | None]]:
+        """Rule 2. The states behind ``op``; with the value of a load that hit."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        cu = self.topology.cu_of_wave[op.wave]
+        if op.code is Code.SCALAR_LOAD:
+            at = self.topology.scalar_of_cu[cu]
+            later = tuple(sorted((*pending[at], op.number)))
+            return [((memory, l2s, l1s, queues, scalars, replaced(pending, at, later)), None)]
+        l1 = self.topology.l1_of_cu.get(cu)
+        if l1 is not None and l1s[l1] != ABSENT:
+            if op.code is Code.LOAD and op.l1:
+                return [(state, l1s[l1])]
+            updates = op.code is Code.STORE and op.l1
+            l1s = replaced(l1s, l1, self.stored(op, entry) if updates else ABSENT)
+        at = self.topology.queue_of_cu[cu]
+        queues = replaced(queues, at, (*queues[at], entry))
+        return [((memory, l2s, l1s, queues, scalars, pending), None)]
+
+    def stored(self, op: Op, entry: Entry) -> int:
+        """The value that a store writes."""
+        value = op.written(0, entry)
+        assert value is not None
+        return value
+
+    def maintain(self, state: PlainState, op: Op) -> PlainState:
+        """Rules 2, 3 and 6: a cache instruction as it is issued, as far as this line goes."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        cu = self.topology.cu_of_wave[op.wave]
+        if op.effect.l1 and cu in self.topology.l1_of_cu:
+            l1s = replaced(l1s, self.topology.l1_of_cu[cu], ABSENT)
+        if op.effect.scalar and cu in self.topology.scalar_of_cu:
+            scalars = replaced(scalars, self.topology.scalar_of_cu[cu], ABSENT)
+        if op.effect.marker and cu in self.topology.queue_of_cu:
+            at = self.topology.queue_of_cu[cu]
+            queues = replaced(queues, at, (*queues[at], op.number))
+        return memory, l2s, l1s, queues, scalars, pending
+
+    def queued(self, state: PlainState, number: int) -> int:
+        """How often marker ``number`` is in a queue of this line."""
+        return sum(entry == number for queue in state[3] for entry in queue)
+
+    def events(self, state: PlainState) -> list[tuple[PlainState, tuple[Completion, ...], Event]]:
+        """Everything that can happen next to this line without a wave."""
+        result = [self.drain(state, at, queue[0]) for at, queue in enumerate(state[3]) if queue]
+        for at, numbers in enumerate(state[5]):
+            result += [self.scalar(state, at, number) for number in sorted(set(numbers))]
+        if self.spontaneous:
+            result += [(after, (), event) for after, event in self.activity(state)]
+        return result
+
+    def drain(
+        self, state: PlainState, at: int, entry: Entry
+    ) -> tuple[PlainState, tuple[Completion, ...], Event]:
+        """Rule 4: the head of a queue reaches the L2."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        queues = replaced(queues, at, queues[at][1:])
+        op = self.topology.by_number[entry & ID_MASK]
+        cu, l2 = self.topology.cus[at], self.topology.l2_of_queue[at]
+        line = self.topology.line
+        if op.code is Code.CACHE:
+            memory, l2s = self.marked(memory, l2s, l2, op)
+            after = (memory, l2s, l1s, queues, scalars, pending)
+            left = ((op.number, LEFT_QUEUE),)
+            return after, left, Event(Kind.MARKER, cu, op.number, line)
+        if op.past_l2:
+            memory, l2s = self.written_back(memory, l2s, l2)
+            old = memory
+            new = op.written(old, entry)
+            l2s = replaced(l2s, l2, ABSENT)
+            if new is not None:
+                memory, l2s = new, self.probed(l2s, l2)
+        else:
+            held = memory << 1 if l2s[l2] == ABSENT else l2s[l2]
+            old = held >> 1
+            new = op.written(old, entry)
+            l2s = replaced(l2s, l2, held if new is None else new << 1 | 1)
+        if not self.spontaneous and op.code is Code.LOAD:
+            l1s = self.answered(l1s, queues, at, op, old)
+        reads = op.code is not Code.STORE
+        event = Event(Kind.PERFORM, cu, op.number, line, old if reads else None, new)
+        result = old if op.dst >= 0 else 0
+        return (memory, l2s, l1s, queues, scalars, pending), ((op.number, result),), event
+
+    def answered(
+        self,
+        l1s: tuple[int, ...],
+        queues: tuple[tuple[Entry, ...], ...],
+        at: int,
+        op: Op,
+        value: int,
+    ) -> tuple[int, ...]:
+        """Rule 3 without spontaneous activity: a response fills the L1 if it may."""
+        l1 = self.topology.l1_of_cu.get(self.topology.cus[at])
+        if l1 is None or not op.l1 or self.blocked(queues[at]):
+            return l1s
+        return replaced(l1s, l1, value)
+
+    def marked(
+        self, memory: int, l2s: tuple[int, ...], l2: int, op: Op
+    ) -> tuple[int, tuple[int, ...]]:
+        """A marker reaches the L2."""
+        if op.effect.write_back:
+            memory, l2s = self.written_back(memory, l2s, l2)
+        clean = l2s[l2] != ABSENT and not l2s[l2] & 1
+        if op.effect.invalidate and clean and self.kind is MemoryKind.NONLOCAL:
+            l2s = replaced(l2s, l2, ABSENT)
+        return memory, l2s
+
+    def written_back(
+        self, memory: int, l2s: tuple[int, ...], l2: int
+    ) -> tuple[int, tuple[int, ...]]:
+        """The L2's line, if dirty, goes to memory and stays as a clean one."""
+        held = l2s[l2]
+        if held == ABSENT or not held & 1:
+            return memory, l2s
+        return held >> 1, self.probed(replaced(l2s, l2, held & ~1), l2)
+
+    def probed(self, l2s: tuple[int, ...], writer: int) -> tuple[int, ...]:
+        """After a write to memory: what probes leave in the other L2s."""
+        if self.kind is not MemoryKind.LOCAL:
+            return l2s
+        return tuple(held if at == writer or held & 1 else ABSENT for at, held in enumerate(l2s))
+
+    def blocked(self, queue: tuple[Entry, ...]) -> bool:
+        """Whether the L1 may not take the line in (rule 3)."""
+        blocking = self.topology.blocking
+        return any(entry & ID_MASK in blocking for entry in queue)
+
+    def scalar(
+        self, state: PlainState, at: int, number: int
+    ) -> tuple[PlainState, tuple[Completion, ...], Event]:
+        """Rule 6: a scalar load is served by its cache, which fetches from the L2."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        cu = self.topology.scalars[at]
+        if scalars[at] == ABSENT:
+            l2 = self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
+            if l2s[l2] == ABSENT and self.kind is not MemoryKind.UNCACHED:
+                l2s = replaced(l2s, l2, memory << 1)
+            scalars = replaced(scalars, at, memory if l2s[l2] == ABSENT else l2s[l2] >> 1)
+        value = scalars[at]
+        left = list(pending[at])
+        left.remove(number)
+        after = (memory, l2s, l1s, queues, scalars, replaced(pending, at, tuple(left)))
+        event = Event(Kind.PERFORM, cu, number, self.topology.line, value)
+        return after, ((number, value),), event
+
+    def activity(self, state: PlainState) -> Iterable[tuple[PlainState, Event]]:
+        """Rule 5: fetches, evictions and write-backs that nothing asked for."""
+        memory, l2s, l1s, queues, scalars, pending = state
+        t = self.topology
+        for at, held in enumerate(l2s):
+            l2 = t.l2s[at]
+            if held == ABSENT:
+                if self.kind is MemoryKind.UNCACHED:
+                    continue
+                kind, after = Kind.FETCH, (memory, replaced(l2s, at, memory << 1))
+            elif held & 1:
+                kind, after = Kind.WRITE_BACK, self.written_back(memory, l2s, at)
+            else:
+                kind, after = Kind.EVICT, (memory, replaced(l2s, at, ABSENT))
+            event = Event(kind, l2, line=t.line, written=after[0])
+            yield (*after, l1s, queues, scalars, pending), event
+        for at, held in enumerate(l1s):
+            if held != ABSENT:
+                after = (memory, l2s, replaced(l1s, at, ABSENT), queues, scalars, pending)
+                yield after, Event(Kind.EVICT_L1, t.l1s[at], line=t.line)
+                continue
+            value = self.below(memory, l2s, t.l1s[at])
+            if value != ABSENT and not self.blocked(queues[t.queue_of_cu[t.l1s[at]]]):
+                after = (memory, l2s, replaced(l1s, at, value), queues, scalars, pending)
+                yield after, Event(Kind.FILL_L1, t.l1s[at], line=t.line, written=value)
+        for at, held in enumerate(scalars):
+            value = self.below(memory, l2s, t.scalars[at]) if held == ABSENT else ABSENT
+            if held == value:
+                continue
+            kind = Kind.FILL_SCALAR if held == ABSENT else Kind.EVICT_SCALAR
+            after = (memory, l2s, l1s, queues, replaced(scalars, at, value), pending)
+            yield after, Event(kind, t.scalars[at], line=t.line, written=value)
+
+    def below(self, memory: int, l2s: tuple[int, ...], cu: int) -> int:
+        """What a cache of ``cu`` would take in from its L2 now, or ABSENT."""
+        if self.kind is MemoryKind.UNCACHED:
+            return memory
+        held = l2s[self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]]
+        return ABSENT if held == ABSENT else held >> 1
+
+    def final_values(self, state: PlainState) -> tuple[int, ...]:
+        """The values that memory can end with, if nothing is on its way any more, else none."""
+        memory, l2s, _, queues, _, pending = state
+        if any(queues) or any(pending):
+            return ()
+        return tuple({held >> 1 for held in l2s if held != ABSENT and held & 1}) or (memory,)
+
+
+class CdnaMachine(Machine[PlainState]):
+    """The plain machine. ``spontaneous=False`` is the progress mode.
+
+    ``line_rules`` and ``wave_rules`` are for machines that are broken on purpose.
+    """
+
+    def __init__(
+        self,
+        program: CdnaProgram,
+        configuration: CdnaConfiguration | None = None,
+        spontaneous: bool = True,
+        line_rules: type[PlainLine] = PlainLine,
+        wave_rules: type[WaveRules] = WaveRules,
+    ):
+        compiled = CompiledProgram(program, configuration or CdnaConfiguration())
+        super().__init__(
+            compiled,
+            wave_rules(compiled),
+            [
+                line_rules(LineTopology(compiled, line), spontaneous)
+                for line in range(len(compiled.lines))
+            ],
+        )
+
+    def describe_line(self, state: State, line: int) -> str:
+        """Who holds what of a location, for people."""
+        memory, l2s, l1s, queues, _, _ = self.line_states[line].items[state[self.waves + line]]
+        t = LineTopology(self.compiled, line)
+        parts = [f"memory {memory}"]
+        for l2, held in zip(t.l2s, l2s, strict=True):
+            if held != ABSENT:
+                agent, xcd = self.compiled.l2_names[l2]
+                dirty = " dirty" if held & 1 else ""
+                parts.append(f"L2 of agent {agent} XCD {xcd}: {held >> 1}{dirty}")
+        for cu, held in zip(t.l1s, l1s, strict=True):
+            if held != ABSENT:
+                parts.append(f"L1 of {self.describe_cu(cu)}: {held}")
+        for cu, queue in zip(t.cus, queues, strict=True):
+            if queue:
+                ops = "; ".join(str(self.compiled.by_number[each & ID_MASK]) for each in queue)
+                parts.append(f"queued by {self.describe_cu(cu)}: {ops}")
+        return f"{t.location.name}: " + ", ".join(parts)
+
+    def describe_cu(self, cu: int) -> str:
+        """A CU by its place."""
+        agent, xcd, number = self.compiled.cu_names[cu]
+        return f"agent {agent} XCD {xcd} CU {number}"
+
+    def describe_event(self, event: Event) -> str:
+        """A step, for people."""
+        compiled = self.compiled
+        name = ""
+        if event.line >= 0:
+            name = (compiled.lds if event.in_lds else compiled.lines)[event.line].name
+        op = compiled.by_number[event.number] if event.number >= 0 else None
+        read = "" if event.read is None else f", reads {event.read}"
+        written = "" if event.written is None else f", writes {event.written}"
+        match event.kind:
+            case Kind.ISSUE:
+                return f"{op} issued"
+            case Kind.HIT:
+                return f"{op} hits the L1{read}"
+            case Kind.LOCAL:
+                return f"{op}"
+            case Kind.BARRIER:
+                group = compiled.program.threads[event.place].placement.workgroup
+                return f"work-group {group} passes s_barrier"
+            case Kind.PERFORM:
+                return f"{op} performed{read}{written}"
+            case Kind.MARKER:
+                return f"{op} done for {name}"
+            case Kind.FETCH | Kind.EVICT | Kind.WRITE_BACK:
+                agent, xcd = compiled.l2_names[event.place]
+                what = f"L2 of agent {agent} XCD {xcd} {_ACTIVITY[event.kind]} {name}"
+                return what if event.kind is Kind.EVICT else f"{what}={event.written}"
+            case Kind.FILL_L1 | Kind.EVICT_L1 | Kind.FILL_SCALAR | Kind.EVICT_SCALAR:
+                what = f"{_ACTIVITY[event.kind]} {name}"
+                fills = event.kind in (Kind.FILL_L1, Kind.FILL_SCALAR)
+                value = f"={event.written}" if fills else ""
+                return f"{self.describe_cu(event.place)}: {what}{value}"
+
+
+_ACTIVITY = {
+    Kind.FETCH: "fetches",
+    Kind.EVICT: "evicts",
+    Kind.WRITE_BACK: "writes back",
+    Kind.FILL_L1: "L1 takes in",
+    Kind.EVICT_L1: "L1 evicts",
+    Kind.FILL_SCALAR: "scalar cache takes in",
+    Kind.EVICT_SCALAR: "scalar cache evicts",
+}

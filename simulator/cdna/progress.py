@@ -1,0 +1,76 @@
+"""Progress on the CDNA machine: every fair execution ends, with no help from the caches.
+
+Caches do nothing of their own here: no line is fetched, evicted or written back unless an
+instruction asks. Then a flag store that stays dirty in one L2, or a spin load that keeps
+hitting a stale line, goes on for ever; with spontaneous activity both would look fine.
+"""
+
+from collections.abc import Hashable
+
+from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.system import Event, Kind, State
+from fencewright.simulator.cdna.wave import WaveRules
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Component, stuck_components
+from fencewright.simulator.core.program import Label, Place, place_at
+from fencewright.simulator.core.progress import Hang, WaitingThread
+
+
+def stuck(
+    program: CdnaProgram,
+    configuration: CdnaConfiguration | None = None,
+    limit: int = DEFAULT_LIMIT,
+    line_rules: type[PlainLine] = PlainLine,
+    wave_rules: type[WaveRules] = WaveRules,
+) -> tuple[Hang, ...]:
+    """Every way in which a fair execution of ``program`` never ends; () if each one ends.
+
+    Raises ``LimitReached`` when ``limit`` states are not enough to know.
+    """
+    machine = CdnaMachine(program, configuration, False, line_rules, wave_rules)
+    return tuple(_explained(machine, each) for each in stuck_components(machine, _process, limit))
+
+
+def _process(event: Event) -> Hashable:
+    if event.kind in (Kind.ISSUE, Kind.HIT, Kind.LOCAL, Kind.BARRIER):
+        return event.place
+    return (event.in_lds, event.line, event.place)
+
+
+def _explained(machine: CdnaMachine, component: Component[State, Event]) -> Hang:
+    state = component.states[0]
+    by_number = machine.compiled.by_number
+    numbers = sorted({event.number for event in component.events if event.number >= 0})
+    reads: dict[int, set[tuple[str, int]]] = {}
+    lines: set[int] = set()
+    for event in component.events:
+        if event.read is None:
+            continue
+        op = by_number[event.number]
+        where = machine.compiled.lds if event.in_lds else machine.compiled.lines
+        reads.setdefault(op.wave, set()).add((where[op.line].name, event.read))
+        if not event.in_lds:
+            lines.add(op.line)
+    waves = [
+        WaitingThread(
+            wave,
+            tuple(str(by_number[n].instruction) for n in numbers if by_number[n].wave == wave),
+            tuple(sorted(reads.get(wave, ()))),
+            _place(machine, state, wave, numbers),
+        )
+        for wave in range(machine.waves)
+        if not machine.has_ended(state, wave)
+    ]
+    return Hang(tuple(waves), tuple(machine.describe_line(state, line) for line in sorted(lines)))
+
+
+def _place(machine: CdnaMachine, state: State, wave: int, numbers: list[int]) -> Place | None:
+    """Where the first of the operations ``numbers`` of a wave was written, or the one it is at."""
+    thread = machine.compiled.program.threads[wave]
+    executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]
+    repeated = [op.pc for n in numbers if (op := machine.compiled.by_number[n]).wave == wave]
+    for pc in repeated or [machine.position(state, wave).op.pc]:
+        if pc < len(executed) and (place := place_at(thread.places, executed[pc])) is not None:
+            return place
+    return None

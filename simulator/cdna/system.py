@@ -1,0 +1,472 @@
+"""Waves, locations and LDS as one transition system, whatever a location keeps of its caches.
+
+``cdna_machine`` (the definition) and ``cdna_engine`` say what happens to one location; waves are
+in ``cdna_wave``; here they are put together, with LDS and barriers.
+"""
+
+from collections.abc import Hashable, Sequence
+from enum import IntEnum
+from itertools import product
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from fencewright.simulator.cdna.wave import (
+    ID_MASK,
+    Code,
+    CompiledProgram,
+    Entry,
+    Op,
+    Path,
+    Wave,
+    WaveRules,
+)
+from fencewright.simulator.core.condition import Observable, Register
+
+Item = TypeVar("Item")
+State = tuple[int, ...]
+Completion = tuple[int, int]
+"""(number of an operation, its result, or LEFT_QUEUE for a marker that has left one queue)."""
+
+LEFT_QUEUE = -1
+
+
+class Kind(IntEnum):
+    """What happens in a step."""
+
+    ISSUE = 0
+    HIT = 1
+    PERFORM = 2
+    MARKER = 3
+    FETCH = 4
+    EVICT = 5
+    WRITE_BACK = 6
+    FILL_L1 = 7
+    EVICT_L1 = 8
+    FILL_SCALAR = 9
+    EVICT_SCALAR = 10
+    LOCAL = 11
+    BARRIER = 12
+
+
+class Event(NamedTuple):
+    """One step. ``place`` is a wave for ISSUE, HIT, LOCAL and BARRIER, an L2 for FETCH, EVICT
+    and WRITE_BACK, else a CU; ``number`` is the operation's, ``line`` the location's, or -1.
+    """
+
+    kind: Kind
+    place: int
+    number: int = -1
+    line: int = -1
+    read: int | None = None
+    written: int | None = None
+    in_lds: bool = False
+
+
+class Interner(Generic[Item]):
+    """Numbers items from 0 as they come."""
+
+    __slots__ = ("items", "numbers")
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.numbers: dict[Item, int] = {}
+
+    def __call__(self, item: Item) -> int:
+        """The number of ``item``."""
+        number = self.numbers.get(item)
+        if number is None:
+            number = self.numbers[item] = len(self.items)
+            self.items.append(item)
+        return number
+
+
+class LineTopology:
+    """Which L2s, queues, L1s and scalar caches can matter for one location.
+
+    Left out is what nothing can observe: L2s below which no wave accesses the location, and
+    L1s below which no load of it may hit.
+    """
+
+    def __init__(self, compiled: CompiledProgram, line: int):
+        uses = [op for op in compiled.by_number if op.line == line and not op.in_lds]
+        self.line = line
+        self.location = compiled.lines[line]
+        self.by_number = compiled.by_number
+        self.cu_of_wave = compiled.cu
+        self.l2s = sorted({compiled.l2[compiled.cu[op.wave]] for op in uses})
+        self.cus = [cu for cu, l2 in enumerate(compiled.l2) if l2 in self.l2s]
+        self.l2_of_queue = [self.l2s.index(compiled.l2[cu]) for cu in self.cus]
+        hits = {compiled.cu[op.wave] for op in uses if op.l1 and op.code is Code.LOAD}
+        self.l1s = [cu for cu in self.cus if cu in hits]
+        scalar = {compiled.cu[op.wave] for op in uses if op.code is Code.SCALAR_LOAD}
+        self.scalars = [cu for cu in self.cus if cu in scalar]
+        self.queue_of_cu = {cu: i for i, cu in enumerate(self.cus)}
+        self.l1_of_cu = {cu: i for i, cu in enumerate(self.l1s)}
+        self.scalar_of_cu = {cu: i for i, cu in enumerate(self.scalars)}
+        self.blocking = {op.number for op in compiled.by_number if _blocks_fill(op)}
+
+
+def _blocks_fill(op: Op) -> bool:
+    """Whether the L1 takes a line in only after ``op`` has left the queue (rule 3)."""
+    if op.code is Code.CACHE:
+        return op.effect.invalidate
+    return op.code in (Code.STORE, Code.ATOMIC, Code.COMPARE_SWAP)
+
+
+def replaced(items: tuple[Item, ...], at: int, item: Item) -> tuple[Item, ...]:
+    """``items`` with another item ``at`` one place."""
+    return (*items[:at], item, *items[at + 1 :])
+
+
+LdsState = tuple[tuple[int, ...], tuple[tuple[Entry, ...], ...]]
+"""(values, queue of each wave of the work-group)."""
+
+
+class LdsRules:
+    """The LDS of one work-group. ds_ operations of a wave are performed in order; flat ones go
+    another way, so that they pass and are passed, except at the same location.
+    """
+
+    def __init__(self, compiled: CompiledProgram, workgroup: int):
+        self.by_number = compiled.by_number
+        self.waves = compiled.groups.get(workgroup, [])
+        self.members = [i for i, each in enumerate(compiled.lds) if each.workgroup == workgroup]
+        self.values = tuple(compiled.lds[i].initial for i in self.members)
+
+    def initial(self) -> LdsState:
+        """Nothing on its way."""
+        return self.values, ((),) * len(self.waves)
+
+    def issue(self, state: LdsState, op: Op, entry: Entry) -> LdsState:
+        """``op`` is on its way."""
+        values, queues = state
+        at = self.waves.index(op.wave)
+        return values, replaced(queues, at, (*queues[at], entry))
+
+    def events(self, state: LdsState) -> list[tuple[LdsState, tuple[Completion, ...], Event]]:
+        """Every operation that can be performed next."""
+        values, queues = state
+        result: list[tuple[LdsState, tuple[Completion, ...], Event]] = []
+        for at, queue in enumerate(queues):
+            for place in self.ready(queue):
+                entry = queue[place]
+                op = self.by_number[entry & ID_MASK]
+                member = self.members.index(op.line)
+                old = values[member]
+                new = op.written(old, entry)
+                after = values if new is None else replaced(values, member, new)
+                left = replaced(queues, at, (*queue[:place], *queue[place + 1 :]))
+                read = None if op.code is Code.STORE else old
+                event = Event(Kind.PERFORM, op.wave, op.number, op.line, read, new, in_lds=True)
+                done = ((op.number, old if op.dst >= 0 else 0),)
+                result.append(((after, left), done, event))
+        return result
+
+    def ready(self, queue: tuple[Entry, ...]) -> list[int]:
+        """The places in ``queue`` that nothing in it has to go before."""
+        result: list[int] = []
+        passed: set[Path] = set()
+        lines: set[int] = set()
+        for place, entry in enumerate(queue):
+            op = self.by_number[entry & ID_MASK]
+            if op.path not in passed and op.line not in lines:
+                result.append(place)
+            passed.add(op.path)
+            lines.add(op.line)
+        return result
+
+
+LineState = TypeVar("LineState", bound=Hashable)
+LineEvent = tuple[LineState, tuple[Completion, ...], Event]
+
+
+class LineRules(Protocol[LineState]):
+    """What a machine has to know of one location; ``PlainLine`` says what each means."""
+
+    def initial(self) -> LineState: ...
+    def issue(
+        self, state: LineState, op: Op, entry: Entry
+    ) -> list[tuple[LineState, int | None]]: ...
+    def maintain(self, state: LineState, op: Op) -> LineState: ...
+    def queued(self, state: LineState, number: int) -> int: ...
+    def events(self, state: LineState) -> list[LineEvent[LineState]]: ...
+    def final_values(self, state: LineState) -> tuple[int, ...]: ...
+
+
+class Position(NamedTuple):
+    """Where a wave is: its next instruction, why that is an error, whether all is over."""
+
+    op: Op
+    error: str | None
+    ended: bool
+
+
+class Machine(Generic[LineState]):
+    """Waves, lines and LDS as one transition system; its states are tuples of numbers.
+
+    A state has one number for each wave, each location in memory, and each work-group's LDS,
+    which stand for what the interners hold; so a step only replaces a few numbers.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledProgram,
+        rules: WaveRules,
+        line_rules: Sequence[LineRules[LineState]],
+    ):
+        self.compiled = compiled
+        self.rules = rules
+        self.line_rules = line_rules
+        groups = sorted({each.workgroup for each in compiled.lds})
+        self.lds_rules = [LdsRules(compiled, group) for group in groups]
+        self.lds_place = [groups.index(each.workgroup) for each in compiled.lds]
+        self.waves = len(compiled.ops)
+        self.first_lds = self.waves + len(compiled.lines)
+        self.observables = compiled.observables
+        self.wave_states: list[Interner[Wave]] = [Interner() for _ in range(self.waves)]
+        self.line_states: list[Interner[LineState]] = [Interner() for _ in compiled.lines]
+        self.lds_states: list[Interner[LdsState]] = [Interner() for _ in groups]
+        self._line_events: list[dict[int, list[tuple[int, tuple[Completion, ...], Event]]]]
+        self._line_events = [{} for _ in compiled.lines]
+        self._positions: list[dict[int, Position]] = [{} for _ in range(self.waves)]
+        self._issued: list[dict[tuple[int, int], list[tuple[int, int, Event]]]]
+        self._issued = [{} for _ in range(self.waves)]
+        self._completed: dict[tuple[int, int, int], int] = {}
+        codes = {op.code for op in compiled.by_number}
+        self._has_barriers = Code.BARRIER in codes
+
+    def initial(self) -> State:
+        """Every wave at its start, caches empty, memory as the locations say."""
+        waves = [
+            self.wave_states[wave](self.settled(wave, self.rules.initial(wave)))
+            for wave in range(self.waves)
+        ]
+        lines = [
+            intern(rules.initial())
+            for intern, rules in zip(self.line_states, self.line_rules, strict=True)
+        ]
+        lds = [
+            intern(rules.initial())
+            for intern, rules in zip(self.lds_states, self.lds_rules, strict=True)
+        ]
+        return (*waves, *lines, *lds)
+
+    def settled(self, wave: int, state: Wave) -> Wave:
+        """A wave as it is kept; one that has ended needs only its results."""
+        if state[0] == len(self.compiled.ops[wave]) - 1 and (state[2] or state[3]):
+            return self.rules.finish(state)
+        return state
+
+    def successors(self, state: State) -> list[tuple[State, Event]]:
+        """Every state that one step leads to, with the step."""
+        result: list[tuple[State, Event]] = []
+        for wave in range(self.waves):
+            result += self.wave_steps(state, wave)
+        result += self.barrier_steps(state)
+        for line in range(len(self.line_rules)):
+            result += self.line_steps(state, line)
+        for place in range(len(self.lds_rules)):
+            result += self.lds_steps(state, place)
+        return result
+
+    def position(self, state: State, wave: int) -> "Position":
+        """Where a wave is."""
+        number = state[wave]
+        known = self._positions[wave].get(number)
+        if known is None:
+            kept = self.wave_states[wave].items[number]
+            op = self.compiled.ops[wave][kept[0]]
+            ended = op.code is Code.END and not kept[2] and not kept[3]
+            known = Position(op, self.rules.error(kept, op), ended)
+            self._positions[wave][number] = known
+        return known
+
+    def errors(self, state: State) -> list[str]:
+        """The errors that waves have run into; such a wave goes no further."""
+        found = (self.position(state, wave).error for wave in range(self.waves))
+        return [each for each in found if each is not None]
+
+    def wave_steps(self, state: State, wave: int) -> list[tuple[State, Event]]:
+        """The steps of a wave on its own: everything but a barrier."""
+        op, error, _ = self.position(state, wave)
+        if error is not None or op.code in (Code.END, Code.BARRIER):
+            return []
+        if op.code <= Code.SCALAR_LOAD:
+            return self.access_steps(state, wave, op)
+        kept = self.wave_states[wave].items[state[wave]]
+        if op.code is Code.CACHE:
+            return [self.issue_cache(state, wave, kept, op)]
+        if not self.rules.can_step(kept, op):
+            return []
+        after = self.with_wave(list(state), wave, self.rules.step(kept, op))
+        return [(tuple(after), Event(Kind.LOCAL, wave, op.number))]
+
+    def access_steps(self, state: State, wave: int, op: Op) -> list[tuple[State, Event]]:
+        """An access is issued, to memory or LDS."""
+        at = self.first_lds + self.lds_place[op.line] if op.in_lds else self.waves + op.line
+        key = state[wave], state[at]
+        known = self._issued[wave].get(key)
+        if known is None:
+            known = self._issued[wave][key] = self.issues(wave, op, *key)
+        result: list[tuple[State, Event]] = []
+        for wave_number, number, event in known:
+            after = list(state)
+            after[wave] = wave_number
+            after[at] = number
+            result.append((tuple(after), event))
+        return result
+
+    def issues(self, wave: int, op: Op, number: int, at: int) -> list[tuple[int, int, Event]]:
+        """What issuing an access makes of a wave and of where it goes, for each value it hits."""
+        kept = self.wave_states[wave].items[number]
+        entry, issued = self.rules.entry(kept, op), self.rules.issue(kept, op)
+        if op.in_lds:
+            place = self.lds_place[op.line]
+            lds = self.lds_states[place]
+            after = lds(self.lds_rules[place].issue(lds.items[at], op, entry))
+            event = Event(Kind.ISSUE, wave, op.number, op.line, in_lds=True)
+            return [(self.kept(wave, issued), after, event)]
+        lines = self.line_states[op.line]
+        result: list[tuple[int, int, Event]] = []
+        for line, bound in self.line_rules[op.line].issue(lines.items[at], op, entry):
+            then, kind = issued, Kind.ISSUE
+            if bound is not None:
+                then, kind = self.rules.complete(issued, op.number, bound), Kind.HIT
+            event = Event(kind, wave, op.number, op.line, bound)
+            result.append((self.kept(wave, then), lines(line), event))
+        return result
+
+    def issue_cache(self, state: State, wave: int, kept: Wave, op: Op) -> tuple[State, Event]:
+        """A cache instruction was issued."""
+        after = list(state)
+        for line, rules in enumerate(self.line_rules):
+            intern = self.line_states[line]
+            at = self.waves + line
+            after[at] = intern(rules.maintain(intern.items[after[at]], op))
+        self.with_wave(after, wave, self.rules.issue(kept, op))
+        self.marker_left(after, op)
+        return tuple(after), Event(Kind.ISSUE, wave, op.number)
+
+    def barrier_steps(self, state: State) -> list[tuple[State, Event]]:
+        """Each work-group whose waves, but those that ended, are all at a barrier passes it."""
+        result: list[tuple[State, Event]] = []
+        if not self._has_barriers:
+            return result
+        for waves in self.compiled.groups.values():
+            codes = [self.position(state, wave).op.code for wave in waves]
+            here = [wave for wave, c in zip(waves, codes, strict=True) if c is Code.BARRIER]
+            if not here or any(c not in (Code.BARRIER, Code.END) for c in codes):
+                continue
+            after = list(state)
+            for wave in here:
+                kept = self.wave_states[wave].items[state[wave]]
+                self.with_wave(after, wave, (kept[0] + 1, *kept[1:]))
+            result.append((tuple(after), Event(Kind.BARRIER, here[0])))
+        return result
+
+    def line_steps(self, state: State, line: int) -> list[tuple[State, Event]]:
+        """What can happen to a line without a wave."""
+        number = state[self.waves + line]
+        events = self._line_events[line].get(number)
+        if events is None:
+            intern = self.line_states[line]
+            events = [
+                (intern(after), completions, event)
+                for after, completions, event in self.line_rules[line].events(intern.items[number])
+            ]
+            self._line_events[line][number] = events
+        at = self.waves + line
+        return [
+            (self.stepped(state, at, after, completions), event)
+            for after, completions, event in events
+        ]
+
+    def lds_steps(self, state: State, place: int) -> list[tuple[State, Event]]:
+        """What can be performed in the LDS of a work-group."""
+        intern = self.lds_states[place]
+        at = self.first_lds + place
+        return [
+            (self.stepped(state, at, intern(after), completions), event)
+            for after, completions, event in self.lds_rules[place].events(intern.items[state[at]])
+        ]
+
+    def stepped(
+        self, state: State, at: int, number: int, completions: tuple[Completion, ...]
+    ) -> State:
+        """``state`` with another number ``at`` one place, and what that completes."""
+        after = list(state)
+        after[at] = number
+        for completed, value in completions:
+            if value == LEFT_QUEUE:
+                self.marker_left(after, self.compiled.by_number[completed])
+            else:
+                self.completed(after, completed, value)
+        return tuple(after)
+
+    def completed(self, state: list[int], number: int, value: int) -> None:
+        """An operation is done: its wave learns so."""
+        wave = self.compiled.by_number[number].wave
+        key = state[wave], number, value
+        known = self._completed.get(key)
+        if known is None:
+            kept = self.wave_states[wave].items[state[wave]]
+            known = self._completed[key] = self.kept(wave, self.rules.complete(kept, number, value))
+        state[wave] = known
+
+    def marker_left(self, state: list[int], op: Op) -> None:
+        """Completes a cache instruction that is in no queue any more (rule 3)."""
+        wave = self.wave_states[op.wave].items[state[op.wave]]
+        outstanding = self.rules.outstanding(wave, op.number)
+        if not outstanding:
+            return
+        queued = 0
+        for line, rules in enumerate(self.line_rules):
+            kept = self.line_states[line].items[state[self.waves + line]]
+            queued = max(queued, rules.queued(kept, op.number))
+        for _ in range(outstanding - queued):
+            self.completed(state, op.number, 0)
+
+    def with_wave(self, state: list[int], wave: int, kept: Wave) -> list[int]:
+        """Puts a wave into ``state``, which it returns."""
+        state[wave] = self.kept(wave, kept)
+        return state
+
+    def kept(self, wave: int, state: Wave) -> int:
+        """The number of a wave's state."""
+        return self.wave_states[wave](self.settled(wave, state))
+
+    def has_ended(self, state: State, wave: int) -> bool:
+        """Whether a wave is at its end and has all its results."""
+        return self.position(state, wave).ended
+
+    def final(self, state: State) -> list[tuple[int, ...]]:
+        """The outcomes of a state in which everything is over, in the order of ``observables``."""
+        for wave in range(self.waves):
+            if not self.position(state, wave).ended:
+                return []
+        if any(
+            any(intern.items[number][1])
+            for intern, number in zip(self.lds_states, state[self.first_lds :], strict=True)
+        ):
+            return []
+        memory: dict[str, tuple[int, ...]] = {}
+        for line, rules in enumerate(self.line_rules):
+            kept = self.line_states[line].items[state[self.waves + line]]
+            values = rules.final_values(kept)
+            if not values:
+                return []
+            memory[self.compiled.lines[line].name] = values
+        for place, rules in enumerate(self.lds_rules):
+            values, _ = self.lds_states[place].items[state[self.first_lds + place]]
+            for member, value in zip(rules.members, values, strict=True):
+                memory[self.compiled.lds[member].name] = (value,)
+        return list(product(*(self.observed(state, each, memory) for each in self.observables)))
+
+    def observed(
+        self, state: State, observable: Observable, memory: dict[str, tuple[int, ...]]
+    ) -> tuple[int, ...]:
+        """The values that an observable can have in a final state."""
+        if not isinstance(observable, Register):
+            return memory[observable.location]
+        names = self.compiled.registers[observable.thread]
+        kept = self.wave_states[observable.thread].items[state[observable.thread]]
+        return (kept[1][names.index(observable.name)],)

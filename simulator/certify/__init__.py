@@ -1,0 +1,1 @@
+"""Certificates: sequences shown sufficient, instructions shown necessary."""

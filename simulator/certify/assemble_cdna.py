@@ -1,0 +1,198 @@
+"""Lowered ``scoped`` programs as programs of the CDNA machine.
+
+Waits for the results of loads, which the lowering leaves to the wait insertion pass, are put
+in where a register is used: the weakest that deliver it, so that they hide no missing wait.
+"""
+
+from fencewright.lowering.sequence import Instruction, Sequence
+from fencewright.lowering.vocabulary import AddressSpace, Phase
+from fencewright.simulator.cdna import instructions as cdna
+from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
+from fencewright.simulator.certify.assemble import SCOPED, Code
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Move,
+    Operand,
+    Program,
+    ProgramError,
+    Thread,
+)
+from fencewright.simulator.source.events import (
+    AtomicRmw,
+    Barrier,
+    Cmpxchg,
+    Fence,
+    Load,
+    ScopedOperation,
+    Store,
+    assigned,
+    used,
+)
+
+_CACHE = ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1_vol", "buffer_invl2")
+_COUNTED_CACHE = ("buffer_wbl2",)
+
+
+def cdna_program(code: Code) -> CdnaProgram:
+    """The program that the machine executes; same names, same observables.
+
+    Raises ``ProgramError`` for an instruction that the machine does not have.
+    """
+    source = code.program
+    threads: list[Thread[CdnaInstruction]] = []
+    for number, thread in enumerate(source.threads):
+        wave = _Wave(code, number)
+        for position, each in enumerate(thread.instructions):
+            wave.add(position, each)
+        threads.append(Thread(thread.placement, tuple(wave.instructions)))
+    return Program(source.locations, tuple(threads), source.observables(), source.name)
+
+
+class _Wave:
+    """One wave's instructions so far, and which registers are still on their way.
+
+    ``pending`` has for each register the counters it comes in, and for each counter how many
+    operations had been issued with it; None where only a wait for everything is safe.
+    """
+
+    def __init__(self, code: Code, number: int):
+        self.code = code
+        self.number = number
+        self.instructions: list[CdnaInstruction] = []
+        self.issued = {"vmcnt": 0, "lgkmcnt": 0}
+        self.flat = False
+        self.pending: dict[str, dict[str, int | None]] = {}
+
+    def add(self, position: int, instruction: object) -> None:
+        if isinstance(instruction, SCOPED):
+            self.deliver(*used(instruction))
+            self.scoped(instruction, self.code.sequences[self.number, position])
+            return
+        if isinstance(instruction, Label):
+            # What is outstanding here depends on the way here.
+            self.pending = {name: dict.fromkeys(counts) for name, counts in self.pending.items()}
+        elif isinstance(instruction, Move | Arithmetic | Branch):
+            self.deliver(*used(instruction), *assigned(instruction))
+        else:
+            raise ProgramError(f"the machine has no '{instruction}'")
+        self.instructions.append(instruction)
+
+    def deliver(self, *operands: Operand) -> None:
+        """A wait, if any is needed, after which the registers among ``operands`` can be used."""
+        counts: dict[str, int] = {}
+        for name in operands:
+            for counter, stamp in self.pending.get(str(name), {}).items():
+                left = 0 if stamp is None or self.flat else self.issued[counter] - stamp
+                counts[counter] = min(left, counts.get(counter, left))
+        if counts:
+            self.wait(cdna.Wait(counts.get("vmcnt"), counts.get("lgkmcnt")))
+
+    def wait(self, wait: cdna.Wait) -> None:
+        self.instructions.append(wait)
+        left = {"vmcnt": wait.vmcnt, "lgkmcnt": wait.lgkmcnt}
+        for name, counts in list(self.pending.items()):
+            for counter, stamp in list(counts.items()):
+                count = left[counter]
+                if count is None:
+                    continue
+                certain = stamp is not None and not self.flat
+                if count == 0 or (certain and self.issued[counter] - (stamp or 0) >= count):
+                    del counts[counter]
+            if not counts:
+                del self.pending[name]
+        if wait.vmcnt == 0 and wait.lgkmcnt == 0:
+            self.flat = False
+
+    def scoped(self, operation: ScopedOperation, sequence: Sequence) -> None:
+        for each in sequence.instructions:
+            if each.wait is not None:
+                self.wait(cdna.Wait(each.wait.vmcnt, each.wait.lgkmcnt))
+            elif each.mnemonic in _CACHE:
+                self.instructions.append(cdna.CacheInstruction(each.mnemonic, each.modifiers))
+                self.issued["vmcnt"] += each.mnemonic in _COUNTED_CACHE
+            elif each.mnemonic == "s_barrier":
+                self.instructions.append(cdna.Barrier())
+            elif each.phase is Phase.ACCESS and not isinstance(operation, Fence | Barrier):
+                self.access(operation, each)
+            else:
+                raise ProgramError(f"the machine has no '{each.text}'")
+        if isinstance(operation, Cmpxchg) and operation.success is not None:
+            compared = Arithmetic(
+                ArithmeticKind.EQ, operation.success, _result(operation) or "", operation.compare
+            )
+            self.deliver(*used(compared), operation.success)
+            self.instructions.append(compared)
+
+    def access(
+        self, operation: Load | Store | AtomicRmw | Cmpxchg, instruction: Instruction
+    ) -> None:
+        location = self.code.program.location(operation.location)
+        in_lds = instruction.mnemonic.startswith("ds_")
+        flat = instruction.mnemonic.startswith("flat_")
+        if in_lds and location.space is not AddressSpace.LOCAL:
+            raise ProgramError(f"{location.name} is not in LDS: '{instruction.text}'")
+        dst = _result(operation)
+        if dst is not None:
+            self.overwrite(dst, "lgkmcnt" if in_lds else "vmcnt", flat)
+        made = _lds(operation) if in_lds else _vector(operation, instruction.modifiers, flat)
+        self.instructions.append(made)
+        counters = ("vmcnt", "lgkmcnt") if flat else ("lgkmcnt",) if in_lds else ("vmcnt",)
+        self.flat |= flat
+        for counter in counters:
+            self.issued[counter] += 1
+        if dst is not None:
+            self.pending[dst] = {counter: self.issued[counter] for counter in counters}
+
+    def overwrite(self, dst: str, counter: str, flat: bool) -> None:
+        """A register on its way may only be overwritten by what returns behind it."""
+        if self.flat or flat or set(self.pending.get(dst, {})) - {counter}:
+            self.deliver(dst)
+
+
+def _result(operation: ScopedOperation) -> str | None:
+    """The register that takes the loaded or the old value."""
+    if isinstance(operation, Cmpxchg) and operation.dst is None and operation.success is not None:
+        return f"{operation.success}.old"
+    return operation.dst if isinstance(operation, Load | AtomicRmw | Cmpxchg) else None
+
+
+def _vector(
+    operation: Load | Store | AtomicRmw | Cmpxchg, bits: tuple[str, ...], flat: bool
+) -> CdnaInstruction:
+    match operation:
+        case Load():
+            return cdna.Load(operation.dst, operation.location, bits, flat)
+        case Store():
+            return cdna.Store(operation.location, operation.value, bits, flat)
+        case AtomicRmw():
+            return cdna.Atomic(
+                operation.kind, operation.location, operation.value, operation.dst, bits, flat
+            )
+        case Cmpxchg():
+            return cdna.CompareSwap(
+                operation.location,
+                operation.compare,
+                operation.new,
+                _result(operation),
+                bits,
+                flat,
+            )
+
+
+def _lds(operation: Load | Store | AtomicRmw | Cmpxchg) -> CdnaInstruction:
+    match operation:
+        case Load():
+            return cdna.LdsLoad(operation.dst, operation.location)
+        case Store():
+            return cdna.LdsStore(operation.location, operation.value)
+        case AtomicRmw():
+            return cdna.LdsAtomic(
+                operation.kind, operation.location, operation.value, operation.dst
+            )
+        case Cmpxchg():
+            return cdna.LdsCompareSwap(
+                operation.location, operation.compare, operation.new, _result(operation)
+            )

@@ -1,0 +1,315 @@
+"""Lowered ``scoped`` programs as programs of the PTX model.
+
+Covers what one PTX instruction does, and the compare-and-swap loops that stand for arithmetic
+PTX lacks, whose outcomes are complete from one round more than others write the location.
+Alignment and widths mean nothing to the model: part of a word is its lowest part. Of state spaces
+it knows who has which shared memory.
+"""
+
+import re
+from collections.abc import Iterator
+
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
+from fencewright.simulator.certify.assemble import SCOPED, Code
+from fencewright.simulator.core import program as common
+from fencewright.simulator.core.condition import Comparison
+from fencewright.simulator.core.program import ArithmeticKind, ProgramError
+from fencewright.simulator.ptx import events as ptx
+from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
+from fencewright.simulator.source.events import (
+    AtomicRmw,
+    Barrier,
+    Cmpxchg,
+    Load,
+    ScopedOperation,
+    Store,
+)
+
+_ARITHMETIC = {
+    ArithmeticKind.ADD: ptx.Arithmetic.ADD,
+    ArithmeticKind.SUB: ptx.Arithmetic.SUB,
+    ArithmeticKind.MUL: ptx.Arithmetic.MUL,
+    ArithmeticKind.AND: ptx.Arithmetic.AND,
+    ArithmeticKind.OR: ptx.Arithmetic.OR,
+    ArithmeticKind.XOR: ptx.Arithmetic.XOR,
+}
+_RMW = {
+    RmwKind.XCHG: ptx.Arithmetic.EXCH,
+    RmwKind.ADD: ptx.Arithmetic.ADD,
+    RmwKind.AND: ptx.Arithmetic.AND,
+    RmwKind.OR: ptx.Arithmetic.OR,
+    RmwKind.XOR: ptx.Arithmetic.XOR,
+    RmwKind.UMAX: ptx.Arithmetic.MAX,
+    RmwKind.UMIN: ptx.Arithmetic.MIN,
+}
+"""What has one PTX instruction and means the same on the model's integers."""
+
+
+def ptx_program(code: Code) -> ptx.Program:
+    """The program that the model judges; same names.
+
+    Raises ``ProgramError`` for an instruction that is not in the model, or not covered here.
+    """
+    threads: list[ptx.Thread] = []
+    for number, thread in enumerate(code.program.threads):
+        made: list[ptx.Instruction] = []
+        for position, each in enumerate(thread.instructions):
+            if isinstance(each, SCOPED):
+                sequence = code.sequences[number, position].instructions
+                if any("bra" in instruction.mnemonic for instruction in sequence):
+                    made += _Loop(each, f"{position}").read(sequence)
+                else:
+                    for instruction in sequence:
+                        made += _instructions(each, instruction)
+                made += _success(each, f"{position}")
+            else:
+                made.append(_common(each))
+        threads.append(ptx.Thread(_placement(thread.placement), tuple(made)))
+    initial = {each.name: each.initial for each in code.program.locations}
+    return ptx.Program(tuple(threads), initial, shared=_homes(code, threads))
+
+
+def _homes(code: Code, threads: list[ptx.Thread]) -> dict[str, ptx.Placement]:
+    """The CTA of each location in shared memory; none where no fence asks.
+
+    Programs that mean the same are then the same, and executed once.
+    """
+    fences = (each for t in threads for each in t.code if isinstance(each, ptx.Fence))
+    if all(fence.restriction is None for fence in fences):
+        return {}
+    homes = {t.placement.workgroup: _placement(t.placement) for t in code.program.threads}
+    return {
+        each.name: homes[each.workgroup]
+        for each in code.program.locations
+        if each.space is AddressSpace.LOCAL and each.workgroup in homes
+    }
+
+
+def _placement(place: common.Placement) -> ptx.Placement:
+    return ptx.Placement(place.workgroup, place.agent, place.cluster)
+
+
+def _common(instruction: object) -> ptx.Instruction:
+    match instruction:
+        case common.Label(name):
+            return ptx.Label(name)
+        case common.Move(dst, value):
+            return ptx.Compute(ptx.Arithmetic.EXCH, dst, 0, value)
+        case common.Arithmetic(kind, dst, a, b) if kind in _ARITHMETIC:
+            return ptx.Compute(_ARITHMETIC[kind], dst, a, b)
+        case common.Branch(target, None, _):
+            return ptx.Branch(target)
+        case common.Branch(target, condition, unless) if condition is not None:
+            comparison = Comparison.EQ if unless else Comparison.NE
+            return ptx.Branch(target, comparison, condition, 0)
+        case _:
+            raise ProgramError(f"the PTX model has no '{instruction}'")
+
+
+def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
+    """The ordering and the scope that a mnemonic names."""
+    words = instruction.mnemonic.split(".")[1:]
+    orderings = [ORDERINGS[word] for word in words if word in ORDERINGS]
+    scopes = [ptx.SCOPES[word] for word in words if word in ptx.SCOPES]
+    if "volatile" in words:
+        return Ordering.RELAXED, Scope.SYSTEM
+    return orderings[0] if orderings else None, scopes[0] if scopes else None
+
+
+def _instructions(
+    operation: ScopedOperation, instruction: Instruction
+) -> tuple[ptx.Instruction, ...]:
+    """What one line of a sequence is in the model."""
+    head = instruction.mnemonic.split(".")[0]
+    ordering, scope = _words(instruction)
+    match head, operation:
+        case "fence", _ if ordering is not None and scope is not None:
+            return (ptx.Fence(ordering, scope, restriction_in(instruction.mnemonic)),)
+        case "barrier", Barrier():
+            return (_barrier(instruction, ordering),)
+        case "ld", Load():
+            dst, location = operation.dst, operation.location
+            return (ptx.Load(dst, location, ordering or Ordering.WEAK, scope),)
+        case "st", Store():
+            location, value = operation.location, operation.value
+            return (ptx.Store(location, value, ordering or Ordering.WEAK, scope),)
+        case (("atom" | "red"), AtomicRmw()) if operation.kind in _RMW:
+            return (
+                ptx.Atomic(
+                    None if head == "red" else operation.dst or "unused",
+                    operation.location,
+                    _RMW[operation.kind],
+                    operation.value,
+                    None,
+                    ordering or Ordering.RELAXED,
+                    scope or Scope.AGENT,
+                ),
+            )
+        case "atom", Cmpxchg():
+            return (
+                ptx.Atomic(
+                    _old(operation),
+                    operation.location,
+                    ptx.Arithmetic.EXCH,
+                    operation.new,
+                    operation.compare,
+                    ordering or Ordering.RELAXED,
+                    scope or Scope.AGENT,
+                ),
+            )
+        case _:
+            raise ProgramError(f"the PTX model does not cover '{instruction.text}' here")
+
+
+def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.Instruction:
+    words = instruction.mnemonic.split(".")
+    if "cluster" not in words:
+        return ptx.Barrier(ptx.Role.SYNC, 0)
+    if "arrive" in words:
+        return ptx.ClusterBarrier(ptx.Role.ARRIVE, ordering or Ordering.RELEASE)
+    return ptx.ClusterBarrier(ptx.Role.WAIT, ordering or Ordering.ACQUIRE)
+
+
+def _old(cmpxchg: Cmpxchg) -> str:
+    return cmpxchg.dst or f"{cmpxchg.success or 'unused'}.old"
+
+
+def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, ...]:
+    """Whether a compare-exchange wrote, which PTX leaves to a comparison."""
+    if not isinstance(operation, Cmpxchg) or operation.success is None:
+        return ()
+    differs = f"{prefix}.differs"
+    return (
+        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 0),
+        ptx.Branch(differs, Comparison.NE, _old(operation), operation.compare),
+        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 1),
+        ptx.Label(differs),
+    )
+
+
+# Compare-and-swap loops
+
+_PLACE = re.compile(r"\{(\w+)\}$")
+_TWO_OPERANDS = {
+    "and": ptx.Arithmetic.AND,
+    "or": ptx.Arithmetic.OR,
+    "xor": ptx.Arithmetic.XOR,
+    "add": ptx.Arithmetic.ADD,
+    "sub": ptx.Arithmetic.SUB,
+}
+_SHIFT = ("word", "shift")
+"""Where in its word a value is: at 0, so that what computes these does nothing."""
+
+
+class _Loop:
+    """The sequence of one operation with registers and labels of its own."""
+
+    def __init__(self, operation: ScopedOperation, prefix: str):
+        self.operation = operation
+        self.prefix = prefix
+        self.names: dict[str, ptx.Value] = {}
+        match operation:
+            case AtomicRmw():
+                self.names = {"data": operation.value}
+                dst = operation.dst
+            case Cmpxchg():
+                self.names = {"data": operation.new, "compare": operation.compare}
+                dst = _old(operation)
+            case _:
+                raise ProgramError(f"no loop stands for '{operation}'")
+        self.location = operation.location
+        if dst is not None:
+            self.names["dst"] = dst
+
+    def read(self, sequence: tuple[Instruction, ...]) -> Iterator[ptx.Instruction]:
+        """The instructions. Raises ``ProgramError`` for what is not in a loop."""
+        for each in sequence:
+            if each.mnemonic.startswith("fence"):
+                yield from _instructions(self.operation, each)
+            elif each.mnemonic != ".reg":
+                yield from self.instruction(each)
+
+    def register(self, operand: str) -> str:
+        """The register that a place names."""
+        value = self.value(operand)
+        if not isinstance(value, str):
+            raise ProgramError(f"'{operand}' is written, and no register")
+        return value
+
+    def value(self, operand: str) -> ptx.Value:
+        """The register or constant that an operand is."""
+        if place := _PLACE.match(operand):
+            return self.names.setdefault(place[1], f"{self.prefix}.{place[1]}")
+        return int(operand)
+
+    def instruction(self, line: Instruction) -> Iterator[ptx.Instruction]:
+        """What one line computes, accesses, or where it goes."""
+        mnemonic, operands = line.mnemonic, line.operands.split(", ")
+        if mnemonic.endswith("}:"):
+            yield ptx.Label(self.register(mnemonic[:-1]))
+            return
+        if mnemonic.startswith("@"):
+            predicate = self.value(mnemonic.split()[0][1:])
+            yield ptx.Branch(self.register(operands[0]), Comparison.NE, predicate, 0)
+            return
+        head, *words = mnemonic.split(".")
+        if operands[0][1:-1] in _SHIFT:
+            return
+        if head in ("ld", "atom"):
+            yield self.access(line, head, words, operands)
+            return
+        dst, *values = self.register(operands[0]), *map(self.value, operands[1:])
+        yield from self.compute(line, dst, head, words, values)
+
+    def access(
+        self, line: Instruction, head: str, words: list[str], operands: list[str]
+    ) -> ptx.Instruction:
+        ordering, scope = _words(line)
+        dst = self.register(operands[0]) if operands[0] != "_" else "unused"
+        if head == "ld":
+            return ptx.Load(dst, self.location, ordering or Ordering.WEAK, scope)
+        if "cas" not in words:
+            raise ProgramError(f"the PTX model does not cover '{line.text}' here")
+        compare, new = map(self.value, operands[2:])
+        return ptx.Atomic(
+            dst,
+            self.location,
+            ptx.Arithmetic.EXCH,
+            new,
+            compare,
+            ordering or Ordering.RELAXED,
+            scope or Scope.AGENT,
+        )
+
+    def compute(
+        self, line: Instruction, dst: str, head: str, words: list[str], values: list[ptx.Value]
+    ) -> Iterator[ptx.Instruction]:
+        a = ptx.Arithmetic
+        match head, words:
+            case "mov", _:
+                yield ptx.Compute(a.EXCH, dst, 0, values[0])
+            case "cvt", [*_, source]:
+                yield ptx.Compute(a.AND, dst, values[0], _mask(source[1:]))
+            case "not", _:
+                yield ptx.Compute(a.SUB, dst, -1, values[0])
+                yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+            case "setp", ["ne", _]:
+                yield ptx.Compute(a.SUB, dst, *values)
+                yield ptx.Compute(a.MUL, dst, dst, dst)
+                yield ptx.Compute(a.MIN, dst, dst, 1)
+            case "bfe", _:
+                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+            case "bfi", _:
+                # The value is the lowest part, and no operand has anything above it.
+                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+            case _ if head in _TWO_OPERANDS:
+                yield ptx.Compute(_TWO_OPERANDS[head], dst, *values)
+                if head in ("add", "sub"):
+                    yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+            case _:
+                raise ProgramError(f"the PTX model does not cover '{line.text}' here")
+
+
+def _mask(bits: str | int) -> int:
+    return (1 << int(bits)) - 1

@@ -1,0 +1,1247 @@
+"""Certificates: every lowered operation is sufficient, and every instruction of it needed.
+
+For each operation of a mode the battery is run (``battery``): *sound* means that no test can
+end as its source cannot, *minimal* that for each instruction and cache policy bit there is a
+test, its witness, in which taking it away or weakening it lets a forbidden outcome happen, or
+a spin loop never end. What no test needs is a finding: either one of ``KEPT`` says why it
+stays, or the certificate says that it is unnecessary.
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module, resources
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol, TypeVar, cast
+
+from fencewright.lowering.cdna import select
+from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.ptx.chip import CHIPS, VERSIONS, Form, forms_of
+from fencewright.lowering.sequence import (
+    Instruction,
+    Request,
+    Sequence,
+    UnsupportedError,
+    WaitCounts,
+)
+from fencewright.lowering.table import Row, Table
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    L2PerAgent,
+    Operation,
+    Ordering,
+    Phase,
+    RmwKind,
+    Scope,
+    Word,
+)
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.progress import stuck
+from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
+from fencewright.simulator.cdna.trace import find_execution
+from fencewright.simulator.certify.assemble import (
+    Code,
+    Lowering,
+    Mode,
+    TargetLowering,
+    lower_program,
+)
+from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.shapes import BatteryTest, battery, operations, ptx_forms
+from fencewright.simulator.core.campaign import Task, run
+from fencewright.simulator.core.condition import Observable, Outcomes
+from fencewright.simulator.core.exploration import LimitReached, explore
+from fencewright.simulator.ptx.events import Program as PtxProgram
+from fencewright.simulator.source.events import ScopedProgram
+
+FORMAT = "fencewright-certificate"
+FORMAT_VERSION = 1
+"""Of the JSON; a reader refuses what it does not know."""
+
+Value = TypeVar("Value", covariant=True)
+
+STATE_LIMIT = 300_000
+"""A test that needs more states is not decided, and that is an error."""
+
+
+class CertificateError(Exception):
+    """A battery that cannot decide, or a certificate that cannot be read; says which and why."""
+
+
+class RacyTestError(Exception):
+    """A test whose source has a data race, so that it says nothing; its text is the test's name."""
+
+
+# Judging one test
+
+
+def source_outcomes(program: ScopedProgram) -> Outcomes | None:
+    """What the source may do; None if it has a data race, and may do anything."""
+    return _behaviour(program)
+
+
+@lru_cache(maxsize=1 << 15)
+def _behaviour(program: ScopedProgram) -> Outcomes | None:
+    from fencewright.simulator.source.model import behaviour
+
+    found = behaviour(program)
+    if not found.complete:
+        raise CertificateError("the source has loops that its model does not complete")
+    return found.outcomes
+
+
+def forbidden(allowed: Outcomes, found: Outcomes) -> frozenset[tuple[int | None, ...]]:
+    """The final states of ``found`` that ``allowed`` does not have, over ``allowed``'s names."""
+    return found.project(allowed.observables).states - allowed.states
+
+
+class Machine(Protocol):
+    """What executes the programs of a mode."""
+
+    @property
+    def name(self) -> str: ...
+    def fits(self, program: ScopedProgram) -> bool: ...
+    def outcomes(self, code: Code) -> Outcomes: ...
+    def is_stuck(self, code: Code) -> bool: ...
+    def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str: ...
+    def waiting(self, code: Code) -> str: ...
+    def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]": ...
+
+
+def machines_of(mode: Mode) -> tuple["Machine", ...]:
+    """The machines that a mode's code has to run on.
+
+    Many L2s per agent also stands for an unknown partition mode: then on both kinds.
+    """
+    if mode.is_ptx:
+        return (PtxMachine(mode),)
+    split = "tgsplit" in mode.features
+    numbers = [L2PerAgent.ONE]
+    if HARDER_L2[mode.target] is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
+        numbers = [L2PerAgent.MANY, L2PerAgent.ONE]
+    return tuple(CdnaMachineOf(CdnaConfiguration(mode.target, split, n)) for n in numbers)
+
+
+@lru_cache(maxsize=1 << 15)
+def _explored(program: CdnaProgram, configuration: CdnaConfiguration) -> Outcomes:
+    found = explore(CdnaEngine(program, configuration), STATE_LIMIT)
+    if found.errors or not found.complete:
+        raise CertificateError("; ".join(sorted(found.errors)) or found.note)
+    return found.outcomes
+
+
+@lru_cache(maxsize=1 << 15)
+def _stuck(program: CdnaProgram, configuration: CdnaConfiguration) -> bool:
+    try:
+        return bool(stuck(program, configuration, STATE_LIMIT))
+    except LimitReached as error:
+        raise CertificateError(str(error)) from None
+
+
+@lru_cache(maxsize=1 << 15)
+def _judged(code: "_Hashed") -> Outcomes:
+    from fencewright.simulator.ptx.model import outcomes
+
+    return outcomes(code.program)
+
+
+@dataclass(frozen=True)
+class _Hashed:
+    """A PTX program by its text, since it holds dictionaries."""
+
+    program: PtxProgram = field(hash=False, compare=False)
+    text: str = ""
+
+
+class CdnaMachineOf:
+    """The CDNA machine in one configuration."""
+
+    def __init__(self, configuration: CdnaConfiguration):
+        self.configuration = configuration
+        self.one_l2 = configuration.l2_per_agent is L2PerAgent.ONE
+
+    @property
+    def name(self) -> str:
+        """How many L2s an agent has."""
+        return f"{self.configuration.l2_per_agent} L2"
+
+    def fits(self, program: ScopedProgram) -> bool:
+        """Whether the machine has all the XCDs that ``program`` is placed on."""
+        return not self.one_l2 or all(thread.placement.xcd == 0 for thread in program.threads)
+
+    def outcomes(self, code: Code) -> Outcomes:
+        """Every outcome of the lowered program. Raises ``CertificateError``."""
+        return _explored(cdna_program(code), self.configuration)
+
+    def is_stuck(self, code: Code) -> bool:
+        """Whether some fair execution never ends."""
+        return _stuck(cdna_program(code), self.configuration)
+
+    def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
+        """An execution to ``outcome``, step by step."""
+        found = find_execution(cdna_program(code), outcome.__eq__, self.configuration)
+        return str(found)
+
+    def waiting(self, code: Code) -> str:
+        """Where executions stay for ever."""
+        return "\n".join(map(str, stuck(cdna_program(code), self.configuration)))
+
+    def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
+        """Every weaker sequence of the same kind."""
+        return cdna_weakenings(request, sequence)
+
+
+class PtxMachine:
+    """The PTX model."""
+
+    def __init__(self, mode: Mode):
+        self.forms = ptx_forms(mode)
+
+    @property
+    def name(self) -> str:
+        """There is one model."""
+        return "PTX"
+
+    def fits(self, program: ScopedProgram) -> bool:
+        """Any placement does."""
+        del program
+        return True
+
+    def outcomes(self, code: Code) -> Outcomes:
+        """Every outcome of the lowered program, over the source's observables."""
+        program = ptx_program(code)
+        found = _judged(_Hashed(program, repr(program)))
+        if not found.complete:
+            raise CertificateError("loops that the PTX model does not complete")
+        return found.project(code.program.observables())
+
+    def is_stuck(self, code: Code) -> bool:
+        """Never: the model is of executions that end."""
+        del code
+        return False
+
+    def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
+        """An execution to ``outcome`` with its relations."""
+        from fencewright.simulator.core.condition import (
+            And,
+            Compare,
+            Comparison,
+            Condition,
+            Quantifier,
+        )
+        from fencewright.simulator.ptx import columns as ptx_litmus
+        from fencewright.simulator.ptx import model as ptx_model
+
+        program = ptx_program(code)
+        formula = And(
+            tuple(
+                Compare(Comparison.EQ, each, value or 0)
+                for each, value in zip(code.program.observables(), outcome, strict=True)
+            )
+        )
+        witness = ptx_model.explain(program, formula)
+        test = ptx_litmus.LitmusTest("witness", program, Condition(Quantifier.EXISTS, formula))
+        return "" if witness is None else ptx_litmus.witness_text(test, witness)
+
+    def waiting(self, code: Code) -> str:
+        """Nowhere."""
+        del code
+        return ""
+
+    def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
+        """Every weaker sequence of the same kind that the chip has."""
+        return ptx_weakenings(request, sequence, self.forms)
+
+
+# Weakening one instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Weakening:
+    """A sequence with one instruction dropped or weakened.
+
+    ``at`` counts instructions, ``part`` is what it was, ``change`` what became of it.
+    ``phase`` is the instruction's.
+    """
+
+    at: int
+    part: str
+    change: str
+    phase: Phase
+    sequence: Sequence
+
+    @property
+    def word(self) -> str:
+        """The counter, bit or instruction alone: ``vmcnt(0)``, ``sc1``, ``buffer_inv sc1``."""
+        return self.part.partition(" of ")[0]
+
+
+def _dropped(sequence: Sequence, at: int, part: str) -> Weakening:
+    left = (*sequence.instructions[:at], *sequence.instructions[at + 1 :])
+    phase = sequence.instructions[at].phase
+    return Weakening(at, part, "dropped", phase, Sequence(left))
+
+
+def _changed(sequence: Sequence, at: int, instruction: Instruction, part: str) -> Weakening:
+    made = (*sequence.instructions[:at], instruction, *sequence.instructions[at + 1 :])
+    return Weakening(at, part, instruction.text, instruction.phase, Sequence(made))
+
+
+_RETURN_BITS = ("sc0", "glc")
+_HINTS = ("nt", "slc")
+_RMW = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
+
+
+def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]:
+    """Each cache instruction, counter and barrier dropped, and each scope bit taken away.
+
+    The bit that asks an atomic for the old value is no scope; hints order nothing. The wait
+    for a flat access is one part: it is done when both counters say so (MI300 ISA 10.2.2).
+    """
+    accessed = False
+    for at, each in enumerate(sequence.instructions):
+        accessed |= each.phase is Phase.ACCESS
+        if each.wait is not None:
+            if accessed and request.space is AddressSpace.GENERIC:
+                yield _dropped(sequence, at, f"{each.wait} of {each.text}")
+            else:
+                yield from _fewer_counters(sequence, at, each, each.wait)
+            continue
+        is_access = each.operands != ""
+        if not is_access:
+            yield _dropped(sequence, at, each.text)
+        kept = _HINTS + (_RETURN_BITS if is_access and request.op in _RMW else ())
+        for bit in each.modifiers:
+            if bit in kept:
+                continue
+            fewer = tuple(other for other in each.modifiers if other != bit)
+            if is_access or fewer:
+                narrowed = replace(each, modifiers=fewer)
+                yield _changed(sequence, at, narrowed, f"{bit} of {each.text}")
+
+
+def _fewer_counters(
+    sequence: Sequence, at: int, instruction: Instruction, wait: WaitCounts
+) -> Iterator[Weakening]:
+    for counter in ("vmcnt", "lgkmcnt"):
+        if getattr(wait, counter) is None:
+            continue
+        left = replace(wait, **{counter: None})
+        part = f"{counter}(0) of {instruction.text}"
+        if not left:
+            yield _dropped(sequence, at, part)
+            continue
+        yield _changed(sequence, at, replace(instruction, operands=str(left), wait=left), part)
+
+
+_WEAKER_FENCE = {
+    "sc": (("acq_rel", None),),
+    "acq_rel": (("acquire", Form.ONE_SIDED_FENCE), ("release", Form.ONE_SIDED_FENCE)),
+}
+_WEAKER_ACCESS = {
+    "acq_rel": ("acquire", "release"),
+    "acquire": ("relaxed",),
+    "release": ("relaxed",),
+}
+_NARROWER = {"sys": "gpu", "gpu": "cta", "cluster": "cta"}
+
+
+def ptx_weakenings(
+    request: Request, sequence: Sequence, forms: frozenset[Form]
+) -> Iterator[Weakening]:
+    """Each fence and barrier dropped, each ordering and scope taken one step down."""
+    clusters = Form.CLUSTER in forms
+    for at, each in enumerate(sequence.instructions):
+        head, *words = each.mnemonic.split(".")
+        if head in ("fence", "barrier"):
+            yield _dropped(sequence, at, each.text)
+        for i, word in enumerate(words):
+            for weaker in _weaker_words(head, word, words, forms, clusters):
+                changed = ".".join((head, *words[:i], *weaker, *words[i + 1 :]))
+                if changed.startswith(("ld.weak", "st.weak")):
+                    changed = ".".join(
+                        part for part in changed.split(".") if part not in _ALL_SCOPES
+                    )
+                yield _changed(
+                    sequence, at, replace(each, mnemonic=changed), f".{word} of {each.text}"
+                )
+
+
+_ALL_SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+def _weaker_words(
+    head: str, word: str, words: list[str], forms: frozenset[Form], clusters: bool
+) -> Iterator[tuple[str, ...]]:
+    if head == "fence":
+        for weaker, form in _WEAKER_FENCE.get(word, ()):
+            if form is None or form in forms:
+                yield (weaker,)
+    elif head in ("ld", "st", "atom", "red"):
+        for weaker in _WEAKER_ACCESS.get(word, ()):
+            yield (weaker,)
+        if head in ("ld", "st") and word == "relaxed":
+            yield ("weak",)
+    elif head == "barrier" and "arrive" in words and word == "release":
+        yield ("relaxed",)
+    # A fence of shared memory alone has the one scope.
+    restricted = any(each.startswith("sync_restrict") for each in words)
+    if head in ("fence", "ld", "st", "atom", "red") and word in _NARROWER and not restricted:
+        narrower = "cluster" if word == "gpu" and clusters else _NARROWER[word]
+        yield (narrower,)
+
+
+# What a certificate says
+
+
+class Verdict(Word):
+    """What was found of an instruction or bit."""
+
+    NEEDED = "needed"
+    KEPT = "kept"
+    UNNECESSARY = "unnecessary"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A test, the machine it was run on, and what happened though it should not.
+
+    ``outcome`` is empty when the test never ends.
+    """
+
+    test: str
+    machine: str
+    outcome: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.test} ({self.machine}): {self.outcome or 'never ends'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Necessity:
+    """One instruction or bit: what it became, which test noticed, or why it stays all the same."""
+
+    at: int
+    part: str
+    change: str
+    verdict: Verdict
+    witness: Witness | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCertificate:
+    """One operation: its sequence, the tests that it passed or failed, what each part is for.
+
+    ``failures`` are the tests with a forbidden outcome, empty for a sound operation. ``tests``
+    is their number, ``void`` how many more had data races.
+    """
+
+    operation: str
+    request: Request
+    sequence: tuple[str, ...]
+    tests: int
+    void: int
+    failures: tuple[Witness, ...]
+    parts: tuple[Necessity, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no test had a forbidden outcome."""
+        return not self.failures
+
+    @property
+    def unnecessary(self) -> tuple[Necessity, ...]:
+        """What no test needs and nothing keeps."""
+        return tuple(each for each in self.parts if each.verdict is Verdict.UNNECESSARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Every operation of a mode. ``covers`` names other modes with the very same sequences."""
+
+    mode: Mode
+    operations: tuple[OperationCertificate, ...]
+    covers: tuple[str, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every operation is."""
+        return all(each.is_sound for each in self.operations)
+
+    def find(self, request: Request) -> OperationCertificate | None:
+        """What is said of an operation; None if it is not in the certificate."""
+        known = {_without_mode(each.request): each for each in self.operations}
+        wanted = _without_mode(request)
+        if wanted.op is Operation.ATOMIC_RMW:
+            # The rows do not tell kinds apart; see ``battery.operations``.
+            kind = RmwKind.XCHG if wanted.returns else RmwKind.ADD
+            wanted = replace(wanted, kind=kind)
+        found = known.get(wanted)
+        if found is None and wanted.scope is Scope.CLUSTER:
+            found = known.get(replace(wanted, scope=Scope.AGENT))
+        return found
+
+    def findings(self) -> tuple[str, ...]:
+        """Every operation that is not sound, and every part that is not needed, one a line."""
+        lines: list[str] = []
+        for each in self.operations:
+            lines += [f"insufficient: {each.operation}: {failure}" for failure in each.failures]
+            lines += [f"unnecessary: {each.operation}: {part.part}" for part in each.unnecessary]
+        return tuple(lines)
+
+    def to_json(self) -> str:
+        """The certificate as JSON, the same text for the same findings."""
+        mode = self.mode
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "target": mode.target,
+            "features": sorted(mode.features),
+            "l2_per_agent": mode.l2_per_agent,
+            "ptx_version": None if mode.ptx_version is None else list(mode.ptx_version),
+            "covers": list(self.covers),
+        }
+        head = json.dumps(content, indent=1)[:-2]
+        rows = ",\n".join("  " + json.dumps(_to_data(each)) for each in self.operations)
+        return f'{head},\n "operations": [\n{rows}\n ]\n}}\n'
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """Reads ``to_json``'s text back. Raises ``CertificateError``."""
+        try:
+            content = cast("dict[str, Any]", json.loads(text))
+        except json.JSONDecodeError as error:
+            raise CertificateError(f"not JSON: {error}") from None
+        if content.get("format") != FORMAT:
+            raise CertificateError(f"not a certificate: \"format\" is not '{FORMAT}'")
+        if content.get("version") != FORMAT_VERSION:
+            raise CertificateError(
+                f"certificate of version {content.get('version')}; this reads {FORMAT_VERSION}: "
+                "make it anew with `fence-sim certify`"
+            )
+        version = content["ptx_version"]
+        mode = Mode(
+            content["target"],
+            frozenset(content["features"]),
+            L2PerAgent(content["l2_per_agent"]),
+            None if version is None else (version[0], version[1]),
+        )
+        operations_read = tuple(_from_data(each, mode) for each in content["operations"])
+        return cls(mode, operations_read, tuple(content["covers"]))
+
+
+def _without_mode(request: Request) -> Request:
+    return Mode("").complete(request)
+
+
+def _to_data(each: OperationCertificate) -> dict[str, Any]:
+    return {
+        "operation": each.operation,
+        "request": _request_data(each.request),
+        "sequence": each.sequence,
+        "tests": each.tests,
+        "void": each.void,
+        "failures": [_witness_data(witness) for witness in each.failures],
+        "parts": [
+            {
+                "at": part.at,
+                "part": part.part,
+                "change": part.change,
+                "verdict": part.verdict,
+                **({"witness": _witness_data(part.witness)} if part.witness else {}),
+                **({"reason": part.reason} if part.reason else {}),
+            }
+            for part in each.parts
+        ],
+    }
+
+
+def _witness_data(witness: Witness) -> list[str]:
+    return [witness.test, witness.machine, witness.outcome]
+
+
+def _from_data(data: Mapping[str, Any], mode: Mode) -> OperationCertificate:
+    parts = tuple(
+        Necessity(
+            part["at"],
+            part["part"],
+            part["change"],
+            Verdict(part["verdict"]),
+            Witness(*part["witness"]) if "witness" in part else None,
+            part.get("reason", ""),
+        )
+        for part in data["parts"]
+    )
+    return OperationCertificate(
+        data["operation"],
+        mode.complete(_request_from(data["request"])),
+        tuple(data["sequence"]),
+        data["tests"],
+        data["void"],
+        tuple(Witness(*each) for each in data["failures"]),
+        parts,
+    )
+
+
+def _request_data(request: Request) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "op": request.op,
+        "ordering": request.ordering,
+        "scope": request.scope,
+        "space": request.space,
+    }
+    if request.op in _RMW:
+        data |= {"returns": request.returns}
+    if request.op is Operation.ATOMIC_RMW:
+        data |= {"kind": request.kind}
+    if request.failure_ordering is not None:
+        data |= {"failure_ordering": request.failure_ordering}
+    if request.volatile:
+        data |= {"volatile": True}
+    if request.one_as:
+        data |= {"one_as": True}
+    if request.spaces is not None:
+        data |= {"spaces": sorted(request.spaces)}
+    if request.availability is not Availability.FULL:
+        data |= {"availability": request.availability}
+    return data
+
+
+def _request_from(data: Mapping[str, Any]) -> Request:
+    spaces, failure = data.get("spaces"), data.get("failure_ordering")
+    return Request(
+        op=Operation(data["op"]),
+        ordering=Ordering(data["ordering"]),
+        scope=Scope(data["scope"]),
+        space=None if data["space"] is None else AddressSpace(data["space"]),
+        failure_ordering=None if failure is None else Ordering(failure),
+        returns=data.get("returns", True),
+        kind=RmwKind(data.get("kind", RmwKind.ADD)),
+        volatile=data.get("volatile", False),
+        one_as=data.get("one_as", False),
+        spaces=None if spaces is None else frozenset(map(AddressSpace, spaces)),
+        availability=Availability(data.get("availability", Availability.FULL)),
+    )
+
+
+def describe(request: Request) -> str:
+    """An operation as the certificate calls it."""
+    parts: list[object] = [request.op]
+    parts += [request.ordering, request.failure_ordering, request.scope, request.space]
+    if request.op in _RMW and not request.returns:
+        parts.append("unused")
+    if request.volatile:
+        parts.append("volatile")
+    if request.spaces is not None:
+        parts.append("spaces " + "+".join(sorted(request.spaces)))
+    if request.one_as:
+        parts.append("one-as")
+    if request.availability is not Availability.FULL:
+        parts.append(f"av({request.availability})")
+    return " ".join(str(part) for part in parts if part is not None)
+
+
+# What stays though no test needs it
+
+
+Columns = Mapping[str, tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Why something stays that no test of the battery needs.
+
+    ``words`` are the parts that it is about, () for all; ``where`` limits the operations and
+    modes by column, as in ``lowering.cdna.differences``.
+    """
+
+    name: str
+    reason: str
+    words: tuple[str, ...]
+    where: Columns
+
+
+_FLAT = (
+    "an earlier flat access may be to LDS and still on its way; it counts in both counters, and is "
+    "surely done only when both are waited for (MI300 ISA 10.2.2). The machine lets it retire in "
+    "both at once, so that the wait for vmcnt looks enough"
+)
+_PIPES = (
+    "LDS and vector memory are separate pipes. In the machine a flag load passes the CU's L1 stage "
+    "in order behind the flag store, and so behind the LDS access that was waited for there; no "
+    "document says that LDS keeps to that order"
+)
+_BITS = (
+    "the bits are the access's scope (CDNA4 ISA) and cost nothing; the row is one for all modes and "
+    "orderings, of which others need it"
+)
+_LOAD, _STORE = Operation.LOAD, Operation.STORE
+_AGENT = (Scope.CLUSTER, Scope.AGENT)
+
+KEPT: tuple[Kept, ...] = (
+    Kept("flat access to LDS", _FLAT, ("lgkmcnt(0)",),
+         {"space": (AddressSpace.LOCAL,), "architecture": ("cdna",)}),
+    Kept("flat flag behind a one_as fence",
+         "a flat store behind the fence may be to LDS, and passes the ds_ accesses before it; the "
+         "battery's fences have flags that are not flat", ("lgkmcnt(0)",),
+         {"op": (Operation.FENCE,), "one_as": (True,), "architecture": ("cdna",)}),
+    Kept("LDS is another pipe", _PIPES, ("vmcnt(0)", "vmcnt(0) lgkmcnt(0)"),
+         {"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "phase": (Phase.WAIT,)}),
+    Kept("work-group scope bit", _BITS, ("sc0",),
+         {"scope": (Scope.WORKGROUP,), "op": (_LOAD, _STORE)}),
+    Kept("agent scope bit of a store", _BITS, ("sc1",),
+         {"scope": _AGENT, "op": (_STORE,), "l2_per_agent": (L2PerAgent.ONE,)}),
+    Kept("system scope bit of an acquire load",
+         f"{_BITS}; where the load spins, its own invalidate stands in for the bit", ("sc0", "sc1"),
+         {"scope": (Scope.SYSTEM,), "op": (_LOAD,), "ordering": (Ordering.ACQUIRE,)}),
+    Kept("no back-off barrier",
+         "the chip's s_barrier needs nothing outstanding, whatever it orders (LLVM "
+         "SIInsertWaitcnts)", ("vmcnt(0)", "lgkmcnt(0)"),
+         {"op": (Operation.BARRIER,), "phase": (Phase.ACCESS,), "target": ("gfx908",)}),
+    Kept("distributed shared memory",
+         "other CTAs of a cluster reach shared memory; the source language's LDS is one "
+         "work-group's, so that no test can",
+         (".cluster",), {"space": (AddressSpace.LOCAL,), "architecture": ("ptx",)}),
+    Kept("wavefront is widened",
+         "PTX has no warp scope, so the row gives the CTA's; to the source model a wavefront is "
+         "one thread, so that no test has a second one",
+         (), {"scope": (Scope.WAVEFRONT,), "architecture": ("ptx",)}),
+    Kept("atomic, though alone",
+         "an atomic access must stay strong, or a race with another thread's would tear it",
+         (".relaxed",), {"scope": (Scope.SINGLETHREAD,), "architecture": ("ptx",)}),
+)  # fmt: skip
+"""Every reason for which something stays though no test needs it."""
+
+
+def _columns(mode: Mode, request: Request, weakening: Weakening) -> dict[str, object]:
+    return {
+        "architecture": "ptx" if mode.is_ptx else "cdna",
+        "target": mode.target,
+        "tgsplit": "tgsplit" in mode.features,
+        "l2_per_agent": mode.l2_per_agent,
+        "op": request.op,
+        "ordering": request.ordering,
+        "scope": request.scope,
+        "space": request.space,
+        "one_as": request.one_as,
+        "phase": weakening.phase,
+    }
+
+
+def _verdict(mode: Mode, request: Request, weakening: Weakening) -> tuple[Verdict, str]:
+    columns = _columns(mode, request, weakening)
+    for each in KEPT:
+        here = all(columns[name] in values for name, values in each.where.items())
+        if here and (not each.words or weakening.word in each.words):
+            return Verdict.KEPT, each.name
+    return Verdict.UNNECESSARY, ""
+
+
+# Certifying
+
+
+def certify_operation(
+    request: Request, mode: Mode, lowering: Lowering | None = None
+) -> OperationCertificate:
+    """Runs the battery of one operation. ``lowering`` stands in for the target's own.
+
+    Raises ``UnsupportedError`` if the target lacks the operation, ``CertificateError`` if a
+    test cannot be decided.
+    """
+    request = mode.complete(request)
+    trial = Trial(mode, lowering)
+    sequence = trial.lowering(request)
+    passed: list[BatteryTest] = []
+    void = 0
+    failures: list[Witness] = []
+    for test in battery(request, mode):
+        try:
+            failure = trial.judge(test)
+        except RacyTestError:
+            void += 1
+            continue
+        if failure is None:
+            passed.append(test)
+        else:
+            failures.append(failure)
+    parts: list[Necessity] = []
+    for weakening in trial.machines[0].weakenings(request, sequence):
+        witness = trial.witness(passed, weakening)
+        if witness is not None:
+            verdict, reason = Verdict.NEEDED, ""
+        else:
+            verdict, reason = _verdict(mode, request, weakening)
+        parts.append(
+            Necessity(weakening.at, weakening.part, weakening.change, verdict, witness, reason)
+        )
+    return OperationCertificate(
+        describe(request),
+        request,
+        tuple(each.text for each in sequence.instructions),
+        len(passed) + len(failures),
+        void,
+        tuple(failures),
+        tuple(parts),
+    )
+
+
+class Trial:
+    """A mode's lowering and machines, to judge tests with."""
+
+    def __init__(self, mode: Mode, lowering: Lowering | None = None):
+        self.mode = mode
+        self.lowering = lowering or TargetLowering(mode.target)
+        self.machines = machines_of(mode)
+
+    def lower(self, test: BatteryTest) -> Code:
+        """The test's program with the sequence of each operation."""
+        return lower_program(test.program, self.mode, self.lowering, test.generic)
+
+    def machines_for(self, test: BatteryTest) -> tuple[Machine, ...]:
+        """The machines that have the places of ``test``."""
+        return tuple(each for each in self.machines if each.fits(test.program))
+
+    def judge(self, test: BatteryTest, code: Code | None = None) -> Witness | None:
+        """What the lowered test does though it should not; None if nothing.
+
+        Raises ``RacyTestError`` where the source has a data race, and allows everything, and
+        ``CertificateError`` where a machine cannot decide.
+        """
+        lowered = self.lower(test) if code is None else code
+        try:
+            return self._judged(test, lowered)
+        except CertificateError as error:
+            raise CertificateError(f"test '{test.name}': {error}") from None
+
+    def _judged(self, test: BatteryTest, code: Code) -> Witness | None:
+        if test.progress:
+            for machine in self.machines_for(test):
+                if machine.is_stuck(code):
+                    return Witness(test.name, machine.name)
+            return None
+        allowed = source_outcomes(test.program)
+        if allowed is None:
+            raise RacyTestError(test.name)
+        for machine in self.machines_for(test):
+            found = forbidden(allowed, machine.outcomes(code))
+            if found:
+                first = min(_state_text(allowed.observables, each) for each in found)
+                return Witness(test.name, machine.name, first)
+        return None
+
+    def weakened(self, test: BatteryTest, weakening: Weakening) -> Code:
+        """``test`` with one instruction of its focus weakened."""
+        return self.lower(test).with_sequence(test.focus, weakening.sequence)
+
+    def witness(self, tests: Iterable[BatteryTest], weakening: Weakening) -> Witness | None:
+        """The first of ``tests``, all of which pass, that notices."""
+        for test in tests:
+            found = self.judge(test, self.weakened(test, weakening))
+            if found is not None:
+                return found
+        return None
+
+
+def _state_text(observables: Iterable[Observable], state: tuple[int | None, ...]) -> str:
+    pairs = zip(observables, state, strict=True)
+    return " ".join(f"{each}={value}" for each, value in pairs)
+
+
+# Whole modes
+
+
+def certify(
+    target: str,
+    features: Iterable[str] = (),
+    l2_per_agent: L2PerAgent | str = L2PerAgent.MANY,
+    ptx_version: tuple[int, int] | None = None,
+    *,
+    lowering: Lowering | None = None,
+    executor: Executor | None = None,
+    stream: Path | None = None,
+) -> Certificate:
+    """Certifies every operation of a target in one mode.
+
+    With ``executor`` operations run side by side, ``stream`` is a file that results go to as
+    they come, and that an interrupted run resumes from (``campaign.run``). ``lowering`` stands
+    in for the target's own. Raises ``CertificateError`` or ``campaign.CampaignError``.
+    """
+    number = HARDER_L2.get(target, L2PerAgent.MANY)
+    chosen = L2PerAgent(l2_per_agent) if number is L2PerAgent.MANY else L2PerAgent.MANY
+    mode = Mode(target, frozenset(features), chosen, ptx_version)
+    return certify_mode(mode, lowering=lowering, executor=executor, stream=stream)
+
+
+def certify_mode(
+    mode: Mode,
+    *,
+    lowering: Lowering | None = None,
+    executor: Executor | None = None,
+    stream: Path | None = None,
+) -> Certificate:
+    """As ``certify``, for a mode."""
+    wanted = requests_of(mode, lowering)
+    tasks = [Task(describe(each), _certified, (each, mode, lowering)) for each in wanted]
+    name = f"certificate {FORMAT_VERSION} {mode} {battery_digest(mode)}"
+    found = dict(run(tasks, executor, stream, name))
+    done = tuple(_from_data(found[describe(each)], mode) for each in wanted)
+    return Certificate(mode, done, covers(mode))
+
+
+def _certified(request: Request, mode: Mode, lowering: Lowering | None) -> dict[str, Any]:
+    return _to_data(certify_operation(request, mode, lowering))
+
+
+def requests_of(mode: Mode, lowering: Lowering | None = None) -> tuple[Request, ...]:
+    """The operations of the battery that the target has in ``mode``.
+
+    Cluster scope is left out where the sequence is agent scope's, whose tests are harder.
+    """
+    chosen = lowering or TargetLowering(mode.target)
+
+    def exists(request: Request) -> bool:
+        try:
+            chosen(request)
+        except UnsupportedError:
+            return False
+        return True
+
+    def is_agent(request: Request) -> bool:
+        wider = replace(request, scope=Scope.AGENT)
+        return chosen(request).text == chosen(wider).text
+
+    wanted = (each for each in operations(mode) if exists(each))
+    if mode.is_ptx:
+        return tuple(wanted)
+    return tuple(e for e in wanted if e.scope is not Scope.CLUSTER or not is_agent(e))
+
+
+def battery_digest(mode: Mode) -> str:
+    """Changes with any sequence of the mode, so that no stale result is resumed from."""
+    chosen = TargetLowering(mode.target)
+    texts = [f"{describe(each)}: {chosen(each).text}" for each in requests_of(mode)]
+    return sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def modes() -> tuple[Mode, ...]:
+    """The modes whose certificates the project ships."""
+    split = frozenset({"tgsplit"})
+    one = L2PerAgent.ONE
+    cdna = (
+        Mode("gfx908"),
+        Mode("gfx90a"),
+        Mode("gfx90a", split),
+        Mode("gfx942"),
+        Mode("gfx942", split),
+        Mode("gfx942", l2_per_agent=one),
+        Mode("gfx942", split, one),
+    )
+    return (*cdna, *(mode for mode, _ in ptx_classes()))
+
+
+_ORDERING_FORMS = frozenset({Form.CLUSTER, Form.CLUSTER_BARRIER_ORDERING, Form.ONE_SIDED_FENCE})
+
+
+def ptx_classes() -> tuple[tuple[Mode, tuple[Mode, ...]], ...]:
+    """Chips and PTX versions by what orders memory in them: the oldest of each class, and all."""
+    classes: dict[frozenset[Form], list[Mode]] = {}
+    for chip in CHIPS:
+        last = chip.last or VERSIONS[-1]
+        for version in VERSIONS:
+            if chip.first <= version <= last:
+                forms = forms_of(chip, version) & _ORDERING_FORMS
+                mode = Mode(chip.name, ptx_version=version)
+                classes.setdefault(forms, []).append(mode)
+    return tuple((members[0], tuple(members)) for members in classes.values())
+
+
+def covers(mode: Mode) -> tuple[str, ...]:
+    """The other modes that have the same sequences and the same machine, by name."""
+    if mode.target == "gfx942":
+        return (str(replace(mode, target="gfx950")),)
+    for first, members in ptx_classes():
+        if first == mode:
+            return tuple(str(each) for each in members[1:])
+    return ()
+
+
+def shipped(mode: Mode) -> Certificate:
+    """The certificate that the project ships for ``mode``.
+
+    Raises ``CertificateError`` if there is none.
+    """
+    folder = resources.files("fencewright.certificates")
+    for each in modes():
+        if mode == each or str(mode) in covers(each):
+            file = folder / f"{each}.json"
+            if file.is_file():
+                return Certificate.from_json(file.read_text(encoding="utf-8"))
+    names = ", ".join(map(str, modes()))
+    raise CertificateError(f"no certificate for {mode}; there are {names}")
+
+
+def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) -> tuple[str, ...]:
+    """What of a certificate no longer holds; () if all does.
+
+    Every sequence is compared with what is lowered today. Of ``sample`` operations (None:
+    all), every witness is run again, with and without its weakening, and as many other tests
+    of the operation's battery as it has parts.
+    """
+    mode = certificate.mode
+    trial = Trial(mode)
+    problems: list[str] = []
+    now = {describe(each): each for each in requests_of(mode)}
+    then = {each.operation: each for each in certificate.operations}
+    problems += [f"{name}: not in the certificate" for name in now.keys() - then.keys()]
+    problems += [f"{name}: no longer lowered" for name in then.keys() - now.keys()]
+    for each in certificate.operations:
+        if each.operation in now:
+            text = tuple(i.text for i in trial.lowering(each.request).instructions)
+            if text != each.sequence:
+                problems.append(f"{each.operation}: now lowered to {'; '.join(text)}")
+    if problems:
+        return tuple(sorted(problems))
+    random = Random(seed)
+    chosen = list(certificate.operations)
+    if sample is not None and sample < len(chosen):
+        chosen = random.sample(chosen, sample)
+    for each in chosen:
+        problems += _rechecked(trial, each, random)
+    return tuple(problems)
+
+
+def _rechecked(trial: Trial, certificate: OperationCertificate, random: Random) -> Iterator[str]:
+    tests = {test.name: test for test in battery(certificate.request, trial.mode)}
+    failing = {failure.test for failure in certificate.failures}
+    sequence = trial.lowering(certificate.request)
+    found = trial.machines[0].weakenings(certificate.request, sequence)
+    weakenings = {(each.at, each.part, each.change): each for each in found}
+    recorded = {(part.at, part.part, part.change): part for part in certificate.parts}
+    if weakenings.keys() != recorded.keys():
+        yield f"{certificate.operation}: has other parts now"
+        return
+    others = random.sample(sorted(tests), min(len(tests), len(recorded)))
+    for name in others:
+        try:
+            failure = trial.judge(tests[name])
+        except RacyTestError:
+            continue
+        if (failure is not None) is not (name in failing):
+            yield f"{certificate.operation}: test '{name}' now says {failure or 'nothing'}"
+    for key, part in recorded.items():
+        if part.witness is None:
+            continue
+        test = tests.get(part.witness.test)
+        if test is None:
+            yield f"{certificate.operation}: {part.part}: no test '{part.witness.test}' any more"
+        elif trial.judge(test) is not None:
+            yield f"{certificate.operation}: {part.part}: its witness fails anyway"
+        elif trial.judge(test, trial.weakened(test, weakenings[key])) != part.witness:
+            yield f"{certificate.operation}: {part.part}: its witness says something else"
+
+
+# Explaining
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an instruction is for: the test that needs it, and what happens there without."""
+
+    operation: str
+    sequence: tuple[str, ...]
+    part: Necessity
+    source: str = ""
+    execution: str = ""
+
+    def __str__(self) -> str:
+        marked = [
+            f"{'->' if number == self.part.at else '  '} {text}"
+            for number, text in enumerate(self.sequence)
+        ]
+        head = f"{self.operation}: {self.part.part}: {self.part.verdict}"
+        lines = [head, *marked]
+        if self.part.witness is None:
+            return "\n".join([*lines, self.part.reason or "no test of the battery needs it"])
+        change = "without it" if self.part.change == "dropped" else f"as '{self.part.change}'"
+        lines += [
+            f"test '{self.part.witness.test}':",
+            self.source,
+            f"{change}, on {self.part.witness.machine}:",
+            self.execution,
+        ]
+        return "\n".join(lines)
+
+
+def explain(
+    request: Request,
+    mode: Mode,
+    at: int | None = None,
+    certificate: Certificate | None = None,
+    lowering: Lowering | None = None,
+) -> tuple[Explanation, ...]:
+    """What each part of an operation's sequence is for, with a counterexample step by step.
+
+    ``at`` picks one instruction. What ``certificate`` has is taken from there, else certified
+    now. Raises ``UnsupportedError`` for an operation that the target lacks.
+    """
+    trial = Trial(mode, lowering)
+    request = mode.complete(request)
+    sequence = trial.lowering(request)
+    text = tuple(each.text for each in sequence.instructions)
+    found = None if certificate is None else certificate.find(request)
+    if found is None or found.sequence != text:
+        found = certify_operation(request, mode, lowering)
+    weakenings = {
+        (each.at, each.part, each.change): each
+        for each in trial.machines[0].weakenings(request, sequence)
+    }
+    tests = {test.name: test for test in battery(request, mode)}
+    result: list[Explanation] = []
+    for part in found.parts:
+        if at is not None and part.at != at:
+            continue
+        made = Explanation(found.operation, text, part)
+        if part.witness is not None:
+            test = tests[part.witness.test]
+            code = trial.weakened(test, weakenings[part.at, part.part, part.change])
+            execution = _shown(trial, test, code, part.witness)
+            made = replace(made, source=source_text(test.program), execution=execution)
+        result.append(made)
+    return tuple(result)
+
+
+def _shown(trial: Trial, test: BatteryTest, code: Code, witness: Witness) -> str:
+    (machine,) = (each for each in trial.machines if each.name == witness.machine)
+    if test.progress:
+        return machine.waiting(code)
+    allowed = source_outcomes(test.program)
+    if allowed is None:
+        raise RacyTestError(test.name)
+    found = forbidden(allowed, machine.outcomes(code))
+    worst = min(found, key=lambda state: _state_text(allowed.observables, state))
+    return machine.execution(code, worst)
+
+
+def source_text(program: ScopedProgram) -> str:
+    """A source program, one thread after the other."""
+    lines: list[str] = []
+    for number, thread in enumerate(program.threads):
+        place = thread.placement
+        lines.append(
+            f"  P{number} (agent {place.agent}, XCD {place.xcd}, CU {place.cu}, "
+            f"work-group {place.workgroup}):"
+        )
+        lines += [f"    {each}" for each in thread.instructions]
+    return "\n".join(lines)
+
+
+# Row by row
+
+
+@dataclass(frozen=True, slots=True)
+class RowCertificate:
+    """One row of a chip's tables: how many operations use it, and which of its parts one needs.
+
+    ``parts`` maps each part of the row's instructions to the first operation that needs it,
+    with its witness; None: no operation does. ``insufficient`` are the operations with a
+    failing test.
+    """
+
+    table: str
+    where: Mapping[str, tuple[object, ...]]
+    value: str
+    operations: int
+    insufficient: tuple[str, ...]
+    parts: Mapping[str, tuple[str, Witness] | None]
+
+
+class _Recorder(Table[Value]):
+    """A table that notes which rows were looked up."""
+
+    __slots__ = ("used",)
+
+    def __init__(self, table: Table[Value]):
+        super().__init__(table.name, table.columns, table.rows)
+        self.used: list[Row[Value]] = []
+
+    def __getitem__(self, key: tuple[Hashable, ...]) -> Row[Value]:
+        found = super().__getitem__(key)
+        self.used.append(found)
+        return found
+
+
+_ROW_TABLES = ("write_back", "invalidate", "wait", "policy", "barrier")
+_TABLE_OF_PHASE = {Phase.RELEASE: "write_back", Phase.ACQUIRE: "invalidate", Phase.ACCESS: "policy"}
+
+
+def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
+    """What a CDNA certificate says of each row that its operations use.
+
+    Raises ``CertificateError`` for PTX, whose rows are one for all chips: there each
+    operation stands for the rows that it combines.
+    """
+    if certificate.mode.is_ptx:
+        raise CertificateError(f"{certificate.mode}: rows are certified on CDNA only")
+    chip = import_module(f"fencewright.lowering.cdna.{certificate.mode.target}").CHIP
+    recorders = {name: _Recorder(getattr(chip, name)) for name in _ROW_TABLES}
+    recording = replace(chip, **recorders)
+    users: dict[tuple[str, int], list[OperationCertificate]] = {}
+    for each in certificate.operations:
+        for recorder in recorders.values():
+            recorder.used.clear()
+        select.lower(recording, each.request)
+        for name, recorder in recorders.items():
+            for number in {recorder.rows.index(row) for row in recorder.used}:
+                users.setdefault((name, number), []).append(each)
+    lowering = TargetLowering(certificate.mode.target)
+    result: list[RowCertificate] = []
+    for (name, number), operations_of_row in sorted(users.items()):
+        row = recorders[name].rows[number]
+        value = _row_text(row.value)
+        parts: dict[str, tuple[str, Witness] | None] = {}
+        for each in operations_of_row:
+            for part in each.parts:
+                word = part.part.partition(" of ")[0]
+                if not _is_of_row(name, value, word, part, lowering(each.request)):
+                    continue
+                name_of_part = _row_part(name, part.part)
+                new = None if part.witness is None else (each.operation, part.witness)
+                parts[name_of_part] = parts.get(name_of_part) or new
+        failing = tuple(each.operation for each in operations_of_row if not each.is_sound)
+        result.append(
+            RowCertificate(name, row.where, value, len(operations_of_row), failing, parts)
+        )
+    return tuple(result)
+
+
+def _row_text(value: object) -> str:
+    if isinstance(value, CacheOp):
+        return " ".join((value.mnemonic, *value.modifiers))
+    if isinstance(value, tuple):
+        return " ".join(_row_text(each) for each in cast("tuple[object, ...]", value))
+    return str(value)
+
+
+def _row_part(table: str, part: str) -> str:
+    """A part without the instruction it was found in, where the row does not decide that."""
+    return part.partition(" of ")[0] if table in ("wait", "policy") else part
+
+
+def _is_of_row(table: str, value: str, word: str, part: Necessity, sequence: Sequence) -> bool:
+    """Whether a part of an operation's sequence comes from a row of ``table`` with ``value``."""
+    instruction = sequence.instructions[part.at]
+    if instruction.wait is not None and instruction.phase is not Phase.ACCESS:
+        return table == "wait" and any(each in value.split() for each in word.split())
+    if instruction.mnemonic == "s_barrier" or instruction.wait is not None:
+        return table == "barrier"
+    if table != _TABLE_OF_PHASE.get(instruction.phase):
+        return False
+    return word in value.split() if table == "policy" else instruction.text in value

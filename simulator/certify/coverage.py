@@ -1,0 +1,226 @@
+"""What a certificate does not cover, and why not.
+
+A certificate has the operations of its battery. Others are lowered by the same rows, or by rows
+that no battery is built for: ``UNCERTIFIED`` has a reason for each of these.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Availability,
+    Operation,
+    Ordering,
+    Phase,
+    RmwKind,
+    Scope,
+)
+from fencewright.simulator.certify.assemble import Mode, TargetLowering
+from fencewright.simulator.certify.certificate import requests_of
+from fencewright.simulator.ptx.columns import ORDERINGS
+from fencewright.simulator.ptx.events import SCOPES
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertified:
+    """Why operations have no certificate; ``where`` says which, by column (``columns_of``)."""
+
+    name: str
+    reason: str
+    where: Mapping[str, tuple[object, ...]]
+
+
+UNCERTIFIED: tuple[Uncertified, ...] = (
+    Uncertified("private memory", "no other thread reaches it",
+         {"space": (AddressSpace.PRIVATE,)}),
+    Uncertified("constant memory", "nobody writes to it",
+         {"space": (AddressSpace.CONSTANT,)}),
+    Uncertified("distributed shared memory",
+         "the source language's LDS is one work-group's, so that no test can reach another's; its "
+         "rows are those of shared memory at the same scopes",
+         {"space": (AddressSpace.SHARED_CLUSTER,)}),
+    Uncertified("weak",
+         "a plain access orders nothing; every test of every battery has some, as its data",
+         {"ordering": (Ordering.WEAK,), "volatile": (False,)}),
+    Uncertified("volatile",
+         "LLVM's volatile is not for other threads: no test can tell it from a plain access. That "
+         "its bits and waits are LLVM's is what the differential tests are for",
+         {"ordering": (Ordering.WEAK,), "volatile": (True,)}),
+    Uncertified("compare-and-swap loop",
+         "what PTX has no instruction for; tests/unit/test_cas_loops.py runs batteries on loops in "
+         "the PTX model, tests/unit/test_ptx_loops.py executes them on values",
+         {"loops": (True,)}),
+    Uncertified("negated operand",
+         "a subtraction is an addition of what was negated before; the addition is certified",
+         {"op": (Operation.ATOMIC_RMW,), "kind": (RmwKind.SUB, RmwKind.FSUB),
+          "architecture": ("ptx",)}),
+    Uncertified("wave barrier",
+         "the threads of one wave run as one: there is nobody to wait for",
+         {"op": (Operation.BARRIER,), "scope": (Scope.SINGLETHREAD, Scope.WAVEFRONT)}),
+    Uncertified("fence of shared memory alone",
+         "as narrow as shared memory reaches, or restricted to it, which the PTX model shows to be "
+         "enough (tests/unit/test_coverage.py, test_minimise_ptx.py)",
+         {"op": (Operation.FENCE,), "limited": (True,), "architecture": ("ptx",)}),
+    Uncertified("limited operation",
+         "what limits an operation (address spaces, one-as, av(none)) chooses among the rows of its "
+         "phases; fences with each limit, and loads, stores and atomics with most, are certified",
+         {"limited": (True,), "architecture": ("cdna",)}),
+)  # fmt: skip
+"""Every reason for which an operation that is lowered is in no certificate; the first one holds."""
+
+
+def columns_of(request: Request, sequence: Sequence, mode: Mode) -> dict[str, object]:
+    """What ``UNCERTIFIED`` tells operations apart by."""
+    limited = (
+        request.one_as
+        or request.spaces is not None
+        or request.availability is not Availability.FULL
+    )
+    return {
+        "architecture": "ptx" if mode.is_ptx else "cdna",
+        "op": request.op,
+        "ordering": request.ordering,
+        "scope": request.scope,
+        "space": request.space,
+        "kind": request.kind,
+        "volatile": request.volatile,
+        "limited": limited,
+        "loops": any("bra" in each.mnemonic for each in sequence.instructions),
+    }
+
+
+def lowered_requests(mode: Mode) -> Iterator[tuple[Request, Sequence]]:
+    """Every operation, and each of them with one thing about it changed, that ``mode`` lowers."""
+    lowering = TargetLowering(mode.target)
+    for each in (other for base in _bases() for other in _variants(base)):
+        request = mode.complete(each)
+        try:
+            yield request, lowering(request)
+        except UnsupportedError:
+            continue
+
+
+def _bases() -> Iterator[Request]:
+    spaces = (*AddressSpace,)
+    for op, ordering, scope in product(Operation, Ordering, Scope):
+        if not op.is_access:
+            yield Request(op, ordering, scope, None)
+            continue
+        for space, returns in product(spaces, (True, False)):
+            if op is Operation.CMPXCHG:
+                for failure in (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.SEQ_CST):
+                    yield Request(op, ordering, scope, space, failure, returns)
+            elif returns or op is Operation.ATOMIC_RMW:
+                yield Request(op, ordering, scope, space, None, returns)
+
+
+def _variants(base: Request) -> Iterator[Request]:
+    yield base
+    if base.op is Operation.ATOMIC_RMW:
+        yield from (replace(base, kind=kind) for kind in RmwKind)
+    if base.op.is_access:
+        yield from (replace(base, width=width) for width in (8, 16, 64, 128))
+    if base.op in (Operation.LOAD, Operation.STORE):
+        yield replace(base, volatile=True)
+        yield replace(base, nontemporal=True)
+    if base.ordering is not Ordering.WEAK:
+        yield replace(base, one_as=True)
+        yield replace(base, availability=Availability.NONE)
+        for spaces in ((AddressSpace.GLOBAL,), (AddressSpace.LOCAL,),
+                       (AddressSpace.GLOBAL, AddressSpace.LOCAL)):  # fmt: skip
+            yield replace(base, spaces=frozenset(spaces))
+
+
+class Coverage:
+    """What the certificate of a mode covers, as an index."""
+
+    def __init__(self, mode: Mode):
+        self.mode = mode
+        self.known: dict[tuple[object, ...], list[Request]] = {}
+        lowering = TargetLowering(mode.target)
+        for each in requests_of(mode):
+            shape = _shape(each, lowering(each))
+            self.known.setdefault((*_key(each), shape), []).append(each)
+
+    def covers(self, request: Request, sequence: Sequence) -> bool:
+        """Whether an operation of the certificate has the same sequence around its access.
+
+        That may be one that asks for more: agent scope for cluster scope, the whole operation
+        for a limited one, a stronger ordering. A compare-exchange may have one for its success
+        and another for its failure. Kinds of read-modify-writes and widths are not told apart;
+        in PTX generic memory is not told from global memory either, as in its model.
+        """
+        shape = _shape(request, sequence)
+        for each in self._at_least(request):
+            same = self.known.get((*_key(each), shape), ())
+            succeeds = any(_includes(other.ordering, each.ordering) for other in same)
+            fails = any(_includes(other.failure_ordering, each.failure_ordering) for other in same)
+            if succeeds and fails:
+                return True
+        return False
+
+    def _at_least(self, request: Request) -> Iterator[Request]:
+        whole = replace(request, one_as=False, spaces=None, availability=Availability.FULL)
+        for each in (request, whole):
+            if self.mode.is_ptx and each.space is AddressSpace.GENERIC:
+                each = replace(each, space=AddressSpace.GLOBAL)
+            yield each
+            if each.scope is Scope.CLUSTER:
+                yield replace(each, scope=Scope.AGENT)
+
+    def uncovered(self) -> Iterator[tuple[Request, str]]:
+        """What is lowered and not covered, with the name of the reason; "" if there is none."""
+        for request, sequence in lowered_requests(self.mode):
+            if not self.covers(request, sequence):
+                yield request, reason_of(request, sequence, self.mode)
+
+
+def reason_of(request: Request, sequence: Sequence, mode: Mode) -> str:
+    """The name of the reason why an operation is in no certificate; "" if there is none."""
+    columns = columns_of(request, sequence, mode)
+    for each in UNCERTIFIED:
+        if all(columns[name] in values for name, values in each.where.items()):
+            return each.name
+    return ""
+
+
+def _key(request: Request) -> tuple[object, ...]:
+    return (
+        request.op,
+        request.scope,
+        request.space,
+        request.one_as,
+        request.spaces,
+        request.availability,
+    )
+
+
+def _includes(stronger: Ordering | None, weaker: Ordering | None) -> bool:
+    """Whether what is sufficient for ``stronger`` is so for ``weaker``; None is no ordering."""
+    if stronger is weaker or stronger is None or weaker is None:
+        return stronger is weaker
+    if Ordering.WEAK in (stronger, weaker) or weaker is Ordering.SEQ_CST:
+        return False
+    return (stronger.acquires or not weaker.acquires) and (stronger.releases or not weaker.releases)
+
+
+def _shape(request: Request, sequence: Sequence) -> tuple[object, ...]:
+    return tuple(_synchronisation(request, each) for each in sequence.instructions)
+
+
+_HINTS = ("nt", "slc")
+_RETURN_BITS = ("sc0", "glc")
+_RMW = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
+
+
+def _synchronisation(request: Request, instruction: Instruction) -> tuple[object, ...]:
+    """What of an instruction orders anything: all of it, or an access's bits and qualifiers."""
+    if instruction.phase is not Phase.ACCESS or instruction.wait is not None:
+        return (instruction.text,)
+    words = instruction.mnemonic.split(".")
+    ignored = _HINTS + (_RETURN_BITS if request.op in _RMW else ())
+    bits = tuple(each for each in instruction.modifiers if each not in ignored)
+    return (bits, *(word for word in words if word in ORDERINGS or word in SCOPES))

@@ -1,0 +1,1 @@
+"""What all models share: programs, conditions, relations, exploration."""

@@ -1,0 +1,303 @@
+"""Exploring a transition system: every outcome, a shortest trace, random walks, progress.
+
+A system is anything with an initial state, successors with the event that leads there, and
+final outcomes. States are hashable; every exploration is bounded by a number of states.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+from fencewright.simulator.core.condition import Observable, Outcomes
+
+State = TypeVar("State", bound=Hashable)
+Event = TypeVar("Event")
+EventCo = TypeVar("EventCo", covariant=True)
+
+DEFAULT_LIMIT = 1_000_000
+"""The number of states after which an exploration gives up, about half a gigabyte of them."""
+
+
+class System(Protocol[State, EventCo]):
+    """A transition system.
+
+    ``final`` gives the outcomes of a state in which all is over, else nothing; ``errors`` what
+    the program has done wrong on the way to a state.
+    """
+
+    @property
+    def observables(self) -> tuple[Observable, ...]: ...
+    def initial(self) -> State: ...
+    def successors(self, state: State) -> Sequence[tuple[State, EventCo]]: ...
+    def final(self, state: State) -> Sequence[tuple[int, ...]]: ...
+    def errors(self, state: State) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What an exploration found. ``outcomes.complete`` is False unless it saw every state.
+
+    ``errors`` are mistakes of the program, such as a use of a register that was not waited for.
+    """
+
+    outcomes: Outcomes
+    errors: frozenset[str]
+    states: int
+    note: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every state was seen."""
+        return self.outcomes.complete
+
+    def __str__(self) -> str:
+        errors = "".join(f"\nerror: {each}" for each in sorted(self.errors))
+        note = f" (incomplete: {self.note})" if self.note else ""
+        found = f"{len(self.outcomes.states)} outcomes, {self.states} states{note}"
+        return f"{found}\n{self.outcomes}{errors}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Generic[State, Event]):
+    """A way to an outcome: the events, and the states from before the first to after the last."""
+
+    events: tuple[Event, ...]
+    states: tuple[State, ...]
+    outcome: tuple[int, ...]
+
+
+class LimitReached(Exception):
+    """An exploration gave up before it could answer; says after how many states (or ``what``)."""
+
+    def __init__(self, states: int, what: str = "states"):
+        self.states = states
+        super().__init__(f"limit reached after {states} {what}")
+
+
+class Work:
+    """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
+
+    A step is about as much as a machine state: an event of a thread's run, a combination of
+    runs, a way to take reads from writes, an order.
+    """
+
+    def __init__(self, limit: int | None = None):
+        self.limit = limit
+        self.done = 0
+
+    def take(self, steps: int = 1) -> bool:
+        """Count ``steps`` more; False if they are too many, and from then on."""
+        if self.is_spent:
+            return False
+        self.done += steps
+        return not self.is_spent
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the enumeration had to stop."""
+        return self.limit is not None and self.done > self.limit
+
+    def note(self) -> str:
+        """Why it had to stop; empty if it did not."""
+        return str(LimitReached(self.limit or 0, "steps")) if self.is_spent else ""
+
+
+def explore(system: System[State, Event], limit: int = DEFAULT_LIMIT) -> Exploration:
+    """Every outcome of ``system``; incomplete, with a note, when ``limit`` states are not enough."""
+    initial = system.initial()
+    seen = {initial}
+    outcomes: set[tuple[int, ...]] = set()
+    errors: set[str] = set()
+    open_states = [initial]
+    while open_states:
+        state = open_states.pop()
+        errors.update(system.errors(state))
+        final = system.final(state)
+        if final:
+            outcomes.update(final)
+            continue
+        for after, _ in system.successors(state):
+            if after not in seen:
+                seen.add(after)
+                open_states.append(after)
+        if len(seen) > limit:
+            break
+    complete = not open_states
+    note = "" if complete else str(LimitReached(len(seen)))
+    found = Outcomes(system.observables, frozenset(outcomes), complete)
+    return Exploration(found, frozenset(errors), len(seen), note)
+
+
+def shortest_trace(
+    system: System[State, Event],
+    wanted: Callable[[tuple[int, ...]], bool],
+    limit: int = DEFAULT_LIMIT,
+) -> Trace[State, Event] | None:
+    """The fewest steps to an outcome that is ``wanted``; None if there is none.
+
+    Raises ``LimitReached`` when ``limit`` states were not enough to know.
+    """
+    initial = system.initial()
+    parent: dict[State, tuple[State, Event] | None] = {initial: None}
+    level = [initial]
+    while level:
+        following: list[State] = []
+        for state in level:
+            final = system.final(state)
+            for outcome in final:
+                if wanted(outcome):
+                    return _trace_to(parent, state, outcome)
+            if final:
+                continue
+            for after, event in system.successors(state):
+                if after not in parent:
+                    parent[after] = (state, event)
+                    following.append(after)
+        if len(parent) > limit:
+            raise LimitReached(len(parent))
+        level = following
+    return None
+
+
+def _trace_to(
+    parent: dict[State, tuple[State, Event] | None], last: State, outcome: tuple[int, ...]
+) -> Trace[State, Event]:
+    states = [last]
+    events: list[Event] = []
+    step = parent[last]
+    while step is not None:
+        states.append(step[0])
+        events.append(step[1])
+        step = parent[step[0]]
+    return Trace(tuple(reversed(events)), tuple(reversed(states)), outcome)
+
+
+def random_walks(
+    system: System[State, Event], walks: int, steps: int = 10_000, seed: int = 0
+) -> Exploration:
+    """The outcomes that ``walks`` random executions of at most ``steps`` steps reach.
+
+    Never complete: what it did not find may still be there.
+    """
+    random = Random(seed)
+    outcomes: set[tuple[int, ...]] = set()
+    errors: set[str] = set()
+    visited = 0
+    for _ in range(walks):
+        state = system.initial()
+        for _ in range(steps):
+            visited += 1
+            errors.update(system.errors(state))
+            final = system.final(state)
+            outcomes.update(final)
+            successors = () if final else system.successors(state)
+            if not successors:
+                break
+            state, _ = random.choice(successors)
+    found = Outcomes(system.observables, frozenset(outcomes), complete=False)
+    return Exploration(found, frozenset(errors), visited, f"{walks} random walks")
+
+
+@dataclass(frozen=True, slots=True)
+class Component(Generic[State, Event]):
+    """States that a fair execution can stay in for ever, and the events that it repeats there.
+
+    No event: the one state has no successors though not all is over.
+    """
+
+    states: tuple[State, ...]
+    events: tuple[Event, ...]
+
+
+def stuck_components(
+    system: System[State, Event],
+    process: Callable[[Event], Hashable],
+    limit: int = DEFAULT_LIMIT,
+) -> tuple[Component[State, Event], ...]:
+    """Where fair executions do not end; () if every one does.
+
+    ``process`` says whose step an event is. An execution is fair if no process can always
+    step from some time on, but never does (weak fairness). Raises ``LimitReached``.
+    """
+    edges: dict[State, Sequence[tuple[State, Event]]] = {}
+    open_states = [system.initial()]
+    while open_states:
+        state = open_states.pop()
+        if state in edges:
+            continue
+        edges[state] = () if system.final(state) else system.successors(state)
+        open_states += [after for after, _ in edges[state] if after not in edges]
+        if len(edges) > limit:
+            raise LimitReached(len(edges))
+    result: list[Component[State, Event]] = []
+    for component in _strongly_connected(edges):
+        found = _fair(system, component, edges, process)
+        if found is not None:
+            result.append(found)
+    return tuple(result)
+
+
+def _fair(
+    system: System[State, Event],
+    component: list[State],
+    edges: dict[State, Sequence[tuple[State, Event]]],
+    process: Callable[[Event], Hashable],
+) -> Component[State, Event] | None:
+    members = set(component)
+    first = component[0]
+    if not edges[first]:
+        over = system.final(first) or system.errors(first)
+        return None if over else Component((first,), ())
+    inside = [event for state in component for after, event in edges[state] if after in members]
+    if not inside:
+        return None
+    taken = {process(event) for event in inside}
+    for waiting in {process(event) for _, event in edges[first]} - taken:
+        if all(any(process(event) == waiting for _, event in edges[s]) for s in component):
+            return None
+    return Component(tuple(component), tuple(dict.fromkeys(inside)))
+
+
+def _strongly_connected(
+    edges: dict[State, Sequence[tuple[State, Event]]],
+) -> list[list[State]]:
+    """Tarjan's algorithm, without recursion."""
+    index: dict[State, int] = {}
+    low: dict[State, int] = {}
+    on_stack: set[State] = set()
+    stack: list[State] = []
+    result: list[list[State]] = []
+    for root in edges:
+        if root in index:
+            continue
+        work = [(root, 0)]
+        while work:
+            state, position = work.pop()
+            if position == 0:
+                index[state] = low[state] = len(index)
+                stack.append(state)
+                on_stack.add(state)
+            else:
+                low[state] = min(low[state], low[edges[state][position - 1][0]])
+            for at in range(position, len(edges[state])):
+                after = edges[state][at][0]
+                if after not in index:
+                    work += [(state, at + 1), (after, 0)]
+                    break
+                if after in on_stack:
+                    low[state] = min(low[state], index[after])
+            else:
+                if low[state] == index[state]:
+                    result.append(_popped(stack, on_stack, state))
+    return result
+
+
+def _popped(stack: list[State], on_stack: set[State], last: State) -> list[State]:
+    component: list[State] = []
+    while True:
+        state = stack.pop()
+        on_stack.discard(state)
+        component.append(state)
+        if state == last:
+            return component

@@ -1,0 +1,246 @@
+"""Programs as pure data: locations, threads with a placement, instructions, what is observed.
+
+Shared by every model. What an instruction of a target means is the target's own module
+(``cdna_instructions`` for CDNA); register arithmetic and branches, which mean the same
+everywhere, are here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Word
+from fencewright.simulator.core.condition import Condition, Memory, Observable, Register
+from fencewright.simulator.core.words import WORD_BITS, WORD_MASK
+
+
+class ProgramError(ValueError):
+    """A program that a model cannot execute; the message says where and what to do."""
+
+
+class MemoryKind(Word):
+    """How L2 caches keep a location (the MTYPE of its page).
+
+    LOCAL: a write that reaches memory invalidates clean copies in other L2s, by probes (RW).
+    NONLOCAL: it does not; only an invalidate does (NC). The default, because it is harder.
+    UNCACHED: no L2 keeps it (UC, fine-grained memory).
+    """
+
+    LOCAL = "local"
+    NONLOCAL = "nonlocal"
+    UNCACHED = "uncached"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A word of memory on a cache line of its own.
+
+    ``space`` is GLOBAL, or LOCAL for LDS, which belongs to ``workgroup``.
+    """
+
+    name: str
+    initial: int = 0
+    kind: MemoryKind = MemoryKind.NONLOCAL
+    space: AddressSpace = AddressSpace.GLOBAL
+    workgroup: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a thread runs. ``cu`` counts within its XCD, ``xcd`` within its agent.
+
+    In PTX's words: agent = gpu, workgroup = cta; ``cluster`` is PTX's alone.
+    """
+
+    workgroup: int = 0
+    cu: int = 0
+    xcd: int = 0
+    agent: int = 0
+    cluster: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instruction was written; prints as messages name it."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+Places = tuple[Place | None, ...]
+"""The place of each instruction of a thread, where it is known; () if none is."""
+
+
+def place_at(places: Places, position: int) -> Place | None:
+    """The place of the instruction at ``position``; None if it is not known."""
+    return places[position] if position < len(places) else None
+
+
+Operand = int | str
+"""A constant, or the name of a register."""
+
+
+class ArithmeticKind(Word):
+    """Register arithmetic on unsigned words; a comparison gives 0 or 1."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+
+
+ARITHMETIC: dict[ArithmeticKind, Callable[[int, int], int]] = {
+    ArithmeticKind.ADD: lambda a, b: (a + b) & WORD_MASK,
+    ArithmeticKind.SUB: lambda a, b: (a - b) & WORD_MASK,
+    ArithmeticKind.MUL: lambda a, b: (a * b) & WORD_MASK,
+    ArithmeticKind.AND: lambda a, b: a & b,
+    ArithmeticKind.OR: lambda a, b: a | b,
+    ArithmeticKind.XOR: lambda a, b: a ^ b,
+    ArithmeticKind.EQ: lambda a, b: int(a == b),
+    ArithmeticKind.NE: lambda a, b: int(a != b),
+    ArithmeticKind.LT: lambda a, b: int(a < b),
+    ArithmeticKind.LE: lambda a, b: int(a <= b),
+}
+
+
+def signed(value: int) -> int:
+    """An unsigned word read as two's complement."""
+    return value - (1 << WORD_BITS) if value >> (WORD_BITS - 1) else value
+
+
+RMW: dict[RmwKind, Callable[[int, int], int]] = {
+    RmwKind.XCHG: lambda old, value: value,
+    RmwKind.ADD: lambda old, value: (old + value) & WORD_MASK,
+    RmwKind.SUB: lambda old, value: (old - value) & WORD_MASK,
+    RmwKind.AND: lambda old, value: old & value,
+    RmwKind.NAND: lambda old, value: ~(old & value) & WORD_MASK,
+    RmwKind.OR: lambda old, value: old | value,
+    RmwKind.XOR: lambda old, value: old ^ value,
+    RmwKind.MAX: lambda old, value: max(old, value, key=signed),
+    RmwKind.MIN: lambda old, value: min(old, value, key=signed),
+    RmwKind.UMAX: max,
+    RmwKind.UMIN: min,
+    RmwKind.UINC_WRAP: lambda old, value: 0 if old >= value else old + 1,
+    RmwKind.UDEC_WRAP: lambda old, value: value if old in (0,) or old > value else old - 1,
+}
+"""What a read-modify-write writes, from the old value and its operand (LLVM LangRef, atomicrmw).
+
+The floating-point kinds are absent: values here are integers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """``dst = value``."""
+
+    dst: str
+    value: Operand
+
+    def __str__(self) -> str:
+        return f"mov {self.dst}, {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``dst = a kind b``."""
+
+    kind: ArithmeticKind
+    dst: str
+    a: Operand
+    b: Operand
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.dst}, {self.a}, {self.b}"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that branches name; takes no step."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name}:"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """To ``target``, always or if ``condition`` is nonzero (with ``unless``: if it is zero)."""
+
+    target: str
+    condition: Operand | None = None
+    unless: bool = False
+
+    def __str__(self) -> str:
+        if self.condition is None:
+            return f"branch {self.target}"
+        return f"branch {self.target} {'unless' if self.unless else 'if'} {self.condition}"
+
+
+Common = Move | Arithmetic | Label | Branch
+"""The instructions that every model has."""
+
+Instruction = TypeVar("Instruction")
+
+_RESULTS = ("dst", "success")
+"""The fields in which instructions of every model name the registers that they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread(Generic[Instruction]):
+    """One thread (on CDNA: wave): where it runs and what; registers start at 0.
+
+    ``places`` say where its instructions were written; they are no part of what it is.
+    """
+
+    placement: Placement
+    instructions: tuple[Instruction, ...]
+    places: Places = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Program(Generic[Instruction]):
+    """A whole program. ``observed`` are the registers and locations that outcomes tell.
+
+    None: every register that an instruction writes, and every location.
+    """
+
+    locations: tuple[Location, ...]
+    threads: tuple[Thread[Instruction], ...]
+    observed: tuple[Observable, ...] | None = None
+    name: str = ""
+
+    def location(self, name: str) -> Location:
+        """The location called ``name``; raises ``ProgramError`` that names the known ones."""
+        for each in self.locations:
+            if each.name == name:
+                return each
+        known = ", ".join(each.name for each in self.locations)
+        raise ProgramError(f"{self.name}: no location '{name}'; known are {known}")
+
+    def observables(self) -> tuple[Observable, ...]:
+        """What outcomes tell, in their order: registers by thread, then locations."""
+        if self.observed is not None:
+            return self.observed
+        registers: list[Observable] = []
+        for number, thread in enumerate(self.threads):
+            written = {getattr(each, r, None) for each in thread.instructions for r in _RESULTS}
+            registers += [Register(number, name) for name in sorted(filter(None, written))]
+        return (*registers, *(Memory(each.name) for each in self.locations))
+
+
+@dataclass(frozen=True, slots=True)
+class LitmusTest(Generic[Instruction]):
+    """A program with the condition that it is judged by."""
+
+    program: Program[Instruction]
+    condition: Condition

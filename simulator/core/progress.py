@@ -1,0 +1,93 @@
+"""Whether a program always ends, in the words that every model has for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.core.program import Place
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingThread:
+    """A thread that never ends: the instructions it repeats, and the values its loads read.
+
+    No instructions: it waits at ``place`` for somebody who never comes.
+    """
+
+    thread: int
+    instructions: tuple[str, ...]
+    reads: tuple[tuple[str, int], ...]
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        at = f" at {self.place}" if self.place is not None else ""
+        if not self.instructions:
+            return f"P{self.thread} waits for ever{at}"
+        reads = " and ".join(f"{name}={value}" for name, value in self.reads)
+        code = "; ".join(self.instructions)
+        return f"P{self.thread}{at} repeats [{code}]" + (f" and reads {reads}" if reads else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Where an execution stays for ever: who waits, and what there is to say of what they read."""
+
+    threads: tuple[WaitingThread, ...]
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((*map(str, self.threads), *(f"  {each}" for each in self.details)))
+
+
+class Ending(Word):
+    """Whether executions end."""
+
+    ALWAYS = "ends always"
+    MAY_HANG = "may hang"
+    NEVER = "never ends"
+    UNDECIDED = "not decided whether it always ends"
+
+
+_MOST_HANGS = 4
+"""How many ways to hang are told; the others are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Whether the executions of a test end; ``why`` says what was left open, if anything was.
+
+    ``hangs`` are ways not to, each told once. ``are_outcomes``: executions that wait for ever at
+    a barrier are among the outcomes, so that a condition speaks of them too.
+    """
+
+    ending: Ending
+    hangs: tuple[str, ...] = ()
+    why: str = ""
+    are_outcomes: bool = False
+
+    @property
+    def hangs_unasked(self) -> bool:
+        """Whether an execution was found that does not end, and of which no condition speaks."""
+        return self.ending is Ending.NEVER or (
+            self.ending is Ending.MAY_HANG and not self.are_outcomes
+        )
+
+    def lines(self) -> tuple[str, ...]:
+        """As reports say it: one line for each way to hang, with what belongs to it below."""
+        start = self.ending.capitalize()
+        if self.why and not self.hangs:
+            return (f"{start}: {self.why}",)
+        if not self.hangs:
+            return (start,)
+        more = len(self.hangs) - _MOST_HANGS
+        indented = [each.replace("\n", "\n  ") for each in self.hangs[:_MOST_HANGS]]
+        shown = [f"{start}: {each}" for each in indented]
+        return (*shown, *([f"{start}: in {more} more ways"] if more > 0 else []))
+
+
+def told(hangs: Iterable[Hang]) -> tuple[str, ...]:
+    """Ways to hang as text, in order; those of the same threads, doing and reading the same, once."""
+    texts: dict[tuple[WaitingThread, ...], str] = {}
+    for each in hangs:
+        texts[each.threads] = min(str(each), texts.get(each.threads, str(each)))
+    return tuple(sorted(texts.values()))

@@ -1,0 +1,302 @@
+"""Hangs under sequential consistency: threads take turns, reads see what was written last.
+
+No axiom of the models of the source and of PTX forbids an interleaving, so that a program which
+hangs in a fair one hangs in those models too. The opposite does not hold: a program may hang in
+weaker executions alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from fencewright.simulator.core.condition import Observable
+from fencewright.simulator.core.exploration import Component, stuck_components
+from fencewright.simulator.core.program import Places, place_at
+from fencewright.simulator.core.progress import Hang, WaitingThread
+from fencewright.simulator.core.relation import Mask
+from fencewright.simulator.core.thread_runs import Domain, Runner
+
+UNBOUNDED = 1 << 60
+"""The bound of loops for runners whose steps are taken one by one: states are what is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A barrier. ``count`` is how many arrivals complete a phase, None when all ``members`` do.
+
+    Of members those that have ended are not waited for. ``numbered``: a wait names its phase,
+    as at an mbarrier, where a phase also needs every copy that was expected. Gates of one
+    ``kind`` with different names have no members in common.
+    """
+
+    kind: object
+    name: object = None
+    members: frozenset[int] = frozenset()
+    count: int | None = None
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What an instruction does at a gate; ``phase`` is the one that a numbered wait names.
+
+    ``copies`` counts those that are expected from now on, less those that are complete.
+    """
+
+    gate: Gate
+    arrives: bool = False
+    waits: bool = False
+    phase: int = 0
+    copies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """A program as its interleavings need it.
+
+    ``passage`` says what an instruction that a thread has just run does at a gate, ``text`` how
+    it is written.
+    """
+
+    runners: Sequence[Runner[Any, Any]]
+    places: Sequence[Places]
+    initial: Mapping[str, int]
+    passage: Callable[[int, Any, Any], Passage | None]
+    text: Callable[[Any], str]
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether nobody can repeat anything, or wait but where all others come or end."""
+        gates: set[object] = set()
+        for number, runner in enumerate(self.runners):
+            for position, each in enumerate(runner.code):
+                if isinstance(each, runner.BRANCH) and runner.target(each) <= position:
+                    return False
+                passage = self.passage(number, each, runner.begin())
+                if passage is not None:
+                    if passage.gate.count is not None or not passage.arrives:
+                        return False
+                    gates.add(passage.gate.kind)
+        return len(gates) <= 1
+
+
+class _Memory(Domain):
+    """The values that locations have now, with the last that was read; ``used`` by the last step."""
+
+    def __init__(self, initial: Mapping[str, int]):
+        super().__init__(initial)
+        self.now = dict(initial)
+        self.read: tuple[str, int] | None = None
+        self.used = False
+
+    def choices(self, location: str) -> tuple[int, ...]:
+        """The one value that a read can return."""
+        value = self.now.setdefault(location, 0)
+        self.read, self.used = (location, value), True
+        return (value,)
+
+    def derive(self, location: str, value: int, bit: Mask, reads: object) -> bool:
+        """A write, which always happens."""
+        self.now[location] = value
+        self.used = True
+        return True
+
+
+class Waiting(NamedTuple):
+    """A thread at a gate, for ``phase`` if the gate is numbered; ``position`` is where it waits."""
+
+    gate: Gate
+    phase: int
+    position: int
+
+
+class ThreadState(NamedTuple):
+    """A thread: its next instruction, its registers by name, and what it waits for."""
+
+    pc: int
+    registers: tuple[tuple[str, int], ...]
+    waiting: Waiting | None = None
+
+
+class GateState(NamedTuple):
+    """A gate: arrivals of this phase (by thread where all members count), copies, phases done."""
+
+    arrived: tuple[int, ...]
+    copies: int = 0
+    phase: int = 0
+
+
+State: TypeAlias = tuple[
+    tuple[ThreadState, ...], tuple[tuple[str, int], ...], frozenset[tuple[Gate, GateState]]
+]
+
+
+class Step(NamedTuple):
+    """What a thread has done: one instruction that others may notice, or a jump back."""
+
+    thread: int
+    position: int
+    read: tuple[str, int] | None
+
+
+class Interleavings:
+    """All interleavings of a program, as a transition system."""
+
+    def __init__(self, program: Interleaved):
+        self.program = program
+        self.memory = _Memory(program.initial)
+        for runner in program.runners:
+            runner.domain = self.memory
+
+    @property
+    def observables(self) -> tuple[Observable, ...]:
+        """Nothing: only whether it ends is asked."""
+        return ()
+
+    def initial(self) -> State:
+        """Before the first instruction."""
+        threads = tuple(
+            ThreadState(0, tuple(sorted(runner.begin().registers.items())))
+            for runner in self.program.runners
+        )
+        return threads, tuple(sorted(self.program.initial.items())), frozenset()
+
+    def has_ended(self, thread: int, state: ThreadState) -> bool:
+        """Whether a thread has nothing more to do."""
+        return state.waiting is None and state.pc >= len(self.program.runners[thread].code)
+
+    def final(self, state: State) -> Sequence[tuple[int, ...]]:
+        """One outcome, of no observables, when all threads have ended."""
+        return [()] if all(self.has_ended(n, each) for n, each in enumerate(state[0])) else []
+
+    def errors(self, state: State) -> Sequence[str]:
+        """None: what a program may not do is no matter of interleavings."""
+        return ()
+
+    def successors(self, state: State) -> Sequence[tuple[State, Step]]:
+        """One step of each thread that can take one."""
+        return [
+            self._step(state, number)
+            for number, each in enumerate(state[0])
+            if each.waiting is None and not self.has_ended(number, each)
+        ]
+
+    def _step(self, state: State, number: int) -> tuple[State, Step]:
+        threads, memory, gates = state
+        runner, domain = self.program.runners[number], self.memory
+        run = runner.begin()
+        run.pc, run.registers = threads[number].pc, dict(threads[number].registers)
+        domain.now, domain.read, domain.used = dict(memory), None, False
+        runner.paths.clear()
+        passage, position = None, run.pc
+        while run.pc < len(runner.code) and not domain.used and passage is None:
+            position = run.pc
+            instruction = runner.code[position]
+            run.pc += 1
+            # What may fail for no reason does not: that is the first of what may happen.
+            forks = runner.STEPS[type(instruction)](runner, run, instruction)
+            run = run if forks is None else forks[0]
+            passage = self.program.passage(number, instruction, run)
+            if run.pc <= position:
+                break
+        registers = tuple(sorted(run.registers.items()))
+        after = list(threads)
+        after[number] = ThreadState(run.pc, registers)
+        if passage is not None or gates:
+            gates = self._meet(after, dict(gates), number, position, passage)
+        now = tuple(sorted(domain.now.items()))
+        return (tuple(after), now, gates), Step(number, position, domain.read)
+
+    # Gates
+
+    def _meet(
+        self,
+        threads: list[ThreadState],
+        gates: dict[Gate, GateState],
+        number: int,
+        position: int,
+        passage: Passage | None,
+    ) -> frozenset[tuple[Gate, GateState]]:
+        """Pass a gate or wait at it, then let through whoever need not wait any longer."""
+        if passage is not None:
+            gate = passage.gate
+            size = len(threads) if gate.count is None else 1
+            known = gates.get(gate, GateState((0,) * size))
+            if passage.arrives:
+                own = number if gate.count is None else 0
+                arrived = tuple(n + (i == own) for i, n in enumerate(known.arrived))
+                known = known._replace(arrived=arrived)
+            gates[gate] = known._replace(copies=known.copies + passage.copies)
+            if passage.waits:
+                waiting = Waiting(gate, passage.phase, position)
+                threads[number] = threads[number]._replace(waiting=waiting)
+        for gate in gates:
+            gates[gate] = self._settled(threads, gate, gates[gate])
+        return frozenset(gates.items())
+
+    def _settled(self, threads: list[ThreadState], gate: Gate, state: GateState) -> GateState:
+        while (after := self._completed(threads, gate, state)) is not None:
+            state = after
+            if gate.count is not None and not gate.numbered:
+                self._release(threads, gate, lambda number, waiting: True)
+        if gate.count is None:
+            arrived = state.arrived
+            self._release(threads, gate, lambda number, waiting: not arrived[number])
+        elif gate.numbered:
+            phase = state.phase
+            self._release(threads, gate, lambda number, waiting: waiting.phase < phase)
+        return state
+
+    def _completed(
+        self, threads: list[ThreadState], gate: Gate, state: GateState
+    ) -> GateState | None:
+        """The gate's next phase; None while this one is not complete."""
+        arrived = state.arrived
+        if gate.count is None:
+            here = [n for n in gate.members if not self.has_ended(n, threads[n])]
+            if not here or not all(arrived[n] for n in here):
+                return None
+            left = tuple(max(0, each - 1) for each in arrived)
+            return state._replace(arrived=left)
+        if arrived[0] < gate.count or state.copies:
+            return None
+        phase = state.phase + 1 if gate.numbered else 0
+        return state._replace(arrived=(arrived[0] - gate.count,), phase=phase)
+
+    @staticmethod
+    def _release(
+        threads: list[ThreadState], gate: Gate, may: Callable[[int, Waiting], bool]
+    ) -> None:
+        for number, each in enumerate(threads):
+            if each.waiting is not None and each.waiting.gate == gate and may(number, each.waiting):
+                threads[number] = each._replace(waiting=None)
+
+
+def sequential_hangs(program: Interleaved, limit: int) -> tuple[Hang, ...]:
+    """Every way in which a fair interleaving of ``program`` never ends; () if each one ends.
+
+    Raises ``LimitReached`` when ``limit`` states are not enough to know.
+    """
+    system = Interleavings(program)
+    components = stuck_components(system, lambda step: step.thread, limit)
+    return tuple(_hang(system, each) for each in components)
+
+
+def _hang(system: Interleavings, component: Component[State, Step]) -> Hang:
+    program = system.program
+    found: list[WaitingThread] = []
+    for number, state in enumerate(component.states[0][0]):
+        if system.has_ended(number, state):
+            continue
+        code, places = program.runners[number].code, program.places[number]
+        steps = [each for each in component.events if each.thread == number]
+        if not steps:
+            at = state.pc if state.waiting is None else state.waiting.position
+            found.append(WaitingThread(number, (), (), place_at(places, at)))
+            continue
+        positions = sorted({each.position for each in steps})
+        reads = sorted({each.read for each in steps if each.read is not None})
+        texts = tuple(program.text(code[position]) for position in positions)
+        known = [place for each in positions if (place := place_at(places, each)) is not None]
+        found.append(WaitingThread(number, texts, tuple(reads), known[0] if known else None))
+    return Hang(tuple(found))

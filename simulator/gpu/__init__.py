@@ -1,0 +1,1 @@
+"""Litmus tests on a real GPU."""

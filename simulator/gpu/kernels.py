@@ -1,0 +1,1005 @@
+"""The stress kernels of a litmus test: who runs what where, and the PTX text of it.
+
+Each GPU thread runs one thread of the program for one *instance* of it. Blocks take turns: a
+block has the program's threads of one CTA, each in a warp of its own, for many instances.
+Partners sit far apart: the instance of a block's thread is multiplied by an odd number for
+every cluster but the first, and each location is permuted in its own way. A second kernel
+turns final registers and memory into one number for each instance and counts them, so that
+only the histogram leaves the GPU.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from fencewright.lowering.ptx.chip import CHIPS, Chip, Form, default_version, forms_of
+from fencewright.lowering.ptx.module import Kernel, Variable, module_text
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.condition import (
+    Comparison,
+    Memory,
+    Observable,
+    Outcomes,
+    Register,
+)
+from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
+from fencewright.simulator.ptx.events import (
+    SCOPES,
+    Arithmetic,
+    AsyncCopy,
+    Atomic,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    CommitGroup,
+    Compute,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierWait,
+    Program,
+    Proxy,
+    ProxyFence,
+    Role,
+    Store,
+    Thread,
+    Value,
+    WaitGroup,
+)
+from fencewright.simulator.ptx.model import outcomes
+
+WARP = 32
+MOST_THREADS = 1024
+MOST_OUTCOMES = 1 << 20
+MOST_SHARED = 64 * 1024
+"""Bytes of shared memory that a block may have on every chip from sm_70 on.
+
+Source: CUDA Programming Guide, "Compute Capabilities", maximum shared memory per thread block.
+"""
+MOST_PASSES = 1 << 12
+"""How often a thread goes back in its code before it gives up, and its instance with it."""
+
+
+class GpuLitmusError(ValueError):
+    """A test, or a way to run it, that the stress kernel cannot do; the message says what."""
+
+
+# What is launched
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch: threads in a block, the multiplier of instances, bytes between locations."""
+
+    block_size: int
+    stride: int
+    spacing: int
+
+
+MULTIPLIERS = (1, 7, 11, 13, 19, 23, 29, 31)
+"""By which each location's instances are permuted: location l of instance i is at (m*i + 3l) mod n."""
+
+
+def place(location: int, instance: int, instances: int) -> int:
+    """Where the ``location``-th location of an instance is among ``instances``, a power of two."""
+    return (MULTIPLIERS[location] * instance + 3 * location) % instances
+
+
+def partner(instance: int, stride: int, cluster: int, instances: int) -> int:
+    """The instance that a thread of the ``cluster``-th cluster runs in place of ``instance``."""
+    return instance * stride**cluster % instances
+
+
+# How a program is spread over blocks
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The program's threads by cluster and CTA: ``clusters[m][rank]`` are those of one CTA."""
+
+    clusters: tuple[tuple[tuple[int, ...], ...], ...]
+
+    @cached_property
+    def width(self) -> int:
+        """Blocks in a launched cluster; 1 when none is launched."""
+        return max(len(cluster) for cluster in self.clusters)
+
+    @cached_property
+    def roles(self) -> int:
+        """Program threads in a block, at most."""
+        return max(len(cta) for cluster in self.clusters for cta in cluster)
+
+    def slots(self, block_size: int) -> int:
+        """Instances in a block: a power of two of whole warps, fewer than asked if need be."""
+        warps = block_size // (WARP * self.roles)
+        return WARP << max(warps.bit_length() - 1, 0)
+
+    def blocks(self, slots: int, instances: int) -> int:
+        """The size of the grid, with ``slots`` instances in a block."""
+        return instances // slots * len(self.clusters) * self.width
+
+    def home(self, thread: int) -> tuple[int, int]:
+        """The cluster and the CTA in it that a thread of the program is in."""
+        return next(
+            (m, rank)
+            for m, cluster in enumerate(self.clusters)
+            for rank, cta in enumerate(cluster)
+            if thread in cta
+        )
+
+    def key(self, thread: int) -> int:
+        """The number by which GPU threads find out that they run ``thread``."""
+        m, rank = self.home(thread)
+        return (m * self.width + rank) * self.roles + self.clusters[m][rank].index(thread)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every block has as many program threads as every other."""
+        keys = len(self.clusters) * self.width * self.roles
+        return keys == sum(len(cta) for cluster in self.clusters for cta in cluster)
+
+
+def arrange(program: Program) -> Arrangement:
+    """Who shares a block and a cluster. Raises ``GpuLitmusError`` for more than one GPU."""
+    if len({thread.placement.gpu for thread in program.threads}) > 1:
+        raise GpuLitmusError("the threads are on different GPUs; one GPU runs all of a test")
+    clusters: dict[object, dict[int, list[int]]] = {}
+    for number, thread in enumerate(program.threads):
+        cluster, cta = thread.placement.cluster, thread.placement.cta
+        key = ("cta", cta) if cluster is None else ("cluster", cluster)
+        clusters.setdefault(key, {}).setdefault(cta, []).append(number)
+    found = Arrangement(
+        tuple(tuple(tuple(cta) for cta in ctas.values()) for ctas in clusters.values())
+    )
+    if found.roles * WARP > MOST_THREADS:
+        raise GpuLitmusError(f"a CTA has more than {MOST_THREADS // WARP} threads of the program")
+    if found.width > 8:
+        raise GpuLitmusError("a cluster has more than 8 CTAs")
+    return found
+
+
+# What is counted
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Final states as numbers: ``limits`` has the largest value of each observable plus one.
+
+    A value that is not below its limit counts as the limit, and reads back as None.
+    """
+
+    observables: tuple[Observable, ...]
+    limits: tuple[int, ...]
+
+    @cached_property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return prod(limit + 1 for limit in self.limits)
+
+    def encode(self, values: Sequence[int]) -> int:
+        """The number of a final state."""
+        code = 0
+        for value, limit in zip(values, self.limits, strict=True):
+            code = code * (limit + 1) + min(value, limit)
+        return code
+
+    def decode(self, code: int) -> tuple[int | None, ...]:
+        """The final state of a number."""
+        values: list[int | None] = []
+        for limit in reversed(self.limits):
+            code, value = divmod(code, limit + 1)
+            values.append(None if value == limit else value)
+        return tuple(reversed(values))
+
+
+def encoding_of(allowed: Outcomes) -> Encoding:
+    """An encoding with a number for every allowed state. Raises ``GpuLitmusError``."""
+    if not allowed.states or any(None in state for state in allowed.states):
+        raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
+    columns = tuple(zip(*allowed.states, strict=True))
+    values = [[value or 0 for value in column] for column in columns]
+    encoding = Encoding(allowed.observables, tuple(max(column) + 1 for column in values))
+    if encoding.size > MOST_OUTCOMES:
+        raise GpuLitmusError(
+            f"it has over {MOST_OUTCOMES} conceivable outcomes; observe less, or store smaller values"
+        )
+    return encoding
+
+
+# The kernels
+
+STRESS, COUNT = "stress", "count"
+_SCRATCH = "scratch"
+_ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
+_SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
+_COPY_BYTES = 16
+"""The least that a bulk copy copies. Source: PTX ISA, "cp.async.bulk"."""
+_WORD_BYTES = 4
+_WAITING = Barrier | MbarrierWait
+_LAST = Compute(Arithmetic.EXCH, "end", 0, 1)
+"""Appended to a thread to see whether it ends."""
+_GAVE_UP = 0
+"""What a thread that gives up writes for its instance; nobody else writes there."""
+_MINE = 0
+"""The barrier that blocks start and end with; the program's own are numbered from 1."""
+
+_ATOMIC_TYPES = {
+    Arithmetic.ADD: "u32",
+    Arithmetic.AND: "b32",
+    Arithmetic.OR: "b32",
+    Arithmetic.XOR: "b32",
+    Arithmetic.MIN: "s32",
+    Arithmetic.MAX: "s32",
+    Arithmetic.EXCH: "b32",
+}
+_COMPUTE_NAMES = {
+    Arithmetic.ADD: "add.u32",
+    Arithmetic.SUB: "sub.u32",
+    Arithmetic.MUL: "mul.lo.u32",
+    Arithmetic.AND: "and.b32",
+    Arithmetic.OR: "or.b32",
+    Arithmetic.XOR: "xor.b32",
+    Arithmetic.MIN: "min.s32",
+    Arithmetic.MAX: "max.s32",
+}
+_COMPARISON_WORDS = {
+    Comparison.EQ: "eq",
+    Comparison.NE: "ne",
+    Comparison.LT: "lt",
+    Comparison.LE: "le",
+    Comparison.GT: "gt",
+    Comparison.GE: "ge",
+}
+
+
+@dataclass(frozen=True)
+class StressTest:
+    """A program made ready for the GPU: where it runs, what is counted, its module's text.
+
+    ``homes`` has the cluster and the CTA in it of each location in shared memory; the others
+    are in global memory. ``cell`` is the least number of bytes that a location needs.
+    ``may_give_up``: it has a loop, and there is one counter more, for instances that gave up.
+    """
+
+    program: Program
+    arrangement: Arrangement
+    encoding: Encoding
+    locations: tuple[str, ...]
+    homes: Mapping[str, tuple[int, int]]
+    cell: int
+    may_give_up: bool
+    ptx: str
+
+    def memory_bytes(self, instances: int, spacing: int) -> int:
+        """The size of the locations of all instances."""
+        size = len(self.locations) * instances * spacing
+        if size >= 1 << 32:
+            raise GpuLitmusError("the locations take more than 4 GiB: fewer instances or spacing")
+        return size
+
+    def register_bytes(self, instances: int) -> int:
+        """The size of the observed registers of all instances."""
+        columns = len(self.encoding.observables) + self.may_give_up
+        return _WORD_BYTES * instances * max(columns, 1)
+
+    @property
+    def counters(self) -> int:
+        """How many counters there are."""
+        return self.encoding.size + self.may_give_up
+
+    def slots(self, launch: Launch) -> int:
+        """Instances in a block: as many as the launch asks for, if their shared memory fits.
+
+        Raises ``GpuLitmusError`` where not even a warp of them fits.
+        """
+        slots = self.arrangement.slots(launch.block_size)
+        while slots > WARP and slots * self._shared_per_slot(launch) > MOST_SHARED:
+            slots //= 2
+        if slots * self._shared_per_slot(launch) > MOST_SHARED:
+            most = (MOST_SHARED // WARP - 8 * len(self.program.mbarriers)) // len(self.homes)
+            raise GpuLitmusError(
+                f"a spacing of {launch.spacing} bytes takes more shared memory than a block has "
+                f"({MOST_SHARED // 1024} KiB); the most for this test is "
+                f"{1 << most.bit_length() - 1}"
+            )
+        return slots
+
+    def shared_bytes(self, launch: Launch) -> int:
+        """The dynamic shared memory of a block: mbarriers, then locations if they are there."""
+        return self.slots(launch) * self._shared_per_slot(launch)
+
+    def _shared_per_slot(self, launch: Launch) -> int:
+        return 8 * len(self.program.mbarriers) + launch.spacing * len(self.homes)
+
+
+def prepare(
+    program: Program,
+    allowed: Outcomes,
+    target: str = "sm_90",
+    shared: bool | frozenset[str] = False,
+) -> StressTest:
+    """The kernels of a program; raises ``GpuLitmusError`` for one that cannot be run so.
+
+    ``allowed`` says what is observed, and which values to tell apart. ``shared`` are the
+    locations to put into shared memory, True for all.
+    """
+    if not allowed.complete:
+        raise GpuLitmusError("the model did not find all of its outcomes; raise the bound of loops")
+    arrangement = arrange(program)
+    encoding = encoding_of(allowed)
+    named = (o.location for o in encoding.observables if isinstance(o, Memory))
+    locations = tuple(each for each in named if each not in program.mbarriers)
+    writer = _Writer(program, arrangement, encoding.observables, locations, shared, _chip(target))
+    cell = _COPY_BYTES if writer.copies else _WORD_BYTES
+    ptx = writer.module(encoding)
+    return StressTest(
+        program, arrangement, encoding, locations, writer.homes, cell, writer.has_loops, ptx
+    )
+
+
+def _chip(target: str) -> Chip:
+    for chip in CHIPS:
+        if chip.name == target:
+            return chip
+    known = ", ".join(chip.name for chip in CHIPS)
+    raise GpuLitmusError(f"unknown target '{target}'; known are {known}")
+
+
+class _Writer:
+    """Writes the module of one program."""
+
+    def __init__(
+        self,
+        program: Program,
+        arrangement: Arrangement,
+        observables: tuple[Observable, ...],
+        locations: tuple[str, ...],
+        shared: bool | frozenset[str],
+        chip: Chip,
+    ):
+        self.program = program
+        self.arrangement = arrangement
+        self.observables = observables
+        self.locations = locations
+        self.chip = chip
+        self.forms = forms_of(chip, default_version(chip))
+        self.mbarriers = tuple(program.mbarriers)
+        self.launches_clusters = arrangement.width > 1
+        self.copies = [
+            (number, each)
+            for number, thread in enumerate(program.threads)
+            for each in thread.code
+            if isinstance(each, AsyncCopy)
+        ]
+        self.has_loops = any(_goes_back(thread) for thread in program.threads)
+        self.homes = self._homes(shared)
+        self.uses_scratch = bool(self.homes or self.mbarriers)
+        self._check()
+
+    def _homes(self, shared: bool | frozenset[str]) -> dict[str, tuple[int, int]]:
+        """The locations in shared memory: where copies or the program want them, or who is first."""
+        if shared is True and len(self.arrangement.clusters) > 1:
+            raise GpuLitmusError("its threads are in different CTAs and share no shared memory")
+        chosen = frozenset(self.locations) if shared is True else shared or frozenset[str]()
+        found: dict[str, tuple[int, int]] = {}
+        for number, copy in self.copies:
+            if copy.mbarrier is not None:
+                found[copy.location] = self._mbarrier_home(copy.mbarrier)
+            elif copy.source is not None:
+                found[copy.source] = self.arrangement.home(number)
+        for name, place in self.program.shared.items():
+            there = [n for n, each in enumerate(self.program.threads) if each.placement == place]
+            if not there:
+                raise GpuLitmusError(f"'{name}' is in the shared memory of a CTA without threads")
+            found.setdefault(name, self.arrangement.home(there[0]))
+        for number, thread in enumerate(self.program.threads):
+            for name in sorted(_locations(thread) & chosen):
+                found.setdefault(name, self.arrangement.home(number))
+        return {name: found[name] for name in self.locations if name in found}
+
+    def _check(self) -> None:
+        if self.program.aliases:
+            raise GpuLitmusError("it has aliases; only the generic proxy is run")
+        if len(self.locations) > len(MULTIPLIERS):
+            raise GpuLitmusError(f"it has more than {len(MULTIPLIERS)} locations")
+        if self.launches_clusters and Form.CLUSTER not in self.forms:
+            raise GpuLitmusError(f"{self.chip.name} has no clusters; sm_90 has")
+        if self.has_loops and (self.mbarriers or self.copies):
+            raise GpuLitmusError("it has a loop and mbarriers: who gives up could hang the others")
+        for number, thread in enumerate(self.program.threads):
+            for instruction in thread.code:
+                reason = self._refusal(number, instruction)
+                if reason:
+                    raise GpuLitmusError(f"P{number}: {instruction_text(instruction)}: {reason}")
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Refuse a program with a thread that may wait for ever, and would hang the GPU."""
+        if not any(isinstance(i, _WAITING) for t in self.program.threads for i in t.code):
+            return
+        threads = tuple(
+            replace(thread, code=(*self._counted(number, thread), _LAST))
+            for number, thread in enumerate(self.program.threads)
+        )
+        found = outcomes(replace(self.program, threads=threads))
+        ends = found.project(Register(n, _LAST.register) for n in range(len(threads)))
+        if not found.states or any(None in state for state in ends.states):
+            raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
+
+    def _counted(self, number: int, thread: Thread) -> Iterator[Instruction]:
+        """The thread's code, with barriers that wait for all who take part, as on a GPU."""
+        for each in thread.code:
+            is_barrier = isinstance(each, Barrier)
+            yield replace(each, count=len(self._participants(number, each))) if is_barrier else each
+
+    def _refusal(self, thread: int, instruction: Instruction) -> str | None:
+        """Why an instruction cannot be run; None if it can."""
+        match instruction:
+            case Load() | Store() | Atomic() if instruction.proxy is not Proxy.GENERIC:
+                return "only the generic proxy is run"
+            case Atomic() if instruction.operation not in _ATOMIC_TYPES:
+                return "PTX has no such atomic"
+            case Atomic(register=None, operation=Arithmetic.EXCH):
+                return "PTX has no red that exchanges"
+            case Compute() if instruction.operation not in (*_COMPUTE_NAMES, Arithmetic.EXCH):
+                return "division is not run"
+            case Fence(ordering=Ordering.ACQUIRE | Ordering.RELEASE):
+                if Form.ONE_SIDED_FENCE not in self.forms:
+                    return f"{self.chip.name} has no {Form.ONE_SIDED_FENCE.value}"
+            case Barrier():
+                return self._barrier_refusal(thread, instruction)
+            case ClusterBarrier():
+                return self._cluster_barrier_refusal()
+            case MbarrierArrive() | MbarrierWait():
+                return self._mbarrier_refusal(thread, instruction)
+            case ProxyFence() if instruction.proxy is not Proxy.ASYNC:
+                return "of the proxy fences only that of the async proxy is run"
+            case AsyncCopy():
+                return self._copy_refusal(thread, instruction)
+            case _:
+                pass
+        reason = self._reach_refusal(thread, instruction)
+        if reason:
+            return reason
+        if (
+            isinstance(instruction, Load | Store | Atomic | Fence)
+            and instruction.scope is Scope.CLUSTER
+            and Form.CLUSTER not in self.forms
+        ):
+            return f"{self.chip.name} has no cluster scope"
+        return None
+
+    def _reach_refusal(self, thread: int, instruction: Instruction) -> str | None:
+        """Why a thread cannot reach the shared memory that an access is to; None if it can."""
+        if not isinstance(instruction, Load | Store | Atomic):
+            return None
+        home = self.homes.get(instruction.location)
+        if home is None or home[0] == self.arrangement.home(thread)[0]:
+            return None
+        return f"{instruction.location} is in the shared memory of another cluster"
+
+    def _copy_refusal(self, thread: int, copy: AsyncCopy) -> str | None:
+        if self.chip.number < 90:
+            return f"{self.chip.name} has no bulk copies; sm_90 has"
+        here = self.arrangement.home(thread)
+        home = here if copy.mbarrier is None else self._mbarrier_home(copy.mbarrier)
+        inside, outside = copy.location, copy.source
+        if copy.mbarrier is None:
+            inside, outside = copy.source or "", copy.location
+        if self.homes.get(inside) != home or home[0] != here[0]:
+            return f"{inside} must be in the shared memory of one CTA, and in reach"
+        if outside in self.homes:
+            return f"{outside} must be in global memory"
+        if copy.mbarrier is None:
+            return None
+        if self._arrivals(copy.mbarrier) < self.program.mbarriers[copy.mbarrier]:
+            return "nobody can wait for it to be done"
+        sizes = {_copied_bytes(each) for _, each in self.copies if each.mbarrier == copy.mbarrier}
+        return "copies of different sizes complete on its mbarrier" if len(sizes) > 1 else None
+
+    def _arrivals(self, mbarrier: str) -> int:
+        """How many arrivals at an mbarrier the program has."""
+        return sum(
+            isinstance(each, MbarrierArrive) and each.mbarrier == mbarrier
+            for thread in self.program.threads
+            for each in thread.code
+        )
+
+    def _barrier_refusal(self, thread: int, barrier: Barrier) -> str | None:
+        if not isinstance(barrier.number, int) or not 0 <= barrier.number < 15:
+            return "only barriers 0 to 14 are run"
+        neighbours = [self.program.threads[number] for number in self._neighbours(thread)]
+        if any(isinstance(each, Branch) for neighbour in neighbours for each in neighbour.code):
+            return "a barrier in a CTA with branches is not run"
+        mine = self._participants(thread, barrier)
+        if barrier.count not in (None, len(mine)):
+            return f"{len(mine)} threads take part in it"
+        others = (
+            self._participants(thread, each)
+            for number in self._neighbours(thread)
+            for each in self.program.threads[number].code
+            if isinstance(each, Barrier) and each.number == barrier.number
+        )
+        return None if all(other == mine for other in others) else "its participants change"
+
+    def _neighbours(self, thread: int) -> tuple[int, ...]:
+        m, rank = self.arrangement.home(thread)
+        return self.arrangement.clusters[m][rank]
+
+    def _participants(self, thread: int, barrier: Barrier) -> list[int]:
+        """The threads of the CTA that take part in a barrier."""
+        return [
+            number
+            for number in self._neighbours(thread)
+            for each in self.program.threads[number].code
+            if isinstance(each, Barrier)
+            and (each.instance, each.number) == (barrier.instance, barrier.number)
+        ]
+
+    def _cluster_barrier_refusal(self) -> str | None:
+        if Form.CLUSTER_BARRIER_ORDERING not in self.forms:
+            return f"{self.chip.name} has no {Form.CLUSTER_BARRIER_ORDERING.value}"
+        turns = {
+            tuple(each.role for each in thread.code if isinstance(each, ClusterBarrier))
+            for thread in self.program.threads
+        }
+        if len(turns) > 1 or not self.arrangement.is_full:
+            return "every thread of every block must take part in it"
+        (roles,) = turns
+        if roles != (Role.ARRIVE, Role.WAIT) * (len(roles) // 2):
+            return "arriving and waiting must take turns"
+        if any(isinstance(each, Branch) for t in self.program.threads for each in t.code):
+            return "a barrier in a program with branches is not run"
+        return None
+
+    def _mbarrier_refusal(
+        self, thread: int, instruction: MbarrierArrive | MbarrierWait
+    ) -> str | None:
+        if self.chip.number < 90:
+            return f"{self.chip.name} has no mbarrier.try_wait; sm_90 has"
+        name = instruction.mbarrier
+        if self._arrivals(name) > self.program.mbarriers[name]:
+            return "only the first phase of an mbarrier is run"
+        home = self._mbarrier_home(name)
+        here = self.arrangement.home(thread)
+        if isinstance(instruction, MbarrierWait) and here != home:
+            return "all who wait on an mbarrier must be in its CTA"
+        if here[0] != home[0]:
+            return "an mbarrier is out of reach from another cluster"
+        if here != home and instruction.scope is not Scope.CLUSTER:
+            return "an arrival from another CTA of the cluster has the scope .cluster"
+        return None
+
+    def _mbarrier_home(self, name: str) -> tuple[int, int]:
+        """The CTA that holds an mbarrier: that of the first who waits, else of who arrives."""
+        for kind in (MbarrierWait, MbarrierArrive):
+            for number, thread in enumerate(self.program.threads):
+                if any(isinstance(each, kind) and each.mbarrier == name for each in thread.code):
+                    return self.arrangement.home(number)
+        return (0, 0)
+
+    # Text
+
+    def module(self, encoding: Encoding) -> str:
+        """Both kernels."""
+        variables = [Variable(_SCRATCH, 0, _COPY_BYTES)] if self.uses_scratch else []
+        kernels = [
+            Kernel(STRESS, (64, 64, 32, 32, 32), None, {}, self._stress()),
+            Kernel(COUNT, (64, 64, 64, 32, 32), None, {}, self._count(encoding)),
+        ]
+        return module_text(self.chip.name, default_version(self.chip), variables, kernels)
+
+    def _stress(self) -> list[str]:
+        arrangement = self.arrangement
+        lines = [
+            ".reg .pred %p;",
+            ".reg .b32 %mask, %shift, %stride, %n, %t, %key, %slot, %i, %u, %v, %scratch;",
+            ".reg .b32 %slots, %last;",
+            ".reg .b64 %memory, %registers, %d;",
+            *_parameters(STRESS, ("memory", "registers"), ("mask", "shift", "stride")),
+            "add.u32 %n, %mask, 1;",
+            # key: cluster, CTA in it, warp in that; slot: instance in the block.
+            "mov.u32 %t, %tid.x;",
+            "mov.u32 %slots, %ntid.x;",
+            f"div.u32 %slots, %slots, {arrangement.roles};",
+            "sub.u32 %last, %slots, 1;",
+            "shr.u32 %u, %t, 5;",
+            f"div.u32 %slot, %u, {arrangement.roles};",
+            f"rem.u32 %u, %u, {arrangement.roles};",
+            "and.b32 %t, %t, 31;",
+            "shl.b32 %slot, %slot, 5;",
+            "add.u32 %slot, %slot, %t;",
+            "mov.u32 %v, %ctaid.x;",
+            f"rem.u32 %key, %v, {len(arrangement.clusters) * arrangement.width};",
+            f"mad.lo.u32 %key, %key, {arrangement.roles}, %u;",
+            f"div.u32 %v, %v, {len(arrangement.clusters) * arrangement.width};",
+            "mad.lo.u32 %i, %v, %slots, %slot;",
+        ]
+        if self.uses_scratch:
+            lines += [f"mov.u32 %scratch, {_SCRATCH};", *self._initialise()]
+        for number in range(len(self.program.threads)):
+            lines.append(f"setp.eq.u32 %p, %key, {arrangement.key(number)};")
+            lines.append(f"@%p bra THREAD_{number};")
+        lines.append("bra END;")
+        for number, thread in enumerate(self.program.threads):
+            lines += [f"THREAD_{number}:", *self._thread(number, thread)]
+        lines.append("END:")
+        if self.uses_scratch:
+            lines += self._finish()
+        return [*lines, "ret;"]
+
+    def _everyone_meets(self) -> list[str]:
+        if self.launches_clusters:
+            return ["barrier.cluster.arrive.release;", "barrier.cluster.wait.acquire;"]
+        return [f"barrier.sync {_MINE};"]
+
+    def _initialise(self) -> list[str]:
+        """Before the test: mbarriers and shared locations, by one thread for each instance."""
+        lines: list[str] = []
+        for name in self.mbarriers:
+            lines += [
+                f"setp.eq.u32 %p, %key, {self._owner(self._mbarrier_home(name))};",
+                *self._mbarrier_address("%u", name),
+                f"@%p mbarrier.init.shared.b64 [%u], {self.program.mbarriers[name]};",
+            ]
+        if self.launches_clusters and self.mbarriers:
+            lines.append("fence.mbarrier_init.release.cluster;")
+        for name, home in self.homes.items():
+            lines.append(f"setp.eq.u32 %p, %key, {self._owner(home)};")
+            lines += self._shared_address("%u", name)
+            lines.append(f"@%p st.shared.b32 [%u], {self.program.initial.get(name, 0)};")
+        if self.copies:
+            lines.append("fence.proxy.async;")
+        return lines + self._everyone_meets()
+
+    def _owner(self, home: tuple[int, int]) -> int:
+        """The key of the thread of a CTA that sets up and reads what is in its shared memory."""
+        m, rank = home
+        return self.arrangement.key(self.arrangement.clusters[m][rank][0])
+
+    def _finish(self) -> list[str]:
+        """After the test: copies end, nobody leaves before, and shared memory is copied out."""
+        lines: list[str] = []
+        scope = "cluster" if self.launches_clusters else "cta"
+        for name in sorted({copy.mbarrier for _, copy in self.copies if copy.mbarrier}):
+            done = f"DONE_{name}"
+            wait = f"mbarrier.try_wait.parity.acquire.{scope}.shared::cta.b64 %p, [%u], 0;"
+            lines += [
+                f"setp.ne.u32 %p, %key, {self._owner(self._mbarrier_home(name))};",
+                f"@%p bra {done};",
+                *self._mbarrier_address("%u", name),
+                f"DRAIN_{name}:",
+                wait,
+                f"@!%p bra DRAIN_{name};",
+                f"{done}:",
+            ]
+        lines += self._everyone_meets()
+        for name, home in self.homes.items():
+            copied = f"COPIED_{name}"
+            lines += [f"setp.ne.u32 %p, %key, {self._owner(home)};", f"@%p bra {copied};"]
+            lines += self._shared_address("%u", name)
+            lines += ["ld.shared.b32 %v, [%u];", *self._global_address("%d", name)]
+            lines += ["st.global.b32 [%d], %v;", f"{copied}:"]
+        return lines
+
+    def _mbarrier_address(self, register: str, name: str) -> list[str]:
+        number = self.mbarriers.index(name)
+        return [
+            f"mad.lo.u32 {register}, %slots, {number}, %slot;",
+            f"shl.b32 {register}, {register}, 3;",
+            f"add.u32 {register}, {register}, %scratch;",
+        ]
+
+    def _shared_address(self, register: str, name: str) -> list[str]:
+        number = self.locations.index(name)
+        return [
+            f"mad.lo.u32 {register}, %slot, {MULTIPLIERS[number]}, {3 * number};",
+            f"and.b32 {register}, {register}, %last;",
+            f"mad.lo.u32 {register}, %slots, {tuple(self.homes).index(name)}, {register};",
+            f"shl.b32 {register}, {register}, %shift;",
+            f"mad.lo.u32 {register}, %slots, {8 * len(self.mbarriers)}, {register};",
+            f"add.u32 {register}, {register}, %scratch;",
+        ]
+
+    def _global_address(self, register: str, name: str) -> list[str]:
+        return _location_address(register, self.locations.index(name))
+
+    def _thread(self, number: int, thread: Thread) -> list[str]:
+        """One thread of the program; its names are its own."""
+        observed = [o for o in self.observables if isinstance(o, Register) and o.thread == number]
+        names = sorted({o.name for o in observed} | _registers(thread))
+        m, _ = self.arrangement.home(number)
+        lines = ["{", *(f".reg .b32 {_value(name)};" for name in names)]
+        lines += ["mul.lo.u32 %i, %i, %stride;"] * m + ["and.b32 %i, %i, %mask;"] * bool(m)
+        lines += self._addresses(number, thread)
+        lines += [f"mov.b32 {_value(name)}, {thread.registers.get(name, 0)};" for name in names]
+        loops = _goes_back(thread)
+        if loops:
+            lines += [".reg .b32 %passes;", f"mov.b32 %passes, {MOST_PASSES};"]
+        passed: set[str] = set()
+        for position, instruction in enumerate(thread.code):
+            if isinstance(instruction, Label):
+                passed.add(instruction.name)
+            elif isinstance(instruction, Branch) and instruction.label in passed:
+                lines += [
+                    "sub.u32 %passes, %passes, 1;",
+                    "setp.eq.u32 %p, %passes, 0;",
+                    "@%p bra GIVE_UP;",
+                ]
+            lines += self._instruction(number, position, instruction)
+        for each in observed:
+            lines += _register_address("%d", self.observables.index(each))
+            lines.append(f"st.global.b32 [%d], {_value(each.name)};")
+        if any(copier == number and copy.mbarrier is None for copier, copy in self.copies):
+            lines += ["cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;"]
+        lines.append("bra END;")
+        if loops:
+            gave_up = _register_address("%d", len(self.observables))
+            lines += ["GIVE_UP:", *gave_up, f"st.global.b32 [%d], {_GAVE_UP};", "bra END;"]
+        return [*lines, "}"]
+
+    def _addresses(self, number: int, thread: Thread) -> list[str]:
+        """Every address that a thread uses, before its first instruction."""
+        lines: list[str] = []
+        for name in sorted(_locations(thread)):
+            if name in self.homes:
+                lines += [f".reg .b32 %at_{name};", *self._shared_address(f"%at_{name}", name)]
+                lines += self._mapped(number, name, self.homes[name])
+            else:
+                lines += [f".reg .b64 %at_{name};", *self._global_address(f"%at_{name}", name)]
+        for name in sorted(_mbarriers(thread)):
+            lines += [f".reg .b32 %at_{name};", *self._mbarrier_address(f"%at_{name}", name)]
+            lines += self._mapped(number, name, self._mbarrier_home(name))
+        return lines
+
+    def _mapped(self, thread: int, name: str, home: tuple[int, int]) -> list[str]:
+        """An address in another CTA of the cluster is mapped there."""
+        if home == self.arrangement.home(thread):
+            return []
+        return [f"mapa.shared::cluster.u32 %at_{name}, %at_{name}, {home[1]};"]
+
+    def _space(self, thread: int, location: str) -> str:
+        home = self.homes.get(location)
+        if home is None:
+            return ".global"
+        return ".shared::cta" if home == self.arrangement.home(thread) else ".shared::cluster"
+
+    def _instruction(self, thread: int, position: int, instruction: Instruction) -> list[str]:
+        match instruction:
+            case Load():
+                space = self._space(thread, instruction.location)
+                name = f"ld{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
+                return [f"{name} {_value(instruction.register)}, [%at_{instruction.location}];"]
+            case Store():
+                space = self._space(thread, instruction.location)
+                name = f"st{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
+                return [f"{name} [%at_{instruction.location}], {_value(instruction.value)};"]
+            case Atomic():
+                return [_atomic(instruction, self._space(thread, instruction.location))]
+            case AsyncCopy():
+                return [_copy(instruction)]
+            case CommitGroup():
+                return ["cp.async.bulk.commit_group;"]
+            case WaitGroup():
+                return [f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0;"]
+            case ProxyFence():
+                return ["fence.proxy.async;"]
+            case Fence():
+                return [f"{instruction_text(instruction)};"]
+            case Barrier(number=int(barrier)):
+                # One warp's lanes wait for the same warps, whatever the instance.
+                count = f"%count_{position}"
+                role = "sync" if instruction.role is Role.SYNC else "arrive"
+                participants = len(self._participants(thread, instruction))
+                return [
+                    f".reg .b32 {count};",
+                    f"mul.lo.u32 {count}, %slots, {participants};",
+                    f"barrier.{role} {barrier + 1}, {count};",
+                ]
+            case ClusterBarrier():
+                ordering = _ORDERING_WORDS[instruction.ordering]
+                return [f"barrier.cluster.{instruction.role.value}.{ordering};"]
+            case MbarrierArrive(mbarrier=name):
+                remote = self._mbarrier_home(name) != self.arrangement.home(thread)
+                where = ".shared::cluster" if remote else ".shared::cta"
+                qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+                if not instruction.expect_tx:
+                    return [f"mbarrier.arrive{qualifiers}{where}.b64 _, [%at_{name}];"]
+                size = instruction.expect_tx * self._transaction_bytes(name)
+                head = f"mbarrier.arrive.expect_tx{qualifiers}{where}.b64"
+                return [f"{head} _, [%at_{name}], {size};"]
+            case MbarrierWait(mbarrier=name):
+                qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+                return [
+                    f"WAIT_{position}:",
+                    f"mbarrier.try_wait.parity{qualifiers}.shared::cta.b64 %p, [%at_{name}], 0;",
+                    f"@!%p bra WAIT_{position};",
+                ]
+            case Compute(operation=Arithmetic.EXCH):
+                return [f"mov.b32 {_value(instruction.register)}, {_value(instruction.right)};"]
+            case Compute():
+                operands = f"{_value(instruction.left)}, {_value(instruction.right)}"
+                name = _COMPUTE_NAMES[instruction.operation]
+                return [f"{name} {_value(instruction.register)}, {operands};"]
+            case Branch(comparison=None):
+                return [f"bra LABEL_{instruction.label};"]
+            case Branch(comparison=Comparison() as comparison):
+                operands = f"{_value(instruction.left)}, {_value(instruction.right)}"
+                return [
+                    f"setp.{_COMPARISON_WORDS[comparison]}.s32 %p, {operands};",
+                    f"@%p bra LABEL_{instruction.label};",
+                ]
+            case Label():
+                return [f"LABEL_{instruction.name}:"]
+            case Branch() | Barrier():
+                raise GpuLitmusError(f"{instruction_text(instruction)} is not run")
+
+    def _transaction_bytes(self, mbarrier: str) -> int:
+        """What one copy that completes on an mbarrier counts."""
+        copies = (each for _, each in self.copies if each.mbarrier == mbarrier)
+        return max(map(_copied_bytes, copies), default=_COPY_BYTES)
+
+    def _count(self, encoding: Encoding) -> list[str]:
+        """One thread for each instance adds one to its outcome's counter."""
+        lines = [
+            ".reg .pred %p;",
+            ".reg .b32 %mask, %shift, %n, %t, %i, %u, %v, %code;",
+            ".reg .b64 %memory, %registers, %counters, %d;",
+            *_parameters(COUNT, ("memory", "registers", "counters"), ("mask", "shift")),
+            "add.u32 %n, %mask, 1;",
+            "mov.u32 %t, %tid.x;",
+            "mov.u32 %u, %ntid.x;",
+            "mov.u32 %i, %ctaid.x;",
+            "mad.lo.u32 %i, %i, %u, %t;",
+            "mov.u32 %code, 0;",
+        ]
+        for number, (each, limit) in enumerate(
+            zip(encoding.observables, encoding.limits, strict=True)
+        ):
+            if isinstance(each, Register):
+                lines += _register_address("%d", number)
+            else:
+                lines += self._global_address("%d", each.location)
+            lines += [
+                "ld.global.u32 %v, [%d];",
+                f"min.u32 %v, %v, {limit};",
+                f"mad.lo.u32 %code, %code, {limit + 1}, %v;",
+            ]
+        if self.has_loops:
+            lines += [
+                *_register_address("%d", len(encoding.observables)),
+                "ld.global.u32 %v, [%d];",
+                f"setp.eq.u32 %p, %v, {_GAVE_UP};",
+                f"@%p mov.u32 %code, {encoding.size};",
+            ]
+        return [
+            *lines,
+            "mul.wide.u32 %d, %code, 4;",
+            "add.u64 %d, %d, %counters;",
+            "red.relaxed.gpu.global.add.u32 [%d], 1;",
+            "ret;",
+        ]
+
+
+def _parameters(kernel: str, pointers: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Load parameters into registers of their names; pointers become global addresses."""
+    lines: list[str] = []
+    for number, name in enumerate(pointers):
+        lines.append(f"ld.param.b64 %{name}, [{kernel}_param_{number}];")
+        lines.append(f"cvta.to.global.u64 %{name}, %{name};")
+    for number, name in enumerate(words, len(pointers)):
+        lines.append(f"ld.param.b32 %{name}, [{kernel}_param_{number}];")
+    return lines
+
+
+def _location_address(register: str, number: int) -> list[str]:
+    """The address of a location of instance ``%i``, as ``place`` says."""
+    return [
+        f"mad.lo.u32 %u, %i, {MULTIPLIERS[number]}, {3 * number};",
+        "and.b32 %u, %u, %mask;",
+        f"mad.lo.u32 %u, %n, {number}, %u;",
+        "shl.b32 %u, %u, %shift;",
+        f"cvt.u64.u32 {register}, %u;",
+        f"add.u64 {register}, {register}, %memory;",
+    ]
+
+
+def _register_address(register: str, number: int) -> list[str]:
+    """The address of the ``number``-th observable of instance ``%i``."""
+    return [
+        f"mad.lo.u32 %u, %n, {number}, %i;",
+        f"mul.wide.u32 {register}, %u, 4;",
+        f"add.u64 {register}, {register}, %registers;",
+    ]
+
+
+def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
+    return f".{_ORDERING_WORDS[ordering]}" + (f".{_SCOPE_WORDS[scope]}" if scope else "")
+
+
+def _value(value: Value) -> str:
+    """An operand; the program's registers have names that no other register has."""
+    return f"%my_{value}" if isinstance(value, str) else str(value)
+
+
+def _atomic(atomic: Atomic, space: str) -> str:
+    head = "red" if atomic.register is None else "atom"
+    operation = f"{atomic.operation.value}.{_ATOMIC_TYPES[atomic.operation]}"
+    if atomic.compare is not None:
+        operation = "cas.b32"
+    operands = [f"[%at_{atomic.location}]", *(_value(each) for each in atomic.operands)]
+    if atomic.register is not None:
+        operands.insert(0, _value(atomic.register))
+    name = f"{head}{_qualifiers(atomic.ordering, atomic.scope)}{space}.{operation}"
+    return f"{name} {', '.join(operands)};"
+
+
+def _copied_bytes(copy: AsyncCopy) -> int:
+    return _WORD_BYTES if copy.source is None else _COPY_BYTES
+
+
+def _copy(copy: AsyncCopy) -> str:
+    mechanism = "mbarrier::complete_tx::bytes"
+    target = f"[%at_{copy.location}]"
+    if copy.source is None:
+        operands = f"{target}, {_value(copy.value)}, [%at_{copy.mbarrier}]"
+        return f"st.async.weak.shared::cluster.{mechanism}.b32 {operands};"
+    operands = f"{target}, [%at_{copy.source}], {_COPY_BYTES}"
+    if copy.mbarrier is None:
+        return f"cp.async.bulk.global.shared::cta.bulk_group {operands};"
+    return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
+
+
+def _goes_back(thread: Thread) -> bool:
+    """Whether a thread has a loop."""
+    passed: set[str] = set()
+    for each in thread.code:
+        if isinstance(each, Label):
+            passed.add(each.name)
+        elif isinstance(each, Branch) and each.label in passed:
+            return True
+    return False
+
+
+def _registers(thread: Thread) -> set[str]:
+    """Every register that a thread names."""
+    found = set(thread.registers)
+    for each in thread.code:
+        operands: tuple[Value | None, ...] = ()
+        match each:
+            case Load():
+                operands = (each.register,)
+            case Store() | AsyncCopy():
+                operands = (each.value,)
+            case Atomic():
+                operands = (each.register, *each.operands)
+            case Compute():
+                operands = (each.register, each.left, each.right)
+            case Branch():
+                operands = (each.left, each.right)
+            case _:
+                pass
+        found.update(operand for operand in operands if isinstance(operand, str))
+    return found
+
+
+def _locations(thread: Thread) -> set[str]:
+    found: set[str] = set()
+    for each in thread.code:
+        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+            found.add(each.location)
+        if isinstance(each, AsyncCopy) and each.source is not None:
+            found.add(each.source)
+    return found
+
+
+def _mbarriers(thread: Thread) -> set[str]:
+    named = (
+        each.mbarrier
+        for each in thread.code
+        if isinstance(each, MbarrierArrive | MbarrierWait | AsyncCopy)
+    )
+    return {name for name in named if name is not None}

@@ -1,0 +1,815 @@
+"""Reader and writer of PTX litmus tests in columns, the form that Dat3M's PTX corpus has.
+
+A test is ``PTX name``, quoted remarks, the initial state in braces, one column for each
+thread headed by its placement, and a final condition (``condition``)::
+
+    PTX MP
+    { x=0; flag=0; P1:r0=0; }
+     P0@cta 0,gpu 0           | P1@cta 1,gpu 0              ;
+     st.weak x, 1             | ld.acquire.gpu r0, flag     ;
+     st.release.gpu flag, 1   | ld.weak r1, x               ;
+    ~exists (P1:r0 == 1 /\\ P1:r1 == 0)
+
+The initial state also takes ``a @ generic aliases x`` (another virtual address of x),
+``t @ texture aliases x`` (the same virtual address, for instructions of that proxy alone),
+``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
+shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
+optional ``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
+texture, surface and constant proxies. The first operand of ``bar.cta`` tells the barrier
+instructions of the program apart, then follow the barrier's number and its thread count.
+Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.condition import (
+    Comparison,
+    Condition,
+    Memory,
+    SourceText,
+    observable_order,
+    parse_condition,
+)
+from fencewright.simulator.core.program import Place, Places
+from fencewright.simulator.core.words import TOO_WIDE, parse_word
+from fencewright.simulator.ptx.events import (
+    SCOPES,
+    Alias,
+    Arithmetic,
+    AsyncCopy,
+    Atomic,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    CommitGroup,
+    Compute,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierWait,
+    Placement,
+    Program,
+    Proxy,
+    ProxyFence,
+    Restriction,
+    Role,
+    Store,
+    Thread,
+    Value,
+    WaitGroup,
+    accesses,
+    assigned,
+)
+from fencewright.simulator.ptx.model import Witness
+
+
+@dataclass(frozen=True, slots=True)
+class LitmusTest:
+    """A named program with the condition on its outcomes; ``remarks`` are kept as written."""
+
+    name: str
+    program: Program
+    condition: Condition
+    remarks: tuple[str, ...] = ()
+
+
+ORDERINGS: Mapping[str, Ordering] = {
+    "weak": Ordering.WEAK,
+    "relaxed": Ordering.RELAXED,
+    "acquire": Ordering.ACQUIRE,
+    "release": Ordering.RELEASE,
+    "acq_rel": Ordering.ACQ_REL,
+    "sc": Ordering.SEQ_CST,
+}
+"""PTX's ``.sem`` qualifiers."""
+
+_ACCESS_PROXIES = {
+    "ld": Proxy.GENERIC,
+    "cold": Proxy.CONSTANT,
+    "tld": Proxy.TEXTURE,
+    "suld": Proxy.SURFACE,
+    "st": Proxy.GENERIC,
+    "sust": Proxy.SURFACE,
+    "atom": Proxy.GENERIC,
+    "suatom": Proxy.SURFACE,
+    "red": Proxy.GENERIC,
+    "sured": Proxy.SURFACE,
+}
+_BRANCHES = {
+    "beq": Comparison.EQ,
+    "bne": Comparison.NE,
+    "blt": Comparison.LT,
+    "ble": Comparison.LE,
+    "bgt": Comparison.GT,
+    "bge": Comparison.GE,
+}
+_MEMBAR_SCOPES = {"cta": Scope.WORKGROUP, "gl": Scope.AGENT, "sys": Scope.SYSTEM}
+_ROLES = {"sync": Role.SYNC, "red": Role.SYNC, "arrive": Role.ARRIVE}
+_LOAD_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
+_STORE_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
+_ATOMIC_ORDERINGS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
+_FENCE_ORDERINGS = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
+
+_HEAD = re.compile(r"\s*(?:PTX|ptx)\s+(?P<name>[^\s{\"]+)")
+_BETWEEN_REMARKS = re.compile(r'"\s+"')
+_COMMENT = re.compile(r"//[^\n]*|\(\*.*?\*\)", re.DOTALL)
+_CONDITION = re.compile(r"(?:~\s*)?\b(?:exists|forall)\b")
+_CTA = (
+    r"\s*@\s*cta\s+(?P<cta>\d+)\s*"
+    r"(?:,\s*cluster\s+(?P<cluster>\d+)\s*)?,\s*gpu\s+(?P<gpu>\d+)$"
+)
+_THREAD = re.compile(rf"P(?P<number>\d+){_CTA}")
+_SHARED = re.compile(rf"(?P<name>[A-Za-z_]\w*){_CTA}")
+_INITIAL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\w+)$")
+_INITIAL_REGISTER = re.compile(r"P?(?P<thread>\d+)\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$")
+_ALIAS = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*(?P<proxy>\w+)\s+aliases\s+(?P<location>\w+)$")
+_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d+)\s*\)$")
+_LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*:$")
+_INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$", re.DOTALL)
+_REGISTER = re.compile(r"r\d+$")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+_NAME = re.compile(r"[A-Za-z_]\w*$")
+_SHOWN = 24
+"""How many characters of a number too wide an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stripped piece of the source, with its offset."""
+
+    source: SourceText
+    text: str
+    offset: int
+
+    def error(self, message: str) -> Exception:
+        return self.source.error(self.offset, message)
+
+    def place(self) -> Place:
+        """Where the piece is."""
+        return Place(self.source.file, self.source.text.count("\n", 0, self.offset) + 1)
+
+    def split(self, separator: str) -> list["_Piece"]:
+        pieces: list[_Piece] = []
+        offset = self.offset
+        for part in self.text.split(separator):
+            stripped = part.lstrip()
+            start = offset + len(part) - len(stripped)
+            pieces.append(_Piece(self.source, stripped.rstrip(), start))
+            offset += len(part) + len(separator)
+        return pieces
+
+    def number(self) -> int:
+        if not _NUMBER.match(self.text):
+            raise self.error(f"expected a number, found '{self.text}'")
+        number = parse_word(self.text)
+        if number is None:
+            raise self.error(f"'{self.text[:_SHOWN]}' {TOO_WIDE}")
+        return number
+
+    def part(self, match: re.Match[str], group: str) -> "_Piece":
+        """What a ``group`` of a match of the whole text has found."""
+        return _Piece(self.source, match[group], self.offset + match.start(group))
+
+    def find(self, pattern: str) -> "_Piece":
+        """The piece from where ``pattern`` is first found; the whole one if it is nowhere."""
+        match = re.compile(pattern).search(self.text)
+        start = 0 if match is None else match.start()
+        return _Piece(self.source, self.text[start:], self.offset + start)
+
+    def value(self) -> Value:
+        return self.text if _REGISTER.match(self.text) else self.number()
+
+    def register(self) -> str:
+        if not _REGISTER.match(self.text):
+            raise self.error(f"expected a register like r0, found '{self.text}'")
+        return self.text
+
+    def location(self) -> str:
+        if not _NAME.match(self.text) or _REGISTER.match(self.text):
+            raise self.error(f"expected a location, found '{self.text}'")
+        return self.text
+
+
+class _Operation:
+    """One instruction in pieces: the words of its mnemonic and its operands."""
+
+    def __init__(self, piece: _Piece):
+        match = _INSTRUCTION.match(piece.text)
+        if match is None:
+            raise piece.error(f"expected an instruction, found '{piece.text}'")
+        self.piece = piece
+        self.mnemonic = match["mnemonic"]
+        self.head, *self.qualifiers = self.mnemonic.split(".")
+        rest = match["operands"]
+        start = piece.offset + match.start("operands")
+        self.operands = _Piece(piece.source, rest, start).split(",") if rest else []
+
+    def error(self, message: str) -> Exception:
+        return self.piece.error(message)
+
+    def expect(self, least: int, most: int | None = None) -> list[_Piece]:
+        """The operands, when there are between ``least`` and ``most`` of them."""
+        found = len(self.operands)
+        if not least <= found <= (least if most is None else most):
+            wanted = f"{least}" if most is None else f"{least} to {most}"
+            raise self.error(f"{self.mnemonic} takes {wanted} operands, not {found}")
+        return self.operands
+
+    def take(self, word: str) -> bool:
+        """Whether ``word`` is among the qualifiers; removes it."""
+        if word not in self.qualifiers:
+            return False
+        self.qualifiers.remove(word)
+        return True
+
+    def finish(self) -> None:
+        """Refuse qualifiers that nothing has taken."""
+        if self.qualifiers:
+            raise self.error(f"unknown qualifier '.{self.qualifiers[0]}' in {self.mnemonic}")
+
+    def ordering(self, default: Ordering, allowed: Iterable[Ordering]) -> Ordering:
+        """The ``.sem`` qualifier."""
+        found = [q for q in self.qualifiers if q in ORDERINGS]
+        if len(found) > 1:
+            raise self.error(f"{self.mnemonic} has two orderings")
+        ordering = ORDERINGS[found[0]] if found else default
+        if found:
+            self.take(found[0])
+        if ordering not in allowed:
+            names = ", ".join(f".{name}" for name, o in ORDERINGS.items() if o in allowed)
+            raise self.error(
+                f"{self.head} cannot be .{found[0] if found else 'plain'}; it takes {names}"
+            )
+        return ordering
+
+    def scope(self) -> Scope | None:
+        """The ``.scope`` qualifier; None when there is none."""
+        found = [q for q in self.qualifiers if q in SCOPES]
+        if len(found) > 1:
+            raise self.error(f"{self.mnemonic} has two scopes")
+        if found:
+            self.take(found[0])
+        return SCOPES[found[0]] if found else None
+
+    def access(self, allowed: Iterable[Ordering]) -> tuple[Ordering, Scope | None]:
+        """Ordering and scope of a load or store; ``.volatile`` is ``.relaxed.sys``."""
+        if self.take("volatile"):
+            self.finish()
+            return Ordering.RELAXED, Scope.SYSTEM
+        self.take("mmio")
+        ordering, scope = self.ordering(Ordering.WEAK, allowed), self.scope()
+        self.finish()
+        if ordering is Ordering.WEAK and scope is not None:
+            raise self.error(f"{self.mnemonic} is weak, so it has no scope")
+        if ordering is not Ordering.WEAK and scope is None:
+            raise self.error(f"{self.mnemonic} needs a scope: {_listed(SCOPES)}")
+        return ordering, scope
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f".{word}" for word in words)
+
+
+def _load(op: _Operation) -> Instruction:
+    target, source = op.expect(2)
+    ordering, scope = op.access(_LOAD_ORDERINGS)
+    if _NUMBER.match(source.text):
+        return Compute(Arithmetic.EXCH, target.register(), 0, source.number())
+    proxy = _ACCESS_PROXIES[op.head]
+    return Load(target.register(), source.location(), ordering, scope, proxy)
+
+
+def _store(op: _Operation) -> Instruction:
+    if op.take("async"):
+        op.finish()
+        target, value, mbarrier = op.expect(3)
+        return AsyncCopy(target.location(), None, value.value(), mbarrier.location())
+    target, value = op.expect(2)
+    ordering, scope = op.access(_STORE_ORDERINGS)
+    return Store(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
+
+
+def _atomic(op: _Operation) -> Instruction:
+    names = {each.value: each for each in Arithmetic}
+    is_cas = op.take("cas")
+    found = ["exch"] if is_cas else [q for q in op.qualifiers if q in names]
+    if len(found) != 1:
+        raise op.error(f"{op.mnemonic} needs one operation: .cas, {_listed(names)}")
+    op.take(found[0])
+    ordering = op.ordering(Ordering.RELAXED, _ATOMIC_ORDERINGS)
+    scope = op.scope() or Scope.AGENT
+    op.finish()
+    returns = op.head.endswith("atom")
+    operands = op.expect(2 + is_cas + returns)
+    register = operands[0].register() if returns else None
+    location, *values = operands[returns:]
+    compare = values[0].value() if is_cas else None
+    return Atomic(
+        register,
+        location.location(),
+        names[found[0]],
+        values[-1].value(),
+        compare,
+        ordering,
+        scope,
+        _ACCESS_PROXIES[op.head],
+    )
+
+
+def _fence(op: _Operation) -> Instruction:
+    op.expect(0)
+    if op.take("proxy"):
+        return _proxy_fence(op)
+    ordering = op.ordering(Ordering.ACQ_REL, _FENCE_ORDERINGS)
+    restriction = restriction_in(op.mnemonic)
+    if restriction is not None:
+        op.take(_restriction_word(restriction))
+    scope = op.scope()
+    op.finish()
+    if scope is None:
+        raise op.error(f"{op.mnemonic} needs a scope: {_listed(SCOPES)}")
+    fence = Fence(ordering, scope, restriction)
+    if fence.problem:
+        raise op.error(fence.problem)
+    return fence
+
+
+def _proxy_fence(op: _Operation) -> Instruction:
+    proxies = {proxy.value: proxy for proxy in Proxy if proxy is not Proxy.GENERIC}
+    if op.take("alias"):
+        op.finish()
+        return ProxyFence(None)
+    found = [q for q in op.qualifiers if q in proxies]
+    if not found:
+        raise op.error(f"{op.mnemonic} needs a proxy: .alias, {_listed(proxies)}")
+    op.take(found[0])
+    op.finish()
+    return ProxyFence(proxies[found[0]])
+
+
+def _membar(op: _Operation) -> Instruction:
+    op.expect(0)
+    if len(op.qualifiers) != 1 or op.qualifiers[0] not in _MEMBAR_SCOPES:
+        raise op.error(f"membar needs one of {_listed(_MEMBAR_SCOPES)}")
+    return Fence(Ordering.SEQ_CST, _MEMBAR_SCOPES[op.qualifiers[0]])
+
+
+def _bar(op: _Operation) -> Instruction:
+    op.take("cta")
+    if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
+        raise op.error(f"bar needs one of {_listed(_ROLES)}")
+    instance, *rest = (operand.value() for operand in op.expect(1, 3))
+    number = rest[0] if rest else 0
+    return Barrier(_ROLES[op.qualifiers[0]], instance, number, rest[1] if rest[1:] else None)
+
+
+def _barrier(op: _Operation) -> Instruction:
+    op.expect(0)
+    if not op.take("cluster"):
+        raise op.error("expected barrier.cluster.arrive or barrier.cluster.wait")
+    arrives, waits = op.take("arrive"), op.take("wait")
+    if arrives == waits:
+        raise op.error("barrier.cluster either arrives or waits")
+    default = Ordering.RELEASE if arrives else Ordering.ACQUIRE
+    allowed = (Ordering.RELEASE, Ordering.RELAXED) if arrives else (Ordering.ACQUIRE,)
+    ordering = op.ordering(default, allowed)
+    op.finish()
+    return ClusterBarrier(Role.ARRIVE if arrives else Role.WAIT, ordering)
+
+
+def _mbarrier(op: _Operation) -> Instruction:
+    arrives, expects = op.take("arrive"), op.take("expect_tx")
+    waits = op.take("try_wait") or op.take("test_wait")
+    op.take("parity")
+    if arrives == waits:
+        raise op.error("expected mbarrier.arrive or mbarrier.try_wait")
+    default = Ordering.RELEASE if arrives else Ordering.ACQUIRE
+    ordering = op.ordering(default, (default, Ordering.RELAXED))
+    scope = op.scope() or Scope.WORKGROUP
+    op.finish()
+    if scope not in (Scope.WORKGROUP, Scope.CLUSTER):
+        raise op.error("an mbarrier operation has the scope .cta or .cluster")
+    if arrives:
+        name, *rest = op.expect(2 if expects else 1)
+        return MbarrierArrive(name.location(), ordering, scope, rest[0].number() if rest else 0)
+    name, *rest = op.expect(1, 2)
+    return MbarrierWait(name.location(), rest[0].number() if rest else 0, ordering, scope)
+
+
+def _copy(op: _Operation) -> Instruction:
+    if not (op.take("async") and op.take("bulk")):
+        raise op.error("expected cp.async.bulk")
+    if op.take("commit_group"):
+        op.finish()
+        op.expect(0)
+        return CommitGroup()
+    if op.take("wait_group"):
+        reads_only = op.take("read")
+        op.finish()
+        if op.expect(1)[0].number() != 0:
+            raise op.error("wait_group is supported for 0 pending groups only")
+        return WaitGroup(reads_only)
+    if op.take("bulk_group"):
+        op.finish()
+        target, source = op.expect(2)
+        return AsyncCopy(target.location(), source.location())
+    op.finish()
+    target, source, mbarrier = op.expect(3)
+    return AsyncCopy(target.location(), source.location(), 0, mbarrier.location())
+
+
+def _compute(op: _Operation) -> Instruction:
+    op.finish()
+    target, left, right = op.expect(3)
+    return Compute(Arithmetic(op.head), target.register(), left.value(), right.value())
+
+
+def _move(op: _Operation) -> Instruction:
+    op.finish()
+    target, source = op.expect(2)
+    return Compute(Arithmetic.EXCH, target.register(), 0, source.value())
+
+
+def _branch(op: _Operation) -> Instruction:
+    op.finish()
+    left, right, label = op.expect(3)
+    return Branch(label.location(), _BRANCHES[op.head], left.value(), right.value())
+
+
+def _goto(op: _Operation) -> Instruction:
+    op.finish()
+    return Branch(op.expect(1)[0].location())
+
+
+_READERS: Mapping[str, Callable[[_Operation], Instruction]] = {
+    **dict.fromkeys(("ld", "tld", "suld", "cold"), _load),
+    **dict.fromkeys(("st", "sust"), _store),
+    **dict.fromkeys(("atom", "suatom", "red", "sured"), _atomic),
+    "fence": _fence,
+    "membar": _membar,
+    "bar": _bar,
+    "barrier": _barrier,
+    "mbarrier": _mbarrier,
+    "cp": _copy,
+    "mov": _move,
+    **dict.fromkeys((each.value for each in Arithmetic if each is not Arithmetic.EXCH), _compute),
+    **dict.fromkeys(_BRANCHES, _branch),
+    "goto": _goto,
+}
+"""Who reads an instruction, by the first word of its mnemonic."""
+
+
+def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
+    """The test in ``text``; ``file`` names it in messages.
+
+    Raises ``LitmusError`` with file, line and column of what cannot be read.
+    """
+    source = SourceText(text, file)
+    name, remarks, start = _head(source)
+    body = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text[start:])
+    source = SourceText(text[:start] + body, file)
+    close = source.text.find("}", start)
+    if close < 0:
+        raise source.error(start - 1, "this '{' is never closed")
+    condition_at = _CONDITION.search(source.text, close)
+    if condition_at is None:
+        raise source.error(len(text), "expected a condition: exists, ~exists or forall")
+    initial = _Initial()
+    for piece in _Piece(source, source.text[start:close], start).split(";"):
+        initial.read(piece)
+    table = _Piece(source, source.text[close + 1 : condition_at.start()], close + 1)
+    columns = _columns(table, initial.aliases)
+    initial.check_threads(len(columns))
+    threads = tuple(
+        Thread(placement, code, initial.registers.get(number, {}), places)
+        for number, (placement, code, places) in enumerate(columns)
+    )
+    program = Program(threads, initial.values, initial.aliases, initial.mbarriers, initial.shared)
+    condition = parse_condition(source, condition_at.start())
+    written = _Piece(source, source.text[condition_at.start() :], condition_at.start())
+    _check_condition(written, condition, program)
+    return LitmusTest(name, program, condition, remarks)
+
+
+def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
+    """The test's name, its remarks, and where its initial state starts, after the brace.
+
+    One remark ends and the next begins where only space is between two quotes. A brace inside
+    a remark does not end the head.
+    """
+    text, head = source.text, _HEAD.match(source.text)
+    start = 0 if head is None else head.end()
+    braces = [match.start() for match in re.finditer(r"\{", text[start:])]
+    outside = (each for each in braces if text.count('"', start, start + each) % 2 == 0)
+    if head is None or not braces:
+        raise source.error(0, "expected 'PTX name', quoted remarks and '{'")
+    end = start + next(outside, braces[0])
+    first, last = text.find('"', start, end), text.rfind('"', start, end)
+    remarks = () if first < 0 else _BETWEEN_REMARKS.split(text[first + 1 : last])
+    if first >= 0 and first == last:
+        raise source.error(first, "this remark is never closed")
+    return head["name"], tuple(remarks), end + 1
+
+
+def _check_condition(text: _Piece, condition: Condition, program: Program) -> None:
+    """Refuse a name that stands for nothing, which would read as 0."""
+    locations = {*program.initial, *program.aliases}
+    for thread in program.threads:
+        locations |= {name for each in thread.code for name, _ in accesses(each)}
+    for each in sorted(condition.formula.observables(), key=observable_order):
+        if isinstance(each, Memory):
+            at = text.find(rf"\b{each.location}\b")
+            if each.location not in locations:
+                raise at.error(f"the condition names {each}, which nothing in the test accesses")
+            if each.location in program.aliases:
+                location = program.location(each.location)
+                raise at.error(f"{each} is another name of {location}: name that")
+            continue
+        at = text.find(rf"(?i)\bp?0*{each.thread}\s*:\s*{each.name}\b")
+        if each.thread >= len(program.threads):
+            raise at.error(f"the condition names {each}, but there is no thread P{each.thread}")
+        thread = program.threads[each.thread]
+        if each.name not in {*thread.registers, *(r for i in thread.code for r in assigned(i))}:
+            raise at.error(f"the condition names {each}, which nothing in the test sets")
+
+
+def read_litmus(path: FilePath) -> LitmusTest:
+    """The test in the file at ``path``. Raises ``LitmusError``, or ``OSError``."""
+    return parse_litmus(path.read_text(), str(path))
+
+
+class _Initial:
+    """The initial state, declaration by declaration."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self.registers: dict[int, dict[str, int]] = {}
+        self.aliases: dict[str, Alias] = {}
+        self.mbarriers: dict[str, int] = {}
+        self.shared: dict[str, Placement] = {}
+        self._pieces: dict[str | tuple[int, str], _Piece] = {}
+
+    def read(self, piece: _Piece) -> None:
+        if not piece.text:
+            return
+        if match := _MBARRIER.match(piece.text):
+            count = parse_word(match["count"])
+            if count is None or count not in range(1, 1 << 20):
+                raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
+            self._declare(piece, match["name"])
+            self.mbarriers[match["name"]] = count
+        elif match := _ALIAS.match(piece.text):
+            self._alias(piece, match)
+        elif match := _SHARED.match(piece.text):
+            self.shared[match["name"]] = _placement(match, piece)
+        elif match := _INITIAL_REGISTER.match(piece.text):
+            thread, name = piece.part(match, "thread").number(), match["name"]
+            self._declare(piece, (thread, name))
+            value = piece.part(match, "value").number()
+            self.registers.setdefault(thread, {})[name] = value
+        elif match := _INITIAL.match(piece.text):
+            self._declare(piece, match["name"])
+            self.values[match["name"]] = piece.part(match, "value").number()
+        else:
+            raise piece.error(f"expected 'x=0', 'P0:r0=0' or an alias, found '{piece.text}'")
+
+    def _alias(self, piece: _Piece, match: re.Match[str]) -> None:
+        name, location = match["name"], match["location"]
+        proxies = {proxy.value: proxy for proxy in Proxy}
+        if match["proxy"] not in proxies:
+            raise piece.error(f"unknown proxy '{match['proxy']}'")
+        self._declare(piece, name)
+        self.aliases[name] = Alias(location, proxies[match["proxy"]])
+        while location in self.aliases and location != name:
+            location = self.aliases[location].location
+        if location == name:
+            raise piece.error(f"{name} is an alias of itself")
+
+    def _declare(self, piece: _Piece, name: str | tuple[int, str]) -> None:
+        if name in self._pieces:
+            shown = name if isinstance(name, str) else f"P{name[0]}:{name[1]}"
+            raise piece.error(f"{shown} is declared twice")
+        self._pieces[name] = piece
+
+    def check_threads(self, count: int) -> None:
+        """Refuse the register of a thread that is not there."""
+        for name, piece in self._pieces.items():
+            if isinstance(name, tuple) and name[0] >= count:
+                raise piece.error(f"there is no thread P{name[0]}")
+
+
+def _columns(
+    table: _Piece, aliases: Mapping[str, Alias]
+) -> list[tuple[Placement, tuple[Instruction, ...], Places]]:
+    """The threads of the table: the first row places them, every further row adds an instruction."""
+    head, *rows = table.split(";")
+    if rows and not rows[-1].text:
+        rows.pop()
+    placements: list[Placement] = []
+    for number, cell in enumerate(head.split("|")):
+        match = _THREAD.match(cell.text)
+        if match is None or match["number"] != str(number):
+            raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
+        placements.append(_placement(match, cell))
+    codes: list[list[Instruction]] = [[] for _ in placements]
+    lines: list[list[Place]] = [[] for _ in placements]
+    for row in rows:
+        cells = row.split("|")
+        if len(cells) != len(placements):
+            message = f"this row has {len(cells)} columns, the threads are {len(placements)}"
+            raise row.error(message)
+        for code, places, cell in zip(codes, lines, cells, strict=True):
+            if cell.text:
+                code.append(_instruction(cell, aliases))
+                places.append(cell.place())
+    columns = zip(placements, codes, lines, strict=True)
+    return [(placement, tuple(code), tuple(places)) for placement, code, places in columns]
+
+
+def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> Instruction:
+    if label := _LABEL.match(cell.text):
+        return Label(label["name"])
+    operation = _Operation(cell)
+    reader = _READERS.get(operation.head)
+    if reader is None:
+        raise cell.error(f"unknown instruction '{operation.mnemonic}'")
+    instruction = reader(operation)
+    for name, proxy in accesses(instruction):
+        alias = aliases.get(name)
+        if alias is not None and alias.proxy not in (Proxy.GENERIC, proxy):
+            raise cell.error(
+                f"{name} is {alias.location} through the {alias.proxy.value} proxy; "
+                f"{operation.mnemonic} goes through the {proxy.value} proxy"
+            )
+    return instruction
+
+
+def _placement(match: re.Match[str], piece: _Piece) -> Placement:
+    cta, gpu = (piece.part(match, name).number() for name in ("cta", "gpu"))
+    cluster = None if match["cluster"] is None else piece.part(match, "cluster").number()
+    return Placement(cta, gpu, cluster)
+
+
+def restriction_in(mnemonic: str) -> Restriction | None:
+    """The ``.sync_restrict`` qualifier of a fence; None if it has none."""
+    words = mnemonic.split(".")
+    return next((each for each in Restriction if _restriction_word(each) in words), None)
+
+
+def _restriction_word(restriction: Restriction) -> str:
+    return f"sync_restrict::{restriction.value}"
+
+
+def _operands(*operands: Value | None) -> str:
+    return ", ".join(str(each) for each in operands if each is not None)
+
+
+_ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
+_SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
+_BRANCH_WORDS = {comparison: word for word, comparison in _BRANCHES.items()}
+_PROXY_PREFIX = {Proxy.GENERIC: "", Proxy.SURFACE: "su", Proxy.TEXTURE: "t", Proxy.CONSTANT: "co"}
+
+
+def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
+    suffix = "" if scope is None else f".{_SCOPE_WORDS[scope]}"
+    return f".{_ORDERING_WORDS[ordering]}{suffix}"
+
+
+def instruction_text(instruction: Instruction) -> str:
+    """An instruction as a litmus test writes it; ``parse_litmus`` reads it back unchanged."""
+    match instruction:
+        case Load():
+            head = f"{_PROXY_PREFIX[instruction.proxy]}ld"
+            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+            return f"{head}{qualifiers} {instruction.register}, {instruction.location}"
+        case Store():
+            head = f"{_PROXY_PREFIX[instruction.proxy]}st"
+            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+            return f"{head}{qualifiers} {instruction.location}, {instruction.value}"
+        case Atomic():
+            return _atomic_text(instruction)
+        case Fence():
+            return _fence_text(instruction)
+        case ProxyFence():
+            return f"fence.proxy.{instruction.proxy.value if instruction.proxy else 'alias'}"
+        case Barrier():
+            operands = _operands(instruction.instance, instruction.number, instruction.count)
+            return f"bar.cta.{instruction.role.value} {operands}"
+        case ClusterBarrier():
+            ordering = _ORDERING_WORDS[instruction.ordering]
+            return f"barrier.cluster.{instruction.role.value}.{ordering}"
+        case MbarrierArrive():
+            expect = ".expect_tx" if instruction.expect_tx else ""
+            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+            operands = _operands(instruction.mbarrier, instruction.expect_tx or None)
+            return f"mbarrier.arrive{expect}{qualifiers} {operands}"
+        case MbarrierWait():
+            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+            return f"mbarrier.try_wait{qualifiers} {instruction.mbarrier}, {instruction.phase}"
+        case AsyncCopy(source=None):
+            operands = _operands(instruction.location, instruction.value, instruction.mbarrier)
+            return f"st.async {operands}"
+        case AsyncCopy():
+            group = ".bulk_group" if instruction.mbarrier is None else ""
+            operands = _operands(instruction.location, instruction.source, instruction.mbarrier)
+            return f"cp.async.bulk{group} {operands}"
+        case CommitGroup():
+            return "cp.async.bulk.commit_group"
+        case WaitGroup():
+            return f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0"
+        case Compute(operation=Arithmetic.EXCH):
+            return f"mov {instruction.register}, {instruction.right}"
+        case Compute():
+            operands = _operands(instruction.register, instruction.left, instruction.right)
+            return f"{instruction.operation.value} {operands}"
+        case Branch():
+            if instruction.comparison is None:
+                return f"goto {instruction.label}"
+            operands = _operands(instruction.left, instruction.right, instruction.label)
+            return f"{_BRANCH_WORDS[instruction.comparison]} {operands}"
+        case Label():
+            return f"{instruction.name}:"
+
+
+def _fence_text(fence: Fence) -> str:
+    if fence.restriction is None:
+        return f"fence{_qualifiers(fence.ordering, fence.scope)}"
+    words = (_ORDERING_WORDS[fence.ordering], _restriction_word(fence.restriction))
+    return ".".join(("fence", *words, _SCOPE_WORDS[fence.scope]))
+
+
+def _atomic_text(atomic: Atomic) -> str:
+    head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.register is None else "atom")
+    operation = atomic.operation.value if atomic.compare is None else "cas"
+    operands = _operands(atomic.register, atomic.location, atomic.compare, atomic.operand)
+    return f"{head}{_qualifiers(atomic.ordering, atomic.scope)}.{operation} {operands}"
+
+
+def write_litmus(test: LitmusTest) -> str:
+    """The text of a test; ``parse_litmus`` reads back an equal one."""
+    program = test.program
+    lines = [f"PTX {test.name}", *(f'"{remark}"' for remark in test.remarks), "{"]
+    lines += [f"{name}={value};" for name, value in program.initial.items()]
+    lines += [f"{name} = mbarrier({count});" for name, count in program.mbarriers.items()]
+    lines += [
+        f"{name} @ {alias.proxy.value} aliases {alias.location};"
+        for name, alias in program.aliases.items()
+    ]
+    lines += [f"{name}{_place_text(home)};" for name, home in program.shared.items()]
+    for number, thread in enumerate(program.threads):
+        lines += [f"P{number}:{name}={value};" for name, value in thread.registers.items()]
+    lines.append("}")
+    lines += _table(
+        [
+            [
+                f"P{number}{_place_text(thread.placement)}",
+                *(instruction_text(i) for i in thread.code),
+            ]
+            for number, thread in enumerate(program.threads)
+        ]
+    )
+    lines.append(str(test.condition))
+    return "\n".join(lines) + "\n"
+
+
+def _place_text(placement: Placement) -> str:
+    cluster = "" if placement.cluster is None else f"cluster {placement.cluster},"
+    return f"@cta {placement.cta},{cluster}gpu {placement.gpu}"
+
+
+def _table(columns: list[list[str]]) -> list[str]:
+    height = max(len(column) for column in columns)
+    widths = [max(len(cell) for cell in column) for column in columns]
+    rows: list[str] = []
+    for i in range(height):
+        cells = [column[i] if i < len(column) else "" for column in columns]
+        row = " | ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True))
+        rows.append(f" {row} ;")
+    return rows
+
+
+def witness_text(test: LitmusTest, witness: Witness) -> str:
+    """A witness for people: events with their instructions, relations, and what is broken."""
+    lines: list[str] = []
+    for number, event in enumerate(witness.events):
+        what = f"{event.location} = {witness.values[number]}" if event.is_access else ""
+        if event.thread < 0:
+            lines.append(f"{number:>3}  init  W {what}")
+            continue
+        code = instruction_text(test.program.threads[event.thread].code[event.position])
+        lines.append(f"{number:>3}  P{event.thread}    {event.kind.value} {what:<10} {code}")
+    for name, related in witness.relations.items():
+        shown = " ".join(f"{a}->{b}" for a, b in related)
+        lines.append(f"{name:<6}{shown or '-'}")
+    lines.append("final " + " ".join(f"{each}={value}" for each, value in witness.state.items()))
+    for axiom, cycle in witness.violations:
+        lines.append(f"forbidden by {axiom.value}: {' -> '.join(str(e) for e in cycle)}")
+    if witness.allowed:
+        lines.append("allowed")
+    return "\n".join(lines)

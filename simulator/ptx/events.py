@@ -1,0 +1,1387 @@
+"""PTX programs as data, and what each of their threads can do: events, dependences, final registers.
+
+A program becomes *candidate executions* in two steps. Every thread is run on its own, each
+read returning any value that some write could have put there: a ``Path`` is one such run.
+A choice of one path for each thread in which every value read was also written is a
+``Combination``; the model then decides which write each read takes (``ptx_model``).
+
+Values are integers without overflow. Addresses are names, never computed, so that there are
+no address dependences. Mixed sizes, vectors, textures as objects, and targets below sm_70
+are not covered. Source: PTX ISA, "Memory Consistency Model"; reads take values that have a
+derivation of their own, which is the axiom No-Thin-Air on values.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from itertools import combinations, product
+from random import Random
+from typing import ClassVar
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.condition import Comparison
+from fencewright.simulator.core.exploration import Work
+from fencewright.simulator.core.interleaving import Hint, Interleaving
+from fencewright.simulator.core.program import Places
+from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, union
+from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
+from fencewright.simulator.core.thread_runs import (
+    Choice,
+    Choices,
+    Domain,
+    Run,
+    Runner,
+    Steps,
+    WalkedDomain,
+    all_paths,
+)
+
+Value = int | str
+"""A constant, or the name of a register."""
+
+SCOPES: Mapping[str, Scope] = {
+    "cta": Scope.WORKGROUP,
+    "cluster": Scope.CLUSTER,
+    "gpu": Scope.AGENT,
+    "sys": Scope.SYSTEM,
+}
+"""PTX's scope qualifiers. Source: PTX ISA, "Scope"."""
+
+
+class Proxy(Enum):
+    """How an access reaches memory. Source: PTX ISA, "Proxies"."""
+
+    GENERIC = "generic"
+    CONSTANT = "constant"
+    TEXTURE = "texture"
+    SURFACE = "surface"
+    ASYNC = "async"
+
+
+class Arithmetic(Enum):
+    """What an instruction or an atomic computes from two values."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    MIN = "min"
+    MAX = "max"
+    EXCH = "exch"
+
+    def apply(self, left: int, right: int) -> int:
+        """The result; division is by anything but 0, which gives 0."""
+        return _ARITHMETIC[self](left, right)
+
+
+_ARITHMETIC: Mapping[Arithmetic, Callable[[int, int], int]] = {
+    Arithmetic.ADD: lambda a, b: a + b,
+    Arithmetic.SUB: lambda a, b: a - b,
+    Arithmetic.MUL: lambda a, b: a * b,
+    Arithmetic.DIV: lambda a, b: a // b if b else 0,
+    Arithmetic.AND: lambda a, b: a & b,
+    Arithmetic.OR: lambda a, b: a | b,
+    Arithmetic.XOR: lambda a, b: a ^ b,
+    Arithmetic.MIN: lambda a, b: min(a, b),
+    Arithmetic.MAX: lambda a, b: max(a, b),
+    Arithmetic.EXCH: lambda a, b: b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``ld``: read ``location`` into ``register``. ``scope`` is None for a weak access."""
+
+    register: str
+    location: str
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``st``: write ``value`` to ``location``."""
+
+    location: str
+    value: Value
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """``atom``, or ``red`` when ``register`` is None.
+
+    ``atom.cas`` exchanges, and only if the old value equals ``compare``.
+    """
+
+    register: str | None
+    location: str
+    operation: Arithmetic
+    operand: Value
+    compare: Value | None = None
+    ordering: Ordering = Ordering.RELAXED
+    scope: Scope = Scope.AGENT
+    proxy: Proxy = Proxy.GENERIC
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values that it uses besides the location's."""
+        return (self.operand,) if self.compare is None else (self.compare, self.operand)
+
+
+class Restriction(Enum):
+    """The objects that a fence with ``.sync_restrict`` is about: shared memory of its CTA, or of
+    all CTAs of its cluster. Source: PTX ISA, "membar / fence".
+    """
+
+    OWN = "shared::cta"
+    CLUSTER = "shared::cluster"
+
+    @property
+    def ordering(self) -> Ordering:
+        """The one ordering that a fence can have with it."""
+        return Ordering.RELEASE if self is Restriction.OWN else Ordering.ACQUIRE
+
+    @property
+    def reach(self) -> Scope:
+        """Whose shared memory it is."""
+        return Scope.WORKGROUP if self is Restriction.OWN else Scope.CLUSTER
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """``fence``; ``fence.sc`` has the ordering seq_cst, ``restriction`` is ``.sync_restrict``."""
+
+    ordering: Ordering
+    scope: Scope
+    restriction: Restriction | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why there is no such fence; "" if there is. Source: PTX ISA, "membar / fence"."""
+        restriction = self.restriction
+        if restriction is None or (self.ordering, self.scope) == (
+            restriction.ordering,
+            Scope.CLUSTER,
+        ):
+            return ""
+        words = f"{restriction.ordering} fences at cluster scope"
+        return f"sync_restrict::{restriction.value} is for {words}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFence:
+    """``fence.proxy.X``; ``proxy`` None is ``fence.proxy.alias``."""
+
+    proxy: Proxy | None
+
+
+class Role(Enum):
+    """What a barrier operation does: sync arrives and waits."""
+
+    SYNC = "sync"
+    ARRIVE = "arrive"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """``bar.cta``: the ``instance`` written in the program, its barrier number, its thread count.
+
+    Without ``count`` the participants are the threads of the CTA that execute it, the n-th
+    time each with the n-th time of the others, and nobody is left waiting.
+    """
+
+    role: Role
+    instance: Value
+    number: Value = 0
+    count: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBarrier:
+    """``barrier.cluster.arrive`` (release or relaxed) and ``.wait`` (acquire)."""
+
+    role: Role
+    ordering: Ordering
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierArrive:
+    """``mbarrier.arrive``; ``expect_tx`` counts the copies that the phase also waits for."""
+
+    mbarrier: str
+    ordering: Ordering = Ordering.RELEASE
+    scope: Scope = Scope.WORKGROUP
+    expect_tx: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierWait:
+    """``mbarrier.try_wait`` in a loop until the ``phase``-th phase (from 0) is complete."""
+
+    mbarrier: str
+    phase: int = 0
+    ordering: Ordering = Ordering.ACQUIRE
+    scope: Scope = Scope.WORKGROUP
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncCopy:
+    """``cp.async.bulk`` from ``source`` (or ``st.async`` of a value) to ``location``.
+
+    Completes on ``mbarrier``, or, when that is None, with the bulk group it is committed to.
+    """
+
+    location: str
+    source: str | None
+    value: Value = 0
+    mbarrier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitGroup:
+    """``cp.async.bulk.commit_group``: the thread's copies so far can be waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup:
+    """``cp.async.bulk.wait_group 0``; ``reads_only`` is ``.read``: only the sources are done."""
+
+    reads_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Register arithmetic; a move is ``EXCH``, whose left operand does not matter."""
+
+    operation: Arithmetic
+    register: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A jump to ``label``, always when ``comparison`` is None."""
+
+    label: str
+    comparison: Comparison | None = None
+    left: Value = 0
+    right: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place to jump to."""
+
+    name: str
+
+
+Instruction = (
+    Load
+    | Store
+    | Atomic
+    | Fence
+    | ProxyFence
+    | Barrier
+    | ClusterBarrier
+    | MbarrierArrive
+    | MbarrierWait
+    | AsyncCopy
+    | CommitGroup
+    | WaitGroup
+    | Compute
+    | Branch
+    | Label
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a thread runs. Without ``cluster`` its CTA is a cluster of its own."""
+
+    cta: int
+    gpu: int = 0
+    cluster: int | None = None
+
+    def shares(self, other: "Placement", scope: Scope) -> bool:
+        """Whether ``other`` is in the set of threads that ``scope`` means here."""
+        if scope is Scope.SYSTEM:
+            return True
+        if self.gpu != other.gpu:
+            return False
+        if scope is Scope.AGENT:
+            return True
+        same_cta = self.cta == other.cta and self.cluster == other.cluster
+        if scope is Scope.CLUSTER and self.cluster is not None:
+            return self.cluster == other.cluster
+        return same_cta
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread's instructions, its placement and its registers at the start (0 if not named).
+
+    ``places`` say where its instructions were written; they are no part of what it is.
+    """
+
+    placement: Placement
+    code: tuple[Instruction, ...]
+    registers: Mapping[str, int] = field(default_factory=dict[str, int])
+    places: Places = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """What a further name stands for: another name of ``location``.
+
+    With the generic proxy it is another virtual address of it, which any proxy may use.
+    With any other proxy it is the same virtual address as it is reached through that proxy.
+    Source: PTX ISA, "Proxies"; ISCA 2022, "virtual aliases".
+    """
+
+    location: str
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Threads over named locations.
+
+    ``initial`` has the value of every location that does not start at 0, ``aliases`` has the
+    names that are not locations of their own, ``mbarriers`` has the
+    arrival count of each mbarrier, which is initialised before the threads start. ``shared``
+    has the CTA of every location in shared memory; only ``.sync_restrict`` tells them apart.
+    """
+
+    threads: tuple[Thread, ...]
+    initial: Mapping[str, int] = field(default_factory=dict[str, int])
+    aliases: Mapping[str, Alias] = field(default_factory=dict[str, Alias])
+    mbarriers: Mapping[str, int] = field(default_factory=dict[str, int])
+    shared: Mapping[str, Placement] = field(default_factory=dict[str, Placement])
+
+    def location(self, name: str) -> str:
+        """The physical location that ``name`` stands for. Raises ``ProgramError``."""
+        return self._names(name)[-1]
+
+    def address(self, name: str) -> str:
+        """The virtual address that ``name`` stands for. Raises ``ProgramError``."""
+        names = self._names(name)
+        return next(each for each in names if not self._is_through_a_proxy(each))
+
+    def _is_through_a_proxy(self, name: str) -> bool:
+        alias = self.aliases.get(name)
+        return alias is not None and alias.proxy is not Proxy.GENERIC
+
+    def _names(self, name: str) -> list[str]:
+        """``name`` and what it is another name of, down to the location."""
+        names = [name]
+        while (alias := self.aliases.get(names[-1])) is not None:
+            if alias.location in names:
+                raise ProgramError(f"{alias.location} is an alias of itself")
+            names.append(alias.location)
+        return names
+
+
+class ProgramError(ValueError):
+    """A program that means nothing in the model: a jump nowhere, an access of an mbarrier."""
+
+
+class EventKind(Enum):
+    """What an event is. Source: PTX ISA, "Operation types" (memory, fence, proxy fence, barrier)."""
+
+    READ = "R"
+    WRITE = "W"
+    FENCE = "F"
+    PROXY_FENCE = "PF"
+    BARRIER = "B"
+    ARRIVE = "A"
+    WAIT = "T"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    """The barrier object that an operation takes part in.
+
+    ``count`` is how many arrivals complete it, None when everyone who comes takes part.
+    """
+
+    name: str
+    number: int
+    count: int | None
+    mbarrier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One memory, fence or barrier operation of a run.
+
+    ``thread`` is -1 for initial writes, ``position`` the index of its instruction in the
+    thread's code. ``variable`` is the virtual address, ``location`` the
+    physical one. ``is_red`` marks the read half of ``red``. A proxy fence without ``proxy``
+    is the alias fence. ``phase`` is the phase that an mbarrier wait asks for.
+    """
+
+    kind: EventKind
+    thread: int
+    position: int
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope | None = None
+    variable: str | None = None
+    location: str | None = None
+    proxy: Proxy | None = Proxy.GENERIC
+    is_red: bool = False
+    restriction: Restriction | None = None
+    rendezvous: Rendezvous | None = None
+    role: Role | None = None
+    phase: int | None = None
+    expect_tx: int = 0
+    is_complete_tx: bool = False
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it is a fence or an access with a scope. Source: PTX ISA, "Operation types"."""
+        return self.scope is not None
+
+    @property
+    def is_access(self) -> bool:
+        """Whether it reads or writes memory."""
+        return self.kind in (EventKind.READ, EventKind.WRITE)
+
+    def __str__(self) -> str:
+        where = "init" if self.thread < 0 else f"P{self.thread}:{self.position}"
+        return " ".join(part for part in (where, self.kind.value, self.variable) if part)
+
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One run of one thread.
+
+    Numbers count the path's own events. ``values`` has what each event read or wrote,
+    ``dependences`` for each event the reads that its value or its being executed depends on,
+    ``read_modify_writes`` the halves of atomics, ``order`` for each event the events that
+    are directly before it in program order, ``issued`` for each access of an asynchronous
+    copy the events before the copy was issued. ``blocked``: the last event is a barrier that
+    never completes; a register that was still to be set is None.
+    """
+
+    events: tuple[Event, ...]
+    values: tuple[int, ...]
+    dependences: tuple[Mask, ...]
+    read_modify_writes: tuple[Pair, ...]
+    order: tuple[Mask, ...]
+    issued: tuple[Mask, ...]
+    registers: Mapping[str, int | None]
+    blocked: bool
+
+
+@dataclass(slots=True)
+class _Run(Run[Event]):
+    """A run with all that becomes of a path; copied where a read can return several values.
+
+    Of its events those of asynchronous copies are in the ``background``; ``uncommitted`` and
+    ``committed`` are those of copies that complete with a group.
+    """
+
+    values: tuple[int, ...] = ()
+    dependences: tuple[Mask, ...] = ()
+    read_modify_writes: tuple[Pair, ...] = ()
+    order: tuple[Mask, ...] = ()
+    issued: tuple[Mask, ...] = ()
+    background: Mask = 0
+    uncommitted: Mask = 0
+    committed: Mask = 0
+
+    def copy(self) -> "_Run":
+        return _Run(
+            self.pc,
+            dict(self.registers),
+            dict(self.taints),
+            self.control,
+            self.events,
+            self.executed,
+            self.visits,
+            self.values,
+            self.dependences,
+            self.read_modify_writes,
+            self.order,
+            self.issued,
+            self.background,
+            self.uncommitted,
+            self.committed,
+        )
+
+    def append(self, event: Event, value: int, dependences: Mask) -> int:
+        """Add an event after all earlier ones of the thread, copies apart; its number."""
+        return self.append_after(self.foreground(), event, value, dependences)
+
+    def append_after(
+        self, follows: Mask, event: Event, value: int, dependences: Mask, issued: Mask = 0
+    ) -> int:
+        """Add an event after ``follows`` alone; its number."""
+        self.events = (*self.events, event)
+        self.values = (*self.values, value)
+        self.dependences = (*self.dependences, dependences)
+        self.order = (*self.order, follows)
+        self.issued = (*self.issued, issued)
+        return len(self.events) - 1
+
+    def foreground(self) -> Mask:
+        """The events so far less those of asynchronous copies."""
+        return (1 << len(self.events)) - 1 & ~self.background
+
+
+class _ThreadRunner(Runner[_Run, Path]):
+    """All runs of one thread."""
+
+    LABEL = Label
+    BRANCH = Branch
+    IDLE = (EventKind.READ, EventKind.FENCE)
+
+    def __init__(self, program: Program, thread: int, bound: int, write_bits: dict[object, int]):
+        super().__init__(thread, program.threads[thread].code, bound, write_bits)
+        self.program = program
+        self.locations = {each: program.location(each) for each in _variables(self.code)}
+        self.addresses = {each: program.address(each) for each in self.locations}
+        self.sets = frozenset(name for each in self.code for name in assigned(each))
+
+    def begin(self) -> _Run:
+        return _Run(0, dict(self.program.threads[self.thread].registers), {})
+
+    def assigned(self, instruction: Instruction) -> tuple[str, ...]:
+        return assigned(instruction)
+
+    def used(self, instruction: Instruction) -> tuple[Value, ...]:
+        is_computed = isinstance(instruction, Compute)
+        return (instruction.left, instruction.right) if is_computed else ()
+
+    def label_of(self, branch: Branch) -> str:
+        return branch.label
+
+    def path(self, run: _Run) -> Path:
+        return self._path(run, blocked=False)
+
+    def _path(self, run: _Run, blocked: bool) -> Path:
+        registers: dict[str, int | None] = dict(run.registers)
+        if blocked:
+            registers.update((name, None) for name in self.sets if name not in run.taints)
+        return Path(
+            run.events,
+            run.values,
+            run.dependences,
+            run.read_modify_writes,
+            run.order,
+            run.issued,
+            registers,
+            blocked,
+        )
+
+    def _event(self, run: _Run, kind: EventKind, access: Load | Store | Atomic) -> Event:
+        return Event(
+            kind,
+            self.thread,
+            run.pc - 1,
+            ordering=_half(kind, access.ordering),
+            scope=access.scope,
+            variable=self.addresses[access.location],
+            location=self.locations[access.location],
+            proxy=access.proxy,
+        )
+
+    def load(self, run: _Run, load: Load) -> list[_Run]:
+        return self._read(run, self._event(run, EventKind.READ, load), load.register)
+
+    def _read(self, run: _Run, event: Event, register: str | None) -> list[_Run]:
+        forks: list[_Run] = []
+        for value in self.domain.choices(event.location or ""):
+            fork = run.copy()
+            number = fork.append(event, value, 0)
+            if register is not None:
+                fork.assign(register, value, 1 << number)
+            forks.append(fork)
+        return forks
+
+    def _derives(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+        """Note that ``value`` can be written; False if it would have to come out of thin air."""
+        reads = [(run.events[n].location or "", run.values[n]) for n in bits(dependences)]
+        return self.derives(run, event.location or "", value, reads)
+
+    def _write(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+        """Append a write; False if its value would have to come out of thin air."""
+        if not self._derives(run, event, value, dependences):
+            return False
+        run.append(event, value, dependences)
+        return True
+
+    def store(self, run: _Run, store: Store) -> list[_Run] | None:
+        event = self._event(run, EventKind.WRITE, store)
+        dependences = run.taint(store.value) | run.control
+        return None if self._write(run, event, run.value(store.value), dependences) else []
+
+    def atomic(self, run: _Run, atomic: Atomic) -> list[_Run]:
+        read = self._event(run, EventKind.READ, atomic)
+        write = self._event(run, EventKind.WRITE, atomic)
+        if atomic.register is None:
+            read = replace(read, is_red=True)
+        operand = run.value(atomic.operand)
+        expected = None if atomic.compare is None else run.value(atomic.compare)
+        uses_old = expected is not None or atomic.operation is not Arithmetic.EXCH
+        dependences = run.taint(*atomic.operands) | run.control
+        forks: list[_Run] = []
+        for fork in self._read(run, read, atomic.register):
+            number = len(fork.events) - 1
+            old = fork.values[number]
+            if expected is not None and old != expected:
+                forks.append(fork)
+                continue
+            new = atomic.operation.apply(old, operand)
+            if self._write(fork, write, new, dependences | uses_old << number):
+                fork.read_modify_writes = (*fork.read_modify_writes, (number, number + 1))
+                forks.append(fork)
+        return forks
+
+    def fence(self, run: _Run, fence: Fence) -> None:
+        event = Event(
+            EventKind.FENCE,
+            self.thread,
+            run.pc - 1,
+            fence.ordering,
+            fence.scope,
+            restriction=fence.restriction,
+        )
+        run.append(event, 0, 0)
+
+    def proxy_fence(self, run: _Run, fence: ProxyFence) -> None:
+        event = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=fence.proxy)
+        run.append(event, 0, 0)
+
+    def barrier(self, run: _Run, barrier: Barrier) -> list[_Run] | None:
+        count = None if barrier.count is None else run.value(barrier.count)
+        name = f"bar.{run.value(barrier.instance)}"
+        rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
+        event = Event(
+            EventKind.BARRIER,
+            self.thread,
+            run.pc - 1,
+            rendezvous=rendezvous,
+            role=barrier.role,
+        )
+        run.append(event, 0, 0)
+        return self._may_block(run) if count is not None and barrier.role is Role.SYNC else None
+
+    def _may_block(self, run: _Run) -> list[_Run]:
+        self.paths.append(self._path(run, blocked=True))
+        return [run]
+
+    def cluster_barrier(self, run: _Run, barrier: ClusterBarrier) -> None:
+        arrives = barrier.role is Role.ARRIVE
+        event = Event(
+            EventKind.ARRIVE if arrives else EventKind.WAIT,
+            self.thread,
+            run.pc - 1,
+            barrier.ordering,
+            Scope.CLUSTER,
+            rendezvous=Rendezvous("barrier.cluster", 0, None, mbarrier=False),
+            role=barrier.role,
+        )
+        run.append(event, 0, 0)
+
+    def _mbarrier(self, name: str) -> Rendezvous:
+        return Rendezvous(name, 0, self.program.mbarriers[name], mbarrier=True)
+
+    def mbarrier_arrive(self, run: _Run, arrive: MbarrierArrive) -> None:
+        event = Event(
+            EventKind.ARRIVE,
+            self.thread,
+            run.pc - 1,
+            arrive.ordering,
+            arrive.scope,
+            rendezvous=self._mbarrier(arrive.mbarrier),
+            role=Role.ARRIVE,
+            expect_tx=arrive.expect_tx,
+        )
+        run.append(event, 0, 0)
+
+    def mbarrier_wait(self, run: _Run, wait: MbarrierWait) -> list[_Run]:
+        event = Event(
+            EventKind.WAIT,
+            self.thread,
+            run.pc - 1,
+            wait.ordering,
+            wait.scope,
+            rendezvous=self._mbarrier(wait.mbarrier),
+            role=Role.WAIT,
+            phase=wait.phase,
+        )
+        run.append(event, 0, 0)
+        return self._may_block(run)
+
+    def async_copy(self, run: _Run, copy: AsyncCopy) -> list[_Run]:
+        """The copy's own events follow what the thread did before, and nothing waits for them.
+
+        Completion is followed by an implicit proxy fence, and its complete_tx releases at
+        cluster scope what the copy itself did. Source: PTX ISA, "Async proxy", cp.async.bulk.
+        """
+        issued, first = run.foreground(), len(run.events)
+        forks = [run] if copy.source is None else self._copy_read(run, copy.source, issued)
+        passed: list[_Run] = []
+        for fork in forks:
+            own = (1 << len(fork.events)) - (1 << first)
+            value = fork.values[first] if own else run.value(copy.value)
+            dependences = (own or run.taint(copy.value)) | fork.control
+            write = self._async_event(fork, EventKind.WRITE, copy.location)
+            if not self._derives(fork, write, value, dependences):
+                continue
+            own |= 1 << fork.append_after(own, write, value, dependences, issued)
+            fence = Event(EventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=Proxy.ASYNC)
+            own |= 1 << fork.append_after(own, fence, 0, 0)
+            if copy.mbarrier is not None:
+                own |= 1 << fork.append_after(own, self._complete_tx(fork, copy.mbarrier), 0, 0)
+            else:
+                fork.uncommitted |= own
+            fork.background |= own
+            passed.append(fork)
+        return passed
+
+    def _copy_read(self, run: _Run, source: str, issued: Mask) -> list[_Run]:
+        event = self._async_event(run, EventKind.READ, source)
+        forks: list[_Run] = []
+        for value in self.domain.choices(event.location or ""):
+            fork = run.copy()
+            fork.append_after(0, event, value, 0, issued)
+            forks.append(fork)
+        return forks
+
+    def _async_event(self, run: _Run, kind: EventKind, variable: str) -> Event:
+        return Event(
+            kind,
+            self.thread,
+            run.pc - 1,
+            variable=self.addresses[variable],
+            location=self.locations[variable],
+            proxy=Proxy.ASYNC,
+        )
+
+    def _complete_tx(self, run: _Run, mbarrier: str) -> Event:
+        return Event(
+            EventKind.ARRIVE,
+            self.thread,
+            run.pc - 1,
+            Ordering.RELEASE,
+            Scope.CLUSTER,
+            rendezvous=self._mbarrier(mbarrier),
+            role=Role.ARRIVE,
+            is_complete_tx=True,
+        )
+
+    def commit_group(self, run: _Run, commit: CommitGroup) -> None:
+        run.committed |= run.uncommitted
+        run.uncommitted = 0
+
+    def wait_group(self, run: _Run, wait: WaitGroup) -> None:
+        """What the thread does from here on follows its committed copies, or only their reads."""
+        done = 0
+        for event in bits(run.committed):
+            kind = run.events[event].kind
+            if kind is EventKind.READ or not wait.reads_only:
+                done |= 1 << event
+        fence = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
+        run.append_after(run.foreground() | done, fence, 0, 0)
+
+    def compute(self, run: _Run, compute: Compute) -> None:
+        left, right = run.value(compute.left), run.value(compute.right)
+        result = compute.operation.apply(left, right)
+        run.assign(compute.register, result, run.taint(compute.left, compute.right))
+
+    def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
+        if branch.comparison is not None:
+            run.control |= run.taint(branch.left, branch.right)
+            if not branch.comparison.holds(run.value(branch.left), run.value(branch.right)):
+                return None
+        return self.jump(run, branch.label)
+
+    STEPS: ClassVar[Steps] = {
+        Load: load,
+        Store: store,
+        Atomic: atomic,
+        Fence: fence,
+        ProxyFence: proxy_fence,
+        Barrier: barrier,
+        ClusterBarrier: cluster_barrier,
+        MbarrierArrive: mbarrier_arrive,
+        MbarrierWait: mbarrier_wait,
+        AsyncCopy: async_copy,
+        CommitGroup: commit_group,
+        WaitGroup: wait_group,
+        Compute: compute,
+        Branch: branch,
+        Label: Runner[_Run, Path].label,
+    }
+
+
+def assigned(instruction: Instruction) -> tuple[str, ...]:
+    """The register that an instruction sets, if any."""
+    if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
+        return (instruction.register,)
+    return ()
+
+
+def _half(kind: EventKind, ordering: Ordering) -> Ordering:
+    """The ordering of one half of an access: an acquire is the read's, a release the write's."""
+    if ordering is Ordering.WEAK:
+        return ordering
+    if kind is EventKind.READ:
+        return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
+    return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
+
+
+def accesses(instruction: Instruction) -> Iterator[tuple[str, Proxy]]:
+    """The names through which an instruction accesses memory, each with the proxy."""
+    match instruction:
+        case Load() | Store() | Atomic():
+            yield instruction.location, instruction.proxy
+        case AsyncCopy():
+            yield instruction.location, Proxy.ASYNC
+            if instruction.source is not None:
+                yield instruction.source, Proxy.ASYNC
+        case _:
+            pass
+
+
+def _variables(code: Iterable[Instruction]) -> Iterator[str]:
+    return (name for each in code for name, _ in accesses(each))
+
+
+def _check(program: Program) -> None:
+    for number, thread in enumerate(program.threads):
+        labels = {each.name for each in thread.code if isinstance(each, Label)}
+        for each in thread.code:
+            if isinstance(each, Branch) and each.label not in labels:
+                raise ProgramError(f"thread {number} jumps to {each.label}, which is not there")
+            problem = each.problem if isinstance(each, Fence) else ""
+            if problem:
+                raise ProgramError(f"thread {number}: {problem}")
+            mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
+            if mbarrier is not None and mbarrier not in program.mbarriers:
+                raise ProgramError(f"thread {number} uses {mbarrier}, which is not an mbarrier")
+        for variable in _variables(thread.code):
+            if program.location(variable) in program.mbarriers:
+                raise ProgramError(f"thread {number} accesses {variable}, which is an mbarrier")
+
+
+_MBARRIER_OPERATIONS = (MbarrierArrive, MbarrierWait, AsyncCopy)
+
+
+def _constants(program: Program) -> set[int]:
+    found = {value for thread in program.threads for value in thread.registers.values()}
+    for thread in program.threads:
+        for each in thread.code:
+            operands: tuple[Value, ...] = ()
+            if isinstance(each, Store | AsyncCopy):
+                operands = (each.value,)
+            elif isinstance(each, Atomic):
+                operands = each.operands
+            elif isinstance(each, Compute | Branch):
+                operands = (each.left, each.right)
+            found.update(operand for operand in operands if isinstance(operand, int))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Barrier operations of one completed phase: every arrival is before every wait."""
+
+    arrivals: tuple[int, ...]
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What executions have in common whatever their reads return.
+
+    Events are numbered: first one initial write for each location, then thread by thread.
+    ``po`` is transitive; the events of an asynchronous copy are in it among themselves alone,
+    and ``issue`` leads from what came before the copy to its accesses. ``meetings`` says
+    which barrier operations met.
+    """
+
+    program: Program
+    events: tuple[Event, ...]
+    po: Relation
+    issue: Relation
+    dependences: Relation
+    rmw: Relation
+    meetings: tuple[Meeting, ...]
+
+    @cached_property
+    def locations(self) -> tuple[str, ...]:
+        """Every location with an event, in order."""
+        return tuple(sorted({each.location for each in self.events if each.location}))
+
+    @cached_property
+    def reads(self) -> tuple[int, ...]:
+        """The numbers of the reads."""
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.READ)
+
+    @cached_property
+    def writes(self) -> tuple[int, ...]:
+        """The numbers of the writes, initial ones included."""
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.WRITE)
+
+    def placement(self, event: int) -> Placement | None:
+        """Where the event's thread runs; None for initial writes."""
+        thread = self.events[event].thread
+        return None if thread < 0 else self.program.threads[thread].placement
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A path for each thread, which together write every value that they read.
+
+    ``skeletons`` has one for each way that their barrier operations can meet. ``values`` has
+    what each event read or wrote.
+    """
+
+    skeletons: tuple[Skeleton, ...]
+    values: tuple[int, ...]
+    registers: tuple[Mapping[str, int | None], ...]
+
+
+class Candidates:
+    """Every combination of paths of a program.
+
+    ``bound`` is how often the target of a backward jump may be passed; ``complete`` says
+    whether that loses nothing. With ``thin_air`` reads may also return values that depend
+    on themselves (any constant of the program), for a model without No-Thin-Air.
+    Raises ``ProgramError`` for a program that means nothing. When its ``work`` is at an end
+    there are no more.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        bound: int = 1,
+        thin_air: bool = False,
+        work: Work | None = None,
+    ):
+        _check(program)
+        self.program = program
+        self.complete = True
+        self.work = Work() if work is None else work
+        self._skeletons: dict[tuple[int, ...], tuple[Skeleton, ...]] = {}
+        self._numbers = Choices()
+        self._paths = self._run_threads(bound, thin_air)
+        events = (e for paths in self._paths for p in paths for e in p.events if e.location)
+        named = {program.location(each) for each in program.initial}
+        locations = sorted({each.location or "" for each in events} | named - {*program.mbarriers})
+        self.registers = tuple(
+            frozenset(name for path in paths for name in path.registers) for paths in self._paths
+        )
+        self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
+
+    def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
+        """Run all threads until no store writes a value that no earlier round has seen."""
+        program = self.program
+        write_bits: dict[object, int] = {}
+        runners = [
+            _ThreadRunner(program, i, bound, write_bits) for i in range(len(program.threads))
+        ]
+        seeds = _constants(program) if thin_air else ()
+        paths = all_paths(runners, Domain(program.initial, seeds, self.work))
+        self.complete = all(runner.complete for runner in runners)
+        return paths
+
+    def __iter__(self) -> Iterator[Combination]:
+        initial = self._numbers.values(self.initial)
+        choices = [[self._choice(path) for path in paths] for paths in self._paths]
+        for chosen in product(*choices):
+            if not self.work.take():
+                return
+            needs, provides = 0, initial
+            for choice in chosen:
+                needs |= choice.needs
+                provides |= choice.provides
+            if needs & ~provides:
+                continue
+            key = tuple(choice.shape for choice in chosen)
+            skeletons = self._skeletons.get(key)
+            if skeletons is None:
+                paths = [choice.path for choice in chosen]
+                skeletons = tuple(_skeletons(self.program, self.initial, paths, self.work))
+                self._skeletons[key] = skeletons
+            if not skeletons:
+                continue
+            values = [value for _, value in self.initial]
+            for choice in chosen:
+                values.extend(choice.path.values)
+            registers = tuple(choice.path.registers for choice in chosen)
+            yield Combination(skeletons, tuple(values), registers)
+
+    def _choice(self, path: Path) -> Choice[Path]:
+        accesses = [
+            (event.kind, (event.location or "", value))
+            for event, value in zip(path.events, path.values, strict=True)
+        ]
+        shape = (
+            path.events,
+            path.dependences,
+            path.read_modify_writes,
+            path.order,
+            path.issued,
+            path.blocked,
+        )
+        read = (each for kind, each in accesses if kind is EventKind.READ)
+        written = (each for kind, each in accesses if kind is EventKind.WRITE)
+        return self._numbers.choice(path, shape, read, written)
+
+
+def _skeletons(
+    program: Program, initial: Iterable[tuple[str, int]], paths: list[Path], work: Work
+) -> Iterator[Skeleton]:
+    """One skeleton for each way that the barrier operations of ``paths`` can meet."""
+    events = [Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial]
+    starts: list[int] = []
+    for path in paths:
+        starts.append(len(events))
+        events.extend(path.events)
+    po, issue, dependences, rmw = ([0] * len(events) for _ in range(4))
+    blocked: set[int] = set()
+    for start, path in zip(starts, paths, strict=True):
+        _add_path(path, start, po, dependences, rmw)
+        for number, before in enumerate(path.issued):
+            for earlier in bits(before):
+                issue[start + earlier] |= 1 << start + number
+        if path.blocked:
+            blocked.add(start + len(path.events) - 1)
+    for meetings in _meetings(program, events, union(po, issue), blocked):
+        if not work.take():
+            return
+        yield Skeleton(program, tuple(events), po, issue, dependences, rmw, meetings)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One combination of paths, with one skeleton, and what suggests its execution."""
+
+    combination: Combination
+    hint: Hint
+
+
+_MOST_MEETINGS = 64
+"""How many ways for barrier operations to meet are looked at in one walk."""
+
+
+class Walks:
+    """Random interleavings of a program's threads, each a combination of paths.
+
+    Raises ``ProgramError`` as ``Candidates`` does.
+    """
+
+    def __init__(self, program: Program, bound: int = 1):
+        _check(program)
+        self.program = program
+        named = {
+            *program.initial,
+            *(v for thread in program.threads for v in _variables(thread.code)),
+        }
+        locations = sorted({program.location(each) for each in named} - {*program.mbarriers})
+        self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
+        self.registers = tuple(
+            frozenset({*thread.registers, *(r for each in thread.code for r in assigned(each))})
+            for thread in program.threads
+        )
+        self._interleaving = Interleaving(self.initial)
+        domain = WalkedDomain(self._interleaving)
+        bits: dict[object, int] = {}
+        self._runners = [
+            _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
+        ]
+        for runner in self._runners:
+            runner.domain = domain
+
+    def walk(self, random: Random) -> Walk | None:
+        """The combination of one walk; None where it leads to no execution that ends."""
+        paths = self._paths(random)
+        if paths is None:
+            return None
+        skeletons = tuple(_skeletons(self.program, self.initial, paths, Work(_MOST_MEETINGS)))
+        if not skeletons:
+            return None
+        values = [value for _, value in self.initial]
+        for path in paths:
+            values.extend(path.values)
+        registers = tuple(path.registers for path in paths)
+        combination = Combination((random.choice(skeletons),), tuple(values), registers)
+        hint = self._interleaving.hint(
+            [(e.kind is EventKind.READ, e.kind is EventKind.WRITE) for e in path.events]
+            for path in paths
+        )
+        return Walk(combination, hint)
+
+    def _paths(self, random: Random) -> list[Path] | None:
+        """A path for each thread; None if one was cut at the bound of a loop."""
+        self._interleaving.start(random)
+        runs = [runner.begin() for runner in self._runners]
+        ended: dict[int, Path] = {}
+        going = list(range(len(runs)))
+        while going:
+            number = random.choice(going)
+            runner = self._runners[number]
+            runner.paths = []
+            self._interleaving.thread = number
+            forks = runner.advance(runs[number])
+            if forks is None:
+                runner.paths.append(runner.path(runs[number]))
+            # Where a thread may wait for ever it does so in one walk of four.
+            elif forks and not (runner.paths and random.random() < 0.25):
+                runs[number] = forks[0]
+                continue
+            elif not runner.paths:
+                return None
+            ended[number] = runner.paths[-1]
+            going.remove(number)
+        return [ended[number] for number in range(len(runs))]
+
+
+def interleaved(program: Program, text: Callable[[Instruction], str]) -> Interleaved | None:
+    """The program for its interleavings; ``text`` writes instructions.
+
+    Asynchronous copies are done when they are issued. None if a barrier is named by a register,
+    for nobody knows then who comes to it. Raises ``ProgramError`` as ``Candidates``.
+    """
+    _check(program)
+    names = (name for thread in program.threads for name in _barriers(thread))
+    if any(isinstance(each, str) for name in names for each in name):
+        return None
+    bits: dict[object, int] = {}
+    runners = [_ThreadRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+
+    def passage(thread: int, instruction: Instruction, run: _Run) -> Passage | None:
+        match instruction:
+            case Barrier():
+                count = None if instruction.count is None else run.value(instruction.count)
+                name = (instruction.instance, instruction.number)
+                gate = _gate(program, thread, "bar", name, count)
+                role = instruction.role
+                return Passage(gate, role is not Role.WAIT, role is not Role.ARRIVE)
+            case ClusterBarrier():
+                gate = _gate(program, thread, "barrier.cluster", (), None)
+                arrives = instruction.role is Role.ARRIVE
+                return Passage(gate, arrives, not arrives)
+            case MbarrierArrive():
+                gate = _mbarrier_gate(program, instruction.mbarrier)
+                return Passage(gate, arrives=True, copies=instruction.expect_tx)
+            case MbarrierWait():
+                gate = _mbarrier_gate(program, instruction.mbarrier)
+                return Passage(gate, waits=True, phase=instruction.phase)
+            case AsyncCopy() if instruction.mbarrier is not None:
+                return Passage(_mbarrier_gate(program, instruction.mbarrier), copies=-1)
+            case _:
+                return None
+
+    named = {
+        *program.initial,
+        *(v for thread in program.threads for v in _variables(thread.code)),
+    }
+    locations = {program.location(each) for each in named} - {*program.mbarriers}
+    initial = {each: program.initial.get(each, 0) for each in sorted(locations)}
+    return Interleaved(runners, [each.places for each in program.threads], initial, passage, text)
+
+
+def _gate(
+    program: Program, thread: int, kind: str, name: tuple[Value, ...], count: int | None
+) -> Gate:
+    """The barrier that threads of one place share; its members are those that come to it."""
+    here = _shared_place(kind, program.threads[thread].placement)
+    members = frozenset(
+        n
+        for n, each in enumerate(program.threads)
+        if _shared_place(kind, each.placement) == here and name in _barriers(each)
+    )
+    return Gate((kind, name), here, members, count)
+
+
+def _barriers(thread: Thread) -> Iterator[tuple[Value, ...]]:
+    """What barriers of a thread are called, those of its CTA and that of its cluster, ``()``."""
+    for each in thread.code:
+        if isinstance(each, Barrier):
+            yield (each.instance, each.number)
+        elif isinstance(each, ClusterBarrier):
+            yield ()
+
+
+def _mbarrier_gate(program: Program, name: str) -> Gate:
+    return Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
+
+
+def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: Relation) -> None:
+    closed: list[Mask] = []
+    for number, before in enumerate(path.order):
+        for earlier in bits(before):
+            before |= closed[earlier]
+        closed.append(before)
+        for earlier in bits(before):
+            po[start + earlier] |= 1 << start + number
+        for read in bits(path.dependences[number]):
+            dependences[start + read] |= 1 << start + number
+    for read, write in path.read_modify_writes:
+        rmw[start + read] |= 1 << start + write
+
+
+def _meetings(
+    program: Program, events: list[Event], po: Relation, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Every way in which the barrier operations of an execution can meet."""
+    objects: dict[object, list[int]] = {}
+    for number, event in enumerate(events):
+        if event.rendezvous is not None:
+            place = _place(event.rendezvous, program.threads[event.thread].placement)
+            objects.setdefault((event.rendezvous, place), []).append(number)
+    ways: list[list[tuple[Meeting, ...]]] = []
+    for members in objects.values():
+        rendezvous = events[members[0]].rendezvous
+        if rendezvous is None or rendezvous.count is None:
+            ways.append([_everyone_who_comes(events, members)])
+        elif rendezvous.mbarrier:
+            ways.append(list(_mbarrier_phases(events, members, rendezvous.count, blocked)))
+        else:
+            ways.append(list(_counted(events, members, rendezvous.count, blocked)))
+    counted = [bool(r.rendezvous and r.rendezvous.count is not None) for r in events]
+    for way in product(*ways):
+        meetings = tuple(meeting for group in way for meeting in group)
+        if not any(counted) or _is_possible(meetings, po, counted):
+            yield meetings
+
+
+def _place(rendezvous: Rendezvous, placement: Placement) -> object:
+    """Which threads share the object: an mbarrier may be reached from everywhere."""
+    if rendezvous.mbarrier:
+        return None
+    return _shared_place(rendezvous.name, placement)
+
+
+def _shared_place(name: str, placement: Placement) -> object:
+    if name == "barrier.cluster" and placement.cluster is not None:
+        return (placement.gpu, placement.cluster)
+    return placement
+
+
+def _everyone_who_comes(events: list[Event], members: list[int]) -> tuple[Meeting, ...]:
+    arrivals: dict[int, list[int]] = {}
+    waits: dict[int, list[int]] = {}
+    arrived: dict[int, int] = {}
+    waited: dict[int, int] = {}
+    for number in members:
+        thread, role = events[number].thread, events[number].role
+        if role is not Role.WAIT:
+            turn = arrived.get(thread, 0)
+            arrived[thread] = turn + 1
+            arrivals.setdefault(turn, []).append(number)
+        if role is not Role.ARRIVE:
+            turn = waited.get(thread, 0)
+            waited[thread] = turn + 1
+            waits.setdefault(turn, []).append(number)
+    return tuple(
+        Meeting(tuple(arrivals[turn]), tuple(waits.get(turn, ()))) for turn in sorted(arrivals)
+    )
+
+
+def _counted(
+    events: list[Event], members: list[int], count: int, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Partitions into phases of ``count`` threads each; who is blocked must be too few for one."""
+    queues: dict[int, list[int]] = {}
+    for number in members:
+        queues.setdefault(events[number].thread, []).append(number)
+    seen: set[frozenset[Meeting]] = set()
+
+    def extend(
+        positions: dict[int, int], done: tuple[Meeting, ...]
+    ) -> Iterator[tuple[Meeting, ...]]:
+        heads = [
+            queue[positions[thread]]
+            for thread, queue in queues.items()
+            if positions[thread] < len(queue)
+        ]
+        if len(heads) < count:
+            waiting = [n for n in heads if events[n].role is Role.SYNC and n not in blocked]
+            key = frozenset(done)
+            if not waiting and key not in seen:
+                seen.add(key)
+                yield done
+            return
+        for group in combinations([n for n in heads if n not in blocked], count):
+            waits = tuple(n for n in group if events[n].role is Role.SYNC)
+            after = dict(positions)
+            for number in group:
+                after[events[number].thread] += 1
+            yield from extend(after, (*done, Meeting(group, waits)))
+
+    yield from extend(dict.fromkeys(queues, 0), ())
+
+
+def _mbarrier_phases(
+    events: list[Event], members: list[int], count: int, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Assignments of arrivals to phases: ``count`` arrivals and the copies they expect."""
+    waits = [n for n in members if events[n].kind is EventKind.WAIT]
+    copies = frozenset(n for n in members if events[n].is_complete_tx)
+    arrivals = frozenset(n for n in members if events[n].kind is EventKind.ARRIVE) - copies
+
+    def extend(
+        left: frozenset[int], copies_left: frozenset[int], phases: tuple[tuple[int, ...], ...]
+    ) -> Iterator[tuple[tuple[int, ...], ...]]:
+        ended = True
+        for group in combinations(sorted(left), count):
+            rest = left - {*group}
+            if any(n > m for n in group for m in rest if events[n].thread == events[m].thread):
+                continue
+            expected = sum(events[n].expect_tx for n in group)
+            for landed in combinations(sorted(copies_left), expected):
+                ended = False
+                yield from extend(rest, copies_left - {*landed}, (*phases, (*group, *landed)))
+        if ended:
+            yield phases
+
+    for phases in extend(arrivals, copies, ()):
+        completed = all((events[n].phase or 0) < len(phases) for n in waits if n not in blocked)
+        stuck = all((events[n].phase or 0) >= len(phases) for n in waits if n in blocked)
+        if completed and stuck:
+            yield tuple(
+                Meeting(
+                    group,
+                    tuple(n for n in waits if (events[n].phase or 0) >= i and n not in blocked),
+                )
+                for i, group in enumerate(phases)
+            )
+
+
+def _is_possible(meetings: tuple[Meeting, ...], po: Relation, counted: list[bool]) -> bool:
+    """Whether nobody waits for an arrival that only comes after the wait."""
+    representative = list(range(len(po)))
+    for meeting in meetings:
+        both = [n for n in meeting.arrivals if n in meeting.waits and counted[n]]
+        for number in both:
+            representative[number] = both[0]
+    order = [0] * len(po)
+    for source, row in enumerate(po):
+        for target in bits(row):
+            order[representative[source]] |= 1 << representative[target]
+    for meeting in meetings:
+        for arrival in meeting.arrivals:
+            for wait in meeting.waits:
+                source, target = representative[arrival], representative[wait]
+                if source != target and counted[arrival]:
+                    order[source] |= 1 << target
+    return is_acyclic(order)

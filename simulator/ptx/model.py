@@ -1,0 +1,1093 @@
+"""The PTX memory model: its relations, its axioms, and every outcome that they allow.
+
+Names and order follow the PTX ISA, "Memory Consistency Model". Two versions are told apart:
+6.0, and 7.5 with proxies and virtual aliases; cluster scope, one-sided fences, mbarriers and
+the async proxy of later versions use the rules of 7.5 (or 6.0, where no proxy is involved).
+Where the text is silent, on paths through a proxy other than the generic one, the closure is
+that of Lustig et al., "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model"
+(ISCA 2022).
+
+How outcomes are found: for each way to take reads from writes and each Fence-SC order,
+causality order is fixed, and what is left (coherence order, and the axioms that use it)
+falls apart into independent questions, one for each location. The axioms only ever forbid
+more when coherence order grows, so that the least order which answers them is enough.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import combinations, islice, product
+from random import Random
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.condition import (
+    Condition,
+    Formula,
+    Memory,
+    Not,
+    Observable,
+    Outcomes,
+    Quantifier,
+    Register,
+    observable_order,
+)
+from fencewright.simulator.core.exploration import LimitReached, Work
+from fencewright.simulator.core.interleaving import Hint
+from fencewright.simulator.core.relation import (
+    Mask,
+    Relation,
+    bits,
+    compose,
+    find_cycle,
+    image,
+    is_acyclic,
+    mask_of,
+    pairs,
+    reflexive,
+    transitive_closure,
+    union,
+)
+from fencewright.simulator.core.words import WORD_MASK
+from fencewright.simulator.ptx.events import (
+    AsyncCopy,
+    Atomic,
+    Candidates,
+    Combination,
+    CommitGroup,
+    Event,
+    EventKind,
+    Load,
+    Program,
+    ProgramError,
+    Proxy,
+    ProxyFence,
+    Skeleton,
+    Store,
+    WaitGroup,
+    Walks,
+)
+
+_READ, _WRITE, _FENCE = EventKind.READ, EventKind.WRITE, EventKind.FENCE
+
+
+class Version(Enum):
+    """Which text of the model: 6.0, or 7.5 with proxies."""
+
+    V6_0 = "6.0"
+    V7_5 = "7.5"
+
+
+class Axiom(Enum):
+    """The axioms. Source: PTX ISA, "Axioms"."""
+
+    COHERENCE = "Coherence"
+    FENCE_SC = "Fence-SC"
+    ATOMICITY = "Atomicity"
+    NO_THIN_AIR = "No-Thin-Air"
+    SC_PER_LOCATION = "SC-per-Location"
+    CAUSALITY = "Causality"
+
+
+ALL_AXIOMS: frozenset[Axiom] = frozenset(Axiom)
+
+
+@dataclass(frozen=True, slots=True)
+class PtxModel:
+    """Which version, with which axioms.
+
+    Axioms are left out, and moral strength in synchronizes-with ignored, only to see that a
+    test notices.
+    """
+
+    version: Version = Version.V7_5
+    axioms: frozenset[Axiom] = ALL_AXIOMS
+    moral_strength_in_sync: bool = True
+
+    def without(self, axiom: Axiom) -> "PtxModel":
+        """The same model less one axiom."""
+        return PtxModel(self.version, self.axioms - {axiom}, self.moral_strength_in_sync)
+
+
+# Relations that depend on the program alone
+
+
+def morally_strong(skeleton: Skeleton, version: Version) -> Relation:
+    """Pairs in program order or strong with scopes that include each other; overlapping wholly.
+
+    Source: PTX ISA, "Morally strong operations"; same proxy and same address from 7.5 on.
+    """
+    events, po = skeleton.events, skeleton.po
+    ms = [0] * len(events)
+    for a, first in enumerate(events):
+        for b in range(a):
+            second = events[b]
+            ordered = po[b] >> a & 1 or po[a] >> b & 1
+            if not ordered and not _scopes_include_each_other(skeleton, a, b):
+                continue
+            if version is Version.V7_5 and not _same_proxy(first, second):
+                continue
+            if first.is_access and second.is_access and not _overlap(first, second, version):
+                continue
+            ms[a] |= 1 << b
+            ms[b] |= 1 << a
+    return ms
+
+
+def _scopes_include_each_other(skeleton: Skeleton, a: int, b: int) -> bool:
+    first, second = skeleton.events[a], skeleton.events[b]
+    here, there = skeleton.placement(a), skeleton.placement(b)
+    if first.scope is None or second.scope is None or here is None or there is None:
+        return False
+    return here.shares(there, first.scope) and there.shares(here, second.scope)
+
+
+def _same_proxy(first: Event, second: Event) -> bool:
+    return first.proxy is second.proxy
+
+
+def _overlap(first: Event, second: Event, version: Version) -> bool:
+    if version is Version.V6_0:
+        return first.location == second.location
+    return first.variable == second.variable
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictedFence:
+    """A fence with ``.sync_restrict``: masks of the operations that it may synchronise through
+    (``signals``), and, among them, of those that it ``orders``.
+    """
+
+    signals: Mask
+    orders: Mask
+
+
+def restricted_fences(skeleton: Skeleton) -> Mapping[int, RestrictedFence]:
+    """What each fence with ``.sync_restrict`` is for.
+
+    It "restrict[s] the class of memory operations for which the fence instruction provides the
+    memory ordering guarantees": "the effect of the fence only applies to operations performed on
+    objects in .shared::cta state space" for a release, ".shared::cluster" for an acquire. Whether
+    that includes the operations by which threads synchronise the text leaves open. This is the
+    weakest reading that its example allows, a release of ``.shared::cta`` through an mbarrier in
+    ``.shared::cluster``: through objects in the cluster's shared memory alone, so neither through
+    a flag in global memory nor through ``barrier.cluster``, which is in no state space. What is
+    ordered is ordered transitively, since only the ``::read`` form is said to be non-cumulative.
+    Source: PTX ISA 9.4, "membar / fence", description, caution and examples.
+    """
+    events, homes = skeleton.events, skeleton.program.shared
+    found: dict[int, RestrictedFence] = {}
+    for number, fence in enumerate(events):
+        here = skeleton.placement(number)
+        if fence.restriction is None or here is None:
+            continue
+        signals = orders = 0
+        for n, event in enumerate(events):
+            home = homes.get(event.location or "")
+            is_mbarrier = event.rendezvous is not None and event.rendezvous.mbarrier
+            if is_mbarrier or (home is not None and here.shares(home, Scope.CLUSTER)):
+                signals |= 1 << n
+            if home is not None and here.shares(home, fence.restriction.reach):
+                orders |= 1 << n
+        found[number] = RestrictedFence(signals, orders)
+    return found
+
+
+def release_patterns(
+    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+) -> Relation:
+    """From the first operation of each release pattern to the writes that end it.
+
+    Source: PTX ISA, "Release and Acquire Patterns". Arriving at an mbarrier or a cluster
+    barrier counts as a write.
+    """
+    events = skeleton.events
+    writes = _strong(events, _WRITE, EventKind.ARRIVE)
+    patterns = [0] * len(events)
+    for number, event in enumerate(events):
+        if not event.ordering.releases:
+            continue
+        if event.kind is _FENCE:
+            patterns[number] = skeleton.po[number] & writes
+        elif event.kind in (_WRITE, EventKind.ARRIVE):
+            patterns[number] = 1 << number | po_loc[number] & writes
+    for number, fence in restricted.items():
+        patterns[number] &= fence.signals
+    return patterns
+
+
+def acquire_patterns(
+    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+) -> Relation:
+    """From the reads that start an acquire pattern to its last operations.
+
+    Source: PTX ISA, "Release and Acquire Patterns". A ``red`` starts none with a fence.
+    """
+    events = skeleton.events
+    acquires = mask_of(n for n, e in enumerate(events) if e.kind is _READ and e.ordering.acquires)
+    fences = mask_of(n for n, e in enumerate(events) if e.kind is _FENCE and e.ordering.acquires)
+    patterns = [0] * len(events)
+    for number in bits(_strong(events, _READ, EventKind.WAIT)):
+        event = events[number]
+        if event.ordering.acquires:
+            patterns[number] |= 1 << number
+        patterns[number] |= po_loc[number] & acquires
+        if not event.is_red:
+            patterns[number] |= skeleton.po[number] & fences
+        for fence, each in restricted.items():
+            if not each.signals >> number & 1:
+                patterns[number] &= ~(1 << fence)
+    return patterns
+
+
+def _strong(events: Iterable[Event], *kinds: EventKind) -> Mask:
+    return mask_of(n for n, e in enumerate(events) if e.is_strong and e.kind in kinds)
+
+
+def barrier_synchronization(skeleton: Skeleton) -> Relation:
+    """``bar``: every arrival synchronizes with every wait of its phase. Source: PTX ISA, "bar"."""
+    sync = [0] * len(skeleton.events)
+    for meeting in skeleton.meetings:
+        for arrival in meeting.arrivals:
+            if skeleton.events[arrival].kind is EventKind.BARRIER:
+                sync[arrival] |= mask_of(meeting.waits) & ~(1 << arrival)
+    return sync
+
+
+def phase_observation(skeleton: Skeleton, ms: Relation) -> Relation:
+    """A wait on an mbarrier or cluster barrier observes the arrivals of the phase it waits for.
+
+    Source: PTX ISA, "mbarrier" and "barrier.cluster": arrive releases, wait acquires.
+    """
+    observed = [0] * len(skeleton.events)
+    for meeting in skeleton.meetings:
+        for arrival in meeting.arrivals:
+            if skeleton.events[arrival].kind is EventKind.ARRIVE:
+                observed[arrival] |= mask_of(meeting.waits) & ms[arrival]
+    return observed
+
+
+class Frame:
+    """Everything about a skeleton that does not depend on what its reads return."""
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        model: PtxModel,
+        work: Work | None = None,
+        random: Random | None = None,
+    ):
+        events = skeleton.events
+        self.work = Work() if work is None else work
+        self.random = random
+        self.skeleton = skeleton
+        self.model = model
+        self.size = len(events)
+        self.po = skeleton.po
+        self.of_location = {
+            name: mask_of(n for n, e in enumerate(events) if e.location == name)
+            for name in skeleton.locations
+        }
+        self.of_variable = _by_variable(events)
+        same_address = self.of_location if model.version is Version.V6_0 else self.of_variable
+        self.po_loc = [
+            row & same_address.get(_address(event, model.version), 0)
+            for event, row in zip(events, self.po, strict=True)
+        ]
+        self.ms = morally_strong(skeleton, model.version)
+        self.write_mask = mask_of(skeleton.writes)
+        restricted = restricted_fences(skeleton)
+        self.release = release_patterns(skeleton, self.po_loc, restricted)
+        self.releasing = tuple(n for n, row in enumerate(self.release) if row)
+        self.acquire = acquire_patterns(skeleton, self.po_loc, restricted)
+        self.spheres = _spheres(self.size, restricted)
+        self.barrier = barrier_synchronization(skeleton)
+        self.phases = phase_observation(skeleton, self.ms)
+        self.rmw = skeleton.rmw
+        self.rmw_reads = tuple(n for n, row in enumerate(self.rmw) if row)
+        orders = self._fence_sc_orders()
+        self.fence_sc_orders = tuple(orders if random is None else islice(orders, 1))
+        self.causality_of: dict[tuple[Mask, ...], tuple[Relation, Relation]] = {}
+
+    def _fence_sc_orders(self) -> Iterator[Relation]:
+        """Every Fence-SC order: one way round for each morally strong pair of ``fence.sc``.
+
+        With ``random`` they come in random order.
+
+        An order against program order would only add to what the fences synchronize, and
+        contradicts causality order at once, so that none is tried.
+        Source: PTX ISA, "Fence-SC".
+        """
+        fences = [
+            n
+            for n, e in enumerate(self.skeleton.events)
+            if e.kind is _FENCE and e.ordering is Ordering.SEQ_CST
+        ]
+        seen: set[tuple[Mask, ...]] = set()
+
+        def extend(left: tuple[int, ...], sc: Relation, earlier: Mask) -> Iterator[Relation]:
+            if not left and tuple(sc) not in seen:
+                seen.add(tuple(sc))
+                yield sc
+            if not self.work.take():
+                return
+            following = left if self.random is None else self.random.sample(left, len(left))
+            for fence in following:
+                if any(self.po[other] >> fence & 1 for other in left):
+                    continue
+                extended = list(sc)
+                for before in bits(earlier & self.ms[fence]):
+                    extended[before] |= 1 << fence
+                rest = tuple(other for other in left if other != fence)
+                yield from extend(rest, extended, earlier | 1 << fence)
+
+        yield from extend(tuple(fences), [0] * self.size, 0)
+
+
+def _spheres(size: int, restricted: Mapping[int, RestrictedFence]) -> Mapping[Mask, Mask]:
+    """The events by the restricted fences that do not order them; those that none orders first."""
+    if not restricted:
+        return {0: (1 << size) - 1}
+    found: dict[Mask, Mask] = {mask_of(restricted): 0}
+    for number in range(size):
+        idle = mask_of(n for n, fence in restricted.items() if not fence.orders >> number & 1)
+        found[idle] = found.get(idle, 0) | 1 << number
+    return found
+
+
+def _address(event: Event, version: Version) -> str:
+    return (event.location if version is Version.V6_0 else event.variable) or ""
+
+
+def _by_variable(events: Iterable[Event]) -> dict[str, Mask]:
+    result: dict[str, Mask] = {}
+    for number, event in enumerate(events):
+        if event.variable is not None:
+            result[event.variable] = result.get(event.variable, 0) | 1 << number
+    return result
+
+
+# Relations of one execution
+
+
+def observation(frame: Frame, rf: Relation) -> Relation:
+    """Writes before the reads that see them, strongly and through chains of atomics.
+
+    Source: PTX ISA, "Observation order".
+    """
+    obs = [a & b for a, b in zip(rf, frame.ms, strict=True)]
+    if frame.rmw_reads:
+        rmw = frame.rmw
+        changed = True
+        while changed:
+            changed = False
+            for number, row in enumerate(obs):
+                if not row:
+                    continue
+                more = row | image(image(row, rmw), obs)
+                if more != row:
+                    obs[number] = more
+                    changed = True
+    return [a | b for a, b in zip(obs, frame.phases, strict=True)]
+
+
+def synchronizes(frame: Frame, obs: Relation) -> Relation:
+    """Release patterns to the acquire patterns that observe them, and barriers.
+
+    Source: PTX ISA, "Causality order: Synchronizes". The Fence-SC part is added per order.
+    """
+    sync = list(frame.barrier)
+    strong = frame.model.moral_strength_in_sync
+    for first in frame.releasing:
+        last = image(image(frame.release[first], obs), frame.acquire)
+        if last:
+            sync[first] |= last & frame.ms[first] if strong else last & ~(1 << first)
+    return sync
+
+
+def base_causality(frame: Frame, sync: Relation) -> Relation:
+    """Program order and synchronization, chained; in 6.0 with one synchronization at least.
+
+    Source: PTX ISA, "Causality order: base causality order".
+    """
+    reach = transitive_closure([a | b for a, b in zip(frame.po, sync, strict=True)])
+    if frame.model.version is Version.V7_5:
+        return _issue_copies(frame, reach)
+    after = compose(sync, reflexive(reach))
+    return [row | image(before, after) for row, before in zip(after, frame.po, strict=True)]
+
+
+def _issue_copies(frame: Frame, base: Relation) -> Relation:
+    """What comes before an asynchronous copy is issued is before its accesses, and no further.
+
+    The completion of a copy releases its own accesses alone. Source: PTX ISA, cp.async.bulk.
+    """
+    issue = frame.skeleton.issue
+    if not any(issue):
+        return base
+    return [row | image(row | 1 << n, issue) for n, row in enumerate(base)]
+
+
+def proxy_preserved(frame: Frame, base: Relation) -> Relation:
+    """Base causality between accesses as far as it survives the change of proxy or address.
+
+    Source: PTX ISA 7.5, "Proxy-preserved base causality order", closed as in ISCA 2022: an
+    access leaves a non-generic proxy by a proxy fence of its own CTA after it, and is
+    entered by one before it; an alias fence has to lie between the two.
+    """
+    events = frame.skeleton.events
+    alias_fences = _proxy_fences(frame, None)
+    result = [0] * frame.size
+    for x, event in enumerate(events):
+        if not event.is_access:
+            continue
+        exits = _exits(frame, base, x)
+        reach = image(exits, base) | exits
+        aliased = image(reach & alias_fences, base)
+        for y in bits(base[x] & frame.of_location[event.location or ""]):
+            other = events[y]
+            entries = _entries(frame, base, y)
+            same_address = event.variable == other.variable
+            if entries & (reach if same_address else aliased) or (
+                same_address and event.proxy is other.proxy and _same_cta(frame, x, y)
+            ):
+                result[x] |= 1 << y
+    return result
+
+
+def _proxy_fences(frame: Frame, proxy: Proxy | None) -> Mask:
+    return mask_of(
+        n
+        for n, e in enumerate(frame.skeleton.events)
+        if e.kind is EventKind.PROXY_FENCE and e.proxy is proxy
+    )
+
+
+def _same_cta(frame: Frame, a: int, b: int) -> bool:
+    return frame.skeleton.placement(a) == frame.skeleton.placement(b)
+
+
+def _cta_fences(frame: Frame, event: int) -> Mask:
+    fences = _proxy_fences(frame, frame.skeleton.events[event].proxy)
+    return mask_of(n for n in bits(fences) if _same_cta(frame, n, event))
+
+
+def _exits(frame: Frame, base: Relation, x: int) -> Mask:
+    """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one."""
+    if frame.skeleton.events[x].proxy is Proxy.GENERIC:
+        return 1 << x
+    return base[x] & _cta_fences(frame, x)
+
+
+def _entries(frame: Frame, base: Relation, y: int) -> Mask:
+    """Where ``y`` enters its proxy."""
+    if frame.skeleton.events[y].proxy is Proxy.GENERIC:
+        return 1 << y
+    return mask_of(n for n in bits(_cta_fences(frame, y)) if base[n] >> y & 1)
+
+
+def causality(frame: Frame, obs: Relation, base: Relation) -> Relation:
+    """Base causality (7.5: proxy-preserved), and what follows an observation.
+
+    Source: PTX ISA, "Causality order".
+    """
+    if frame.model.version is Version.V7_5:
+        base = proxy_preserved(frame, base) if _mixes_addresses(frame) else base
+        follows = base
+    else:
+        follows = [a | b for a, b in zip(base, frame.po_loc, strict=True)]
+    return [
+        row | image(seen, follows) if seen else row for row, seen in zip(base, obs, strict=True)
+    ]
+
+
+def causality_by_sphere(frame: Frame, obs: Relation, sync: Relation) -> tuple[Relation, Relation]:
+    """Base causality by what orders everything, and causality order.
+
+    Causality order from an operation is by the fences that order operations on its object: it
+    is one relation for each object, of which only pairs on one object matter.
+    """
+    everywhere, *limited = frame.spheres.items()
+    base = base_causality(frame, _without(sync, everywhere[0]))
+    cause = causality(frame, obs, base)
+    for idle, events in limited:
+        ordered = causality(frame, obs, base_causality(frame, _without(sync, idle)))
+        for number in bits(events):
+            cause[number] = ordered[number]
+    return base, cause
+
+
+def _without(relation: Relation, events: Mask) -> Relation:
+    if not events:
+        return relation
+    return [0 if events >> n & 1 else row & ~events for n, row in enumerate(relation)]
+
+
+def _mixes_addresses(frame: Frame) -> bool:
+    return any(
+        e.proxy is not Proxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
+    )
+
+
+class Execution:
+    """One candidate execution: a frame with its reads-from, Fence-SC and coherence order."""
+
+    __slots__ = ("base", "cause", "co", "fr", "frame", "obs", "rf", "rf_inverse", "sc", "sync")
+
+    def __init__(self, frame: Frame, rf: Relation, rf_inverse: list[int]):
+        self.frame = frame
+        self.rf = rf
+        self.rf_inverse = rf_inverse
+        self.obs = observation(frame, rf)
+        self.sc: Relation = []
+        self.sync: Relation = []
+        self.base: Relation = []
+        self.cause: Relation = []
+        self.co: Relation = []
+        self.fr: Relation = []
+
+    def order_fences(self, released: Relation, sc: Relation) -> None:
+        """Set the Fence-SC order, and with it synchronization and causality."""
+        self.sc = sc
+        self.sync = [a | b for a, b in zip(released, sc, strict=True)]
+        key = (*self.sync, *self.obs)
+        known = self.frame.causality_of.get(key)
+        if known is None:
+            known = causality_by_sphere(self.frame, self.obs, self.sync)
+            self.frame.causality_of[key] = known
+        self.base, self.cause = known
+
+    def order_writes(self, co: Relation, reads: Iterable[int]) -> None:
+        """Set the coherence order of some locations, and from-reads for ``reads`` of them."""
+        self.co = co
+        fr = [0] * self.frame.size
+        for read in reads:
+            fr[read] = co[self.rf_inverse[read]]
+        self.fr = fr
+
+
+# The axioms: each returns the events of a violation in order, or () when it holds.
+# ``reads`` and ``writes`` are those of the locations in question.
+
+Violation = tuple[int, ...]
+
+
+def coherence(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+    """Overlapping writes in causality order are in coherence order alike, which has no cycle."""
+    all_writes = mask_of(writes)
+    for write in writes:
+        for later in bits(x.cause[write] & all_writes & ~x.co[write]):
+            return (write, later, write)
+        if x.co[write] >> write & 1:
+            return (write, write)
+    return ()
+
+
+def atomicity(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+    """No morally strong write falls between the read and the write of an atomic."""
+    ms = x.frame.ms
+    for read in x.frame.rmw_reads:
+        for write in bits(x.frame.rmw[read]):
+            for between in bits(x.fr[read] & ms[read]):
+                if x.co[between] & ms[between] & 1 << write:
+                    return (read, between, write, read)
+    return ()
+
+
+def sc_per_location(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+    """Morally strong communication does not contradict program order to one location."""
+    ms, po_loc = x.frame.ms, x.frame.po_loc
+    order = [0] * x.frame.size
+    for write in writes:
+        order[write] = (x.rf[write] | x.co[write]) & ms[write] | po_loc[write]
+    for read in reads:
+        order[read] = x.fr[read] & ms[read] | po_loc[read]
+    return () if is_acyclic(order) else find_cycle(order)
+
+
+def causality_axiom(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+    """Reads-from, from-reads (and from 7.5 on coherence) do not contradict causality order."""
+    cause = x.cause
+    for read in reads:
+        source = x.rf_inverse[read]
+        if cause[read] >> source & 1:
+            return (source, read, source)
+        for write in bits(x.fr[read]):
+            if cause[write] >> read & 1:
+                return (read, write, read)
+    if x.frame.model.version is Version.V7_5:
+        for write in writes:
+            if cause[write] >> write & 1:
+                return (write, write)
+            for later in bits(x.co[write]):
+                if cause[later] >> write & 1:
+                    return (write, later, write)
+        for read in reads:
+            if cause[read] >> read & 1:
+                return (read, read)
+    return ()
+
+
+def fence_sc(x: Execution) -> Violation:
+    """Fence-SC order does not contradict causality order.
+
+    Fence-SC order is part of synchronization, so an order that contradicts causality order
+    only forbids more: without this axiom no further outcome appears, except where causality
+    is a circle whatever the order, as between barriers that wait for each other crosswise.
+    """
+    for fence, after in enumerate(x.sc):
+        for later in bits(after):
+            if x.base[later] >> fence & 1:
+                return (fence, later, fence)
+    return ()
+
+
+def no_thin_air(x: Execution) -> Violation:
+    """No value depends on itself."""
+    order = [a | b for a, b in zip(x.rf, x.frame.skeleton.dependences, strict=True)]
+    return () if is_acyclic(order) else find_cycle(order)
+
+
+LocationAxiom = Callable[[Execution, Iterable[int], Iterable[int]], Violation]
+
+LOCATION_AXIOMS: Mapping[Axiom, LocationAxiom] = {
+    Axiom.COHERENCE: coherence,
+    Axiom.ATOMICITY: atomicity,
+    Axiom.SC_PER_LOCATION: sc_per_location,
+    Axiom.CAUSALITY: causality_axiom,
+}
+"""The axioms that speak of one location at a time, once causality order is known."""
+
+EXECUTION_AXIOMS: Mapping[Axiom, Callable[[Execution], Violation]] = {
+    Axiom.NO_THIN_AIR: no_thin_air,
+    Axiom.FENCE_SC: fence_sc,
+}
+"""The axioms that coherence order plays no part in."""
+
+
+# Enumeration
+
+
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """The events of one location, in the frame of an execution."""
+
+    name: str
+    initial: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+class _Enumeration:
+    """All outcomes of one combination of paths."""
+
+    def __init__(self, model: PtxModel, combination: Combination, frame: Frame):
+        self.model = model
+        self.frame = frame
+        self.values = combination.values
+        skeleton = frame.skeleton
+        self.reads = skeleton.reads
+        events = skeleton.events
+        self.sources = [self._sources(read) for read in self.reads]
+        self.locations = tuple(
+            _Location(
+                name,
+                next(n for n in skeleton.writes if events[n].location == name),
+                tuple(n for n in skeleton.reads if events[n].location == name),
+                tuple(n for n in skeleton.writes if events[n].location == name),
+            )
+            for name in skeleton.locations
+        )
+        self.location_axioms = [LOCATION_AXIOMS[a] for a in LOCATION_AXIOMS if a in model.axioms]
+
+    def _sources(self, read: int) -> list[int]:
+        """The writes that a read can take its value from."""
+        frame, events = self.frame, self.frame.skeleton.events
+        location, value = events[read].location or "", self.values[read]
+        candidates = frame.of_location[location] & frame.write_mask
+        if Axiom.SC_PER_LOCATION in self.model.axioms:
+            candidates &= ~frame.po_loc[read]
+        return [write for write in bits(candidates) if self.values[write] == value]
+
+    def executions(self) -> Iterator[Execution]:
+        """Every choice of reads-from and Fence-SC order that its own axioms allow."""
+        frame, axioms = self.frame, self.model.axioms
+        for chosen in product(*self.sources):
+            if not frame.work.take():
+                return
+            rf = [0] * frame.size
+            rf_inverse = [0] * frame.size
+            for read, write in zip(self.reads, chosen, strict=True):
+                rf[write] |= 1 << read
+                rf_inverse[read] = write
+            x = Execution(frame, rf, rf_inverse)
+            if Axiom.NO_THIN_AIR in axioms and no_thin_air(x):
+                continue
+            released = synchronizes(frame, x.obs)
+            for sc in frame.fence_sc_orders:
+                x.order_fences(released, sc)
+                if Axiom.FENCE_SC in axioms and fence_sc(x):
+                    continue
+                yield x
+
+    def final_memories(self) -> set[tuple[int, ...]]:
+        """The final values of all locations, in every execution that the axioms allow."""
+        possible = 1
+        for location in self.locations:
+            last = location.writes[1:] or location.writes
+            possible *= len({self.values[write] for write in last})
+        found: set[tuple[int, ...]] = set()
+        for x in self.executions():
+            finals: list[set[int]] = []
+            for location in self.locations:
+                values = self._final_values(x, location)
+                if not values:
+                    break
+                finals.append(values)
+            else:
+                found.update(product(*finals))
+                if len(found) == possible:
+                    break
+        return found
+
+    def _final_values(self, x: Execution, location: _Location) -> set[int]:
+        """The values that ``location`` can end with; none when no coherence order is allowed."""
+        if len(location.writes) == 1 and not location.reads:
+            return {self.values[location.initial]}
+        values: set[int] = set()
+        for co in self.coherence_orders(x, location):
+            if self.allows(x, location, co):
+                values.update(self.values[w] for w in location.writes if not co[w])
+        return values
+
+    def sampled_memories(self, hint: Hint, random: Random) -> set[tuple[int, ...]]:
+        """The final values of all locations in one execution at random, near ``hint``."""
+        if not all(self.sources):
+            return set()
+        for read, sources in zip(self.reads, self.sources, strict=True):
+            sources[:] = [hint.chosen(read, sources, random)]
+        for x in self.executions():
+            finals = [self._sampled_values(x, each, hint, random) for each in self.locations]
+            return (
+                {tuple(random.choice(sorted(values)) for values in finals)}
+                if all(finals)
+                else set()
+            )
+        return set()
+
+    def _sampled_values(
+        self, x: Execution, location: _Location, hint: Hint, random: Random
+    ) -> set[int]:
+        """The values that ``location`` can end with under the first orders that are tried."""
+
+        def comes_first(a: int, b: int) -> bool:
+            return hint.comes_first(a, b, random)
+
+        for co in islice(self.coherence_orders(x, location, comes_first), _MOST_ORDERS):
+            if self.allows(x, location, co):
+                return {self.values[w] for w in location.writes if not co[w]}
+        return set()
+
+    def allows(self, x: Execution, location: _Location, co: Relation) -> bool:
+        """Whether the axioms hold at ``location`` with the coherence order ``co``."""
+        x.order_writes(co, location.reads)
+        return not any(axiom(x, location.reads, location.writes) for axiom in self.location_axioms)
+
+    def coherence_orders(
+        self,
+        x: Execution,
+        location: _Location,
+        comes_first: Callable[[int, int], bool] | None = None,
+    ) -> Iterator[Relation]:
+        """The coherence orders: least partial orders that relate every morally strong pair.
+
+        Source: PTX ISA, "Coherence order". Program order is followed at once where
+        SC-per-Location would insist on it. ``comes_first`` says which way round to try a pair
+        of writes first.
+        """
+        frame = self.frame
+        writes = mask_of(location.writes)
+        co = [0] * frame.size
+        co[location.initial] = writes & ~(1 << location.initial)
+        for write in location.writes[1:]:
+            if Axiom.COHERENCE in self.model.axioms:
+                co[write] |= x.cause[write] & writes
+            if Axiom.SC_PER_LOCATION in self.model.axioms:
+                co[write] |= frame.po_loc[write] & frame.ms[write] & writes
+        undecided = [
+            (a, b)
+            for i, a in enumerate(location.writes[1:], 1)
+            for b in location.writes[1:i]
+            if frame.ms[a] >> b & 1
+        ]
+        if comes_first is not None:
+            undecided = [(a, b) if comes_first(a, b) else (b, a) for a, b in undecided]
+        for order in _orient(_close(co, location.writes), undecided, location.writes):
+            if not frame.work.take():
+                return
+            yield order
+
+
+def _close(co: Relation, writes: tuple[int, ...]) -> Relation:
+    """Transitive closure over ``writes`` alone."""
+    for through in writes:
+        row = co[through]
+        for source in writes:
+            if co[source] >> through & 1:
+                co[source] |= row
+    return co
+
+
+def _orient(
+    co: Relation, undecided: list[tuple[int, int]], writes: tuple[int, ...]
+) -> Iterator[Relation]:
+    """Every transitive extension of ``co`` that relates all ``undecided`` pairs one way round."""
+    for position, (a, b) in enumerate(undecided):
+        if co[a] >> b & 1 or co[b] >> a & 1:
+            continue
+        for first, second in ((a, b), (b, a)):
+            extended = list(co)
+            extended[first] |= 1 << second
+            yield from _orient(_close(extended, writes), undecided[position + 1 :], writes)
+        return
+    yield co
+
+
+def _check_version(program: Program, model: PtxModel) -> None:
+    if model.version is Version.V7_5:
+        return
+    if program.aliases:
+        raise ProgramError("aliases need the model of PTX 7.5")
+    for thread in program.threads:
+        for each in thread.code:
+            if isinstance(each, ProxyFence | AsyncCopy | CommitGroup | WaitGroup) or (
+                isinstance(each, Load | Store | Atomic) and each.proxy is not Proxy.GENERIC
+            ):
+                raise ProgramError("proxies need the model of PTX 7.5")
+
+
+def outcomes(
+    program: Program, model: PtxModel | None = None, bound: int = 1, work: Work | None = None
+) -> Outcomes:
+    """Every final state that the model allows.
+
+    ``bound`` is how often the target of a backward jump may be passed in a loop; the
+    outcomes say whether they are complete in spite of it, and of the limit of ``work``. All
+    registers and locations are observed. Raises ``ProgramError`` for a program that means
+    nothing.
+    """
+    chosen = PtxModel() if model is None else model
+    spent = Work() if work is None else work
+    _check_version(program, chosen)
+    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
+    observed = _observables(candidates)
+    registers = [each for each in observed if isinstance(each, Register)]
+    frames: dict[int, Frame] = {}
+    states: set[tuple[int | None, ...]] = set()
+    for combination in candidates:
+        prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
+        for skeleton in combination.skeletons:
+            frame = _frame(frames, skeleton, chosen, spent)
+            memories = _Enumeration(chosen, combination, frame).final_memories()
+            states.update(as_words(prefix + memory) for memory in memories)
+    complete = candidates.complete and not spent.is_spent
+    return Outcomes(observed, frozenset(states), complete)
+
+
+def as_words(values: Iterable[int | None]) -> tuple[int | None, ...]:
+    """Final values as the words that a condition compares; None, never set, stays None."""
+    return tuple(None if value is None else value & WORD_MASK for value in values)
+
+
+_MOST_ORDERS = 32
+"""How many coherence orders of a location a random walk tries."""
+
+
+def sampled_outcomes(
+    program: Program, model: PtxModel | None = None, bound: int = 1, walks: int = 1, seed: int = 0
+) -> Outcomes:
+    """The final states of ``walks`` random executions that the model allows; never complete.
+
+    Of a walk that the model forbids nothing comes. Raises ``ProgramError`` as ``outcomes`` does.
+    """
+    chosen = PtxModel() if model is None else model
+    _check_version(program, chosen)
+    random = Random(seed)
+    source = Walks(program, bound)
+    observed = _observables(source)
+    registers = [each for each in observed if isinstance(each, Register)]
+    states: set[tuple[int | None, ...]] = set()
+    for _ in range(walks):
+        walk = source.walk(random)
+        if walk is None:
+            continue
+        combination = walk.combination
+        prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
+        frame = Frame(combination.skeletons[0], chosen, random=random)
+        memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
+        states.update(as_words(prefix + memory) for memory in memories)
+    return Outcomes(observed, frozenset(states), complete=False)
+
+
+def _frame(frames: dict[int, Frame], skeleton: Skeleton, model: PtxModel, work: Work) -> Frame:
+    frame = frames.get(id(skeleton))
+    if frame is None:
+        frame = frames[id(skeleton)] = Frame(skeleton, model, work)
+    return frame
+
+
+def _observables(candidates: Candidates | Walks) -> tuple[Observable, ...]:
+    registers = {
+        Register(number, name)
+        for number, names in enumerate(candidates.registers)
+        for name in names
+    }
+    locations = [Memory(name) for name, _ in candidates.initial]
+    return (*sorted(registers, key=observable_order), *locations)
+
+
+# Witnesses
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One execution with a given final state, and what speaks against it.
+
+    ``relations`` has po, rf, co, fr, sync, cause and sc as pairs of event numbers (po and
+    cause transitively closed), ``values`` what each event read or wrote, ``violations`` the
+    axioms that it breaks, each with the events of the cycle: none in an allowed execution.
+    """
+
+    events: tuple[Event, ...]
+    values: tuple[int, ...]
+    relations: Mapping[str, tuple[tuple[int, int], ...]]
+    state: Mapping[Observable, int | None]
+    violations: tuple[tuple[Axiom, Violation], ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether no axiom forbids it."""
+        return not self.violations
+
+
+def explain(
+    program: Program,
+    formula: Formula,
+    model: PtxModel | None = None,
+    bound: int = 1,
+    work: Work | None = None,
+) -> Witness | None:
+    """An execution whose final state satisfies ``formula``.
+
+    An allowed one if there is any; otherwise one that breaks as few axioms as possible; None
+    if none comes about even without axioms. Raises ``ProgramError`` as ``outcomes`` does, and
+    ``LimitReached`` when ``work`` is at an end before one is found.
+    """
+    chosen = PtxModel() if model is None else model
+    spent = Work() if work is None else work
+    _check_version(program, chosen)
+    for dropped in range(len(chosen.axioms) + 1):
+        for axioms in combinations(sorted(chosen.axioms, key=lambda axiom: axiom.value), dropped):
+            weaker = replace(chosen, axioms=chosen.axioms - {*axioms})
+            witness = _find(program, formula, weaker, axioms, bound, spent)
+            if witness is not None:
+                return witness
+            if spent.is_spent:
+                raise LimitReached(spent.done, "steps")
+    return None
+
+
+def explain_condition(
+    program: Program, condition: Condition, model: PtxModel | None = None, bound: int = 1
+) -> Witness | None:
+    """The witness that decides ``condition``: of its formula, for ``forall`` of the opposite."""
+    formula = condition.formula
+    if condition.quantifier is Quantifier.FORALL:
+        formula = Not(formula)
+    return explain(program, formula, model, bound)
+
+
+def _find(
+    program: Program,
+    formula: Formula,
+    model: PtxModel,
+    dropped: Iterable[Axiom],
+    bound: int,
+    work: Work,
+) -> Witness | None:
+    """An execution that ``model`` allows, with what the ``dropped`` axioms say of it."""
+    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
+    named = formula.observables()
+    frames: dict[int, Frame] = {}
+    for combination in candidates:
+        registers: dict[Observable, int | None] = {
+            Register(thread, name): value
+            for thread, values in enumerate(combination.registers)
+            for name, value in values.items()
+        }
+        if any(registers.get(each, 0) is None for each in named):
+            continue
+        for skeleton in combination.skeletons:
+            search = _Enumeration(model, combination, _frame(frames, skeleton, model, work))
+            for x in search.executions():
+                for state in _complete(search, x, registers):
+                    if formula.holds(state):
+                        return _witness(search, x, state, dropped)
+    return None
+
+
+def _complete(
+    search: _Enumeration, x: Execution, registers: Mapping[Observable, int | None]
+) -> Iterator[dict[Observable, int | None]]:
+    """The final states of ``x``; while one is looked at, ``x`` has its coherence order."""
+    orders: list[list[Relation]] = []
+    for location in search.locations:
+        allowed = (
+            co for co in search.coherence_orders(x, location) if search.allows(x, location, co)
+        )
+        orders.append(list(allowed))
+    for chosen in product(*orders):
+        co = union([0] * search.frame.size, *chosen)
+        lasts = (
+            {search.values[write] for write in location.writes if not co[write]}
+            for location in search.locations
+        )
+        x.order_writes(co, search.reads)
+        names = (*registers, *(Memory(location.name) for location in search.locations))
+        for memory in product(*lasts):
+            yield dict(zip(names, as_words((*registers.values(), *memory)), strict=True))
+
+
+def _witness(
+    search: _Enumeration,
+    x: Execution,
+    state: Mapping[Observable, int | None],
+    dropped: Iterable[Axiom],
+) -> Witness:
+    skeleton = search.frame.skeleton
+    violations: list[tuple[Axiom, Violation]] = []
+    for axiom in dropped:
+        check = EXECUTION_AXIOMS.get(axiom)
+        found = (
+            (LOCATION_AXIOMS[axiom](x, each.reads, each.writes) for each in search.locations)
+            if check is None
+            else (check(x),)
+        )
+        violation = next(filter(None, found), ())
+        if violation:
+            violations.append((axiom, violation))
+    relations = {
+        "po": skeleton.po,
+        "rf": x.rf,
+        "co": x.co,
+        "fr": x.fr,
+        "sync": x.sync,
+        "cause": x.cause,
+        "sc": x.sc,
+    }
+    return Witness(
+        skeleton.events,
+        search.values,
+        {name: tuple(pairs(relation)) for name, relation in relations.items()},
+        state,
+        tuple(violations),
+    )

@@ -1,0 +1,531 @@
+"""Single-point mutants of PTX programs: how much a set of tests would notice.
+
+A mutant drops one fence, takes the acquire or the release from one operation, narrows one scope
+to cta, or restricts one fence to shared memory (``.sync_restrict``). Four things can notice it, each seeing more than the one before (``Notice``): the
+verdict of the test's condition, its whole outcome set, its outcome set when the threads are
+placed elsewhere, and the mutated thread by itself among partners (``partners``).
+
+What none of them notices is either *equivalent*, in that no program with this thread can tell
+(``equivalence`` says why), or *missed*.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from itertools import permutations, product
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.core.relation import bits, transitive_closure
+from fencewright.simulator.ptx.columns import LitmusTest
+from fencewright.simulator.ptx.events import (
+    AsyncCopy,
+    Atomic,
+    Branch,
+    ClusterBarrier,
+    Compute,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierWait,
+    Placement,
+    Program,
+    ProxyFence,
+    Restriction,
+    Role,
+    Store,
+    Thread,
+)
+from fencewright.simulator.ptx.model import PtxModel, outcomes
+
+
+class MutationKind(Enum):
+    """What a mutant changes."""
+
+    DROP_FENCE = "drop fence"
+    DROP_ACQUIRE = "acquire to relaxed"
+    DROP_RELEASE = "release to relaxed"
+    NARROW_SCOPE = "scope to cta"
+    RESTRICT_FENCE = "fence to shared memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed program: what was changed, in which instruction of which thread."""
+
+    kind: MutationKind
+    thread: int
+    position: int
+    program: Program
+
+
+_WITHOUT_ACQUIRE = {
+    Ordering.ACQUIRE: Ordering.RELAXED,
+    Ordering.ACQ_REL: Ordering.RELEASE,
+}
+_WITHOUT_RELEASE = {
+    Ordering.RELEASE: Ordering.RELAXED,
+    Ordering.ACQ_REL: Ordering.ACQUIRE,
+}
+_RESTRICTIONS = {each.ordering: each for each in Restriction}
+_ORDERED = Load | Store | Atomic | ClusterBarrier | MbarrierArrive | MbarrierWait
+_SCOPED = Load | Store | Atomic | Fence | MbarrierArrive | MbarrierWait
+
+
+def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instruction | None]]:
+    """What one instruction can be changed into; None takes it out."""
+    if isinstance(instruction, Fence | ProxyFence):
+        yield MutationKind.DROP_FENCE, None
+    if isinstance(instruction, Fence):
+        yield from _restricted(instruction)
+    if isinstance(instruction, _ORDERED):
+        ordering = instruction.ordering
+        is_wait = isinstance(instruction, ClusterBarrier) and ordering is Ordering.ACQUIRE
+        if ordering in _WITHOUT_ACQUIRE and not is_wait:
+            weaker = replace(instruction, ordering=_WITHOUT_ACQUIRE[ordering])
+            yield MutationKind.DROP_ACQUIRE, weaker
+        if ordering in _WITHOUT_RELEASE:
+            weaker = replace(instruction, ordering=_WITHOUT_RELEASE[ordering])
+            yield MutationKind.DROP_RELEASE, weaker
+    if isinstance(instruction, _SCOPED) and instruction.scope not in (None, Scope.WORKGROUP):
+        narrow = replace(instruction, scope=Scope.WORKGROUP)
+        if not (isinstance(narrow, Fence) and narrow.problem):
+            yield MutationKind.NARROW_SCOPE, narrow
+
+
+def bare(program: Program) -> Program:
+    """The program without fences, and with every ordered access relaxed; barriers stay."""
+    return replace(program, threads=tuple(map(_bare_thread, program.threads)))
+
+
+def _bare_thread(thread: Thread) -> Thread:
+    code = (each for each in thread.code if not isinstance(each, Fence))
+    relaxed = (
+        replace(each, ordering=Ordering.RELAXED)
+        if isinstance(each, Load | Store | Atomic) and each.ordering is not Ordering.WEAK
+        else each
+        for each in code
+    )
+    return replace(thread, code=tuple(relaxed))
+
+
+def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
+    """The fence of shared memory alone, where there is one that orders less."""
+    restriction = _RESTRICTIONS.get(fence.ordering)
+    if fence.scope is Scope.CLUSTER and fence.restriction is None and restriction is not None:
+        yield MutationKind.RESTRICT_FENCE, replace(fence, restriction=restriction)
+
+
+def mutants(program: Program) -> Iterator[Mutant]:
+    """Every single-point mutant of ``program``."""
+    for number, thread in enumerate(program.threads):
+        for position, instruction in enumerate(thread.code):
+            for kind, changed in _changed(instruction):
+                middle = () if changed is None else (changed,)
+                code = (*thread.code[:position], *middle, *thread.code[position + 1 :])
+                threads = list(program.threads)
+                threads[number] = replace(thread, code=code)
+                mutated = replace(program, threads=tuple(threads))
+                yield Mutant(kind, number, position, mutated)
+
+
+# Other places for the threads of a test
+
+
+def placements(program: Program) -> Iterator[tuple[Placement, ...]]:
+    """All threads in one CTA; each in a CTA of its own, in a cluster or not; on GPUs apart."""
+    count = range(len(program.threads))
+    yield tuple(Placement(0) for _ in count)
+    yield tuple(Placement(number, 0, 0) for number in count)
+    yield tuple(Placement(number) for number in count)
+    yield tuple(Placement(number, number) for number in count)
+
+
+def placed(program: Program, places: Iterable[Placement]) -> Program:
+    """``program`` with its threads at ``places``."""
+    threads = zip(program.threads, places, strict=True)
+    return replace(
+        program, threads=tuple(replace(thread, placement=place) for thread, place in threads)
+    )
+
+
+# A thread among partners
+
+_FIRST, _SECOND = 101, 102
+"""Values that partners write; tests of the corpora use small ones."""
+_FRESH = "fresh"
+"""A location that only partners know."""
+_FURTHEST = Scope.SYSTEM
+
+
+def partners(thread: Thread) -> Iterator[tuple[Thread, ...]]:
+    """The threads that a thread is put among, in order of how often they tell something.
+
+    First every partner of two operations on the thread's locations, each an acquiring load or
+    a releasing store at system scope, with a ``fence.sc`` between them or none, in the same
+    CTA, another CTA, another GPU. Then chains: one partner publishes data that another reads,
+    by way of the thread alone, near on one side and far on the other. Last, two operations of
+    one partner while another overwrites a location.
+    """
+    locations = sorted({each for each in _locations(thread.code)})
+    places = _places(thread.placement)
+    fence = Fence(Ordering.SEQ_CST, _FURTHEST)
+    awaited = sorted(_awaited(thread.code))
+    pairs = tuple(
+        pair
+        for value in (_FIRST, *awaited)
+        for pair in product(
+            _operations(locations, "r0", value), _operations(locations, "r1", _SECOND)
+        )
+    )
+    for between, place in product(((fence,), ()), places):
+        for first, second in pairs:
+            yield (Thread(place, (first, *between, second)),)
+    for (source, publish), (sink, observe) in _chained(places):
+        for written, read, value in product(locations, locations, (_FIRST, *awaited)):
+            release = Store(written, value, Ordering.RELEASE, publish)
+            acquire = Load("r0", read, Ordering.ACQUIRE, observe)
+            yield (
+                Thread(source, (Store(_FRESH, 1), release)),
+                Thread(sink, (acquire, Load("r1", _FRESH))),
+            )
+    for place, (first, second), location, value in product(
+        places[1:], pairs, locations, (_SECOND, *awaited)
+    ):
+        overwrite = Store(location, value, Ordering.RELAXED, _FURTHEST)
+        yield Thread(place, (first, second)), Thread(place, (overwrite,))
+
+
+_Placed = tuple[Placement, Scope]
+
+
+def _chained(places: tuple[Placement, ...]) -> Iterator[tuple[_Placed, _Placed]]:
+    """The ends of a chain, with scopes that reach the thread in its middle."""
+    near, *far = places
+    yield from permutations(((near, Scope.WORKGROUP), *((each, _FURTHEST) for each in far)), 2)
+
+
+def _places(here: Placement) -> tuple[Placement, ...]:
+    """The same CTA, another CTA of the cluster if there is one, another CTA, another GPU."""
+    cta = here.cta + 100
+    cluster = () if here.cluster is None else (replace(here, cta=cta),)
+    return (here, *cluster, Placement(cta, here.gpu), Placement(cta, here.gpu + 100))
+
+
+def _locations(code: Iterable[Instruction]) -> Iterator[str]:
+    for each in code:
+        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+            yield each.location
+        if isinstance(each, AsyncCopy) and each.source is not None:
+            yield each.source
+
+
+def _awaited(code: Iterable[Instruction]) -> frozenset[int]:
+    """The constants that a thread compares what it reads with."""
+    compared = (
+        value
+        for each in code
+        for value in (
+            (each.left, each.right)
+            if isinstance(each, Branch)
+            else (each.compare,)
+            if isinstance(each, Atomic)
+            else ()
+        )
+    )
+    return frozenset(value for value in compared if isinstance(value, int))
+
+
+def _operations(locations: Iterable[str], register: str, value: int) -> Iterator[Instruction]:
+    for location in locations:
+        yield Load(register, location, Ordering.ACQUIRE, _FURTHEST)
+        yield Store(location, value, Ordering.RELEASE, _FURTHEST)
+
+
+def among(program: Program, thread: int, others: tuple[Thread, ...]) -> Program:
+    """One thread of ``program`` together with ``others`` in place of the other threads."""
+    return replace(program, threads=(program.threads[thread], *others))
+
+
+# Equivalent mutants
+
+_NEUTRAL = Compute | Branch | Label
+
+
+def equivalence(program: Program, mutant: Mutant) -> str:
+    """Why no program with this thread can tell ``mutant`` from ``program``; "" if it may.
+
+    Ordering is between what is before and what is after an operation in its thread. A fence
+    with nothing on one side orders nothing: a ``fence.sc`` is then first or last in Fence-SC
+    order without loss. One that is not seq_cst takes part in a pattern only with a strong
+    read before it or a strong write after it (PTX ISA, "Release and Acquire Patterns"). A
+    release with nothing before it, and an acquire with nothing after it but loads of its own
+    location, say what coherence says anyway. The scope of a load is for what it begins: an
+    acquire pattern, and observation by later accesses of its location. Fences of shared memory
+    alone do all this for the objects that they are about.
+    """
+    code = program.threads[mutant.thread].code
+    before, after = _around(code, mutant.position)
+    objects = _Objects(program, program.threads[mutant.thread].placement)
+    instruction = code[mutant.position]
+    match instruction, mutant.kind:
+        case Fence(), MutationKind.RESTRICT_FENCE if objects.are_all(
+            replace(instruction, restriction=_RESTRICTIONS[instruction.ordering]), before, after
+        ):
+            return "a fence of shared memory in any case"
+        case Fence(), (
+            MutationKind.DROP_FENCE | MutationKind.NARROW_SCOPE | MutationKind.RESTRICT_FENCE
+        ):
+            return _useless_fence(instruction, before, after, objects)
+        case Store() | MbarrierArrive() | ClusterBarrier(), MutationKind.DROP_RELEASE if not before:
+            return "a release with nothing before it"
+        case Load(), MutationKind.DROP_ACQUIRE if _only_loads_of(instruction.location, after):
+            return "an acquire with nothing after it but loads of its location"
+        case Atomic(), MutationKind.DROP_ACQUIRE if not (after or instruction.ordering.releases):
+            return "an acquire with nothing after it"
+        case Load(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after, objects):
+            return "the scope of a load that begins nothing"
+        case _:
+            return ""
+
+
+def _around(
+    code: tuple[Instruction, ...], position: int
+) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
+    """What can be executed before an instruction, and after it."""
+    labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
+    reach = [0] * len(code)
+    for at, each in enumerate(code):
+        goes_on = not isinstance(each, Branch) or each.comparison is not None
+        if goes_on and at + 1 < len(code):
+            reach[at] |= 1 << at + 1
+        if isinstance(each, Branch):
+            reach[at] |= 1 << labels[each.label]
+    reach = transitive_closure(reach)
+    before = (code[at] for at, row in enumerate(reach) if row >> position & 1)
+    after = (code[at] for at in bits(reach[position]))
+    return _effective(before), _effective(after)
+
+
+def _effective(code: Iterable[Instruction]) -> tuple[Instruction, ...]:
+    return tuple(each for each in code if not isinstance(each, _NEUTRAL))
+
+
+def _only_loads_of(location: str, code: Iterable[Instruction]) -> bool:
+    return all(isinstance(each, Load) and each.location == location for each in code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """What of a program is in the shared memory of a thread that runs at ``here``."""
+
+    program: Program
+    here: Placement
+
+    def include(self, instruction: Instruction, reach: Scope) -> bool:
+        """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
+        homes = self.program.shared
+        found = (homes.get(self.program.location(each)) for each in _locations((instruction,)))
+        return any(home is not None and self.here.shares(home, reach) for home in found)
+
+    def may_signal(self, fence: Fence, instruction: Instruction) -> bool:
+        """Whether ``fence`` may synchronise through an instruction."""
+        if fence.restriction is None or isinstance(instruction, MbarrierArrive | MbarrierWait):
+            return True
+        return self.include(instruction, Scope.CLUSTER)
+
+    def may_order(self, fence: Fence, code: Iterable[Instruction]) -> bool:
+        """Whether of what is on its one side ``fence`` orders any, or what that passes on."""
+        restriction = fence.restriction
+        return restriction is None or any(
+            not _is_unordered(each) or self.include(each, restriction.reach) for each in code
+        )
+
+    def are_all(
+        self, fence: Fence, before: tuple[Instruction, ...], after: tuple[Instruction, ...]
+    ) -> bool:
+        """Whether a restricted fence orders as much as a whole one, through as much."""
+        restriction = fence.restriction
+        releases = fence.ordering.releases
+        ordered, signals = (before, after) if releases else (after, before)
+        is_signal = _is_strong_write if releases else _is_strong_read
+        return (
+            restriction is not None
+            and all(_is_unordered(e) and self.include(e, restriction.reach) for e in ordered)
+            and all(self.may_signal(fence, each) for each in signals if is_signal(each))
+        )
+
+
+def _is_unordered(instruction: Instruction) -> bool:
+    """Whether an instruction is an access that neither acquires nor releases."""
+    return isinstance(instruction, Load | Store) and instruction.ordering in (
+        Ordering.WEAK,
+        Ordering.RELAXED,
+    )
+
+
+def _begins_nothing(load: Load, after: tuple[Instruction, ...], objects: _Objects) -> bool:
+    if load.ordering.acquires:
+        return not after
+    return not any(
+        each.ordering.acquires
+        and objects.may_signal(each, load)
+        and objects.may_order(each, (other for other in after if other is not each))
+        if isinstance(each, Fence)
+        else load.location in _locations((each,))
+        for each in after
+    )
+
+
+def _useless_fence(
+    fence: Fence,
+    before: tuple[Instruction, ...],
+    after: tuple[Instruction, ...],
+    objects: _Objects,
+) -> str:
+    if not before:
+        return "a fence with nothing before it"
+    if not after:
+        return "a fence with nothing after it"
+    if fence.ordering is Ordering.SEQ_CST:
+        return ""
+    acquires = fence.ordering.acquires and any(
+        _is_strong_read(each) and objects.may_signal(fence, each) for each in before
+    )
+    releases = fence.ordering.releases and any(
+        _is_strong_write(each) and objects.may_signal(fence, each) for each in after
+    )
+    if not (acquires or releases):
+        return "a fence in no pattern"
+    ordered = before if fence.ordering.releases else after
+    return "" if objects.may_order(fence, ordered) else "a fence that orders nothing on that side"
+
+
+def _is_strong_read(instruction: Instruction) -> bool:
+    match instruction:
+        case Load():
+            return instruction.scope is not None
+        case Atomic():
+            return instruction.register is not None
+        case ClusterBarrier():
+            return instruction.role is not Role.ARRIVE
+        case _:
+            return isinstance(instruction, MbarrierWait)
+
+
+def _is_strong_write(instruction: Instruction) -> bool:
+    match instruction:
+        case Store():
+            return instruction.scope is not None
+        case ClusterBarrier():
+            return instruction.role is not Role.WAIT
+        case _:
+            return isinstance(instruction, Atomic | MbarrierArrive)
+
+
+# Campaigns
+
+
+class Notice(Enum):
+    """What notices a mutant first, in order; the last two say that nothing does."""
+
+    VERDICT = "verdict"
+    OUTCOMES = "outcome set"
+    PLACEMENT = "placed elsewhere"
+    PARTNER = "among partners"
+    EQUIVALENT = "equivalent"
+    MISSED = "missed"
+
+
+NOTICES = (Notice.VERDICT, Notice.OUTCOMES, Notice.PLACEMENT, Notice.PARTNER)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """How many mutants of each kind were noticed by what."""
+
+    found: Mapping[tuple[MutationKind, Notice], int]
+
+    def count(self, notices: Iterable[Notice], kind: MutationKind | None = None) -> int:
+        """The mutants (of a kind) that were first noticed by one of ``notices``."""
+        wanted = frozenset(notices)
+        return sum(
+            count
+            for (each, notice), count in self.found.items()
+            if notice in wanted and kind in (None, each)
+        )
+
+    @property
+    def tried(self) -> int:
+        """How many mutants there were."""
+        return self.count(Notice)
+
+    def rate(self, last: Notice) -> float:
+        """The share of all mutants that was noticed by ``last`` or what sees less."""
+        return self.count(NOTICES[: NOTICES.index(last) + 1]) / max(1, self.tried)
+
+    def __str__(self) -> str:
+        """One kind a line, then all."""
+        lines = [f"{kind.value}: {self._line(kind)}" for kind in MutationKind]
+        return "\n".join([*lines, f"all: {self._line(None)}"])
+
+    def _line(self, kind: MutationKind | None) -> str:
+        counts = (f"{self.count((each,), kind)} {each.value}" for each in Notice)
+        return ", ".join(counts)
+
+
+class _Trial:
+    """A test with the outcome sets of its original, which many mutants are compared with."""
+
+    def __init__(self, test: LitmusTest, model: PtxModel | None):
+        self.test = test
+        self.model = model
+        self.known: dict[object, Outcomes] = {}
+
+    @cached_property
+    def verdict(self) -> bool:
+        return self.test.condition.verdict(self.original("as it is", self.test.program))
+
+    def original(self, key: object, program: Program) -> Outcomes:
+        """The outcomes of an original, found once for each ``key``."""
+        if key not in self.known:
+            self.known[key] = outcomes(program, self.model)
+        return self.known[key]
+
+    def differs(self, key: object, mutant: Mutant, change: Callable[[Program], Program]) -> bool:
+        """Whether outcome sets differ when ``change`` is made to the test and to its mutant."""
+        original = self.original(key, change(self.test.program))
+        mutated = outcomes(change(mutant.program), self.model)
+        return mutated.project(original.observables) != original
+
+    def notice(self, mutant: Mutant) -> Notice:
+        """What notices ``mutant`` first."""
+        program, at = self.test.program, mutant.thread
+        if self.test.condition.verdict(outcomes(mutant.program, self.model)) is not self.verdict:
+            return Notice.VERDICT
+        if self.differs("as it is", mutant, lambda each: each):
+            return Notice.OUTCOMES
+        reason = equivalence(program, mutant)
+        if reason:
+            return Notice.EQUIVALENT
+        for places in placements(program):
+            if self.differs(places, mutant, lambda each, p=places: placed(each, p)):
+                return Notice.PLACEMENT
+        for number, others in enumerate(partners(program.threads[at])):
+            if self.differs((at, number), mutant, lambda each, o=others: among(each, at, o)):
+                return Notice.PARTNER
+        return Notice.MISSED
+
+
+def run_campaign(tests: Iterable[LitmusTest], model: PtxModel | None = None) -> Campaign:
+    """What notices each of the mutants of ``tests`` first."""
+    found: Counter[tuple[MutationKind, Notice]] = Counter()
+    for test in tests:
+        trial = _Trial(test, model)
+        for mutant in mutants(test.program):
+            found[mutant.kind, trial.notice(mutant)] += 1
+    return Campaign(found)

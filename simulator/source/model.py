@@ -1,0 +1,610 @@
+"""The memory model of the ``scoped`` language: outcomes, data races, witnesses.
+
+The LLVM/C++20 model with inclusive scopes. What each rule says and where it was read is in
+``Rule``. Where those sources differ or are silent:
+
+* seq_cst is ``psc`` of Lahav et al., "Repairing Sequential Consistency in C/C++11" (PLDI 2017),
+  which C++20 [atomics.order] transcribes (LWG 3941 has where it went wrong), kept to pairs whose
+  scopes include each other, as in Batty, Donaldson and Wickerson, "Overhauling SC Atomics in C11
+  and OpenCL" (POPL 2016).
+* An operation with ``spaces`` or ``one_as`` synchronises for some address spaces only, and
+  happens-before is one relation for each space, as in OpenCL. A fence with ``spaces`` orders
+  through a flag only if the flag is in them; a fence with ``one_as`` orders what is in the
+  flag's own space. Through a barrier, which is in no space, either orders all its spaces.
+* A relaxed barrier orders nothing alone, but carries a release fence before it to an acquire
+  fence after it, as an atomic flag would.
+* ``av(none)`` synchronises, but what it orders is not made available or visible: two weak
+  accesses race unless they are *location-ordered* (LLVM AMDGPU Memory Model, "Location Order").
+  Accesses that are atomic, volatile or in LDS make themselves available and visible; whatever an
+  access to LDS makes so it does for its work-group, which is all that can tell. Without av(none)
+  location order and happens-before agree.
+* A read-modify-write that acquires and releases is two halves: it releases what is before it
+  and acquires for what is behind it. What it takes in itself it hands on by the release sequence
+  that it continues, to those whose scope includes the first release. Where all scopes include
+  each other that is C++20. Were it handed on to narrower scopes too, no sequence for CDNA could do
+  it, nor do LLVM's, or NVIDIA's for seq_cst (PTX Writer's Guide, Atomics ABI).
+* Load buffering is allowed; a value may not depend on itself.
+
+How outcomes are found: for each way to take reads from writes happens-before is fixed, and
+which coherence orders remain is one question for each location, except with seq_cst.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from random import Random
+
+from fencewright.simulator.core.condition import (
+    Formula,
+    Memory,
+    Observable,
+    Outcomes,
+    Register,
+    State,
+)
+from fencewright.simulator.core.exploration import LimitReached, Work
+from fencewright.simulator.core.interleaving import Hint
+from fencewright.simulator.core.program import ProgramError
+from fencewright.simulator.core.relation import (
+    Mask,
+    Relation,
+    bits,
+    find_cycle,
+    is_acyclic,
+    mask_of,
+    pairs,
+    shortest_path,
+    transitive_closure,
+    union,
+)
+from fencewright.simulator.source.events import (
+    Candidates,
+    Combination,
+    Event,
+    ScopedProgram,
+    Skeleton,
+    Walks,
+)
+from fencewright.simulator.source.execution import (
+    AXIOMS,
+    FULL_MODEL,
+    Execution,
+    Frame,
+    Race,
+    Rule,
+    SeqCst,
+    SourceModel,
+)
+from fencewright.simulator.source.races import least, races
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What a program may do. ``outcomes`` is None when it has data races: then anything."""
+
+    outcomes: Outcomes | None
+    races: tuple[Race, ...]
+    complete: bool
+
+    def allows(self, target: Outcomes) -> bool:
+        """Whether every final state of ``target`` (over the same observables) is allowed."""
+        if self.outcomes is None:
+            return True
+        if self.outcomes.observables != target.observables:
+            raise ProgramError("outcomes of different observables; project one of them")
+        return target.states <= self.outcomes.states
+
+    def __str__(self) -> str:
+        if self.outcomes is None:
+            return "\n".join(["unspecified", *map(str, self.races)])
+        return str(self.outcomes)
+
+
+# What orders one execution has to have
+
+
+def thin_air_order(x: Execution) -> Relation:
+    """Writes before the writes that depend on what was read of them."""
+    rows = [0] * x.frame.size
+    for write, needs in enumerate(x.frame.skeleton.dependences):
+        while needs:
+            low = needs & -needs
+            rows[x.source[low.bit_length() - 1]] |= 1 << write
+            needs ^= low
+    return rows
+
+
+def forced_order(x: Execution, location: str) -> Relation | None:
+    """The pairs of writes that coherence orders; None if it contradicts what was read.
+
+    Every shape of C++20's write-write, write-read, read-write and read-read coherence.
+    """
+    frame = x.frame
+    here = frame.here[location]
+    hb, source = x.hb[frame.group[location]], x.source
+    writes = here & frame.write_mask
+    first = writes & -writes
+    co = [0] * frame.size
+    co[first.bit_length() - 1] = writes & ~first
+    coherent = Rule.COHERENCE in frame.rules
+    for event in bits(here & ~first):
+        bit = 1 << event
+        after = hb[event] if coherent else 0
+        if after & bit:
+            return None
+        if bit & writes:
+            co[event] |= after & writes
+        later_reads = after & here & frame.read_mask
+        if bit & writes:
+            for read in bits(later_reads):
+                if source[read] != event:
+                    co[event] |= 1 << source[read]
+        if not bit & frame.read_mask:
+            continue
+        taken = source[event]
+        taken_bit = 1 << taken
+        if after & taken_bit:
+            return None
+        co[taken] |= (after | bit) & writes & ~taken_bit
+        for read in bits(later_reads):
+            if source[read] != taken:
+                co[taken] |= 1 << source[read]
+    for write in bits(writes & ~first):
+        if co[write] & (first | 1 << write):
+            return None
+    return co
+
+
+Chains = tuple[tuple[tuple[int, ...], ...], Relation]
+"""Writes that follow each other without another between, and which chain is before which."""
+
+
+def chains(x: Execution, location: str) -> Chains | None:
+    """The coherence orders of a location, as a partial order of chains; None if there is none."""
+    co = forced_order(x, location)
+    if co is None:
+        return None
+    frame = x.frame
+    writes = frame.here[location] & frame.write_mask
+    follower: dict[int, int] = {}
+    if Rule.ATOMICITY in frame.rules:
+        for update in bits(writes & frame.read_mask):
+            if follower.setdefault(x.source[update], update) != update:
+                return None
+    followers = mask_of(follower.values())
+    found: list[tuple[int, ...]] = []
+    for head in bits(writes & ~followers):
+        chain = [head]
+        while chain[-1] in follower:
+            chain.append(follower[chain[-1]])
+        found.append(tuple(chain))
+    if sum(map(len, found)) != writes.bit_count():
+        return None
+    masks = [mask_of(chain) for chain in found]
+    before = [0] * len(found)
+    for number, chain in enumerate(found):
+        passed = after = 0
+        for write in chain:
+            if co[write] & passed:
+                return None
+            passed |= 1 << write
+            after |= co[write]
+        before[number] = mask_of(
+            other for other, mask in enumerate(masks) if other != number and after & mask
+        )
+    return (tuple(found), before) if is_acyclic(before) else None
+
+
+def sequences(
+    partial: Chains, preferred: Callable[[list[int]], list[int]] | None = None
+) -> Iterator[tuple[int, ...]]:
+    """Every total order of the writes that a partial order of chains allows.
+
+    ``preferred`` says in which order to try the first writes of chains.
+    """
+    found, before = partial
+    order = list(range(len(found)))
+    if preferred is not None:
+        heads = {chain[0]: number for number, chain in enumerate(found)}
+        order = [heads[head] for head in preferred(list(heads))]
+
+    def extend(left: Mask, done: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if not left:
+            yield done
+        for number in order:
+            if left >> number & 1 and not any(before[n] >> number & 1 for n in bits(left)):
+                yield from extend(left & ~(1 << number), (*done, *found[number]))
+
+    return extend((1 << len(found)) - 1, ())
+
+
+def seq_cst_orders(x: Execution) -> Iterator[Relation]:
+    """What must have no cycle: the order of each group, and of all for what orders all."""
+    if x.seq_cst is None:
+        x.seq_cst = [SeqCst(x, group) for group in range(x.frame.group_count)]
+    orders = [each.order() for each in x.seq_cst]
+    yield from orders
+    if len(orders) > 1:
+        everything = (1 << len(orders)) - 1
+        crossing = mask_of(
+            n
+            for n in bits(x.frame.seq_cst)
+            if x.frame.orders[n] == everything and not _one_as(x.frame.events[n])
+        )
+        yield [row & crossing if crossing >> n & 1 else 0 for n, row in enumerate(union(*orders))]
+
+
+def _one_as(event: Event) -> bool:
+    return event.operation is not None and event.operation.one_as
+
+
+# Enumeration
+
+
+class _Search:
+    """All executions of one combination of paths."""
+
+    def __init__(self, combination: Combination, frame: Frame, work: Work):
+        self.frame = frame
+        self.work = work
+        self.written = combination.written
+        written, read = combination.written, combination.read
+        self.choices = [
+            [write for write in writes if written[write] == read[number]]
+            for number, writes in zip(frame.reads, frame.sources, strict=True)
+        ]
+
+    def executions(self) -> Iterator[Execution]:
+        """Every choice of reads-from in which no value depends on itself."""
+        frame = self.frame
+        if frame.skeleton.deadlocks:
+            return
+        for chosen in product(*self.choices):
+            if not self.work.take():
+                return
+            source = [-1] * frame.size
+            for read, write in zip(frame.reads, chosen, strict=True):
+                source[read] = write
+            x = Execution(frame, source)
+            if Rule.NO_THIN_AIR not in frame.rules or is_acyclic(thin_air_order(x)):
+                yield x
+
+    def sampled(self, hint: Hint, random: Random) -> Iterator[Execution]:
+        """The execution that ``hint`` suggests, or one near it, if no value depends on itself."""
+        if all(self.choices):
+            self.choices = [
+                [hint.chosen(read, choices, random)]
+                for read, choices in zip(self.frame.reads, self.choices, strict=True)
+            ]
+            yield from self.executions()
+
+    def sampled_memories(
+        self, x: Execution, hint: Hint, random: Random
+    ) -> set[tuple[int | None, ...]]:
+        """The final values under the first coherence orders that are tried."""
+        if not self.frame.orders_seq_cst:
+            return self.memories(x)
+
+        def preferred(writes: list[int]) -> list[int]:
+            writes = sorted(writes, key=lambda write: hint.turn[write])
+            return random.sample(writes, len(writes)) if hint.dares(random) else writes
+
+        partial = [chains(x, location) for location in self.frame.locations]
+        known = [each for each in partial if each is not None]
+        if len(known) < len(partial):
+            return set()
+        for _ in range(_MOST_ORDERS):
+            orders = tuple(next(sequences(each, preferred)) for each in known)
+            x.order_writes(orders)
+            if all(map(is_acyclic, seq_cst_orders(x))):
+                return {tuple(self.written[order[-1]] for order in orders)}
+        return set()
+
+    def complete(self, x: Execution) -> Iterator[tuple[tuple[int, ...], ...]]:
+        """Every coherence order that the axioms allow; ``x`` has the one that is looked at."""
+        partial = [chains(x, location) for location in self.frame.locations]
+        known = [each for each in partial if each is not None]
+        if len(known) < len(partial):
+            return
+        for orders in product(*(list(self._counted(each)) for each in known)):
+            if not self.work.take():
+                return
+            x.order_writes(orders)
+            if not self.frame.orders_seq_cst or all(map(is_acyclic, seq_cst_orders(x))):
+                yield orders
+
+    def _counted(self, partial: Chains) -> Iterator[tuple[int, ...]]:
+        """The sequences of a location, until the work is at an end."""
+        for order in sequences(partial):
+            if not self.work.take():
+                return
+            yield order
+
+    def memories(self, x: Execution) -> set[tuple[int | None, ...]]:
+        """The final values of the accessed locations, with any coherence order; none: forbidden."""
+        if self.frame.orders_seq_cst:
+            return {
+                tuple(self.written[order[-1]] for order in orders) for orders in self.complete(x)
+            }
+        finals: list[set[int | None]] = []
+        for location in self.frame.locations:
+            partial = chains(x, location)
+            if partial is None:
+                return set()
+            found, before = partial
+            finals.append(
+                {
+                    self.written[chain[-1]]
+                    for chain, after in zip(found, before, strict=True)
+                    if not after
+                }
+            )
+        return set(product(*finals))
+
+
+class _Frames:
+    """The frame of each skeleton, made once."""
+
+    def __init__(self, model: SourceModel):
+        self.model = model
+        self.known: dict[int, Frame] = {}
+
+    def of(self, skeleton: Skeleton) -> Frame:
+        frame = self.known.get(id(skeleton))
+        if frame is None:
+            frame = self.known[id(skeleton)] = Frame(skeleton, self.model)
+        return frame
+
+
+def behaviour(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    work: Work | None = None,
+) -> Behaviour:
+    """Every outcome of ``program``, or its data races.
+
+    ``bound`` is how often the target of a backward branch may be passed in a loop;
+    ``complete`` says whether that, and the limit of ``work``, loses nothing. Raises
+    ``ProgramError`` for a program that means nothing.
+    """
+    spent = Work() if work is None else work
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in model.rules, spent)
+    frames = _Frames(model)
+    projection = _Projection(program, candidates)
+    states: set[tuple[int | None, ...]] = set()
+    found: dict[Race, Race] = {}
+    for combination in candidates:
+        frame = frames.of(combination.skeleton)
+        search = _Search(combination, frame, spent)
+        for x in search.executions():
+            new = [each for each in races(x) if each not in found or each.key < found[each].key]
+            if found and not new:
+                continue
+            memories = search.memories(x)
+            if memories:
+                least(found, new)
+                states.update(projection.of(combination, memory) for memory in memories)
+    ordered = sorted(found.values(), key=str)
+    complete = candidates.complete and not spent.is_spent
+    outcomes = Outcomes(projection.observables, frozenset(states), complete)
+    return Behaviour(None if ordered else outcomes, tuple(ordered), complete)
+
+
+_MOST_ORDERS = 8
+"""How many coherence orders a random walk tries."""
+
+
+def sampled_behaviour(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    walks: int = 1,
+    seed: int = 0,
+) -> Behaviour:
+    """The final states, or the data races, of ``walks`` random executions; never complete.
+
+    Of a walk that the model forbids nothing comes. Raises ``ProgramError`` as ``behaviour`` does.
+    """
+    random = Random(seed)
+    source = Walks(program, bound)
+    projection = _Projection(program, source)
+    states: set[tuple[int | None, ...]] = set()
+    found: dict[Race, Race] = {}
+    for _ in range(walks):
+        walk = source.walk(random)
+        if walk is None:
+            continue
+        frame = Frame(walk.combination.skeleton, model)
+        search = _Search(walk.combination, frame, Work())
+        for x in search.sampled(walk.hint, random):
+            memories = search.sampled_memories(x, walk.hint, random)
+            if memories:
+                least(found, races(x))
+            states.update(projection.of(walk.combination, memory) for memory in memories)
+    ordered = sorted(found.values(), key=str)
+    outcomes = Outcomes(projection.observables, frozenset(states), complete=False)
+    return Behaviour(None if ordered else outcomes, tuple(ordered), complete=False)
+
+
+class _Projection:
+    """From registers and accessed locations to what the program's outcomes tell."""
+
+    def __init__(self, program: ScopedProgram, candidates: Candidates | Walks):
+        self.observables = program.observables()
+        self.initial = {each.name: each.initial for each in program.locations}
+        self.places = {name: place for place, name in enumerate(candidates.initial)}
+
+    def of(
+        self, combination: Combination, memory: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """The final state with these final values of the accessed locations."""
+        return tuple(
+            combination.registers[each.thread].get(each.name, 0)
+            if isinstance(each, Register)
+            else memory[self.places[each.location]]
+            if each.location in self.places
+            else self.initial[each.location]
+            for each in self.observables
+        )
+
+
+# Witnesses
+
+Violation = tuple[Rule, tuple[int, ...]]
+"""An axiom that an execution breaks, and the events of the cycle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One execution with its final state.
+
+    ``relations`` has po, rf, co, fr, sw, hb and psc as pairs of event numbers (po and co
+    transitively closed; hb as ``happens_before`` has it, of any address space). ``read`` and
+    ``written`` have the values.
+    ``violations``: the axioms that forbid it, none in an allowed execution.
+    """
+
+    events: tuple[Event, ...]
+    read: tuple[int | None, ...]
+    written: tuple[int | None, ...]
+    relations: Mapping[str, tuple[tuple[int, int], ...]]
+    state: Mapping[Observable, int | None]
+    races: tuple[Race, ...]
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether no axiom forbids it."""
+        return not self.violations
+
+
+def executions(
+    program: ScopedProgram,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    dropped: tuple[Rule, ...] = (),
+    work: Work | None = None,
+) -> Iterator[Witness]:
+    """Every execution that ``model`` without the axioms ``dropped`` allows, one by one.
+
+    Raises ``ProgramError`` as ``behaviour`` does, and ``LimitReached`` at the end of ``work``.
+    """
+    weaker = model.without(*dropped)
+    spent = Work() if work is None else work
+    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in weaker.rules, spent)
+    frames = _Frames(weaker)
+    names = [*candidates.initial]
+    initial = {Memory(each.name): each.initial for each in program.locations}
+    for combination in candidates:
+        search = _Search(combination, frames.of(combination.skeleton), spent)
+        registers = {
+            Register(thread, name): value
+            for thread, values in enumerate(combination.registers)
+            for name, value in values.items()
+        }
+        for x in search.executions():
+            for orders in search.complete(x):
+                memory = {
+                    Memory(name): combination.written[order[-1]]
+                    for name, order in zip(names, orders, strict=True)
+                }
+                yield _witness(x, combination, {**registers, **initial, **memory}, dropped)
+    if spent.is_spent:
+        raise LimitReached(spent.done, "steps")
+
+
+def _witness(
+    x: Execution, combination: Combination, state: State, dropped: tuple[Rule, ...]
+) -> Witness:
+    frame = x.frame
+    relations = {
+        "po": frame.po,
+        "rf": x.rf,
+        "co": x.co,
+        "fr": x.fr,
+        "hb": union(*x.hb),
+        "psc": union(*seq_cst_orders(x)),
+    }
+    named = {name: tuple(pairs(relation)) for name, relation in relations.items()}
+    named["sw"] = tuple(sorted({(a, b) for a, b, _ in x.edges}))
+    broken = ((rule, VIOLATIONS[rule](x)) for rule in dropped)
+    return Witness(
+        frame.events,
+        combination.read,
+        combination.written,
+        named,
+        state,
+        tuple(races(x)),
+        tuple((rule, cycle) for rule, cycle in broken if cycle),
+    )
+
+
+def _incoherent(x: Execution) -> tuple[int, ...]:
+    rf = x.rf
+    step = [a | b | c for a, b, c in zip(rf, x.co, x.fr, strict=True)]
+    eco = transitive_closure(step)
+    for location, here in x.frame.here.items():
+        hb = x.hb[x.frame.group[location]]
+        for event in bits(here):
+            if hb[event] >> event & 1:
+                return (event, event)
+            for later in bits(hb[event] & here):
+                if eco[later] >> event & 1:
+                    return (event, *shortest_path(step, later, event))
+    return ()
+
+
+def _not_atomic(x: Execution) -> tuple[int, ...]:
+    for update in bits(x.frame.read_mask & x.frame.write_mask):
+        between = x.fr[update] & mask_of(
+            w for w in bits(x.frame.write_mask) if x.co[w] >> update & 1
+        )
+        for write in bits(between):
+            return (update, write, update)
+    return ()
+
+
+def _seq_cst_cycle(x: Execution) -> tuple[int, ...]:
+    cycles = (find_cycle(order) for order in seq_cst_orders(x))
+    return next((cycle for cycle in cycles if cycle), ())
+
+
+VIOLATIONS: Mapping[Rule, Callable[[Execution], tuple[int, ...]]] = {
+    Rule.COHERENCE: _incoherent,
+    Rule.ATOMICITY: _not_atomic,
+    Rule.SEQ_CST: _seq_cst_cycle,
+    Rule.NO_THIN_AIR: lambda x: find_cycle(thin_air_order(x)),
+}
+"""For each axiom the events of a cycle that breaks it in an execution, () if there is none."""
+
+
+def explain(
+    program: ScopedProgram,
+    formula: Formula,
+    model: SourceModel = FULL_MODEL,
+    bound: int = 1,
+    work: Work | None = None,
+) -> Witness | None:
+    """An execution whose final state satisfies ``formula``.
+
+    An allowed one if there is any; otherwise one that breaks as few axioms as possible; None if
+    none comes about even without axioms. Raises as ``executions`` does.
+    """
+    axioms = [rule for rule in AXIOMS if rule in model.rules]
+    for count in range(len(axioms) + 1):
+        for dropped in combinations(axioms, count):
+            for witness in executions(program, model, bound, dropped, work):
+                if formula.holds(witness.state) and len(witness.violations) == count:
+                    return witness
+    return None
+
+
+def explain_race(
+    program: ScopedProgram, race: Race, model: SourceModel = FULL_MODEL, bound: int = 1
+) -> Witness | None:
+    """An execution in which ``race`` happens for its reason; None if there is none."""
+    for witness in executions(program, model, bound):
+        if any(each == race and each.reason == race.reason for each in witness.races):
+            return witness
+    return None

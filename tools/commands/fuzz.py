@@ -1,0 +1,193 @@
+"""fence-sim fuzz: random programs through the passes, and what became of them."""
+
+import re
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fencewright.tools.diagnostics import error, output_file, positive
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
+
+if TYPE_CHECKING:
+    from fencewright.tools.fuzz.checks import Totals, Violation
+
+NAME = "fence-sim"
+
+PROGRAMS = 100_000
+"""How many programs a campaign checks unless it is told otherwise."""
+
+SHRUNK = 10
+"""How many of the violations are made smaller and written down."""
+
+
+def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
+    """Add ``fuzz``."""
+    fuzzer = add_parser(
+        "fuzz", help="check the passes on random programs, on every target and mode"
+    )
+    fuzzer.set_defaults(execute=fuzz)
+    fuzzer.add_argument("--programs", metavar="N", type=positive, default=PROGRAMS)
+    fuzzer.add_argument("--first", metavar="SEED", type=int, default=0, help="the first seed (0)")
+    fuzzer.add_argument(
+        "--llvm-ir",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="check the first N also as LLVM IR, by the machine code that LLVM makes of it",
+    )
+    fuzzer.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
+    fuzzer.add_argument(
+        "--results",
+        metavar="FOLDER",
+        type=Path,
+        help="keep results there as they come, and go on from those that the same code left",
+    )
+    fuzzer.add_argument(
+        "--failures",
+        metavar="FOLDER",
+        type=Path,
+        help="write the smallest programs that fail there",
+    )
+    fuzzer.add_argument(
+        "--page", metavar="FILE", type=Path, help="write the totals as a page, once all is done"
+    )
+    fuzzer.add_argument("--seed", type=int, help="only this seed: show its program and verdicts")
+
+
+def fuzz(arguments: Namespace) -> int:
+    """``fence-sim fuzz``."""
+    if arguments.seed is not None:
+        return _show(arguments.seed)
+    # Opened hours before it is written to, so that a place that takes no file is told at once.
+    with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
+        totals = _check_programs(arguments)
+        if page_file is not None:
+            from fencewright.tools.fuzz.page import page
+
+            page_file.write(page(totals, arguments.first, date.today()))
+    return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _check_programs(arguments: Namespace) -> "Totals":
+    """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
+    from fencewright.simulator.core.campaign import CampaignError
+    from fencewright.tools.fuzz.checks import Totals
+
+    totals, start = Totals(), time.monotonic()
+    try:
+        for totals in _campaign(arguments):
+            _progress(totals, arguments.programs, start)
+    except CampaignError as problem:
+        raise error(str(problem), NAME) from problem
+    except KeyboardInterrupt:
+        print(_summary(totals))
+        for each in totals.violations:
+            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
+        raise
+    print(_summary(totals))
+    for each in totals.violations[:SHRUNK]:
+        _tell(each, arguments.failures)
+    return totals
+
+
+def _campaign(arguments: Namespace) -> Iterator["Totals"]:
+    from fencewright.tools.fuzz.checks import campaign, code_digest
+
+    stream = None
+    if arguments.results is not None:
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        stream = arguments.results / f"fuzz-{code_digest()}.jsonl"
+    with _executor(arguments.jobs) as executor:
+        yield from campaign(
+            arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
+        )
+
+
+@contextmanager
+def _executor(jobs: int) -> Generator[Executor | None]:
+    from fencewright.simulator.core.campaign import open_executor
+
+    if jobs == 1:
+        yield None
+        return
+    with open_executor(workers=jobs) as executor:
+        yield executor
+
+
+def _progress(totals: "Totals", programs: int, start: float) -> None:
+    if not sys.stderr.isatty():
+        return
+    seconds = time.monotonic() - start
+    done = f"{totals.programs:,} of {programs:,} programs"
+    print(
+        f"\r{done}, {len(totals.violations)} violations, {seconds:.0f} s ",
+        end="\n" if totals.programs == programs else "",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _summary(totals: "Totals") -> str:
+    checks = sum(sum(tally.verdicts.values()) for tally in totals.settings.values())
+    return (
+        f"{totals.programs:,} programs: {totals.racy:,} racy, {totals.too_large:,} too large, "
+        f"{checks:,} checks on the others: {totals.count('sound'):,} sound, "
+        f"{totals.count('too large'):,} too large, "
+        f"{totals.count('not executed'):,} not executed, {len(totals.violations):,} violations"
+    )
+
+
+def _tell(violation: "Violation", folder: Path | None) -> None:
+    """Print a violation with the smallest program that shows it, and write that down."""
+    from fencewright.passes.litmus.build_litmus import build
+    from fencewright.tools.fuzz.checks import HEAD, SETTINGS, smallest
+
+    program, guilty = smallest(violation)
+    text = "\n".join(
+        [
+            f"{HEAD}{violation.setting}",
+            f"// Seed {violation.seed}, {violation.verdict} by {guilty or 'the lowering'}: "
+            f"{violation.message}",
+            "",
+            str(build(SETTINGS[violation.setting].place(program))),
+            "",
+        ]
+    )
+    print(f"\n{text}")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = re.sub("[^a-z0-9_]+", "-", f"{violation.setting}-{violation.seed}")
+        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
+
+
+def _show(seed: int) -> int:
+    from fencewright.passes.litmus.build_litmus import build
+    from fencewright.tools.fuzz.checks import (
+        check,
+        guilty_pass,
+        llvm_ir_setting_of,
+        meant_by,
+        program_of,
+        settings_of,
+    )
+
+    program = program_of(seed)
+    print(build(program))
+    meant = meant_by(program)
+    if meant.races or meant.incomplete:
+        print(f"// {meant.races[0] if meant.races else meant.incomplete}")
+        return HOLDS
+    status = HOLDS
+    for setting in (*settings_of(seed), llvm_ir_setting_of(seed)):
+        found = check(program, setting, meant)
+        print(f"// {setting}: {found.verdict}" + (f": {found.message}" if found.message else ""))
+        if found.verdict.is_violation:
+            status = DOES_NOT_HOLD
+            print(f"//   by {guilty_pass(program, setting, meant) or 'the lowering'}")
+    return status

@@ -1,0 +1,327 @@
+"""fence-sim run-gpu: a litmus test on a real GPU, millions of times, held against the PTX model."""
+
+import json
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
+from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error
+from fencewright.tools.inputs.litmus_files import check_syntax, name_of, read_text
+from fencewright.tools.inputs.litmus_inputs import (
+    NAME,
+    Lowering,
+    add_gpu_target,
+    lowering_of,
+    read_string,
+)
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, worst
+
+if TYPE_CHECKING:
+    from fencewright.gpu import Device
+    from fencewright.simulator.gpu.litmus import GpuResult, Stress
+
+_LIMITS = Limits(states=10_000_000)
+"""How far the PTX model goes for what a test is judged by."""
+
+
+def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
+    """Add ``run-gpu``."""
+    runner = add_parser(
+        "run-gpu", help="run tests on an NVIDIA GPU, and count outcomes that the model forbids"
+    )
+    runner.set_defaults(execute=run_on_gpu)
+    runner.add_argument("inputs", nargs="+", metavar="FILE", help=".mlir or .litmus, - for stdin")
+    runner.add_argument("--test", metavar="NAME", help="only the test of this name")
+    runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
+    runner.add_argument(
+        "--emit-ptx", action="store_true", help="print the kernels, which needs no GPU"
+    )
+    stress = runner.add_argument_group("stress")
+    stress.add_argument("--instances", metavar="N", type=int, help="in a launch (65536)")
+    stress.add_argument("--launches", metavar="N", type=int, help="(160)")
+    stress.add_argument(
+        "--block-sizes", metavar="N,..", type=_numbers, help="threads (32,64,256,1024)"
+    )
+    stress.add_argument(
+        "--spacing",
+        metavar="N,..",
+        type=_numbers,
+        help="bytes from one instance's location to the next's (4); 128: a cache line each",
+    )
+    stress.add_argument(
+        "--seed", metavar="N", type=int, help="draw block sizes, spacings and partners at random"
+    )
+    stress.add_argument(
+        "--shared", action="store_true", help="all locations in shared memory, of a test in one CTA"
+    )
+    add_gpu_target(runner)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isdigit() for part in parts):
+        raise ArgumentTypeError(f"expected numbers with commas between, found '{text}'")
+    return tuple(map(int, parts))
+
+
+# Running
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A test with what it is judged by: ``allowed`` are the outcomes of the PTX model.
+
+    ``shared`` are the locations in shared memory, True for all.
+    """
+
+    file: str
+    test: PtxTest
+    allowed: Outcomes
+    shared: bool | frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a GPU did with a test."""
+
+    job: Job
+    machine: str
+    result: "GpuResult"
+    seconds: float
+
+    @property
+    def status(self) -> int:
+        """Whether the model was kept to; not known if no instance ended."""
+        if self.result.forbidden:
+            return DOES_NOT_HOLD
+        return HOLDS if self.result.histogram else INCOMPLETE
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The instances in which the condition's formula held, and the others that ended."""
+        positive = self.result.times(self.job.test.condition.formula)
+        return (positive, sum(self.result.histogram.values()) - positive)
+
+    @property
+    def condition_holds(self) -> bool:
+        """Whether the condition holds of what was seen."""
+        return _verdict(self.job.test.condition, *self.counts)
+
+    def text(self) -> str:
+        """The report as litmus7 would print it."""
+        result, condition = self.result, self.job.test.condition
+        positive, negative = self.counts
+        seen = len(result.histogram)
+        allowed = seen - len(result.forbidden)
+        width = len(f"{max(result.histogram.values(), default=0):,}")
+        lines = [
+            f"Test {result.name} ({self.machine})",
+            f"Histogram ({seen} {'state' if seen == 1 else 'states'}, "
+            f"{allowed} of {len(result.allowed)} that the model allows)",
+            *self._histogram(width),
+        ]
+        if result.gave_up:
+            lines.append(f"Gave up: {result.gave_up:,}, in a loop that did not end in time")
+        lines += [
+            _WORDS[self.status],
+            f"Forbidden: {sum(result.forbidden.values()):,} of {result.instances:,}",
+            f"Condition {condition}: {'holds' if self.condition_holds else 'does not hold'} here",
+            f"Observation {result.name} {_often(positive, negative)} {positive} {negative}",
+            f"Time {result.name} {self.seconds:.3f} s",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _histogram(self, width: int) -> Iterator[str]:
+        result, formula = self.result, self.job.test.condition.formula
+        for state, count in sorted(result.histogram.items(), key=lambda item: -item[1]):
+            values = dict(zip(result.observables, state, strict=True))
+            mark = "*>" if formula.holds(values) else ":>"
+            shown = " ".join(f"{o}={'?' if v is None else v};" for o, v in values.items())
+            wrong = " forbidden" if state in result.forbidden else ""
+            yield f"{count:>{width},} {mark} {shown}{wrong}"
+
+    def data(self) -> dict[str, object]:
+        """The report for tools."""
+        result = self.result
+        positive, negative = self.counts
+        return {
+            "file": self.job.file,
+            "test": result.name,
+            "machine": self.machine,
+            "verdict": _VERDICTS[self.status],
+            "condition": str(self.job.test.condition),
+            "condition_holds": self.condition_holds,
+            "histogram": [
+                {
+                    "state": {str(o): v for o, v in zip(result.observables, state, strict=True)},
+                    "count": count,
+                    "forbidden": state in result.forbidden,
+                }
+                for state, count in sorted(result.histogram.items(), key=lambda item: -item[1])
+            ],
+            "allowed": len(result.allowed),
+            "instances": result.instances,
+            "forbidden": sum(result.forbidden.values()),
+            "gave_up": result.gave_up,
+            "positive": positive,
+            "negative": negative,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+_WORDS = {HOLDS: "Ok", DOES_NOT_HOLD: "No", INCOMPLETE: "Incomplete"}
+_VERDICTS = {HOLDS: "holds", DOES_NOT_HOLD: "fails", INCOMPLETE: "incomplete"}
+
+
+def _often(positive: int, negative: int) -> str:
+    return "Never" if not positive else "Sometimes" if negative else "Always"
+
+
+def _verdict(condition: Condition, positive: int, negative: int) -> bool:
+    match condition.quantifier:
+        case Quantifier.EXISTS:
+            return positive > 0
+        case Quantifier.NOT_EXISTS:
+            return positive == 0
+        case Quantifier.FORALL:
+            return negative == 0
+
+
+def run_on_gpu(arguments: Namespace) -> int:
+    """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises :class:`ToolError`."""
+    stress = _stress(arguments)
+    texts = [(path, read_text(path)) for path in arguments.inputs]
+    # What cannot be read is told without a GPU too.
+    for path, text in texts:
+        check_syntax(path, text)
+    device = None if arguments.mcpu or arguments.emit_ptx else _open_device()
+    chip = arguments.mcpu or (_chip_of(device) if device else _DEFAULT_CHIP)
+    lowering = replace(lowering_of(arguments), chip=chip, takes_columns=True)
+    jobs = [job for path, text in texts for job in _jobs(path, text, lowering, arguments)]
+    # Before anything is run: what cannot be is an error.
+    kernels = [_kernels(job, chip, stress) for job in jobs]
+    if arguments.emit_ptx:
+        print(*kernels, sep="\n", end="")
+        return HOLDS
+    device = device or _open_device()
+    _check_runs(device, chip)
+    statuses: list[int] = []
+    for job in jobs:
+        report = _run(job, device, chip, stress)
+        print(json.dumps(report.data()) if arguments.json else report.text(), flush=True)
+        statuses.append(report.status)
+    return worst(statuses)
+
+
+def _kernels(job: Job, chip: str, stress: "Stress") -> str:
+    """The PTX of a test. Raises :class:`ToolError` if it cannot be run under ``stress``."""
+    from fencewright.simulator.gpu.kernels import GpuLitmusError, prepare
+
+    try:
+        kernels = prepare(job.test.test.program, job.allowed, chip, job.shared)
+        for launch in stress:
+            kernels.slots(launch)
+    except GpuLitmusError as problem:
+        raise error(f"'{job.test.name}' cannot be run on a GPU: {problem}", job.file) from problem
+    return kernels.ptx
+
+
+_DEFAULT_CHIP = "sm_90"
+"""What kernels are printed for where nothing says for which chip."""
+
+
+def _stress(arguments: Namespace) -> "Stress":
+    from fencewright.simulator.gpu.kernels import GpuLitmusError
+    from fencewright.simulator.gpu.litmus import Stress
+
+    options = {
+        "instances": arguments.instances,
+        "launches": arguments.launches,
+        "block_sizes": arguments.block_sizes,
+        "spacings": arguments.spacing,
+        "seed": arguments.seed,
+    }
+    try:
+        return Stress(**{name: value for name, value in options.items() if value is not None})
+    except GpuLitmusError as problem:
+        raise error(str(problem), NAME) from problem
+
+
+def _open_device() -> "Device":
+    from fencewright import gpu
+
+    try:
+        return gpu.Device()
+    except gpu.NoGpuError as problem:
+        raise ToolError((Diagnostic(str(problem), NAME),), status=NO_GPU) from problem
+
+
+def _check_runs(device: "Device", chip: str) -> None:
+    """Raise :class:`ToolError` where code for ``chip`` is too new for the device."""
+    from fencewright.lowering.ptx.select import chip_named
+
+    major, minor = device.compute_capability
+    if chip_named(chip).number > 10 * major + minor:
+        raise error(f"{device.name} is of sm_{major}{minor} and runs nothing for {chip}", NAME)
+
+
+def _chip_of(device: "Device") -> str:
+    """The newest chip that is known and whose code the device runs."""
+    from fencewright.lowering.ptx.chip import CHIPS
+
+    major, minor = device.compute_capability
+    plain = [chip for chip in CHIPS if chip.is_plain]
+    runs = [chip for chip in plain if chip.number <= 10 * major + minor]
+    if not runs:
+        raise error(f"{device.name} is older than any chip that is known: {plain[0].name}", NAME)
+    return runs[-1].name
+
+
+def _jobs(path: str, text: str, lowering: Lowering, arguments: Namespace) -> Iterator[Job]:
+    """The tests of a file. What ``--without`` weakens is judged as if it were whole."""
+    file = name_of(path)
+    tests = read_string(path, text, lowering, arguments.test)
+    whole = tests
+    if lowering.damages:
+        whole = read_string(path, text, replace(lowering, damages=()), arguments.test)
+    for test, right in zip(tests, whole, strict=True):
+        weak, allowed = _ptx(test, file), _allowed(_ptx(right, file), file)
+        yield Job(file, weak, allowed, arguments.shared or weak.shared)
+
+
+def _ptx(test: RunnableTest, file: str) -> PtxTest:
+    if isinstance(test, PtxTest):
+        return test
+    raise error(f"'{test.name}' is in {test.language}; a GPU runs PTX: say --mcpu sm_90", file)
+
+
+def _allowed(test: PtxTest, file: str) -> Outcomes:
+    found = run(test, _LIMITS)
+    if found.incomplete:
+        raise error(f"'{test.name}' has more outcomes than were found: {found.incomplete}", file)
+    return cast(Outcomes, found.outcomes)
+
+
+def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> Report:
+    from fencewright.gpu import GpuError
+    from fencewright.simulator.gpu.kernels import GpuLitmusError
+    from fencewright.simulator.gpu.litmus import run_litmus_on_gpu
+
+    start = time.perf_counter()
+    try:
+        result = run_litmus_on_gpu(
+            job.test.test,
+            device,
+            target=chip,
+            stress=stress,
+            shared=job.shared,
+            allowed=job.allowed,
+        )
+    except (GpuError, GpuLitmusError) as problem:
+        about = Diagnostic(f"'{job.test.name}': {problem}", job.file)
+        raise ToolError((about,), status=INCOMPLETE) from problem
+    return Report(job, f"{device.name}, {chip}", result, time.perf_counter() - start)

@@ -1,0 +1,90 @@
+"""What ``fence-opt --verify-lowering`` does: litmus tests before the passes against those after."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
+
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.verify_lowering import (
+    Verdict,
+    Verification,
+    read_sources,
+    verify_lowering,
+)
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT
+from fencewright.simulator.core.program import ProgramError
+from fencewright.simulator.litmus_run import Limits
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
+from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE, USAGE, worst
+
+_STATUS = {
+    Verdict.UNSOUND: DOES_NOT_HOLD,
+    Verdict.RACY: DOES_NOT_HOLD,
+    Verdict.HANGS: DOES_NOT_HOLD,
+    Verdict.INCOMPLETE: INCOMPLETE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringCheck:
+    """How to check: the L2s of an agent if they are known, and how far to go.
+
+    ``chip`` and ``tgsplit`` are for a lowered test in CDNA instructions that are in no kernel.
+    """
+
+    l2_per_agent: str | None = None
+    chip: str | None = None
+    tgsplit: bool = False
+    state_limit: int = DEFAULT_LIMIT
+
+    def around(self, module: ModuleOp, apply_passes: Callable[[], None], file: str) -> None:
+        """Apply passes to ``module`` in place and verify what they made of its litmus tests.
+
+        Prints a remark for each test that was verified. Raises :class:`ToolError`, with the
+        steps of a counterexample as notes, if one is not sound, not defined or too large.
+        """
+        sources = read_sources(module)
+        apply_passes()
+        l2s = None if self.l2_per_agent is None else L2PerAgent(self.l2_per_agent)
+        options = ReadOptions(l2s, chip=self.chip, tgsplit=self.tgsplit)
+        limits = Limits(states=self.state_limit)
+        try:
+            found = list(verify_lowering(sources, module, options, limits))
+        except ProgramError as problem:
+            raise ToolError((Diagnostic(str(problem), file),)) from problem
+        if not found:
+            message = (
+                "--verify-lowering found no litmus test with a source and a lowering; "
+                "lower a test with --mcpu, or say whose lowering one is with 'lowers @name'"
+            )
+            raise ToolError((Diagnostic(message, file),), status=USAGE)
+        problems: list[Diagnostic] = []
+        for each in found:
+            if each.verdict is Verdict.SOUND:
+                print(
+                    diagnostic_at(each.test, file, each.message, Severity.REMARK), file=sys.stderr
+                )
+            else:
+                problems += _problem(each, file)
+        if problems:
+            statuses = [_STATUS[each.verdict] for each in found if each.verdict in _STATUS]
+            raise ToolError(tuple(problems), status=worst(statuses))
+
+
+def _problem(found: Verification, file: str) -> list[Diagnostic]:
+    error = diagnostic_at(found.test, file, found.message, Severity.ERROR)
+    steps = [diagnostic_at(found.test, file, step, Severity.NOTE) for step in found.steps]
+    return [error, *steps]
+
+
+def diagnostic_at(op: Operation, file: str, message: str, severity: Severity) -> Diagnostic:
+    """A message about an operation, at the place where it was read."""
+    place = op.location
+    if not isinstance(place, FileLineColLoc):
+        return Diagnostic(message, file, severity=severity)
+    name, line, column = place.filename.data, place.line.data, place.column.data
+    return Diagnostic(message, name, line, column, severity)

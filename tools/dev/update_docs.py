@@ -1,0 +1,294 @@
+"""Writes the documentation's tables from the rows, and the output of its examples from what they do.
+
+With ``--check`` nothing is written, and the exit status is 1 if a table is out of date; examples
+are checked by the tests, for it takes a minute.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.cdna.common import FENCE
+from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
+from fencewright.lowering.cdna.differences import DIFFERENCES
+from fencewright.lowering.cdna.gfx90a import CHIP as GFX90A
+from fencewright.lowering.cdna.gfx908 import CHIP as GFX908
+from fencewright.lowering.cdna.gfx942 import CHIP as GFX942
+from fencewright.lowering.lower import lower
+from fencewright.lowering.ptx.chip import FORMS
+from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
+from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
+from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
+from fencewright.lowering.ptx.differences import Whose
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.skeleton import SKELETON, Step
+from fencewright.lowering.table import Illegal, Table
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Operation,
+    Ordering,
+    Scope,
+)
+from fencewright.tools.dev.certificates_page import certificates_page
+from fencewright.tools.dev.doc_examples import ExampleError, updated
+from fencewright.tools.dev.markdown import markdown_table
+
+_NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
+
+_PAGES_FOR = (
+    (GFX942, "gfx942, gfx950 and gfx9-4-generic"),
+    (GFX90A, "gfx90a"),
+    (GFX908, "gfx908"),
+)
+_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.GENERIC)
+
+
+def _value(value: object) -> str:
+    match value:
+        case Illegal(reason=reason):
+            return f"refused: {reason}"
+        case CacheOp(mnemonic=mnemonic, modifiers=modifiers):
+            return f"`{' '.join((mnemonic, *modifiers))}`"
+        case Step():
+            return value.value[0]
+        case tuple():
+            return ", ".join(map(_value, cast("tuple[object, ...]", value))) or "nothing"
+        case _:
+            return f"`{value}`" if value else "nothing"
+
+
+def _rules(title: str, table: Table[object]) -> str:
+    def cell(column: str, given: Sequence[object]) -> str:
+        everything = set(given) == set(table.columns[column])
+        return "" if everything else ", ".join(map(_word, given))
+
+    rows = [
+        (
+            *(cell(name, row.where.get(name, domain)) for name, domain in table.columns.items()),
+            _value(row.value),
+            row.source,
+        )
+        for row in table.rows
+    ]
+    return f"### {title}\n\n" + markdown_table((*table.columns, "instructions", "source"), rows)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def _sequences(target: str, space: AddressSpace) -> str:
+    rows: list[tuple[str, ...]] = []
+    for op, ordering in SKELETON:
+        if op in (Operation.BARRIER, Operation.FENCE) and space is not AddressSpace.GLOBAL:
+            continue
+        if op is Operation.CMPXCHG or ordering is Ordering.WEAK:
+            continue
+        where = None if op in (Operation.BARRIER, Operation.FENCE) else space
+        cells = [(scope, _sequence(target, op, ordering, scope, where)) for scope in Scope]
+        for text, group in groupby(cells, key=lambda cell: cell[1]):
+            rows.append((str(op), str(ordering), ", ".join(scope for scope, _ in group), text))
+    return f"### Sequences on {space} memory\n\n" + markdown_table(
+        ("operation", "ordering", "scope", "sequence"), rows
+    )
+
+
+def _sequence(
+    target: str, op: Operation, ordering: Ordering, scope: Scope, space: AddressSpace | None
+) -> str:
+    try:
+        sequence = lower(op=op, ordering=ordering, scope=scope, space=space, target=target)
+    except UnsupportedError:
+        return "refused"
+    return "<br>".join(f"`{each.text}`" for each in sequence.instructions) or "nothing"
+
+
+def _cdna_page() -> str:
+    parts = [
+        _NOTE,
+        "# CDNA lowering\n",
+        "A blank cell covers every value of its column. Sequences are for 32 bits, many L2s per "
+        "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
+        _rules("The steps of an acq_rel or seq_cst fence that writes back, on every chip", FENCE),
+    ]
+    for chip, title in _PAGES_FOR:
+        parts.append(f"## {title}\n")
+        tables = (
+            ("Write-back (release)", chip.write_back),
+            ("Invalidate (acquire)", chip.invalidate),
+            ("Wait", chip.wait),
+            ("Cache policy of an access", chip.policy),
+            ("Returned value of an atomic", chip.returning),
+            ("Barrier", chip.barrier),
+            ("Accesses that exist", chip.legal),
+        )
+        parts += [_rules(name, table) for name, table in tables]
+        parts += [_sequences(chip.name, space) for space in _SPACES]
+    return "\n".join(parts)
+
+
+def _differences_page() -> str:
+    rows = [
+        (
+            row.name,
+            "; ".join(f"{c}: {', '.join(map(_word, v))}" for c, v in row.where.items()),
+            ", ".join(f"`{each}`" for each in sorted(row.added)),
+            ", ".join(f"`{each}`" for each in sorted(row.removed)),
+            ("we refuse it. " if row.refused else "") + row.reason,
+        )
+        for row in DIFFERENCES
+    ]
+    return "\n".join(
+        [
+            _NOTE,
+            "# Where our CDNA sequences differ from LLVM 22\n",
+            "Everything else is the same, instruction by instruction: the test compares every "
+            "operation, ordering, scope, address space and hint on four chips, threadgroup split "
+            "mode on and off, with what LLVM emits at -O0.\n",
+            markdown_table(("difference", "where", "we add", "we leave out", "why"), rows),
+        ]
+    )
+
+
+def _version(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _ptx_page() -> str:
+    forms = [
+        (form, f"sm_{since.number}", _version(since.version), since.source)
+        for form, since in FORMS.items()
+    ]
+    parts = [
+        _NOTE,
+        "# PTX lowering\n",
+        "Sequences are for 32 bits and the PTX version that `lower` takes by default: the lowest "
+        "with everything that the chip can do. The rules are rows of `lowering/ptx/rows.py`.\n",
+        "## What not every chip and version has\n",
+        markdown_table(("form", "chip from", "PTX from", "source"), forms),
+    ]
+    for target in ("sm_90", "sm_80"):
+        parts.append(f"## {target}\n")
+        parts += [_sequences(target, space) for space in _SPACES]
+    return "\n".join(parts)
+
+
+def _ptx_differences_page() -> str:
+    parts = [
+        _NOTE,
+        "# Where our PTX differs from other mappings\n",
+        "The differential test asks LLVM for every operation, ordering, scope and address space: "
+        "each difference is told by exactly one row. libcu++ and the paper "
+        "cannot be asked; their rows are read from their sources.\n",
+    ]
+    for whose in Whose:
+        rows = [
+            (
+                row.name,
+                "; ".join(f"{c}: {', '.join(map(_word, v))}" for c, v in row.where.items()),
+                "<br>".join(f"`{each}`" for each in row.theirs) or "refuses",
+                row.reason,
+            )
+            for row in PTX_DIFFERENCES
+            if row.whose is whose
+        ]
+        table = markdown_table(("difference", "where", "theirs", "why ours is another"), rows)
+        parts.append(f"## {whose}\n\n{table}")
+    return "\n".join(parts)
+
+
+def _costs_page() -> str:
+    parts = [
+        _NOTE,
+        "# What instructions cost\n",
+        "Prices choose between sequences that are both enough, and stand in remarks "
+        "([remarks.md](remarks.md)); they never decide what is enough. "
+        "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of one target "
+        "compare with each other, those of different targets do not.\n",
+        "## PTX\n",
+        f"{MEASURED_HOW[0].upper()}{MEASURED_HOW[1:]}, with no store outstanding. A row holds for "
+        "every instruction that begins with its words, unless a longer one does. Measured figures "
+        "are cycles on sm_90 and sm_90a; on other chips they are estimates, of the same ratios.\n",
+        _ptx_costs("Instructions", PTX_COSTS),
+        "Some instructions wait for one another, so that together they cost another sum.\n",
+        _ptx_costs("Together", TOGETHER),
+        "## CDNA\n",
+        "Estimated, from what an instruction does and how far it reaches: nobody has measured them "
+        "for these rows. One is an access that a cache serves.\n",
+        markdown_table(
+            ("what the hardware does", "cost", "source"),
+            [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
+    cells = [
+        (
+            "<br>".join(f"`{each}`" for each in row.instructions),
+            str(row.amount),
+            row.basis,
+            row.note,
+        )
+        for row in rows
+    ]
+    return f"### {title}\n\n" + markdown_table(("instruction", "cost", "from", "note"), cells)
+
+
+PAGES = {
+    "lowering-cdna.md": _cdna_page,
+    "differences-from-llvm.md": _differences_page,
+    "lowering-ptx.md": _ptx_page,
+    "differences-from-others-ptx.md": _ptx_differences_page,
+    "certificates.md": certificates_page,
+    "costs.md": _costs_page,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write, or with ``--check`` compare, every generated page below ``docs``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say which pages are stale")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of the pages")
+    arguments = parser.parse_args(argv)
+    stale = 0
+    for name, page in PAGES.items():
+        path, text = arguments.docs / name, page()
+        if path.exists() and path.read_text() == text:
+            continue
+        stale += 1
+        if arguments.check:
+            print(f"{path}: error: out of date, run `make docs`", file=sys.stderr)
+        else:
+            path.write_text(text)
+            print(f"wrote {path}")
+    if arguments.check:
+        return 1 if stale else 0
+    for path in pages_with_examples(arguments.docs):
+        text = path.read_text(encoding="utf-8")
+        try:
+            now = updated(path, text)
+        except ExampleError as problem:
+            print(f"{problem.place}: error: {problem}", file=sys.stderr)
+            return 1
+        if now != text:
+            path.write_text(now, encoding="utf-8")
+            print(f"wrote {path}")
+    return 0
+
+
+def pages_with_examples(docs: Path) -> list[Path]:
+    """The pages below ``docs``, and those of the project's root that stands beside it."""
+    root = (docs.parent / name for name in ("README.md", "CONTRIBUTING.md"))
+    return [path for path in (*root, *sorted(docs.glob("*.md"))) if path.exists()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

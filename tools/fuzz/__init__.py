@@ -1,0 +1,1 @@
+"""Random programs through the passes, held against what their source may do."""

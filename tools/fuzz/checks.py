@@ -1,0 +1,608 @@
+"""Fuzzing the passes: random programs, lowered for every target, must do what their source may.
+
+Every program is drawn from its seed, and checked on one CDNA and one PTX setting, which the seed
+chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may not do: end as the source forbids, use a register that was
+not waited for, never end where the unoptimised code does, or synchronise more than that.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.lowering.facts import Fact
+from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.mlir_dialects.cdna import CacheOp
+from fencewright.mlir_dialects.ptx import FenceOp
+from fencewright.passes.analysis.control_flow import successors, top_level
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.pipelines import CDNAPipeline, OptLevel, PTXPipeline, Stores
+from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
+from fencewright.simulator.certify.assemble import Mode
+from fencewright.simulator.core.campaign import Task
+from fencewright.simulator.core.campaign import run as run_tasks
+from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.core.program import MemoryKind
+from fencewright.simulator.litmus_run import (
+    CdnaTest,
+    Limits,
+    Run,
+    SourceTest,
+    forbidden,
+    run,
+    stuck_waves,
+)
+from fencewright.simulator.random.programs import (
+    SmallProgram,
+    has_loop,
+    random_program,
+    shrink,
+    varied_program,
+)
+
+if TYPE_CHECKING:
+    from fencewright.tools.fuzz.llvm_ir import Build
+
+LIMITS = Limits(states=8_000, bound=2)
+"""How far one check goes; a program that needs more is too large, which proves nothing."""
+
+PROGRESS = Limits(states=1_500)
+"""How far to look for executions that never end, on a machine that has many more states."""
+
+
+class Through(Word):
+    """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
+
+    ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
+    every other access is in a function of its own, and constants are copied from memory.
+    """
+
+    MLIR = "mlir"
+    LLVM_IR = "llvm-ir"
+    LLVM_IR_NOALIAS = "llvm-ir-noalias"
+    LLVM_IR_CALLS = "llvm-ir-calls"
+
+
+LLVM_IR_FORMS = (Through.LLVM_IR, Through.LLVM_IR_NOALIAS, Through.LLVM_IR_CALLS)
+"""How programs are written as LLVM IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a program is lowered for and run on.
+
+    ``machine`` is how many L2s an agent of the machine has, None for as many as ``mode`` says.
+    ``facts`` hold of the programs that are checked on it.
+    """
+
+    mode: Mode
+    stores: Stores = "back"
+    machine: L2PerAgent | None = None
+    facts: tuple[Fact, ...] = ()
+    through: Through = Through.MLIR
+
+    def __str__(self) -> str:
+        """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``.
+
+        With ``:llvm-ir`` behind it if it is for programs in LLVM IR.
+        """
+        stores = "" if self.stores == "back" else f"-{self.stores}"
+        machine = f"@{self.machine}-l2" if self.machine else ""
+        through = "" if self.through is Through.MLIR else f":{self.through}"
+        return f"{self.mode}{stores}{machine}" + "".join(f"+{f}" for f in self.facts) + through
+
+    @property
+    def tgsplit(self) -> bool:
+        """Whether waves of one work-group run on several CUs."""
+        return "tgsplit" in self.mode.features
+
+    @property
+    def options(self) -> ReadOptions:
+        """How its code is read for the simulator."""
+        one = L2PerAgent.ONE
+        l2_per_agent = self.machine or (one if self.mode.l2_per_agent is one else None)
+        return ReadOptions(l2_per_agent=l2_per_agent, chip=self.mode.target, tgsplit=self.tgsplit)
+
+    def passes(self, opt_level: OptLevel) -> tuple[ModulePass, ...]:
+        """The passes that lower for it."""
+        facts = self.facts if opt_level else ()
+        if self.mode.is_ptx:
+            return PTXPipeline(self.mode.target, opt_level=opt_level, facts=facts).passes()
+        return CDNAPipeline(
+            self.mode.target,
+            tgsplit=self.tgsplit,
+            l2_per_agent="one" if self.mode.l2_per_agent is L2PerAgent.ONE else "many",
+            opt_level=opt_level,
+            facts=facts,
+            stores=self.stores,
+        ).passes()
+
+    def place(self, program: SmallProgram) -> SmallProgram:
+        """The program in memory of the kinds that the setting has."""
+        if Fact.UNCACHED_MEMORY in self.facts:
+            return program.in_memory(MemoryKind.UNCACHED)
+        return program.for_chip(self.mode.target)
+
+
+ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
+_TGSPLIT = frozenset({"tgsplit"})
+_NOTHING = frozenset[str]()
+
+CDNA_SETTINGS = (
+    Setting(Mode("gfx942")),
+    Setting(Mode("gfx950")),
+    Setting(Mode("gfx90a")),
+    Setting(Mode("gfx942", _NOTHING, ONE)),
+    Setting(Mode("gfx942", _TGSPLIT)),
+    Setting(Mode("gfx942"), "auto"),
+    Setting(Mode("gfx942"), "through"),
+    Setting(Mode("gfx908")),
+    Setting(Mode("gfx942"), machine=ONE),
+    Setting(Mode("gfx950", _TGSPLIT)),
+    Setting(Mode("gfx90a", _TGSPLIT)),
+    Setting(Mode("gfx942", _NOTHING, ONE), "auto"),
+    Setting(Mode("gfx950", _NOTHING, ONE), "through"),
+    Setting(Mode("gfx942", _TGSPLIT, ONE)),
+    Setting(Mode("gfx942", _TGSPLIT), "through"),
+    Setting(Mode("gfx950"), "auto"),
+    Setting(Mode("gfx942", _TGSPLIT), machine=ONE),
+    Setting(Mode("gfx942", _TGSPLIT), "auto"),
+    Setting(Mode("gfx942"), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
+    Setting(Mode("gfx942"), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
+    Setting(Mode("gfx90a"), facts=(Fact.UNCACHED_MEMORY,)),
+)
+"""Every chip in every mode; seeds take them in turn."""
+
+PTX_SETTINGS = (
+    *(
+        Setting(Mode(chip))
+        for chip in (
+            "sm_90", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89",
+            "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a",
+        )
+    ),
+    Setting(Mode("sm_90"), facts=(Fact.NO_CLUSTERS,)),
+)  # fmt: skip
+LLVM_IR_SETTINGS = tuple(
+    replace(each, through=through) for through in LLVM_IR_FORMS for each in CDNA_SETTINGS
+)
+"""Every CDNA setting for programs in LLVM IR of every form."""
+
+SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)}
+
+
+def llvm_ir_setting_of(seed: int) -> Setting:
+    """The setting that a seed's program is checked on in LLVM IR."""
+    return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
+
+
+def settings_of(seed: int) -> tuple[Setting, Setting]:
+    """The settings that a seed's program is checked on."""
+    return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
+
+
+VARIED = 1_000_000_000
+"""The first seed whose program is varied."""
+
+
+class Verdict(Word):
+    """What checking a program on a setting found."""
+
+    SOUND = "sound"
+    TOO_LARGE = "too large"
+    NOT_EXECUTED = "not executed"
+    UNSOUND = "unsound"
+    WRONG = "wrong code"
+    STUCK = "stuck"
+    MORE = "more synchronisation"
+    FAILED = "failed"
+
+    @property
+    def is_violation(self) -> bool:
+        """Whether something is wrong with the passes."""
+        return self not in (Verdict.SOUND, Verdict.TOO_LARGE, Verdict.NOT_EXECUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found, in words too; synchronisation ``before`` and ``after`` the passes."""
+
+    verdict: Verdict
+    message: str = ""
+    before: int = 0
+    after: int = 0
+
+
+def program_of(seed: int) -> SmallProgram:
+    """The program that a seed stands for, from ``VARIED`` on a varied one.
+
+    One for tgsplit has no LDS, and work-groups on two CUs.
+    """
+    setting, _ = settings_of(seed)
+    mates = Fact.SINGLE_WAVE_WORKGROUP not in setting.facts
+    drawn = varied_program if seed >= VARIED else random_program
+    return drawn(seed, lds=not setting.tgsplit, split=setting.tgsplit, mates=mates)
+
+
+def meant_by(program: SmallProgram) -> Run:
+    """What a program may do."""
+    return meaning(build(program))
+
+
+def meaning(module: ModuleOp) -> Run:
+    """What the one litmus test of a module on ``scoped`` may do."""
+    return run(read_only_test(module, ReadOptions()), LIMITS)
+
+
+def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
+    """The module, with the passes run on it."""
+    for step in passes:
+        step.apply(Context(), module)
+    return module
+
+
+def check(
+    program: SmallProgram,
+    setting: Setting,
+    meant: Run,
+    passes: Iterable[ModulePass] | None = None,
+) -> Checked:
+    """Whether code optimised by ``passes`` does only what is ``meant``, with no more synchronisation.
+
+    ``meant`` must have no races.
+    """
+
+    def module() -> ModuleOp:
+        return build(setting.place(program))
+
+    return check_module(module, setting, meant, passes, has_loop(program))
+
+
+def check_module(
+    module: Callable[[], ModuleOp],
+    setting: Setting,
+    meant: Run,
+    passes: Iterable[ModulePass] | None = None,
+    progress: bool = True,
+) -> Checked:
+    """As ``check``, of a program that ``module`` gives as a litmus test, anew each time.
+
+    ``progress``: whether to see that it ends.
+    """
+    if setting.through is not Through.MLIR:
+        return _check_compiled(module(), setting, meant, progress)
+    try:
+        code = lowered(module(), setting.passes(2) if passes is None else passes)
+        plain = lowered(module(), setting.passes(0))
+        found = judge(code, setting, meant, plain if progress else None)
+    except Exception as problem:  # A fuzzer tells of whatever a pass raises.
+        return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
+    before, after = synchronisation(plain), synchronisation(code)
+    if found.verdict is Verdict.SOUND and (more := after - before):
+        words = ", ".join(f"{before[name]} -> {after[name]} {name}" for name in sorted(more))
+        found = Checked(Verdict.MORE, words)
+    return replace(found, before=before.total(), after=after.total())
+
+
+def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None = None) -> Checked:
+    """Whether lowered code does only what is ``meant``, and ends wherever ``plain`` code does."""
+    try:
+        test = read_only_test(code, setting.options)
+    except DiagnosticException as problem:  # It is right, but no model has it.
+        return Checked(Verdict.NOT_EXECUTED, str(problem))
+    does = run(test, LIMITS)
+    if plain is None or not isinstance(test, CdnaTest):
+        return _judged(meant, does)
+    return _judged(meant, does, test, lambda: _cdna_test(plain, setting))
+
+
+def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bool) -> Checked:
+    """As ``check_module``, of the machine code that LLVM makes."""
+    from fencewright.checker.cdna_program import HazardError
+    from fencewright.tools.fuzz import llvm_ir
+
+    try:
+        source = read_only_test(module, ReadOptions())
+        assert isinstance(source, SourceTest)
+        how = build_of(setting)
+        test = llvm_ir.compiled(source, how)
+        does = llvm_ir.run_compiled(source, test, LIMITS)
+        if not progress:
+            return _judged(meant, does)
+        plain = replace(how, opt_level=0, facts=())
+        return _judged(meant, does, test, lambda: llvm_ir.compiled(source, plain))
+    except HazardError as problem:
+        return Checked(Verdict.WRONG, str(problem))
+    except Exception as problem:  # Of whatever a pass, LLVM or the reader raises.
+        return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
+
+
+def build_of(setting: Setting) -> "Build":
+    """How programs in LLVM IR are lowered and compiled for a setting."""
+    from fencewright.tools.fuzz.llvm_ir import Build
+
+    return Build(
+        configuration_of(setting),
+        l2_per_agent=setting.mode.l2_per_agent or MANY,
+        stores=setting.stores,
+        facts=setting.facts,
+        noalias=setting.through is Through.LLVM_IR_NOALIAS,
+        calls=setting.through is Through.LLVM_IR_CALLS,
+    )
+
+
+def configuration_of(setting: Setting) -> CdnaConfiguration:
+    """The machine of a CDNA setting."""
+    chip = setting.mode.target
+    l2_per_agent = setting.options.l2_per_agent or HARDER_L2[chip]
+    return CdnaConfiguration(chip, setting.tgsplit, l2_per_agent)
+
+
+def _judged(
+    meant: Run,
+    does: Run,
+    test: CdnaTest | None = None,
+    plain: Callable[[], CdnaTest] | None = None,
+) -> Checked:
+    """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code does."""
+    if does.errors:
+        return Checked(Verdict.WRONG, does.errors[0])
+    extra = forbidden(meant, does)
+    if extra is not None and not meant.incomplete:
+        return Checked(Verdict.UNSOUND, " ".join(str(extra).splitlines()[0].split()))
+    if does.incomplete or extra is not None:
+        return Checked(Verdict.TOO_LARGE, does.incomplete or meant.incomplete)
+    if test is None or plain is None:
+        return Checked(Verdict.SOUND)
+    try:
+        stuck = stuck_waves(test, PROGRESS)
+        if stuck and not stuck_waves(plain(), PROGRESS):
+            return Checked(Verdict.STUCK, stuck[0])
+    except LimitReached:
+        pass  # Its outcomes are right all the same.
+    return Checked(Verdict.SOUND)
+
+
+def _cdna_test(module: ModuleOp, setting: Setting) -> CdnaTest:
+    test = read_only_test(module, setting.options)
+    assert isinstance(test, CdnaTest)
+    return test
+
+
+def synchronisation(module: ModuleOp) -> Counter[str]:
+    """How much of each kind of synchronisation code passes at most on its way through each kernel.
+
+    No loop is gone round twice. A kind that stands on two edges instead of before them counts once.
+    """
+    counts: Counter[str] = Counter()
+    for kernel in top_level(module):
+        if len(kernel.regions) == 1 and kernel.regions[0].blocks:
+            counts += _most_on_a_way(kernel.regions[0].blocks[0], frozenset())
+    return counts
+
+
+def _most_on_a_way(block: Block, before: frozenset[Block]) -> Counter[str]:
+    passed = before | {block}
+    most: Counter[str] = Counter()
+    for following in successors(block):
+        if following not in passed:
+            most |= _most_on_a_way(following, passed)
+    return most + Counter(kind for kind in map(_kind, block.ops) if kind)
+
+
+def _kind(op: Operation) -> str:
+    """What synchronisation an operation is that costs; empty for others."""
+    if isinstance(op, CacheOp):
+        return "write-backs" if op.opcode.data == "buffer_wbl2" else "invalidates"
+    return "fences" if isinstance(op, FenceOp) else ""
+
+
+def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:
+    """The first pass with which a program that is not right stops being right.
+
+    Empty if it is wrong without those that take synchronisation away, or compiled by LLVM.
+    """
+    if setting.through is not Through.MLIR:
+        return ""
+    plain = setting.passes(0)
+    passes = setting.passes(2)
+    if check(program, setting, meant, plain).verdict.is_violation:
+        return ""
+    for place, step in enumerate(passes):
+        if step in plain:
+            continue
+        so_far = [each for n, each in enumerate(passes) if n <= place or each in plain]
+        if check(program, setting, meant, so_far).verdict.is_violation:
+            return step.name
+    return ""
+
+
+# ---------------------------------------------------------------------------------------
+# Campaigns
+# ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the programs that were checked on one setting."""
+
+    verdicts: Counter[str] = field(default_factory=Counter[str])
+    before: int = 0
+    after: int = 0
+
+    def add(self, checked: Checked) -> None:
+        """Count one program."""
+        self.verdicts[checked.verdict] += 1
+        if checked.verdict is Verdict.SOUND:
+            self.before += checked.before
+            self.after += checked.after
+
+    @property
+    def violations(self) -> int:
+        """How many of the programs show a mistake."""
+        return sum(n for word, n in self.verdicts.items() if Verdict(word).is_violation)
+
+
+class Violation(NamedTuple):
+    """A seed whose program shows a mistake on a setting."""
+
+    seed: int
+    setting: str
+    verdict: str
+    message: str
+
+
+@dataclass(slots=True)
+class Totals:
+    """What became of all programs so far; ``seconds`` are CPU time of all processes.
+
+    A program that is ``racy`` or ``too_large`` for the source model is on no setting.
+    """
+
+    programs: int = 0
+    racy: int = 0
+    too_large: int = 0
+    seconds: float = 0.0
+    settings: dict[str, Tally] = field(default_factory=dict[str, Tally])
+    violations: list[Violation] = field(default_factory=list[Violation])
+
+    def on(self, setting: str) -> Tally:
+        """The tally of a setting."""
+        return self.settings.setdefault(setting, Tally())
+
+    def count(self, verdict: str) -> int:
+        """How many checks had that verdict, on all settings together."""
+        return sum(tally.verdicts[verdict] for tally in self.settings.values())
+
+    def data(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        settings = {
+            name: {"verdicts": dict(tally.verdicts), "before": tally.before, "after": tally.after}
+            for name, tally in self.settings.items()
+        }
+        return {
+            "programs": self.programs,
+            "racy": self.racy,
+            "too_large": self.too_large,
+            "seconds": round(self.seconds, 3),
+            "settings": settings,
+            "violations": self.violations,
+        }
+
+    def include(self, data: dict[str, Any]) -> None:
+        """Add what ``data`` gave of other totals."""
+        self.programs += data["programs"]
+        self.racy += data["racy"]
+        self.too_large += data["too_large"]
+        self.seconds += data["seconds"]
+        self.violations += [Violation(*each) for each in data["violations"]]
+        for name, given in data["settings"].items():
+            tally = self.on(name)
+            tally.verdicts.update(given["verdicts"])
+            tally.before += given["before"]
+            tally.after += given["after"]
+
+
+def check_seeds(first: int, count: int, llvm_ir: int = 0) -> dict[str, Any]:
+    """Check ``count`` seeds from ``first`` on; the data of their ``Totals``.
+
+    As many as ``llvm_ir`` of them in LLVM IR too.
+    """
+    start = time.process_time()
+    totals = Totals()
+    for seed in range(first, first + count):
+        _check_seed(seed, totals, seed < first + llvm_ir)
+    totals.seconds = time.process_time() - start
+    return totals.data()
+
+
+def _check_seed(seed: int, totals: Totals, llvm_ir: bool) -> None:
+    totals.programs += 1
+    program = program_of(seed)
+    meant = meant_by(program)
+    if meant.races:
+        totals.racy += 1
+        return
+    if meant.incomplete:
+        totals.too_large += 1
+        return
+    also = (llvm_ir_setting_of(seed),) if llvm_ir else ()
+    for setting in (*settings_of(seed), *also):
+        checked = check(program, setting, meant)
+        name = str(setting)
+        totals.on(name).add(checked)
+        if checked.verdict.is_violation:
+            found = Violation(seed, name, checked.verdict, checked.message)
+            totals.violations.append(found)
+
+
+HEAD = "// fuzz: "
+"""How a file with a program begins; the name of a setting follows."""
+
+CHUNK = 50
+"""How many seeds one task checks: a second or two, which is what Ctrl-C loses."""
+
+
+def campaign(
+    first: int,
+    count: int,
+    executor: Executor | None = None,
+    stream: Path | None = None,
+    llvm_ir: int = 0,
+) -> Generator[Totals]:
+    """The totals of ``count`` seeds from ``first`` on, growing as tasks are done.
+
+    The first ``llvm_ir`` of them are checked in LLVM IR too.
+    With ``stream`` results are kept, and those that it has already are not computed again;
+    results of other code are refused with a ``CampaignError``.
+    """
+    tasks = (
+        Task(
+            f"{start}+{size}" + (f" llvm-ir {also}" if also else ""),
+            check_seeds,
+            (start, size, also),
+        )
+        for start in range(first, first + count, CHUNK)
+        for size in (min(CHUNK, first + count - start),)
+        for also in (min(size, max(0, first + llvm_ir - start)),)
+    )
+    totals = Totals()
+    for _, data in run_tasks(tasks, executor, stream, f"fuzz {code_digest()}"):
+        totals.include(data)
+        yield totals
+
+
+def code_digest() -> str:
+    """A digest of all of Fencewright's code, so that results of other code are not taken for its own."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[2]
+    for folder in ("checker", "lowering", "mlir_dialects", "passes", "simulator", "tools"):
+        for file in sorted((package / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def smallest(violation: Violation) -> tuple[SmallProgram, str]:
+    """The smallest program found that shows what a seed does, and the pass to blame."""
+    setting = SETTINGS[violation.setting]
+
+    def fails(program: SmallProgram) -> bool:
+        meant = meant_by(program)
+        if meant.races or meant.incomplete:
+            return False
+        return check(program, setting, meant).verdict == violation.verdict
+
+    program = shrink(program_of(violation.seed), fails)
+    return program, guilty_pass(program, setting, meant_by(program))

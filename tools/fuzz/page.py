@@ -1,0 +1,137 @@
+"""docs/fuzz.md: what the fuzzer does, and what became of its programs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import date
+
+from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.fuzz.checks import (
+    CDNA_SETTINGS,
+    LLVM_IR_FORMS,
+    LLVM_IR_SETTINGS,
+    PTX_SETTINGS,
+    Tally,
+    Totals,
+    Verdict,
+)
+
+_HEAD = """\
+<!-- Written by `make fuzz`; change tools/fuzz/page.py, not this page. -->
+# Random programs
+
+`fence-sim fuzz` draws small programs at random, lowers each with all passes of `-O2` for a CDNA
+chip in one of its modes and for a PTX chip, and executes both in every way that the models of the
+machines have. What they do must be among what the source allows. `make fuzz` checks 100,000.
+
+With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
+LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
+the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
+or take a wait away. In one round of three each pointer is `noalias`; in another every other access
+is in a function of its own, which is lowered by itself, and constants are copied from memory.
+
+A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
+which is what needs caches to be written back and invalidated, and is handed on under flags (spun
+on or looked at once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
+memory and in LDS, through pointers of their own space and generic ones; in between is
+synchronisation that nobody needs, of every ordering and scope. Atomics without any data are among
+them, and a few programs of anything at all, most of which have a race.
+
+A violation is code that
+
+- can end as the source forbids, or uses a register that was not waited for;
+- may never end although the unoptimised code does, with no help from the caches (CDNA);
+- has on some way through a kernel more write-backs, invalidates or fences than the unoptimised;
+- or a pass that fails.
+
+Of a violation the smallest program that shows it is printed, with the first pass that brings it
+in; `--failures tests/fuzz/seeds` keeps it there, where `tests/unit/test_fuzz.py` checks it from
+then on. There too each rule of the passes is broken on purpose, and has to be found out.
+`fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results that there are; the same
+command goes on from them, unless the code has changed since.
+
+Racy programs mean nothing and are skipped. *Too large* is what needs more than the fuzzer's
+limit: it proves nothing, and is not counted as sound. Nor is *not executed*: what the model of the
+target does not have.
+
+On a GPU: [gpu-litmus.md](gpu-litmus.md#random-programs).
+"""
+
+
+def page(totals: Totals, first: int, today: date) -> str:
+    """The page, in Markdown."""
+    last = first + totals.programs - 1
+    milliseconds = totals.seconds / totals.programs * 1000
+    violations = len(totals.violations)
+    return "\n".join(
+        [
+            _HEAD,
+            "## Totals",
+            "",
+            f"{today.isoformat()}, seeds {first:,} to {last:,}: **{violations:,} violations**. "
+            f"{totals.seconds:,.0f} s of CPU time, {milliseconds:.0f} ms a program.",
+            "",
+            markdown_table(_PROGRAMS, [_programs(totals)]),
+            "The last two columns are of the sound ones: write-backs, invalidates and fences on the",
+            "longest ways through their kernels, at -O0 and at -O2. `gfx942@one-l2` is code for however",
+            "many L2s there may be, on a machine with one; `one-l2` is code that knows.",
+            "",
+            markdown_table(_COLUMNS, _rows(totals)),
+            *_llvm_ir(totals),
+        ]
+    )
+
+
+def _llvm_ir(totals: Totals) -> Iterator[str]:
+    """The programs that were LLVM IR, of all forms together."""
+    if not any(str(each) in totals.settings for each in LLVM_IR_SETTINGS):
+        return
+    rows = [
+        (
+            f"`{setting}`",
+            _together(totals, (str(replace(setting, through=each)) for each in LLVM_IR_FORMS)),
+        )
+        for setting in CDNA_SETTINGS
+    ]
+    everything = _together(totals, map(str, LLVM_IR_SETTINGS))
+    yield f"{everything.verdicts.total():,} of them as LLVM IR, by the machine code that LLVM makes of it:\n"
+    yield markdown_table(
+        _COLUMNS[:-2],
+        [
+            *((name, *_cells(tally)[:-2]) for name, tally in rows),
+            ("**all**", *(f"**{cell}**" for cell in _cells(everything)[:-2])),
+        ],
+    )
+
+
+_PROGRAMS = ("programs", "racy", "too large for the source model", "checked")
+_COLUMNS = ("target", "checked", "sound", "too large", "not executed", "violations", "-O0", "-O2")
+
+
+def _programs(totals: Totals) -> tuple[str, ...]:
+    checked = totals.programs - totals.racy - totals.too_large
+    return tuple(f"{n:,}" for n in (totals.programs, totals.racy, totals.too_large, checked))
+
+
+def _rows(totals: Totals) -> Iterator[tuple[str, ...]]:
+    names = [str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)]
+    for name in names:
+        yield (f"`{name}`", *_cells(totals.on(name)))
+    yield ("**all**", *(f"**{cell}**" for cell in _cells(_together(totals, names))))
+
+
+def _together(totals: Totals, names: Iterable[str]) -> Tally:
+    """What became of the programs on all of these settings."""
+    together = Tally()
+    for name in names:
+        if (tally := totals.settings.get(name)) is not None:
+            together.verdicts.update(tally.verdicts)
+            together.before += tally.before
+            together.after += tally.after
+    return together
+
+
+def _cells(tally: Tally) -> tuple[str, ...]:
+    verdicts = tally.verdicts
+    known = (verdicts[each] for each in (Verdict.SOUND, Verdict.TOO_LARGE, Verdict.NOT_EXECUTED))
+    counts = (verdicts.total(), *known, tally.violations, tally.before, tally.after)
+    return tuple(f"{n:,}" for n in counts)

@@ -1,0 +1,1 @@
+"""Reading litmus tests and MLIR from files."""

@@ -1,0 +1,335 @@
+"""PTX litmus tests in columns, written as ``litmus`` tests on ``scoped`` operations.
+
+PTX's loads, stores, atomics, fences and barriers mean what scoped operations of the same words
+mean, so that the test can then be lowered to any target. Registers become values: a block
+behind a label takes those that are still read as arguments.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Comparison, Condition
+from fencewright.simulator.ptx.columns import LitmusTest, instruction_text
+from fencewright.simulator.ptx.events import (
+    Arithmetic,
+    Atomic,
+    Barrier,
+    Branch,
+    Compute,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    Program,
+    Proxy,
+    Role,
+    Store,
+    Thread,
+    Value,
+)
+
+
+class WriterError(ValueError):
+    """A test that scoped operations cannot say; the message names what."""
+
+
+def module_text(test: LitmusTest) -> str:
+    """The test as MLIR text. Raises ``WriterError``."""
+    program = test.program
+    for name in (*program.aliases, *program.mbarriers):
+        raise WriterError(f"'{name}': scoped operations have no aliases and no mbarriers")
+    instances = {
+        (each.instance, each.number)
+        for thread in program.threads
+        for each in thread.code
+        if isinstance(each, Barrier)
+    }
+    if len(instances) > 1:
+        raise WriterError("scoped barriers have no numbers: all must be one barrier")
+    writers = [_ThreadWriter(number, each) for number, each in enumerate(program.threads)]
+    bodies = [each.body() for each in writers]
+    locations = sorted({*program.initial, *(n for each in writers for n in each.locations)})
+    lines = [f"litmus.test @{_symbol(test.name)} {{"]
+    lines += [f"  litmus.location @{n} = {program.initial.get(n, 0)} : i32" for n in locations]
+    for number, (place, body) in enumerate(zip(_placements(program), bodies, strict=True)):
+        lines += [f"  litmus.thread @P{number} at <{place}> {{", *body, "  }"]
+    lines += [f'  litmus.condition "{condition_text(test.condition)}"', "}"]
+    return "\n".join(lines) + "\n"
+
+
+def condition_text(condition: Condition) -> str:
+    """A condition with words for its symbols, which a string of MLIR would have to escape."""
+    formula = str(condition.formula)
+    for symbol, word in (("/\\", "and"), ("\\/", "or"), ("~", "not ")):
+        formula = formula.replace(symbol, word)
+    return f"{condition.quantifier.value} ({formula})"
+
+
+def _symbol(name: str) -> str:
+    return name if name.replace("_", "a").isalnum() and not name[0].isdigit() else f'"{name}"'
+
+
+def _placements(program: Program) -> list[str]:
+    """Placements; PTX numbers CTAs within a cluster or GPU, litmus tests across all of them."""
+    places = [thread.placement for thread in program.threads]
+    ctas = list(dict.fromkeys((each.gpu, each.cluster, each.cta) for each in places))
+    result: list[str] = []
+    for each in places:
+        number = ctas.index((each.gpu, each.cluster, each.cta))
+        cluster = ""
+        if any(other.cluster is not None for other in places):
+            own = len(ctas) + number
+            cluster = f", cluster = {own if each.cluster is None else each.cluster}"
+        result.append(f"workgroup = {number}, agent = {each.gpu}{cluster}")
+    return result
+
+
+_KINDS: Mapping[Arithmetic, RmwKind] = MappingProxyType(
+    {
+        Arithmetic.EXCH: RmwKind.XCHG,
+        Arithmetic.ADD: RmwKind.ADD,
+        Arithmetic.SUB: RmwKind.SUB,
+        Arithmetic.AND: RmwKind.AND,
+        Arithmetic.OR: RmwKind.OR,
+        Arithmetic.XOR: RmwKind.XOR,
+        Arithmetic.MIN: RmwKind.MIN,
+        Arithmetic.MAX: RmwKind.MAX,
+    }
+)
+_OPERATIONS: Mapping[Arithmetic, str] = MappingProxyType(
+    {
+        Arithmetic.ADD: "addi",
+        Arithmetic.SUB: "subi",
+        Arithmetic.MUL: "muli",
+        Arithmetic.AND: "andi",
+        Arithmetic.OR: "ori",
+        Arithmetic.XOR: "xori",
+        Arithmetic.MIN: "minsi",
+        Arithmetic.MAX: "maxsi",
+    }
+)
+_PREDICATES: Mapping[Comparison, str] = MappingProxyType(
+    {
+        Comparison.EQ: "eq",
+        Comparison.NE: "ne",
+        Comparison.LT: "slt",
+        Comparison.LE: "sle",
+        Comparison.GT: "sgt",
+        Comparison.GE: "sge",
+    }
+)
+
+
+class _ThreadWriter:
+    """One thread; ``values`` has the value that each register holds where it is."""
+
+    def __init__(self, number: int, thread: Thread):
+        self.number = number
+        self.thread = thread
+        self.lines: list[str] = []
+        self.locations: dict[str, None] = {}
+        accesses = (each for each in thread.code if isinstance(each, Load | Store | Atomic))
+        self.taken = {each.location for each in accesses}
+        assigned = {name for each in thread.code for name in _assigned(each)}
+        self.observed = sorted(assigned, key=lambda r: (len(r), r))
+        self.values: dict[str, str] = {}
+        self.live = _live_at_labels(thread.code, self.observed)
+        self._names = 0
+
+    def body(self) -> list[str]:
+        """The lines of the thread's body."""
+        if self.live:
+            for each in sorted(set[str]().union(*self.live.values())):
+                self.values[each] = self.constant(self.thread.registers.get(each, 0))
+        reachable = True
+        for each in self.thread.code:
+            if isinstance(each, Label):
+                if reachable:
+                    self.lines.append(f"    cf.br ^{each.name}{self.passed(each.name)}")
+                self.block(each.name)
+                reachable = True
+            elif reachable:
+                reachable = self.instruction(each)
+        if reachable:
+            for register in self.observed:
+                value = self.value(register)
+                self.lines.append(f'    litmus.observe "{register}", {value} : i32')
+            if any(isinstance(each, Label | Branch) for each in self.thread.code):
+                self.lines.append("    litmus.end")
+        addresses = [
+            f"    %{name} = litmus.address @{name} : !llvm.ptr<1>" for name in self.locations
+        ]
+        return [*addresses, *self.lines]
+
+    def fresh(self, hint: str = "v") -> str:
+        """A new name of a value."""
+        self._names += 1
+        name = f"{hint}_{self._names}"
+        return self.fresh(hint) if name in self.taken else f"%{name}"
+
+    def constant(self, value: int) -> str:
+        """A constant."""
+        name = self.fresh("c")
+        self.lines.append(f"    {name} = arith.constant {value} : i32")
+        return name
+
+    def value(self, value: Value) -> str:
+        """The name of a register's value, or of a constant."""
+        if isinstance(value, int):
+            return self.constant(value)
+        if value not in self.values:
+            self.values[value] = self.constant(self.thread.registers.get(value, 0))
+        return self.values[value]
+
+    def passed(self, label: str) -> str:
+        """The registers that are read behind a label as the arguments of its block."""
+        if label not in self.live:
+            raise WriterError(f"P{self.number}: no label '{label}'")
+        live = self.live[label]
+        if not live:
+            return ""
+        values = ", ".join(self.values[each] for each in live)
+        return f"({values} : {', '.join('i32' for _ in live)})"
+
+    def block(self, label: str) -> None:
+        """Begin a block, which takes the registers that are read behind its label."""
+        live = self.live[label]
+        self.values = {each: self.fresh(each) for each in live}
+        arguments = ", ".join(f"{self.values[each]}: i32" for each in live)
+        self.lines.append(f"  ^{label}{f'({arguments})' if arguments else ''}:")
+
+    def refuse(self, instruction: Instruction) -> WriterError:
+        """The error that there is no such scoped operation."""
+        text = instruction_text(instruction)
+        return WriterError(f"P{self.number}: scoped operations have no '{text}'")
+
+    def pointer(self, location: str) -> str:
+        """The address of a location."""
+        self.locations[location] = None
+        return f"%{location}"
+
+    def instruction(self, instruction: Instruction) -> bool:
+        """Append an instruction; whether what follows it is reached from it."""
+        match instruction:
+            case Load(proxy=Proxy.GENERIC):
+                self.load(instruction)
+            case Store(proxy=Proxy.GENERIC):
+                value, pointer = self.value(instruction.value), self.pointer(instruction.location)
+                words = _words(instruction.ordering, instruction.scope)
+                self.lines.append(
+                    f"    scoped.store {words} {value}, {pointer} : i32, !llvm.ptr<1>"
+                )
+            case Atomic(proxy=Proxy.GENERIC):
+                self.atomic(instruction)
+            case Fence(restriction=None):
+                words = _words(instruction.ordering, instruction.scope)
+                self.lines.append(f"    scoped.fence {words}")
+            case Barrier(role=Role.SYNC, count=None):
+                self.lines.append("    scoped.barrier workgroup")
+            case Compute():
+                self.compute(instruction)
+            case Branch():
+                return self.branch(instruction)
+            case _:
+                raise self.refuse(instruction)
+        return True
+
+    def load(self, load: Load) -> None:
+        pointer = self.pointer(load.location)
+        words = _words(load.ordering, load.scope)
+        name = self.values[load.register] = self.fresh(load.register)
+        self.lines.append(f"    {name} = scoped.load {words} {pointer} : !llvm.ptr<1> -> i32")
+
+    def atomic(self, atomic: Atomic) -> None:
+        if atomic.operation not in _KINDS:
+            raise self.refuse(atomic)
+        pointer = self.pointer(atomic.location)
+        operands = ", ".join([pointer, *(self.value(each) for each in atomic.operands)])
+        old = self.fresh(atomic.register or "old")
+        words = _words(atomic.ordering, atomic.scope)
+        if atomic.compare is None:
+            kind = _KINDS[atomic.operation]
+            self.lines.append(
+                f"    {old} = scoped.atomic_rmw {kind} {words} {operands} : !llvm.ptr<1>, i32"
+            )
+        else:
+            failure = Ordering.ACQUIRE if atomic.ordering.acquires else Ordering.RELAXED
+            self.lines.append(
+                f"    {old}, {self.fresh('ok')} = scoped.cmpxchg {atomic.ordering} {failure} "
+                f"{atomic.scope} {operands} : !llvm.ptr<1>, i32"
+            )
+        if atomic.register is not None:
+            self.values[atomic.register] = old
+
+    def compute(self, compute: Compute) -> None:
+        if compute.operation is Arithmetic.EXCH:
+            self.values[compute.register] = self.value(compute.right)
+            return
+        if compute.operation not in _OPERATIONS:
+            raise self.refuse(compute)
+        operands = f"{self.value(compute.left)}, {self.value(compute.right)}"
+        name = self.fresh(compute.register)
+        self.lines.append(f"    {name} = arith.{_OPERATIONS[compute.operation]} {operands} : i32")
+        self.values[compute.register] = name
+
+    def branch(self, branch: Branch) -> bool:
+        if branch.comparison is None:
+            self.lines.append(f"    cf.br ^{branch.label}{self.passed(branch.label)}")
+            return False
+        operands = f"{self.value(branch.left)}, {self.value(branch.right)}"
+        condition, following = self.fresh("if"), self.fresh("next")[1:]
+        predicate = _PREDICATES[branch.comparison]
+        self.lines.append(f"    {condition} = arith.cmpi {predicate}, {operands} : i32")
+        target = f"^{branch.label}{self.passed(branch.label)}"
+        self.lines.append(f"    cf.cond_br {condition}, {target}, ^{following}")
+        self.lines.append(f"  ^{following}:")
+        return True
+
+
+def _assigned(instruction: Instruction) -> tuple[str, ...]:
+    """The register that an instruction sets, if it is one that can be written."""
+    if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
+        return (instruction.register,)
+    return ()
+
+
+def _used(instruction: Instruction) -> tuple[Value, ...]:
+    """The registers and constants that an instruction reads."""
+    match instruction:
+        case Store() | Atomic():
+            return (instruction.value,) if isinstance(instruction, Store) else instruction.operands
+        case Compute() | Branch():
+            return (instruction.left, instruction.right)
+        case _:
+            return ()
+
+
+def _live_at_labels(
+    code: tuple[Instruction, ...], observed: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """The registers that are read behind each label before they are set, or observed at the end."""
+    places = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
+    live: list[set[Value]] = [set() for _ in code]
+    live.append(set(observed))
+    changed = True
+    while changed:
+        changed = False
+        for n in reversed(range(len(code))):
+            each = code[n]
+            jumps = isinstance(each, Branch)
+            after = set[Value]() if jumps and each.comparison is None else set(live[n + 1])
+            if jumps:
+                after |= live[places.get(each.label, len(code))]
+            before = (after - set(_assigned(each))) | set(_used(each))
+            if before != live[n]:
+                live[n] = before
+                changed = True
+    return {
+        name: tuple(sorted(each for each in live[place] if isinstance(each, str)))
+        for name, place in places.items()
+    }
+
+
+def _words(ordering: Ordering, scope: Scope | None) -> str:
+    return f"{ordering}" if scope is None else f"{ordering} {scope}"
