@@ -389,8 +389,9 @@ def lower_llvm_ir(
     ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
     for what the target lacks, ``VerifyException`` for a module for another target.
     """
-    # The translation imports llvmlite's users; the pass itself does not need them.
-    from fencewright.mlir_dialects.llvm_ir.translation import export_llvm_ir, import_llvm_ir
+    # The pass itself does not need what reads and writes LLVM IR.
+    from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+    from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
     from fencewright.passes.pipelines import LLVMIRPipeline
 
     switches = frozenset(several("features", features))

@@ -30,7 +30,7 @@ from fencewright.mlir_dialects.llvm_ir.dialect import (
     debug_attributes,
     type_to_text,
 )
-from fencewright.mlir_dialects.llvm_ir.translation import unquote_name
+from fencewright.mlir_dialects.llvm_ir.text import unquote_name
 from fencewright.mlir_dialects.scoped import (
     AccessOperation,
     CmpxchgOp,

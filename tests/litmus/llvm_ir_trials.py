@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.cdna_text import AssemblyError, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.mlir_dialects.llvm_ir.translation import export_llvm_ir, import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from xdsl.context import Context
 
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.llvm_ir.await_values import AWAITED_AT_ONCE, AwaitValuesPass
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.pipelines import lower_llvm_ir

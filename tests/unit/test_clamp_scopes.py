@@ -12,7 +12,7 @@ from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, STORE_CLAM
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.verify_lowering import Verdict, read_sources, verify_lowering
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, PTXPipeline, lower_module

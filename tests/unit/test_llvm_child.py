@@ -7,7 +7,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.tools import fence_opt, fence_translate
 from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.inputs.llvm_child import read_in_child

@@ -17,7 +17,7 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Instruction, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Phase, Scope
-from fencewright.mlir_dialects.llvm_ir.translation import llvm_module
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.tools.llvm_tools import find_llvm_tool
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.llvm_ir_memory import is_kernel
 
 KERNELS = [

@@ -20,7 +20,8 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir, llvm_module
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.pipelines import lower_llvm_ir
 
 TESTS = Path(__file__).parent.parent

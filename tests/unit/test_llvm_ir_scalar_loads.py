@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import pytest
 from xdsl.context import Context
 
-from fencewright.mlir_dialects.llvm_ir.translation import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.caches import LGKMCNT, VMCNT
 from fencewright.passes.llvm_ir.caches import llvm_ir_codes
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass

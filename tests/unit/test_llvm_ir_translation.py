@@ -27,14 +27,10 @@ from fencewright.mlir_dialects.llvm_ir.dialect import (
     escape,
     parse_template,
 )
-from fencewright.mlir_dialects.llvm_ir.translation import (
-    TranslationError,
-    export_llvm_ir,
-    import_llvm_ir,
-    llvm_module,
-    quote_name,
-    unquote_name,
-)
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.text import TranslationError, quote_name, unquote_name
+from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.mlir_dialects.scoped import (
     AtomicRmwOp,
     CmpxchgOp,

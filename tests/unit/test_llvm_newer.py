@@ -7,11 +7,9 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from fencewright.mlir_dialects.llvm_ir.newer import column_as_given, in_older_words, is_newer
-from fencewright.mlir_dialects.llvm_ir.translation import (
-    export_llvm_ir,
-    import_llvm_ir,
-    llvm_module,
-)
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 
 WIDTHS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 SIGNIFICANDS = {"half": 10, "bfloat": 7, "float": 23, "double": 52}

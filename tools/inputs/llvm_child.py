@@ -13,7 +13,10 @@ from typing import NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.mlir_dialects.llvm_ir import translation as llvm_ir
+from fencewright.mlir_dialects.llvm_ir.parser import disassemble, try_to_read
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.text import TranslationError
+from fencewright.mlir_dialects.llvm_ir.write import as_llvm_prints, write_llvm_ir
 from fencewright.tools.diagnostics import error
 
 _ASSERTION = re.compile(r"Assertion [`'](.*)' failed")
@@ -22,24 +25,24 @@ _MOST_OUTPUT = 1 << 16
 
 
 def import_guarded(text: str, file: str) -> ModuleOp:
-    """``llvm_ir.import_llvm_ir``, with a ``ToolError`` where LLVM ends the process."""
-    read_in_child(file, lambda: llvm_ir.try_to_read(text))
-    return llvm_ir.import_llvm_ir(text, file)
+    """``import_llvm_ir``, with a ``ToolError`` where LLVM ends the process."""
+    read_in_child(file, lambda: try_to_read(text))
+    return import_llvm_ir(text, file)
 
 
 def export_guarded(module: ModuleOp) -> str:
-    """``llvm_ir.export_llvm_ir``, with a ``ToolError`` where LLVM ends the process."""
-    text = llvm_ir.write_llvm_ir(module)
-    read_in_child("<exported>", lambda: llvm_ir.try_to_read(text))
-    return llvm_ir.as_llvm_prints(text)
+    """``export_llvm_ir``, with a ``ToolError`` where LLVM ends the process."""
+    text = write_llvm_ir(module)
+    read_in_child("<exported>", lambda: try_to_read(text))
+    return as_llvm_prints(text)
 
 
 def disassemble_guarded(bitcode: bytes, file: str) -> str:
-    """``llvm_ir.disassemble``, with a ``ToolError`` where that fails or LLVM ends the process."""
-    read_in_child(file, lambda: llvm_ir.try_to_read(bitcode))
+    """``disassemble``, with a ``ToolError`` where that fails or LLVM ends the process."""
+    read_in_child(file, lambda: try_to_read(bitcode))
     try:
-        return llvm_ir.disassemble(bitcode)
-    except llvm_ir.TranslationError as problem:
+        return disassemble(bitcode)
+    except TranslationError as problem:
         raise error(str(problem), file) from problem
 
 

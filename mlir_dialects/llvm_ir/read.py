@@ -1,0 +1,626 @@
+"""LLVM IR text to ``scoped`` and ``llvm_ir`` operations.
+
+LLVM itself parses, verifies and names; what it prints is read. Instructions
+that access memory in a way that the ``scoped`` dialect can say become its operations, all
+others are carried as their own text. Two things are not given back as they were:
+``unordered`` becomes ``monotonic``, which is stronger, and local names may change.
+"""
+
+import gc
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FileLineColLoc,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i1,
+    i64,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fencewright.lowering.llvm_architecture import Architecture, architecture_of
+from fencewright.lowering.vocabulary import Availability, Ordering, RmwKind
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.attributes import (
+    ADDRESS_SPACES,
+    AVAILABILITIES,
+    ORDERINGS,
+    RMW_KINDS,
+    SCOPES,
+)
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    METADATA,
+    NO_ACCESS,
+    ConstantOp,
+    FuncOp,
+    InstOp,
+    LabelOp,
+    PackOp,
+    TerminatorOp,
+    TopLevelOp,
+    escape,
+    parse_template,
+    type_from_text,
+)
+from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
+from fencewright.mlir_dialects.llvm_ir.text import (
+    AV_TAG,
+    MEMORY_OPCODE,
+    NAME,
+    NO_SOURCE_FILE,
+    NODE,
+    ORDERING_OF,
+    SYNCHRONIZE_AS,
+    SYNCHRONIZE_AS_SPACES,
+    MemoryInstruction,
+    UnreadError,
+    quote_name,
+    read_instruction,
+    unquote_name,
+)
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef, ValueRef
+
+_UNIT = UnitAttr()
+_BLOCKADDRESS = r'blockaddress\((?:"[^"]*"|[^)"])*\)'
+_TOKEN = re.compile(rf'%({NAME})|"[^"]*"|{_BLOCKADDRESS}|\{{(?=[0-9^@{{%])')
+_HINT = re.compile(r"[A-Za-z_$.-][\w$.-]*", re.ASCII)
+_DEFAULT_BLOCK = re.compile("bb[0-9]+")
+"""What xDSL's printer calls blocks by their number, so that its parser forgets it."""
+
+_RESULT = re.compile(rf"%({NAME}) = ")
+_LABEL = re.compile(rf"({NAME}):")
+_HEADER_SYMBOL = re.compile(rf"@({NAME})(?=\()")
+_STRING = re.compile(r'"[^"]*"')
+_MEMORY_NONE = "memory(none)"
+_WITHOUT_ACCESS = re.compile(
+    r"llvm\.(?:assume|lifetime\.(?:start|end)\..*"
+    r"|amdgcn\.(?:s\.sleep|s\.nop|s\.setprio|sched\.barrier|sched\.group\.barrier|iglp\.opt)"
+    r"|nvvm\.nanosleep)"
+)
+"""Intrinsics that touch no memory though LLVM does not say so, so that they stay in place.
+
+Source: LLVM LangRef; LLVM AMDGPUUsage, LLVM IR Intrinsics; LLVM NVPTXUsage.
+"""
+_DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({NAME})\(")
+_TYPE_DEFINITION = re.compile(rf"^%({NAME}) = type ", re.MULTILINE)
+_UNNAMED_TYPE = re.compile(r'%"type 0x[0-9a-f]+"')
+"""How llvmlite prints a struct type without a name: by its address."""
+
+_TAG = re.compile(r'!\{!"([^"]*)", !"([^"]*)"\}')
+_REFERENCE = re.compile(r"![0-9]+")
+_ORDERED = re.compile(r" (?:acquire|release|acq_rel|seq_cst)\b")
+_MEMORY_PREFIXES = tuple(f"{opcode} " for opcode in MEMORY_OPCODE.split("|"))
+
+
+def import_llvm_ir(text: str, file: str = "<string>") -> ModuleOp:
+    """LLVM IR ``text`` as a module of ``scoped`` and ``llvm_ir`` operations.
+
+    ``file`` is named in messages and locations. Raises ``ParseError`` for text that LLVM
+    rejects, and for an ordered access that the ``scoped`` dialect has no words for.
+    """
+    with llvm_module(text, file) as module, _collector_paused():
+        _name_values(module)
+        return _ModuleReader(module, Source(text, file)).read()
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Keep Python from searching for garbage while many objects are made and none dropped."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to make the operation for every instruction with one template.
+
+    ``operands`` holds for each operand its number among the local values of the template,
+    or the (type, text) of a constant.
+    """
+
+    op_type: type[Operation]
+    operands: tuple[int | tuple[Attribute, str], ...]
+    result_types: tuple[Attribute, ...]
+    properties: dict[str, Attribute]
+    attributes: dict[str, Attribute]
+    struct: Attribute | None
+
+
+_OP_OF: dict[str, type[Operation]] = {
+    "load": scoped.LoadOp,
+    "store": scoped.StoreOp,
+    "atomicrmw": scoped.AtomicRmwOp,
+    "cmpxchg": scoped.CmpxchgOp,
+    "fence": scoped.FenceOp,
+}
+
+
+def _plan(
+    template: str, nodes: Callable[[], Mapping[str, str]], architecture: Architecture
+) -> _Plan:
+    """The plan for ``template``. Raises ``UnreadError`` if the ``scoped`` dialect lacks words."""
+    access = read_instruction(template)
+    types = tuple(type_from_text(type) for type, _ in access.operands)
+    for type in types:
+        if isinstance(type, LLVMPointerType) and isinstance(type.addr_space, IntAttr):
+            _require_space(type.addr_space.data, architecture)
+    properties = _properties(access, architecture)
+    metadata = _take_metadata(access, properties, nodes)
+    result_types: tuple[Attribute, ...] = ()
+    if access.loaded is not None:
+        result_types = (type_from_text(access.loaded),)
+    elif access.opcode in ("atomicrmw", "cmpxchg"):
+        result_types = (types[1], i1)[: 1 + (access.opcode == "cmpxchg")]
+    is_cmpxchg = access.opcode == "cmpxchg"
+    plan = _Plan(
+        op_type=_OP_OF[access.opcode],
+        operands=tuple(map(_operand, access.operands)),
+        result_types=result_types,
+        properties=properties,
+        attributes={METADATA: StringAttr(metadata)} if metadata else {},
+        struct=type_from_text(f"{{ {access.operands[1][0]}, i1 }}") if is_cmpxchg else None,
+    )
+    _verify_plan(plan, types)
+    return plan
+
+
+def _require_space(number: int, architecture: Architecture) -> None:
+    if number not in architecture.spaces:
+        known = ", ".join(map(str, sorted(architecture.spaces)))
+        raise UnreadError(f"address space {number} is not supported; known are {known}")
+
+
+def _operand(typed: tuple[str, str]) -> int | tuple[Attribute, str]:
+    type, value = typed
+    place = parse_template(value)
+    return place.operands - 1 if place.operands else (type_from_text(type), place.fill())
+
+
+def _verify_plan(plan: _Plan, types: Sequence[Attribute]) -> None:
+    """Ask the dialect itself whether such an operation has a meaning."""
+    op = plan.op_type.create(
+        operands=Block(arg_types=types).args,
+        result_types=plan.result_types,
+        properties=plan.properties,
+    )
+    try:
+        op.verify_()
+    except VerifyException as problem:
+        raise UnreadError(str(problem)) from problem
+
+
+def _properties(access: MemoryInstruction, architecture: Architecture) -> dict[str, Attribute]:
+    ordering = ORDERING_OF[access.ordering]
+    properties: dict[str, Attribute] = {"ordering": ORDERINGS[ordering]}
+    if ordering is not Ordering.WEAK:
+        if access.syncscope not in architecture.syncscopes:
+            known = ", ".join(f'"{name}"' for name in architecture.syncscopes if name)
+            raise UnreadError(f'unknown syncscope "{access.syncscope}"; known: {known}')
+        scope, one_as = architecture.syncscopes[access.syncscope]
+        properties["scope"] = SCOPES[scope]
+        if one_as:
+            properties["one_as"] = _UNIT
+    if access.failure is not None:
+        properties["failure_ordering"] = ORDERINGS[ORDERING_OF[access.failure]]
+    if access.kind is not None:
+        if access.kind not in RMW_KINDS:
+            raise UnreadError(f"unknown atomicrmw '{access.kind}'; known: {', '.join(RmwKind)}")
+        properties["kind"] = RMW_KINDS[access.kind]
+    if access.volatile:
+        properties["volatile"] = _UNIT
+    if access.weak:
+        properties["weak"] = _UNIT
+    if access.alignment is not None:
+        properties["alignment"] = IntegerAttr(access.alignment, i64)
+    return properties
+
+
+def _take_metadata(
+    access: MemoryInstruction,
+    properties: dict[str, Attribute],
+    nodes: Callable[[], Mapping[str, str]],
+) -> str:
+    """Put what the dialect has words for into ``properties``; returns the rest as text."""
+    kept: list[str] = []
+    for kind, node in access.metadata:
+        if kind == "nontemporal" and access.opcode in ("load", "store"):
+            properties["nontemporal"] = _UNIT
+        elif (
+            kind == "mmra"
+            and access.ordering is not None
+            and (said := _relaxations(nodes(), node, access.opcode)) is not None
+        ):
+            properties.update(said)
+        else:
+            kept.append(f"!{kind} {node}")
+    return ", ".join(kept)
+
+
+def _relaxations(nodes: Mapping[str, str], node: str, opcode: str) -> dict[str, Attribute] | None:
+    """What memory model relaxation annotations say; None if the dialect cannot say all of it.
+
+    Source: LLVM MemoryModelRelaxationAnnotations; AMDGPUUsage, "Fence and Address Spaces";
+    AMDGPUMemoryModel. Not to heed them is always sound.
+    """
+    text = nodes[node]
+    texts = [text] if _TAG.fullmatch(text) else [nodes[n] for n in _REFERENCE.findall(text)]
+    tags = [tag.groups() for each in texts if (tag := _TAG.fullmatch(each))]
+    spaces = [suffix for prefix, suffix in tags if prefix == SYNCHRONIZE_AS]
+    known = len(tags) == len(texts) and all(
+        tag == AV_TAG or tag[0] == SYNCHRONIZE_AS for tag in tags
+    )
+    if not known or not set(spaces) <= set(SYNCHRONIZE_AS_SPACES) or (spaces and opcode != "fence"):
+        return None
+    said: dict[str, Attribute] = {}
+    if spaces:
+        said["spaces"] = ArrayAttr(ADDRESS_SPACES[space] for space in dict.fromkeys(spaces))
+    if AV_TAG in tags:
+        said["availability"] = AVAILABILITIES[Availability.NONE]
+    return said
+
+
+def _name_values(module: "ModuleRef") -> None:
+    """Give every function, argument, block and instruction a name that no named type has."""
+    import llvmlite.binding as llvm
+
+    for function in module.functions:
+        if not function.name:
+            # LLVM makes it different from all others.
+            function.name = "unnamed"
+    llvm.initialize_all_targets()
+    machine = llvm.Target.from_triple("amdgcn").create_target_machine()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_instruction_namer_pass()
+    passes.run(module, builder)
+    for function in module.functions:
+        if any("optnone" in each for each in _attributes_of(function)):
+            _name_as_the_pass_does(function)
+    taken = {type.name for type in module.struct_types} - {""}
+    for value in _local_values(module.functions) if taken else ():
+        while value.name in taken:
+            value.name = f"{value.name}.value"
+
+
+def _name_as_the_pass_does(function: "ValueRef") -> None:
+    """What instruction-namer would do, which LLVM runs on no function that is ``optnone``."""
+    for value in _local_values([function]):
+        if not value.name and str(value.type) != "void":
+            value.name = "arg" if value.is_argument else "bb" if value.is_block else "i"
+
+
+def _attributes_of(function: "ValueRef") -> list[str]:
+    """The attributes of a function as text, without the strings in them."""
+    return [_STRING.sub("", each.decode()) for each in function.attributes]
+
+
+def _local_values(functions: "Iterable[ValueRef]") -> "Iterator[ValueRef]":
+    for function in functions:
+        yield from function.arguments
+        for block in function.blocks:
+            yield block
+            yield from block.instructions
+
+
+class _ModuleReader:
+    """Reads what LLVM printed, line by line, beside LLVM's own list of functions."""
+
+    def __init__(self, module: "ModuleRef", source: Source):
+        self.source = source
+        self.module = module
+        self.printed = str(module)
+        self.architecture = architecture_of([module.triple])
+        self.types = frozenset(_TYPE_DEFINITION.findall(self.printed))
+        self.result_types: dict[str, tuple[Attribute, ...]] = {}
+        self.strings: dict[str, StringAttr] = {}
+        self.unnamed_types: dict[str, int] = {}
+        self.plans: dict[str, _Plan | str] = {}
+        self.accesses: list[tuple[Operation, str, str]] = []
+
+    @cached_property
+    def without_access(self) -> frozenset[str]:
+        """The functions of which LLVM says that they touch no memory."""
+        return frozenset(
+            quote_name(function.name)
+            for function in self.module.functions
+            if _WITHOUT_ACCESS.fullmatch(function.name)
+            or any(_MEMORY_NONE in each for each in _attributes_of(function))
+        )
+
+    @cached_property
+    def nodes(self) -> Mapping[str, str]:
+        """The text of each numbered metadata node."""
+        return dict(NODE.findall(self.printed))
+
+    def string(self, text: str) -> StringAttr:
+        """The attribute for ``text``, made once."""
+        attribute = self.strings.get(text)
+        if attribute is None:
+            attribute = self.strings[text] = StringAttr(text)
+        return attribute
+
+    def type_of(self, value: "ValueRef") -> Attribute:
+        """The type of an LLVM value."""
+        text = str(value.type).partition(" = type ")[0]
+        return type_from_text(_UNNAMED_TYPE.sub(self._number_type, text))
+
+    def _number_type(self, match: re.Match[str]) -> str:
+        number = self.unnamed_types.setdefault(match[0], len(self.unnamed_types))
+        return f"%unnamed.{number}"
+
+    def plan(self, template: str) -> _Plan | str:
+        """How to make a ``scoped`` operation from a template, or why none says the same."""
+        plan = self.plans.get(template)
+        if plan is None:
+            try:
+                plan = _plan(template, lambda: self.nodes, self.architecture)
+            except UnreadError as reason:
+                plan = str(reason)
+            self.plans[template] = plan
+        return plan
+
+    def read(self) -> ModuleOp:
+        """The module as operations."""
+        defined = (f for f in self.module.functions if not f.is_declaration)
+        ops: list[Operation] = []
+        body: list[str] | None = None
+        for line in self.printed.splitlines():
+            if body is not None:
+                if line != "}":
+                    body.append(line)
+                    continue
+                ops.append(_FunctionReader(self, next(defined), body).read())
+                body = None
+            elif line.startswith("define "):
+                body = [line]
+            elif line and not line.startswith(";") and line != NO_SOURCE_FILE:
+                ops.append(TopLevelOp(line))
+        self._locate()
+        return ModuleOp(ops)
+
+    def _locate(self) -> None:
+        """Give the accesses their places in the source, and refuse what cannot be carried."""
+        places = self.source.memory_instructions([opcode for _, opcode, _ in self.accesses])
+        file = StringAttr(self.source.file)
+        for index, (op, _, problem) in enumerate(self.accesses):
+            if problem:
+                if places is None:
+                    function = op.parent_op()
+                    while not isinstance(function, FuncOp):
+                        assert function is not None
+                        function = function.parent_op()
+                    self.source.raise_in(problem, function.sym_name.data)
+                self.source.raise_at(problem, *places[index])
+            if places is not None:
+                line, column = places[index]
+                op.location = FileLineColLoc(file, IntAttr(line), IntAttr(column))
+
+
+_OPERAND_PLACES = tuple(f"{{{n}}}" for n in range(64))
+
+
+class _FunctionReader:
+    """Reads one function: its header, then block by block its instructions."""
+
+    def __init__(self, reader: _ModuleReader, function: "ValueRef", lines: list[str]):
+        self.reader = reader
+        self.function = function
+        self.header, *self.lines = lines
+        self.values: dict[str, SSAValue] = {}
+        self.labels: dict[str, Block] = {}
+        self.forward: dict[str, BlockArgument] = {}
+        self.operands: list[SSAValue] = []
+        self.successors: list[Block] | None = None
+        self.block = Block()
+        self.instructions: Iterator[tuple[int, ValueRef]] = iter(())
+        self.number = 0
+
+    def read(self) -> FuncOp:
+        """The function as an operation."""
+        blocks = list(self._blocks())
+        for label, _ in blocks:
+            self.labels[label] = block = Block()
+            if not _DEFAULT_BLOCK.fullmatch(label):
+                _hint(block, label)
+        entry = self.labels[blocks[0][0]]
+        for argument in self.function.arguments:
+            value = entry.insert_arg(self.reader.type_of(argument), len(entry.args))
+            self._define(quote_name(argument.name), value)
+        header = self._header()
+        for (label, lines), block in zip(blocks, self.function.blocks, strict=True):
+            self._read_block(label, lines, block)
+        for token, placeholder in self.forward.items():
+            placeholder.replace_all_uses_with(self.values[token])
+        return FuncOp(header, unquote_name(self._symbol), Region(list(self.labels.values())))
+
+    def _blocks(self) -> Iterator[tuple[str, list[str]]]:
+        """The label and the instructions of each block, an instruction with several lines joined."""
+        label: str | None = None
+        instructions: list[str] = []
+        for line in self.lines:
+            if line.startswith("  "):
+                if line[2] not in " ]" or line.startswith("    #dbg_"):
+                    instructions.append(line.strip())
+                else:
+                    instructions[-1] += f" {line.strip()}"
+            elif match := _LABEL.match(line):
+                if label is not None:
+                    yield label, instructions
+                label, instructions = match[1], []
+        assert label is not None
+        yield label, instructions
+
+    def _header(self) -> str:
+        symbol = _HEADER_SYMBOL.search(self.header)
+        assert symbol is not None
+        self._symbol = symbol[1]
+        before, after = self.header[: symbol.start()], self.header[symbol.end() :]
+        arguments = {value: n for n, value in enumerate(self.values.values())}
+
+        def place(match: re.Match[str]) -> str:
+            if match[1] in self.values:
+                return f"{{{arguments[self.values[match[1]]]}}}"
+            return _literal(match[0])
+
+        return f"{_TOKEN.sub(place, before)}@{{@}}{_TOKEN.sub(place, after.removesuffix(' {'))}"
+
+    def _read_block(self, label: str, lines: list[str], block: "ValueRef") -> None:
+        self.block = self.labels[label]
+        self.block.add_op(LabelOp.create(properties={"text": self.reader.string(label)}))
+        self.instructions, self.number = enumerate(block.instructions), -1
+        for number, line in enumerate(lines, 1):
+            self.operands = []
+            if line[0] == "#":
+                self._add_inst(self._template(line), None)
+                continue
+            self.number += 1
+            result = _RESULT.match(line) if line[0] == "%" else None
+            text = line[result.end() :] if result else line
+            token = result[1] if result else None
+            if number == len(lines):
+                self._add_terminator(text, token)
+            elif text.startswith(_MEMORY_PREFIXES):
+                self._add_access(text, token)
+            else:
+                self._add_inst(self._template(text), token)
+
+    # Values
+
+    def _define(self, token: str, value: SSAValue) -> None:
+        self.values[token] = value
+        _hint(value, token)
+
+    def _value(self, token: str) -> SSAValue:
+        value = self.values.get(token)
+        if value is None:
+            value = self.forward.get(token)
+        if value is None:
+            value = self.forward[token] = Block(arg_types=[i1]).args[0]
+        return value
+
+    # Opaque instructions
+
+    def _place(self, match: re.Match[str]) -> str:
+        token = match[1]
+        if token is None:
+            return _literal(match[0])
+        if token in self.labels:
+            if self.successors is None:
+                return match[0]
+            self.successors.append(self.labels[token])
+            return f"{{^{len(self.successors) - 1}}}"
+        if token not in self.values and token in self.reader.types:
+            return match[0]
+        self.operands.append(self._value(token))
+        number = len(self.operands) - 1
+        return _OPERAND_PLACES[number] if number < 64 else f"{{{number}}}"
+
+    def _template(self, text: str) -> StringAttr:
+        if "%" in text or "{" in text:
+            text = _TOKEN.sub(self._place, text)
+        return self.reader.string(text)
+
+    def _result_types(self, template: str, token: str | None) -> tuple[Attribute, ...]:
+        """What LLVM says the result is; by LLVM's syntax the template alone determines it."""
+        if token is None:
+            return ()
+        types = self.reader.result_types.get(template)
+        if types is None:
+            instruction = next(each for number, each in self.instructions if number == self.number)
+            types = self.reader.result_types[template] = (self.reader.type_of(instruction),)
+        return types
+
+    def _add_inst(self, template: StringAttr, token: str | None) -> InstOp:
+        op = InstOp.create(
+            operands=self.operands,
+            result_types=self._result_types(template.data, token),
+            properties={"text": template},
+        )
+        if (call := _DIRECT_CALL.match(template.data)) and call[1] in self.reader.without_access:
+            op.attributes[NO_ACCESS] = _UNIT
+        self.block.add_op(op)
+        if token is not None:
+            self._define(token, op.results[0])
+        return op
+
+    def _add_terminator(self, text: str, token: str | None) -> None:
+        self.successors = []
+        template = self._template(text)
+        op = TerminatorOp.create(
+            operands=self.operands,
+            result_types=self._result_types(template.data, token),
+            properties={"text": template},
+            successors=self.successors,
+        )
+        self.successors = None
+        self.block.add_op(op)
+        if token is not None:
+            self._define(token, op.results[0])
+
+    # Accesses
+
+    def _add_access(self, text: str, token: str | None) -> None:
+        template = self._template(text)
+        plan = self.reader.plan(template.data)
+        if isinstance(plan, _Plan):
+            op, problem = self._add_scoped(plan, token), ""
+        else:
+            op = self._add_inst(template, token)
+            problem = f"cannot carry '{text}': {plan}" if _ORDERED.search(text) else ""
+        self.reader.accesses.append((op, text.partition(" ")[0], problem))
+
+    def _add_scoped(self, plan: _Plan, token: str | None) -> Operation:
+        operands = [
+            self.operands[source] if isinstance(source, int) else self._constant(*source)
+            for source in plan.operands
+        ]
+        op = plan.op_type.create(
+            operands=operands,
+            result_types=plan.result_types,
+            properties=plan.properties.copy(),
+            attributes=plan.attributes.copy(),
+        )
+        self.block.add_op(op)
+        if plan.struct is not None:
+            pack = PackOp.create(operands=op.results, result_types=(plan.struct,))
+            self.block.add_op(pack)
+            assert token is not None
+            self._define(token, pack.results[0])
+        elif token is not None:
+            self._define(token, op.results[0])
+        return op
+
+    def _constant(self, type: Attribute, text: str) -> SSAValue:
+        constant = ConstantOp.create(
+            result_types=(type,), properties={"text": self.reader.string(text)}
+        )
+        self.block.add_op(constant)
+        return constant.results[0]
+
+
+def _literal(text: str) -> str:
+    """What a token that is no place looks like in a template."""
+    return "{{" if text == "{" else escape(text)
+
+
+def _hint(named: SSAValue | Block, token: str) -> None:
+    if _HINT.fullmatch(token):
+        named.name_hint = token

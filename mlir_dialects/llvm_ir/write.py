@@ -1,0 +1,332 @@
+"""``scoped`` and ``llvm_ir`` operations to LLVM IR text."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NoReturn
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import ParseError
+
+from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, triples_in
+from fencewright.lowering.vocabulary import Availability, Ordering
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    METADATA,
+    AwaitOp,
+    ClobberOp,
+    ConstantOp,
+    FuncOp,
+    InstOp,
+    LabelOp,
+    PackOp,
+    TerminatorOp,
+    TopLevelOp,
+    parse_template,
+    type_to_text,
+)
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
+from fencewright.mlir_dialects.llvm_ir.text import (
+    AV_TAG,
+    NO_SOURCE_FILE,
+    NODE,
+    ORDERING_TEXT,
+    SYNCHRONIZE_AS,
+    SYNCHRONIZE_AS_SPACES,
+    TranslationError,
+    quote_name,
+)
+
+
+def export_llvm_ir(module: ModuleOp) -> str:
+    """``module`` as LLVM IR, parsed and verified by LLVM and printed as LLVM prints it.
+
+    Raises ``TranslationError`` for an operation that LLVM IR has no words for, and for a
+    module that LLVM rejects.
+    """
+    return as_llvm_prints(write_llvm_ir(module))
+
+
+def write_llvm_ir(module: ModuleOp) -> str:
+    """``module`` as LLVM IR that LLVM has not seen yet. Raises ``TranslationError``."""
+    return _ModuleWriter().write(module)
+
+
+def as_llvm_prints(text: str) -> str:
+    """Exported ``text``, parsed, verified and printed by LLVM. Raises ``TranslationError``."""
+    try:
+        with llvm_module(text, "<exported>") as exported:
+            lines = str(exported).splitlines()
+    except ParseError as problem:
+        line = text.splitlines()[problem.span.get_location().line - 1].strip()
+        raise TranslationError(
+            f"LLVM rejects the exported module: {problem.msg}, in '{line}'"
+        ) from problem
+    kept = [line for line in lines[1:] if line != NO_SOURCE_FILE]
+    return "\n".join([*kept, ""]).lstrip("\n")
+
+
+class _ModuleWriter:
+    """Writes the lines of a module; metadata that was made on the way comes last."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, int] = {}
+        self.first_node = 0
+        self.architecture = UNKNOWN
+
+    def write(self, module: ModuleOp) -> str:
+        """The text of the module."""
+        lines: list[str] = []
+        top_level = [op.text.data for op in module.body.ops if isinstance(op, TopLevelOp)]
+        self.architecture = architecture_of(triples_in(top_level))
+        for op in module.body.ops:
+            if isinstance(op, TopLevelOp):
+                if node := NODE.match(op.text.data):
+                    self.first_node = max(self.first_node, int(node[1][1:]) + 1)
+        for op in module.body.ops:
+            match op:
+                case TopLevelOp():
+                    lines.append(op.text.data)
+                case FuncOp():
+                    lines.extend(_FunctionWriter(self, op).lines())
+                case _:
+                    _refuse(op, "only llvm_ir.top_level and llvm_ir.func stand in a module")
+        lines.extend(f"!{number} = {text}" for text, number in self.nodes.items())
+        return "\n".join([*lines, ""])
+
+    def node(self, text: str) -> str:
+        """The reference to a metadata node of this ``text``."""
+        number = self.nodes.setdefault(text, self.first_node + len(self.nodes))
+        return f"!{number}"
+
+
+class _FunctionWriter:
+    """Writes one function: first every value and block gets its name, then line by line."""
+
+    def __init__(self, writer: _ModuleWriter, function: FuncOp):
+        self.writer = writer
+        self.function = function
+        self.labels: dict[Block, str] = {}
+        self.names: dict[SSAValue, str] = {}
+        self.taken: set[str] = set()
+        self.counters: dict[str, int] = {}
+        self.structs: dict[Operation, str] = {}
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the function."""
+        self._name_everything()
+        blocks = self.function.body.blocks
+        arguments = [self.names[argument] for argument in blocks[0].args]
+        symbol = quote_name(self.function.sym_name.data)
+        header = parse_template(self.function.text.data)
+        yield f"{header.fill(arguments, symbol=symbol)} {{"
+        for block in blocks:
+            yield f"{self.labels[block]}:"
+            for machine_code, ops in groupby(block.ops, _is_machine_code):
+                if machine_code:
+                    yield f"  {self.write_assembly(tuple(ops))}"
+                    continue
+                for op in ops:
+                    if (write := _WRITE.get(type(op))) is not None:
+                        yield f"  {write(self, op)}"
+                    elif type(op) not in _WITHOUT_A_LINE:
+                        _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
+        yield "}"
+
+    # Names
+
+    def _name_everything(self) -> None:
+        blocks = self.function.body.blocks
+        for block in blocks:
+            if isinstance(label := block.first_op, LabelOp):
+                self.labels[block] = label.text.data
+                self.taken.add(label.text.data)
+        for block in blocks:
+            if block not in self.labels:
+                self.labels[block] = self._fresh(block.name_hint or "bb")
+            if block.args and block is not blocks.first:
+                _refuse(
+                    self.function, "a block other than the first has arguments: use llvm_ir phis"
+                )
+            for argument in block.args:
+                self.names[argument] = f"%{self._fresh(argument.name_hint or 'arg')}"
+            for op in block.ops:
+                if op.results:
+                    self._name_results(op)
+
+    def _name_results(self, op: Operation) -> None:
+        if isinstance(op, ConstantOp):
+            self.names[op.result] = op.text.data
+        elif isinstance(op, PackOp):
+            cmpxchg = op.old.owner
+            if not isinstance(cmpxchg, scoped.CmpxchgOp) or op.success is not cmpxchg.success:
+                _refuse(op, "its operands are not the two results of one scoped.cmpxchg")
+            self.names[op.result] = self._struct(cmpxchg)
+        elif isinstance(op, scoped.CmpxchgOp):
+            for result, hint in zip(op.results, ("old", "success"), strict=True):
+                if _is_taken_out(result):
+                    self.names[result] = f"%{self._fresh(result.name_hint or hint)}"
+        else:
+            for result in op.results:
+                self.names[result] = f"%{self._fresh(result.name_hint or 'v')}"
+
+    def _struct(self, cmpxchg: scoped.CmpxchgOp) -> str:
+        """The name of the struct that LLVM's cmpxchg returns."""
+        if cmpxchg not in self.structs:
+            packs = (use.operation for use in cmpxchg.old.uses)
+            pack = next((op for op in packs if isinstance(op, PackOp)), None)
+            hint = pack.result.name_hint if pack else None
+            self.structs[cmpxchg] = f"%{self._fresh(hint or 'pair')}"
+        return self.structs[cmpxchg]
+
+    def _fresh(self, hint: str) -> str:
+        name = hint
+        while name in self.taken:
+            self.counters[hint] = number = self.counters.get(hint, 0) + 1
+            name = f"{hint}_{number}"
+        self.taken.add(name)
+        return name
+
+    # Operations
+
+    def write_assembly(self, ops: Sequence[Operation]) -> str:
+        """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
+        from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
+
+        instructions = [op.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
+        text = "\\0A".join(instructions)
+        values = [self._typed(op.value) for op in ops if isinstance(op, AwaitOp)]
+        constraints = ",".join(["v"] * len(values) + ["~{memory}"])
+        # All waves of a work-group have to meet at one and the same barrier.
+        convergent = " convergent" if any(op.name == _BARRIER for op in ops) else ""
+        line = ops[0].attributes.get(METADATA)
+        ending = f", {line.data}" if isinstance(line, StringAttr) else ""
+        operands = ", ".join(values)
+        return f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
+
+    def write_inst(self, op: InstOp | TerminatorOp) -> str:
+        names = self.names
+        operands = [names[operand] for operand in op.operands]
+        successors = [f"%{self.labels[block]}" for block in op.successors]
+        text = parse_template(op.text.data).fill(operands, successors)
+        return f"{names[op.results[0]]} = {text}" if op.results else text
+
+    def write_load(self, op: scoped.LoadOp) -> str:
+        type, pointer = type_to_text(op.value.type), self._typed(op.pointer)
+        return f"{self.names[op.value]} = load{self._words(op)} {type}, {pointer}{self._tail(op)}"
+
+    def write_store(self, op: scoped.StoreOp) -> str:
+        value, pointer = self._typed(op.value), self._typed(op.pointer)
+        return f"store{self._words(op)} {value}, {pointer}{self._tail(op)}"
+
+    def write_atomic_rmw(self, op: scoped.AtomicRmwOp) -> str:
+        volatile = " volatile" if op.volatile else ""
+        operands = f"{op.kind.data} {self._typed(op.pointer)}, {self._typed(op.value)}"
+        return f"{self.names[op.old]} = atomicrmw{volatile} {operands}{self._tail(op)}"
+
+    def write_fence(self, op: scoped.FenceOp) -> str:
+        return f"fence{self._tail(op)}"
+
+    def write_barrier(self, op: scoped.BarrierOp) -> NoReturn:
+        _refuse(op, "LLVM IR has no barrier; lower it first with lower-scoped-llvm-ir")
+
+    def write_cmpxchg(self, op: scoped.CmpxchgOp) -> str:
+        struct = self._struct(op)
+        flags = f"{' weak' if op.weak else ''}{' volatile' if op.volatile else ''}"
+        operands = ", ".join(map(self._typed, op.operands))
+        lines = [f"{struct} = cmpxchg{flags} {operands}{self._tail(op)}"]
+        type = f"{{ {type_to_text(op.old.type)}, i1 }}"
+        lines += [
+            f"{self.names[result]} = extractvalue {type} {struct}, {index}"
+            for index, result in enumerate(op.results)
+            if _is_taken_out(result)
+        ]
+        return "\n  ".join(lines)
+
+    def _typed(self, value: SSAValue) -> str:
+        return f"{type_to_text(value.type)} {self.names[value]}"
+
+    def _words(self, op: scoped.LoadOp | scoped.StoreOp) -> str:
+        atomic = "" if op.ordering.data is Ordering.WEAK else " atomic"
+        return f"{atomic} volatile" if op.volatile else atomic
+
+    def _tail(self, op: scoped.ScopedOperation) -> str:
+        """Everything behind the operands: syncscope, orderings, alignment, metadata."""
+        parts: list[str] = []
+        if (scope := op.scope) is not None:
+            names = self.writer.architecture.syncscope_of
+            one_as = op.one_as is not None
+            if (scope.data, one_as) not in names:
+                what = f"one-as {scope.data}" if one_as else scope.data
+                _refuse(op, f"this architecture's LLVM IR has no syncscope for {what}")
+            syncscope = names[scope.data, one_as]
+            if syncscope is not None:
+                parts.append(f' syncscope("{syncscope}")')
+            parts.append(f" {ORDERING_TEXT[op.ordering.data]}")
+        if isinstance(op, scoped.CmpxchgOp):
+            parts.append(f" {ORDERING_TEXT[op.failure_ordering.data]}")
+        if isinstance(op, scoped.AccessOperation) and (alignment := self._alignment(op)):
+            parts.append(f", align {alignment}")
+        parts.extend(f", {attachment}" for attachment in self._metadata(op))
+        return "".join(parts)
+
+    def _alignment(self, op: scoped.AccessOperation) -> int | None:
+        if op.alignment is not None:
+            return op.alignment.value.data
+        if op.ordering.data is Ordering.WEAK:
+            return None
+        width = scoped.width_of(op.value_type)
+        if width is None:
+            _refuse(op, "an atomic access of a pointer needs an alignment: {alignment = 8}")
+        return width // 8
+
+    def _metadata(self, op: scoped.ScopedOperation) -> Iterator[str]:
+        kept = op.attributes.get(METADATA)
+        if isinstance(kept, StringAttr):
+            yield kept.data
+        if "nontemporal" in op.properties:
+            yield f"!nontemporal {self.writer.node('!{i32 1}')}"
+        tags: list[tuple[str, str]] = []
+        if op.spaces is not None:
+            if not isinstance(op, scoped.FenceOp):
+                _refuse(op, "only on a fence can LLVM IR restrict the address spaces")
+            for space in op.spaces:
+                if space.data not in SYNCHRONIZE_AS_SPACES:
+                    _refuse(op, f"LLVM IR cannot restrict a fence to {space.data}")
+                tags.append((SYNCHRONIZE_AS, space.data))
+        if op.availability is not None and op.availability.data is Availability.NONE:
+            tags.append(AV_TAG)
+        nodes = [self.writer.node(f'!{{!"{prefix}", !"{suffix}"}}') for prefix, suffix in tags]
+        if nodes:
+            node = nodes[0] if len(nodes) == 1 else self.writer.node(f"!{{{', '.join(nodes)}}}")
+            yield f"!mmra {node}"
+
+
+_WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
+    InstOp: _FunctionWriter.write_inst,
+    TerminatorOp: _FunctionWriter.write_inst,
+    scoped.LoadOp: _FunctionWriter.write_load,
+    scoped.StoreOp: _FunctionWriter.write_store,
+    scoped.AtomicRmwOp: _FunctionWriter.write_atomic_rmw,
+    scoped.CmpxchgOp: _FunctionWriter.write_cmpxchg,
+    scoped.FenceOp: _FunctionWriter.write_fence,
+    scoped.BarrierOp: _FunctionWriter.write_barrier,
+}
+_BARRIER = "cdna.barrier"
+_MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name, ClobberOp.name})
+"""The names of operations whose dialect is imported only where there are some."""
+_WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
+
+
+def _is_machine_code(op: Operation) -> bool:
+    return op.name in _MACHINE_CODE
+
+
+def _is_taken_out(result: SSAValue) -> bool:
+    """Whether one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
+    return any(not isinstance(use.operation, PackOp) for use in result.uses)
+
+
+def _refuse(op: Operation, reason: str) -> NoReturn:
+    message = f"{op.name} cannot be written as LLVM IR: {reason}"
+    op.emit_error(message, TranslationError(message))
