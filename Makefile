@@ -45,10 +45,10 @@ types: $(READY) ## check types (pyright, strict)
 
 # Stealing keeps neighbours in one process, which share what they have made.
 test: lit $(READY) ## run every test: the FileCheck tests through lit, all others through pytest
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lit
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lit: $(READY) ## run the FileCheck tests through lit
-	$(BIN)/python -m fencewright.tools.dev.lit_runner --canonical tests/lit
+	$(BIN)/python -m fencewright.tools.dev.lit_runner tests/lit
 
 unit: $(READY) ## run the unit tests
 	$(BIN)/python -m pytest tests/unit

@@ -1,65 +1,18 @@
-"""Collects the lit tests, run in this process, and says which tests were skipped and why."""
+"""How all Python tests draw their examples and find LLVM's tools; says what was skipped and why."""
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 
 import hypothesis
 import pytest
 
-from fencewright.tools.dev.lit_runner import (
-    EXCLUDED,
-    SUFFIXES,
-    Outcome,
-    run_file,
-)
 from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_TOOLS, find_llvm_tool
 
 # No deadline: a shared machine is slow at times. In CI the same examples every time.
 hypothesis.settings.register_profile("fencewright", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("fencewright")
-
-LIT = Path(__file__).parent / "lit"
-
-
-class LitFailure(Exception):
-    """A lit test's failing command and its output."""
-
-
-class LitItem(pytest.Item):
-    """The RUN lines of one file."""
-
-    def runtest(self) -> None:
-        result = run_file(self.path)
-        if result.outcome is Outcome.UNSUPPORTED:
-            pytest.skip(result.output)
-        if result.outcome is Outcome.FAIL:
-            raise LitFailure(result.output)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None):
-        if isinstance(excinfo.value, LitFailure):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, self.name
-
-
-class LitFile(pytest.File):
-    """A test file of lit's."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        yield cast(Any, LitItem).from_parent(self, name="RUN")
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if file_path.suffix not in SUFFIXES or LIT not in file_path.parents:
-        return None
-    if EXCLUDED.intersection(file_path.parts):
-        return None
-    return cast(Any, LitFile).from_parent(parent, path=file_path)
 
 
 @pytest.fixture(scope="session")

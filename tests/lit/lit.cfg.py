@@ -1,4 +1,4 @@
-"""How lit runs the tests below this folder; tools/dev/lit_runner.py runs the same files in one process."""
+"""How lit runs the tests below this folder: ``make lit``."""
 
 import os
 import re
@@ -10,13 +10,8 @@ import zlib
 import lit.formats
 
 from fencewright.tools.dev import fork_server
-from fencewright.tools.dev.lit_runner import (
-    EXCLUDED,
-    SERVER,
-    SUFFIXES,
-    TOOLS,
-    features,
-)
+from fencewright.tools.dev.in_process import TOOLS
+from fencewright.tools.dev.lit_runner import EXCLUDED, SERVER, SUFFIXES, features
 from fencewright.tools.llvm_tools import LLVM_VERSION, find_llvm_tool
 
 config.name = "fencewright"

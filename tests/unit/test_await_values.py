@@ -12,7 +12,7 @@ from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.llvm_ir.await_values import AWAITED_AT_ONCE, AwaitValuesPass
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.pipelines import lower_llvm_ir
-from fencewright.tools.dev.lit_runner import find_llvm_tool
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
 SIZES = {"i32": 4, "i64": 8, "ptr": 8, "double": 8}

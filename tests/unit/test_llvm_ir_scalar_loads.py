@@ -18,7 +18,7 @@ from fencewright.passes.analysis.caches import LGKMCNT, VMCNT
 from fencewright.passes.llvm_ir.caches import llvm_ir_codes
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.pipelines import lower_llvm_ir
-from fencewright.tools.dev.lit_runner import find_llvm_tool
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
 pytestmark = pytest.mark.skipif(LLC is None, reason="needs llc of LLVM 22")

@@ -123,7 +123,7 @@ def main() -> None:
     with socket.socket(fileno=int(sys.argv[1])) as listener:
         for name in PRELOADED:
             package = import_module(name)
-            for module in pkgutil.iter_modules(package.__path__, f"{name}."):
+            for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 import_module(module.name)
         gc.freeze()
         serve(listener)

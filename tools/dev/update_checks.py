@@ -9,6 +9,7 @@ prefixes the first is taken on which all RUN lines that have it agree.
 
 import difflib
 import re
+import shlex
 import sys
 import tempfile
 from argparse import ArgumentParser
@@ -17,16 +18,8 @@ from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencewright.tools.dev.lit_runner import (
-    CommandError,
-    Simple,
-    discover,
-    keyword_lines,
-    parse_line,
-    run_file,
-    run_pipeline,
-    substitute,
-)
+from fencewright.tools.dev.in_process import TOOLS, call, filecheck
+from fencewright.tools.dev.lit_runner import discover
 from fencewright.tools.diagnostics import ToolError, diagnose, error, output_file, run_tool
 
 NAME = "update_checks"
@@ -46,10 +39,17 @@ _OUTPUT_FUNCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One RUN line: what it printed, function by function, and its check prefixes."""
+    """One RUN line: what it printed, function by function, and the arguments of its filecheck."""
 
-    prefixes: tuple[str, ...]
+    output: str
     functions: dict[str, tuple[str, ...]]
+    check: tuple[str, ...]
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The values of ``--check-prefix`` and ``--check-prefixes``."""
+        found = re.findall(r"--?check-prefix(?:es)?[= ](\S+)", " ".join(self.check))
+        return tuple(name for names in found for name in names.split(",")) or ("CHECK",)
 
 
 def is_generated(text: str) -> bool:
@@ -64,8 +64,7 @@ def updated(path: Path) -> str:
     disagrees with another one under every prefix.
     """
     text = path.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        runs = [_run(line, path, Path(folder)) for line in keyword_lines(text, "RUN")]
+    runs = _runs(text, path)
     if not runs:
         raise error("there is no RUN: line to make checks from", str(path))
     prefixes = sorted({prefix for run in runs for prefix in run.prefixes})
@@ -89,38 +88,36 @@ def updated(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run(line: str, path: Path, folder: Path) -> Run:
-    try:
-        *before, pipeline = parse_line(substitute(line, path, folder))
-        *commands, check = pipeline
-        if check.argv[0] != "filecheck" or not commands:
-            raise CommandError("a generated test's RUN line ends in '| filecheck'")
-        log: list[str] = []
-        succeeded = all(run_pipeline(earlier, log) for earlier in before)
-        output = _output_of(commands, log) if succeeded else None
-    except CommandError as problem:
-        raise error(f"RUN: {line}: {problem}", str(path)) from problem
-    if output is None:
-        raise error(f"RUN: {line}: {' '.join(log)}", str(path))
-    return Run(_prefixes(check), _functions(output))
+def mismatch(path: Path) -> str:
+    """What ``filecheck`` says of the first RUN line whose checks do not hold; '' if all do."""
+    runs = _runs(path.read_text(encoding="utf-8"), path)
+    said = (filecheck(run.check, run.output) for run in runs)
+    return next((done.stdout + done.stderr for done in said if done.status), "")
 
 
-def _output_of(commands: list[Simple], log: list[str]) -> str | None:
-    """What a pipeline prints to stdout, None if it fails."""
-    last = commands[-1]
-    with tempfile.TemporaryDirectory() as folder:
-        into = Path(folder, "stdout")
-        captured = Simple(last.argv, last.stdin, str(into), last.merge_stderr)
-        if not run_pipeline([*commands[:-1], captured], log):
-            return None
-        return into.read_text(encoding="utf-8")
+def _runs(text: str, path: Path) -> list[Run]:
+    """The RUN lines of a test; a trailing backslash joins two."""
+    lines = re.findall(
+        r"\bRUN:[ \t]*(.*?)[ \t]*$", re.sub(r"\\\n.*?\bRUN:", "", text), re.MULTILINE
+    )
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        return [_run(line, path) for line in lines]
 
 
-def _prefixes(check: Simple) -> tuple[str, ...]:
-    """The values of ``--check-prefix`` and ``--check-prefixes``."""
-    words = " ".join(check.argv)
-    found = re.findall(r"--?check-prefix(?:es)?[= ](\S+)", words)
-    return tuple(name for names in found for name in names.split(",")) or ("CHECK",)
+def _run(line: str, path: Path) -> Run:
+    places = {"%s": str(path), "%S": str(path.parent)}
+    words = [re.sub("%[sS]", lambda each: places[each[0]], word) for word in shlex.split(line)]
+    problem = None
+    if words.count("|") != 1 or words[(end := words.index("|")) + 1] != "filecheck":
+        problem = "a generated test's RUN line ends in '| filecheck'"
+    elif words[0] not in TOOLS:
+        problem = f"unknown command '{words[0]}'; known are {', '.join(TOOLS)}"
+    else:
+        done = call(TOOLS[words[0]], words[1:end])
+        if not done.status:
+            return Run(done.stdout, _functions(done.stdout), tuple(words[end + 2 :]))
+        problem = f"exit status {done.status}: {' '.join(done.stderr.splitlines())}"
+    raise error(f"RUN: {line}: {problem}", str(path))
 
 
 def _functions(output: str) -> dict[str, tuple[str, ...]]:
@@ -190,9 +187,8 @@ def _update(path: Path, check: bool) -> bool:
         with output_file(str(path)) as stream:
             stream.write(after)
         print(f"updated {path}")
-        result = run_file(path)
-        if result.output:
-            raise error(f"its new checks do not hold: {result.output}", str(path))
+        if problem := mismatch(path):
+            raise error(f"its new checks do not hold: {problem}", str(path))
         return True
     diff = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))
     changed = [line for line in diff[2:] if line[0] in "+-"]
