@@ -1,6 +1,6 @@
 """What every pass asks of control flow: blocks that are reached, edges, the operations of a module."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
@@ -18,20 +18,28 @@ def top_level(module: ModuleOp) -> Iterator[Operation]:
 
 def reachable_blocks(body: Region) -> list[Block]:
     """The blocks that control can reach, in reverse postorder: definitions come before uses."""
-    entry = body.blocks[0]
-    seen, postorder = {entry}, list[Block]()
-    stack = [(entry, iter(successors(entry)))]
-    while stack:
-        block, rest = stack[-1]
-        for successor in rest:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(successors(successor))))
-                break
-        else:
-            postorder.append(block)
-            stack.pop()
-    return postorder[::-1]
+    return postorder([body.blocks[0]], successors)[::-1]
+
+
+def postorder(
+    entries: Iterable[Block], following: Callable[[Block], Iterable[Block]]
+) -> list[Block]:
+    """The blocks that ``following`` leads to from ``entries``, each after those that it leads to."""
+    seen, found = set[Block](), list[Block]()
+    for entry in entries:
+        seen.add(entry)
+        stack = [(entry, iter(following(entry)))]
+        while stack:
+            block, rest = stack[-1]
+            for each in rest:
+                if each not in seen:
+                    seen.add(each)
+                    stack.append((each, iter(following(each))))
+                    break
+            else:
+                found.append(block)
+                stack.pop()
+    return found
 
 
 def successors(block: Block) -> list[Block]:

@@ -1,12 +1,12 @@
 """Which blocks the threads of a warp enter together, where branches may diverge.
 
 A branch whose condition may differ between the threads of a warp parts them until they meet
-again, at the latest where all ways from it lead through: its immediate postdominator. A block
+again, at the latest where all paths from it lead through: its immediate postdominator. A block
 is converged if it lies between no such branch and that block. Source: LLVM, "Convergence and
-Uniformity"; Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
+Uniformity".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import cf, gpu, llvm
@@ -15,7 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.passes.analysis.control_flow import successors
+from fencewright.passes.analysis.control_flow import postorder, predecessors, successors
+from fencewright.passes.analysis.dominance import immediate_dominators
 
 _SAME_IN_A_WARP = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.CONSTANT})
 _OF_ALL_THREADS = frozenset({gpu.BlockIdOp, gpu.BlockDimOp, gpu.GridDimOp, llvm.AddressOfOp})
@@ -106,59 +107,16 @@ def _defined(block: Block) -> Iterator[SSAValue]:
 
 
 def _immediate_postdominators(blocks: Sequence[Block]) -> Mapping[Block, Block]:
-    """The nearest block that every way from a block to the end leads through, if there is one."""
-    before: dict[Block, list[Block]] = {block: [] for block in blocks}
-    for block in blocks:
-        for successor in successors(block):
-            before[successor].append(block)
+    """The nearest block that every path from a block to the end leads through, if there is one.
+
+    Dominance against control flow, from one end (node 0) after all that there are.
+    """
     ends = [block for block in blocks if not successors(block)]
-    order = _postorder_backwards(ends, before)
-    number = {block: n for n, block in enumerate(order)}
-    end = len(order)  # One end behind all of them.
-    nearest: dict[int, int] = {end: end}
-    changed = True
-    while changed:
-        changed = False
-        for n in range(end - 1, -1, -1):
-            behind = [number[each] for each in successors(order[n]) if each in number] or [end]
-            known = [each for each in behind if each in nearest]
-            found = known[0]
-            for each in known[1:]:
-                found = _common(nearest, found, each)
-            if nearest.get(n) != found:
-                nearest[n] = found
-                changed = True
-    # A way that never ends may avoid every block: nothing is known of where it meets others.
-    endless = set(blocks) - number.keys()
-    if endless:
+    order = postorder(ends, predecessors(blocks).__getitem__)[::-1]
+    # A path that never ends may avoid every block: nothing is known of where it meets others.
+    if len(order) < len(blocks):
         return {}
-    return {order[n]: order[found] for n, found in nearest.items() if found != end}
-
-
-def _common(nearest: Mapping[int, int], a: int, b: int) -> int:
-    while a != b:
-        while a < b:
-            a = nearest[a]
-        while b < a:
-            b = nearest[b]
-    return a
-
-
-def _postorder_backwards(
-    ends: Iterable[Block], before: Mapping[Block, Sequence[Block]]
-) -> list[Block]:
-    """The blocks from which an end can be reached, against control flow, in postorder."""
-    seen, postorder = set[Block](), list[Block]()
-    for end in ends:
-        seen.add(end)
-        stack = [(end, iter(before[end]))]
-        while stack:
-            block, rest = stack[-1]
-            following = next((each for each in rest if each not in seen), None)
-            if following is None:
-                postorder.append(block)
-                stack.pop()
-            else:
-                seen.add(following)
-                stack.append((following, iter(before[following])))
-    return postorder
+    number = {block: n for n, block in enumerate(order, 1)}
+    after = [[number[each] for each in successors(block)] or [0] for block in order]
+    nearest = immediate_dominators([[], *after])
+    return {block: order[nearest[n] - 1] for block, n in number.items() if nearest[n]}

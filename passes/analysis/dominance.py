@@ -1,6 +1,6 @@
 """Whether every value is defined where it is used: MLIR's rule, which xDSL does not verify."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
@@ -23,7 +23,7 @@ def check_definitions(blocks: Sequence[Block]) -> None:
 
 
 def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
-    dominators: Mapping[Block, Block] | None = None
+    dominators: Sequence[int] | None = None
     order = {block: number for number, block in enumerate(blocks)}
     defined: dict[SSAValue, Block] = {}
     for block in blocks:
@@ -37,8 +37,11 @@ def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
                 if home is None:
                     return op, number
                 if dominators is None:
-                    dominators = _immediate_dominators(blocks, order)
-                if not _dominates(home, block, dominators, order):
+                    before = predecessors(blocks)
+                    dominators = immediate_dominators(
+                        [[order[each] for each in before[block]] for block in blocks]
+                    )
+                if not _dominates(order[home], order[block], dominators):
                     return op, number
                 above.add(home)
             for result in op.results:
@@ -46,40 +49,35 @@ def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
     return None
 
 
-def _dominates(
-    above: Block, block: Block, dominators: Mapping[Block, Block], order: Mapping[Block, int]
-) -> bool:
-    while order[block] > order[above]:
+def _dominates(above: int, block: int, dominators: Sequence[int]) -> bool:
+    while block > above:
         block = dominators[block]
-    return block is above
+    return block == above
 
 
-def _immediate_dominators(
-    blocks: Sequence[Block], order: Mapping[Block, int]
-) -> Mapping[Block, Block]:
-    """The block through which every way to a block comes last, for all but the entry.
+def immediate_dominators(before: Sequence[Iterable[int]]) -> list[int]:
+    """The node through which every path from node 0 to a node comes last; 0 for itself.
 
-    Source: Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm.
+    ``before`` has the predecessors of each node. The nodes, which are numbered in reverse
+    postorder, are all reached from node 0. Source: Cooper, Harvey and Kennedy, "A Simple, Fast
+    Dominance Algorithm".
     """
-    before = predecessors(blocks)
-    found = {blocks[0]: blocks[0]}
-
-    def meet(one: Block, other: Block) -> Block:
-        while one is not other:
-            if order[one] > order[other]:
-                one = found[one]
-            else:
-                other = found[other]
-        return one
-
+    found = [0] + [-1] * (len(before) - 1)
     changed = True
     while changed:
         changed = False
-        for block in blocks[1:]:
-            known = [each for each in before[block] if each in found]
-            common = known[0]
-            for each in known[1:]:
-                common = meet(common, each)
-            if found.get(block) is not common:
-                found[block], changed = common, True
+        for node in range(1, len(before)):
+            common = -1
+            for each in before[node]:
+                if found[each] < 0:
+                    continue
+                if common < 0:
+                    common = each
+                while common != each:
+                    if common > each:
+                        common = found[common]
+                    else:
+                        each = found[each]
+            if found[node] != common:
+                found[node], changed = common, True
     return found
