@@ -60,7 +60,7 @@ sets, places and partners each see what the one before sees, and more:
 - **among partners**: some does when the changed thread runs among other threads: every partner
   of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of threads
   that pass data on through it; a partner and a third thread that overwrites;
-- **equivalent**: nothing can notice, and `fencewright/simulator/ptx_mutants.py` says why, as of a
+- **equivalent**: nothing can notice, and `simulator/ptx/mutants.py` says why, as of a
   fence that nothing comes after; the reasons are themselves tested on random programs;
 - **missed**: the rest. Some of these may be equivalent too.
 
@@ -71,7 +71,7 @@ _BATTERY = """
 
 The same of lowered code: of each instruction and each bit of every sequence, one weakening, run
 on the tests of the operation's battery until one of them has an outcome that its source forbids,
-or never ends. `docs/certificates.md` names each test, and says why what is kept is kept.
+or never ends. `docs/reference/certificates.md` names each test, and says why what is kept is kept.
 
 """
 

@@ -172,7 +172,7 @@ def certificates_page() -> str:
         _kept(),
         "## Without a certificate\n",
         "Every other operation has the sequence of a certified one around its access, which asks "
-        "for as much (`fencewright/simulator/coverage.py`).\n",
+        "for as much (`simulator/certify/coverage.py`).\n",
         _uncertified(),
         "## Findings\n",
         _findings(certificates),

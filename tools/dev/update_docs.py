@@ -208,7 +208,7 @@ def _costs_page() -> str:
         _NOTE,
         "# What instructions cost\n",
         "Prices choose between sequences that are both enough, and stand in remarks "
-        "([remarks.md](remarks.md)); they never decide what is enough. "
+        "([remarks.md](../remarks.md)); they never decide what is enough. "
         "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of one target "
         "compare with each other, those of different targets do not.\n",
         "## PTX\n",
@@ -243,12 +243,12 @@ def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
 
 
 PAGES = {
-    "lowering-cdna.md": _cdna_page,
-    "differences-from-llvm.md": _differences_page,
-    "lowering-ptx.md": _ptx_page,
-    "differences-from-others-ptx.md": _ptx_differences_page,
-    "certificates.md": certificates_page,
-    "costs.md": _costs_page,
+    "reference/lowering-cdna.md": _cdna_page,
+    "reference/differences-from-llvm.md": _differences_page,
+    "reference/lowering-ptx.md": _ptx_page,
+    "reference/differences-from-others-ptx.md": _ptx_differences_page,
+    "reference/certificates.md": certificates_page,
+    "reference/costs.md": _costs_page,
 }
 
 
@@ -285,9 +285,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def pages_with_examples(docs: Path) -> list[Path]:
-    """The pages below ``docs``, and those of the project's root that stands beside it."""
+    """The pages below ``docs``, and the two at the project's root."""
     root = (docs.parent / name for name in ("README.md", "CONTRIBUTING.md"))
-    return [path for path in (*root, *sorted(docs.glob("*.md"))) if path.exists()]
+    return [path for path in (*root, *sorted(docs.rglob("*.md"))) if path.exists()]
 
 
 if __name__ == "__main__":
