@@ -16,6 +16,7 @@ from fencewright.tools import fence_opt, fence_sim, fence_translate
 from fencewright.tools.dev import doc_examples
 from fencewright.tools.dev.doc_examples import ExampleError, examples_of, updated
 from fencewright.tools.dev.update_docs import main, pages_with_examples
+from fencewright.universe import UNIVERSE
 
 ROOT = Path(__file__).parents[2]
 PAGES = {str(path.relative_to(ROOT)): path for path in pages_with_examples(ROOT / "docs")}
@@ -84,6 +85,75 @@ def test_no_command_stands_outside_the_blocks_that_are_run() -> None:
     for page in PAGES.values():
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         assert indented.findall(text) == [], page
+
+
+# What the pages point to
+
+FOLDERS = "benchmarks|certificates|checker|docs|examples|fencewright|lowering|mlir_dialects|passes"
+PATH = re.compile(rf"`((?:{FOLDERS}|simulator|tests|tools)/[\w./-]*)(?: (\w+))?`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(text: str) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    page = PAGES[name]
+    for link in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_file_and_function_that_a_page_names_is_there(name: str) -> None:
+    for path, function in PATH.findall(PAGES[name].read_text(encoding="utf-8")):
+        assert (ROOT / path).exists(), path
+        definition = rf"^(?:def |class )?{function}\b"
+        assert not function or re.search(definition, (ROOT / path).read_text(), re.M), function
+
+
+def test_every_room_stands_on_the_page_of_the_architecture() -> None:
+    table = PAGES["docs/architecture.md"].read_text(encoding="utf-8")
+    rooms = set(re.findall(r"^\| `([\w/]+)` \|", table, re.M))
+    layering = (ROOT / "tests/unit/test_layering.py").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^MAY_IMPORT = \{\n(.*?)^\}", layering, re.M | re.S)
+    assert rooms == set(re.findall(r'^    "([\w/]+)": ', listed, re.M))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "pages"),
+    [
+        ("cdna", ("cdna",)),
+        ("litmus", ("litmus",)),
+        ("ptx", ("ptx",)),
+        ("scoped", ("scoped", "async")),
+    ],
+)
+def test_every_operation_stands_on_the_page_of_its_dialect(
+    dialect: str, pages: tuple[str, ...]
+) -> None:
+    text = "".join(PAGES[f"docs/{page}.md"].read_text(encoding="utf-8") for page in pages)
+    names = {each.name for each in UNIVERSE.all_dialects[dialect]().operations}
+    assert {name for name in names if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_every_page_stands_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    listed = {(ROOT / "docs" / link).resolve() for link in LINK.findall(index)}
+    pages = {path.resolve() for path in (ROOT / "docs").glob("*.md")} - {ROOT / "docs/README.md"}
+    assert pages - listed == set()
 
 
 # How examples are run
