@@ -130,7 +130,7 @@ def page() -> str:
         "",
         f"What a kernel has in its code for {CHIP}: write-backs / invalidates / waits for memory,",
         "waits for data included. The kernels are in `examples/kernels-cdna/`, in MLIR and in",
-        "LLVM IR. A count is of instructions, not of how often they run: an invalidate behind a",
+        "LLVM IR. A count is of instructions, not of how often they run: an invalidate after a",
         "spin loop counts as much as one in it. What the columns are: `docs/minimise.md`; minimised",
         "is the default, and stores=through is asked for. The last two are of kernels in LLVM IR,",
         "by default and with stores that go through where that costs less, compiled by LLVM 22 -O2,",
@@ -146,7 +146,7 @@ def page() -> str:
     lines.append("| **sum** | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "LLVM's waits are too few: from -O1 on it deletes waits behind write-backs",
+        "LLVM's waits are too few: from -O1 on it deletes waits after write-backs",
         "(llvm/llvm-project#178316), without which a flag can overtake the write-back.",
         "",
     ]

@@ -50,18 +50,18 @@ _HEAD = """<!-- Written by `python benchmarks/mutants.py`; change the tests, not
 
 Agreement with published verdicts says little: most ways to break a litmus test leave its verdict
 as it is. A *mutant* is a test with one thing weakened: a fence dropped, an acquire or a release
-taken away, a scope narrowed. This page counts the mutants that are noticed. Verdicts, outcome
-sets, places and partners each see what the one before sees, and more:
+made relaxed, a scope narrowed. This page counts the mutants that are noticed. Each of the first
+four columns notices what the one before it does, and more:
 
-- **verdict**: the published answer, whether the one outcome of the condition can happen, changes;
+- **verdict**: the published answer changes: whether the one outcome of the condition can happen;
 - **outcome set**: some final state of all registers and locations appears or disappears;
-- **placed elsewhere**: some does when the threads are all in one CTA, each in its own CTA, in
-  one cluster or not, or each on its own GPU;
-- **among partners**: some does when the changed thread runs among other threads: every partner
-  of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of threads
-  that pass data on through it; a partner and a third thread that overwrites;
-- **equivalent**: nothing can notice, and `simulator/ptx/mutants.py` says why, as of a
-  fence that nothing comes after; the reasons are themselves tested on random programs;
+- **placed elsewhere**: a final state does so when the threads are all in one CTA, each in its own CTA,
+  in one cluster or not, or each on its own GPU;
+- **among partners**: a final state does so when the changed thread runs among other threads: every
+  partner of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of
+  threads that pass data on through it; a partner and a third thread that overwrites;
+- **equivalent**: nothing can notice, and `simulator/ptx/mutants.py` says why, for example because
+  nothing comes after the fence; the reasons are themselves tested on random programs;
 - **missed**: the rest. Some of these may be equivalent too.
 
 """
@@ -69,8 +69,8 @@ sets, places and partners each see what the one before sees, and more:
 _BATTERY = """
 ## The battery
 
-The same of lowered code: of each instruction and each bit of every sequence, one weakening, run
-on the tests of the operation's battery until one of them has an outcome that its source forbids,
+The same for lowered code. Each instruction and each bit of every sequence is weakened once, and
+the tests of the operation's battery run until one of them has an outcome that its source forbids,
 or never ends. `docs/reference/certificates.md` names each test, and says why what is kept is kept.
 
 """

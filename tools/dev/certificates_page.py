@@ -22,18 +22,21 @@ _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not 
 
 _HEAD = """# Certificates
 
-A certificate says of every operation in one mode (target, features, number of L2s, PTX version)
-that its sequence is **sound**: of all litmus tests built from the operation, none can end as its
-source cannot; and **minimal**: for each instruction and each cache policy bit there is a test,
-its *witness*, in which taking it away or weakening it lets a forbidden outcome happen, or a spin
-loop never end. What no test needs is either kept for a reason below, or unnecessary.
+A certificate is for one mode (target, features, number of L2s, PTX version). It says of every
+operation that its sequence is
+
+- **sound**: no litmus test built from the operation has an outcome that its source forbids;
+- **minimal**: each instruction and each cache policy bit has a *witness*, a test in which a forbidden
+  outcome happens, or a spin loop never ends, once the part is taken away or weakened. What no test
+  needs is either kept for a reason below, or unnecessary.
 
 Each is a JSON file under `certificates/`, in the installed package too. `fence-sim certify` makes
 one, `fence-sim explain` shows a witness step by step.
 
-What a certificate rests on: the machines of this project, not on hardware; tests of at most four
-threads and one operation of interest each; 32-bit integers. Cluster scope on CDNA has the sequences of agent scope, and is certified by them.
-Many L2s per agent also stands for an unknown number: such code is run on machines of both kinds.
+A certificate rests on the machines of this project, not on hardware; on tests of at most four threads
+with one operation of interest each; and on 32-bit integers. Cluster scope on CDNA has the sequences of
+agent scope, and is certified by them. Many L2s per agent also stands for an unknown number: such code
+is run on machines of both kinds.
 """
 
 _DETAILED = (
@@ -165,14 +168,14 @@ def certificates_page() -> str:
         "## What is certified\n",
         _summary(certificates),
         "## Memory that agents share\n",
-        "Locations are nonlocal to every L2, so that nothing keeps caches coherent but the code. "
+        "Locations are nonlocal to every L2, so that only the code keeps caches coherent. "
         "Where threads are on several agents, these chips need more:\n",
         _memory(),
         "## Kept though no test needs it\n",
         _kept(),
         "## Without a certificate\n",
-        "Every other operation has the sequence of a certified one around its access, which asks "
-        "for as much (`simulator/certify/coverage.py`).\n",
+        "Every other operation has the sequence of a certified one, which needs as much, around its "
+        "access (`simulator/certify/coverage.py`).\n",
         _uncertified(),
         "## Findings\n",
         _findings(certificates),

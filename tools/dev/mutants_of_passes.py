@@ -189,18 +189,19 @@ HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this
 
 The passes that take synchronisation away are as right as the conditions under which they leave
 it alone. `make mutants-of-passes` changes each file in every small way: a condition taken out or
-turned round, a part of one left out, a comparison, a number or a set operation changed, a statement
+negated, a part of one left out, a comparison, a number or a set operation changed, a statement
 dropped. Each such *mutant* lowers the programs of the tests and random ones, in every mode of every
-chip, until a model finds code that does what its source forbids. What decides where code waits is tried on
-kernels too, with accesses of every kind on any graph, judged by every order in which these
-complete; what selects instructions, on requests that stand with the code that they need.
+chip, until a model finds code that does what its source forbids. Two kinds of file are tried on more.
+Those that decide where code waits run on kernels with accesses of every kind on any control-flow
+graph, judged by every order in which the accesses complete. Those that select instructions run on
+requests that are listed with the code that they need.
 
 - **wrong**: it does;
 - **fails**, **hangs**: it raises an error, or does not end;
-- **more**: its code is right, as far as was looked, and never has fewer operations: it costs more;
-- **other**: its code is right, as far as was looked, and has fewer operations somewhere;
-- **same**: it makes the same code of every program. Most of these guards save time, only matter to
-  remarks, or stand beside another one that is as strict.
+- **more**: its code is right, as far as it was checked, and never has fewer operations: it costs more;
+- **other**: its code is right, as far as it was checked, and has fewer operations somewhere;
+- **same**: it makes the same code of every program. Most of these guards save time, matter only to
+  remarks, or repeat another guard that is as strict.
 
 The table is of the guards: of every condition and part of one that can be taken out.
 `tests/data/guards` lists each with the program that shows what it is for; `tests/unit/test_guards.py`

@@ -148,7 +148,7 @@ def _differences_page() -> str:
         [
             _NOTE,
             "# Where our CDNA sequences differ from LLVM 22\n",
-            "Everything else is the same, instruction by instruction: the test compares every "
+            "Everything else is the same, instruction by instruction: a test compares every "
             "operation, ordering, scope, address space and hint on four chips, threadgroup split "
             "mode on and off, with what LLVM emits at -O0.\n",
             markdown_table(("difference", "where", "we add", "we leave out", "why"), rows),
@@ -184,7 +184,7 @@ def _ptx_differences_page() -> str:
         _NOTE,
         "# Where our PTX differs from other mappings\n",
         "The differential test asks LLVM for every operation, ordering, scope and address space: "
-        "each difference is told by exactly one row. libcu++ and the paper "
+        "each difference has exactly one row. libcu++ and the paper "
         "cannot be asked; their rows are read from their sources.\n",
     ]
     for whose in Whose:
@@ -207,10 +207,10 @@ def _costs_page() -> str:
     parts = [
         _NOTE,
         "# What instructions cost\n",
-        "Prices choose between sequences that are both enough, and stand in remarks "
+        "Prices choose between sequences that are both enough, and are printed in remarks "
         "([remarks.md](../remarks.md)); they never decide what is enough. "
         "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of one target "
-        "compare with each other, those of different targets do not.\n",
+        "can be compared with each other, those of different targets cannot.\n",
         "## PTX\n",
         f"{MEASURED_HOW[0].upper()}{MEASURED_HOW[1:]}, with no store outstanding. A row holds for "
         "every instruction that begins with its words, unless a longer one does. Measured figures "
@@ -220,7 +220,7 @@ def _costs_page() -> str:
         _ptx_costs("Together", TOGETHER),
         "## CDNA\n",
         "Estimated, from what an instruction does and how far it reaches: nobody has measured them "
-        "for these rows. One is an access that a cache serves.\n",
+        "for these rows. The unit is an access that a cache serves.\n",
         markdown_table(
             ("what the hardware does", "cost", "source"),
             [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
@@ -267,6 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.check:
             print(f"{path}: error: out of date, run `make docs`", file=sys.stderr)
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text)
             print(f"wrote {path}")
     if arguments.check:

@@ -20,36 +20,36 @@ _HEAD = """\
 # Random programs
 
 `fence-sim fuzz` draws small programs at random, lowers each with all passes of `-O2` for a CDNA
-chip in one of its modes and for a PTX chip, and executes both in every way that the models of the
-machines have. What they do must be among what the source allows. `make fuzz` checks 100,000.
+chip in one of its modes and for a PTX chip, and executes both exhaustively on the models of the
+machines. Every outcome must be one that the source allows. `make fuzz` checks 100,000.
 
 With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
 LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
 the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
-or take a wait away. In one round of three each pointer is `noalias`; in another every other access
+or remove a wait. In one round of three each pointer is `noalias`; in another every other access
 is in a function of its own, which is lowered by itself, and constants are copied from memory.
 
 A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
-which is what needs caches to be written back and invalidated, and is handed on under flags (spun
-on or looked at once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
-memory and in LDS, through pointers of their own space and generic ones; in between is
-synchronisation that nobody needs, of every ordering and scope. Atomics without any data are among
-them, and a few programs of anything at all, most of which have a race.
+because plain data needs caches to be written back and invalidated. It is passed on under flags (spun
+on or read once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
+memory and in LDS, through pointers of their own space and generic ones. In between is
+synchronisation that nobody needs, of every ordering and scope. Some programs have atomics without
+any data, and a few are arbitrary; most of those have a race.
 
 A violation is code that
 
 - can end as the source forbids, or uses a register that was not waited for;
 - may never end although the unoptimised code does, with no help from the caches (CDNA);
-- has on some way through a kernel more write-backs, invalidates or fences than the unoptimised;
-- or a pass that fails.
+- has more write-backs, invalidates or fences than the unoptimised code on some path through a kernel;
+- or makes a pass fail.
 
-Of a violation the smallest program that shows it is printed, with the first pass that brings it
-in; `--failures tests/fuzz/seeds` keeps it there, where `tests/unit/test_fuzz.py` checks it from
-then on. There too each rule of the passes is broken on purpose, and has to be found out.
-`fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results that there are; the same
-command goes on from them, unless the code has changed since.
+For each violation the fuzzer prints the smallest program that shows it, and the first pass that
+introduces it. `--failures tests/fuzz/seeds` keeps the program there, where `tests/unit/test_fuzz.py`
+checks it from then on. That test also breaks each rule of the passes on purpose, and the fuzzer has to
+notice. `fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results so far; the same
+command continues from them, unless the code has changed since.
 
-Racy programs mean nothing and are skipped. *Too large* is what needs more than the fuzzer's
+Racy programs mean nothing and are skipped. *Too large* is what exceeds the fuzzer's
 limit: it proves nothing, and is not counted as sound. Nor is *not executed*: what the model of the
 target does not have.
 
@@ -72,7 +72,7 @@ def page(totals: Totals, first: int, today: date) -> str:
             "",
             markdown_table(_PROGRAMS, [_programs(totals)]),
             "The last two columns are of the sound ones: write-backs, invalidates and fences on the",
-            "longest ways through their kernels, at -O0 and at -O2. `gfx942@one-l2` is code for however",
+            "longest paths through their kernels, at -O0 and at -O2. `gfx942@one-l2` is code for however",
             "many L2s there may be, on a machine with one; `one-l2` is code that knows.",
             "",
             markdown_table(_COLUMNS, _rows(totals)),
