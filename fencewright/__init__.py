@@ -1,7 +1,7 @@
 """Scoped atomics and fences lowered to GPU synchronisation, with proof.
 
 ``lower`` gives the instructions of one operation, ``lower_module`` lowers an xDSL module,
-``lower_llvm_ir`` lowers LLVM IR text. Each is imported when first used, so that a caller
+``lower_llvm_ir`` lowers LLVM IR text, ``access`` counts what a memory instruction costs. Each is imported when first used, so that a caller
 of ``lower`` does not pay for xDSL.
 """
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from fencewright.lowering.lower import lower
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.passes.pipelines import lower_llvm_ir, lower_module
+    from fencewright.simulator.memory.access import access
 
-__all__ = ["UnsupportedError", "lower", "lower_llvm_ir", "lower_module"]
+__all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module"]
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
+    "access": "fencewright.simulator.memory.access",
     "lower": "fencewright.lowering.lower",
     "lower_llvm_ir": "fencewright.passes.pipelines",
     "lower_module": "fencewright.passes.pipelines",

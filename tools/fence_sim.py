@@ -26,6 +26,7 @@ from fencewright.simulator.litmus_run import (
     run_source,
 )
 from fencewright.simulator.ptx.events import ProgramError as PtxProgramError
+from fencewright.tools.commands import access as access_commands
 from fencewright.tools.commands import certify as certificate_commands
 from fencewright.tools.commands import fuzz as fuzz_commands
 from fencewright.tools.commands import gpu as gpu_commands
@@ -296,6 +297,7 @@ def _columns_of(test: RunnableTest, path: str) -> str:
 
 COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
     gpu_commands.add_commands,
+    access_commands.add_commands,
     certificate_commands.add_commands,
     picture_commands.add_commands,
     fuzz_commands.add_commands,

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from argparse import Action, ArgumentParser, Namespace
@@ -76,7 +77,7 @@ def test_commands_that_are_not_run_can_be() -> None:
     found = [command for _, tool, command in commands_of_ours() if tool == "fence-sim"]
     assert len(found) > 8
     for command in found:
-        words = command.partition("#")[0].partition("|")[0].split()
+        words = shlex.split(command.partition("#")[0].partition(" | ")[0])
         assert parser.parse_args(words[1:]).command in command
 
 
@@ -257,6 +258,7 @@ COMMAND_PAGES = {
     "run-gpu": "docs/gpu-litmus.md",
     "graph": "docs/pictures.md",
     "timeline": "docs/pictures.md",
+    "access": "docs/access.md",
     "explain": "docs/tools.md",
     "certify": "docs/tools.md",
     "fuzz": "docs/tools.md",

@@ -1,0 +1,275 @@
+"""Single accesses on the GPU at hand, counted by Nsight Compute, beside what the model says.
+
+Three steps, since the profiler starts the second:
+
+``python memory_accesses.py draw ACCESSES``
+``ncu --csv --metrics $(python memory_accesses.py metrics) python memory_accesses.py launch ACCESSES > COUNTED``
+``python memory_accesses.py compare ACCESSES COUNTED``
+
+ACCESSES has a line for each launch of one warp, in the format of ``fence-sim access --json``.
+``compare`` ends with status 1 if a count of a rule that was measured differs.
+"""
+
+import argparse
+import csv
+import random
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+INACTIVE = "-"
+IDLE = 0xFFFFFFFF
+"""The offset of a lane that takes no part."""
+GIB = 1 << 30
+REACH = 1 << 26
+"""Offsets stay below this, as far as the tag banks are known."""
+SHARED = 48 << 10
+
+LOADS = {1: "b8", 2: "b16", 4: "b32", 8: "b64", 16: "v4.b32"}
+SPLIT = {8: "v2.b32", 16: "v2.b64"}
+"""Other spellings of the same width."""
+ATOMICS = ("atom.global.add.u32", "red.global.add.u32", "atom.global.add.u64", "red.global.add.u64",
+           "atom.global.cas.b32", "atom.global.exch.b64", "red.global.add.v2.f32",
+           "red.global.add.v4.f32", "red.global.max.s32")  # fmt: skip
+
+
+# Which accesses
+
+
+def drawn(seed: int) -> Iterator[str]:
+    """The accesses, each as a line."""
+    chance = random.Random(seed)
+    for width, word in [*LOADS.items()] * 2:
+        words = [word, *([SPLIT[width]] if width in SPLIT else [])]
+        for space, reach in (("global", REACH), ("shared", SHARED)):
+            for verb in ("ld", "st"):
+                for offsets in patterns(chance, width, reach):
+                    yield line(f"{verb}.{space}.{chance.choice(words)}", offsets)
+    for offsets in patterns(chance, 4, REACH):
+        yield line("ld.global.nc.b32", offsets)
+    for instruction in ATOMICS:
+        width = width_of(instruction)
+        for offsets in crowds(chance, width):
+            yield line(instruction, offsets)
+
+
+def line(instruction: str, offsets: Iterable[int | None]) -> str:
+    return " ".join([instruction, *(INACTIVE if each is None else str(each) for each in offsets)])
+
+
+def width_of(instruction: str) -> int:
+    """Bytes of a lane of an instruction that this script draws."""
+    vector = re.search(r"\.v([24])\.", instruction)
+    bits = re.search(r"(8|16|32|64)$", instruction)
+    assert bits is not None
+    return int(bits[1]) // 8 * int(vector[1] if vector else 1)
+
+
+def patterns(chance: random.Random, width: int, reach: int) -> Iterator[list[int | None]]:
+    """Strides, swizzles, permutations, scattered and missing lanes of one width."""
+    lanes = range(32)
+    units = reach // width
+    for _ in range(3):
+        stride = chance.choice((0, 1, 2, 3, 5, 8, 9, 16, 17, 31, 32, 33, 64, 65, 127, 128, 257))
+        start = chance.randrange(max(1, units - 32 * stride)) if stride * 32 < units else 0
+        yield [(start + each * stride) % units * width for each in lanes]
+    mask, shift = chance.choice(((7, 3), (3, 2), (15, 4))), chance.choice((8, 16, 32))
+    yield [
+        (each % shift * shift + ((each // shift) ^ (each % shift) & mask[0])) % units * width
+        for each in lanes
+    ]
+    yield [chance.randrange(units) * width for _ in lanes]
+    few = [chance.randrange(units) * width for _ in range(chance.choice((2, 4, 7)))]
+    yield [chance.choice(few) for _ in lanes]
+    yield [
+        None if chance.random() < 0.4 else chance.randrange(min(units, 512)) * width for _ in lanes
+    ]
+    pairs = [chance.randrange(min(units, 256)) * width for _ in range(16)]
+    near = chance.choice((1, 2))
+    yield [pairs[(each >> 1 if near == 1 else each & 1 | each >> 2 << 1)] for each in lanes]
+    block = chance.randrange(units // 32) * 32
+    order = list(lanes)
+    chance.shuffle(order)
+    yield [(block + each) * width for each in order]
+
+
+def crowds(chance: random.Random, width: int) -> Iterator[Sequence[int | None]]:
+    """Lanes on as many words of as many sectors, as atomics meet."""
+    for words in (1, 2, 4, 7, 8, 16, 32):
+        yield [each % words * width for each in range(32)]
+    yield [each * chance.choice((2, 8, 16)) * width for each in range(32)]
+    yield [chance.randrange(64) * width for _ in range(32)]
+    yield [chance.randrange(1 << 16) * width for _ in range(32)]
+    yield [None if chance.random() < 0.5 else chance.randrange(16) * width for _ in range(32)]
+    for among in (4, 16, 64, 64) if width == 16 else ():
+        yield from ([chance.randrange(among) * width for _ in range(32)] for _ in range(8))
+
+
+# What is launched
+
+
+def kernel(instruction: str) -> str:
+    """A PTX module of one kernel, whose lanes do ``instruction`` at their offsets."""
+    width = width_of(instruction)
+    words = instruction.split(".")
+    bits = int(re.sub(r"\D", "", words[-1]))
+    count = width * 8 // bits
+    kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64"}[bits]
+    values = [f"%v{each}" for each in range(count)]
+    value = values[0] if count == 1 else "{" + ", ".join(values) + "}"
+    number = "0f3F800000" if "f32" in words else "1"
+    moves = "".join(
+        f"mov.{'f32' if 'f32' in words else kind} {each}, {number};\n" for each in values
+    )
+    register = "f32" if "f32" in words else kind
+    # All values are used, or the load would be made narrower; memory is zero, so that none is kept.
+    joined = "".join(f"xor.{kind} %v0, %v0, {each};\n" for each in values[1:])
+    kept = f"{joined}setp.eq.b{max(bits, 16)} %p, %v0, 99; @%p bra KEEP;\n"
+    done = {
+        "ld": f"{instruction} {value}, [%at];\n{kept}",
+        "st": f"{instruction} [%at], {value};\n",
+        "red": f"{instruction} [%at], {value};\n",
+        "atom": f"{instruction} %old, [%at], {'%v0, ' if 'cas' in words else ''}%v0;\n"
+        f"setp.eq.b{bits} %p, %old, 12345; @%p bra KEEP;\n",
+    }[words[0]]
+    space = "shared" if "shared" in words else "global"
+    return f"""
+.version 8.3
+.target sm_90
+.address_size 64
+.const .align 4 .b32 offsets[32];
+.extern .shared .align 1024 .b8 shared[];
+.visible .entry access(.param .u64 base) {{
+.reg .pred %p, %idle;
+.reg .b32 %lane, %offset;
+.reg .b64 %at, %table, %step, %far, %start;
+.reg .{register} %v<{count}>, %old;
+mov.u32 %lane, %laneid;
+mul.wide.u32 %step, %lane, 4;
+mov.u64 %table, offsets;
+add.u64 %table, %table, %step;
+ld.const.b32 %offset, [%table];
+setp.eq.u32 %idle, %offset, {IDLE};
+@%idle bra DONE;
+{"ld.param.u64 %start, [base];" if space == "global" else "mov.u64 %start, shared;"}
+cvt.u64.u32 %far, %offset;
+add.u64 %at, %start, %far;
+{moves if words[0] != "ld" else ""}{done}bra DONE;
+KEEP: ld.param.u64 %start, [base]; st.global.b64 [%start], %at;
+DONE: ret;
+}}
+"""
+
+
+def launch(accesses: Sequence[str]) -> None:
+    """One launch of one warp for each line, in order."""
+    import ctypes
+
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def call(name: str, *arguments: object) -> None:
+        status = getattr(cuda, name)(*arguments)
+        if status:
+            raise SystemExit(f"{name}: CUDA error {status}")
+
+    context, device = ctypes.c_void_p(), ctypes.c_int()
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+    memory = ctypes.c_uint64()
+    call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(2 * GIB + REACH))
+    call("cuMemsetD8_v2", memory, ctypes.c_ubyte(0), ctypes.c_size_t(2 * GIB + REACH))
+    base = ctypes.c_uint64(-(-memory.value // GIB) * GIB)
+    loaded: dict[str, tuple[ctypes.c_void_p, ctypes.c_uint64]] = {}
+    for each in accesses:
+        instruction, *words = each.split()
+        if instruction not in loaded:
+            module, function = ctypes.c_void_p(), ctypes.c_void_p()
+            table, size = ctypes.c_uint64(), ctypes.c_size_t()
+            code = kernel(instruction).encode()
+            status = cuda.cuModuleLoadData(ctypes.byref(module), code)
+            if status:
+                raise SystemExit(f"{instruction}: CUDA error {status}\n{code.decode()}")
+            call("cuModuleGetFunction", ctypes.byref(function), module, b"access")
+            call(
+                "cuModuleGetGlobal_v2", ctypes.byref(table), ctypes.byref(size), module, b"offsets"
+            )
+            loaded[instruction] = function, table
+        function, table = loaded[instruction]
+        offsets = [IDLE if word == INACTIVE else int(word) for word in words]
+        call("cuMemcpyHtoD_v2", table, (ctypes.c_uint32 * 32)(*offsets), ctypes.c_size_t(128))
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(base))
+        shape = (1, 1, 1, 32, 1, 1, SHARED)
+        call("cuLaunchKernel", function, *shape, None, arguments, None)
+        call("cuCtxSynchronize")
+
+
+# What was counted
+
+
+def counted(text: str) -> list[dict[str, int]]:
+    """The counts of every launch, in order, from what ``ncu --csv`` prints."""
+    rows = [each for each in text.splitlines() if each.startswith('"')]
+    found: dict[int, dict[str, int]] = {}
+    for row in csv.DictReader(rows):
+        value = row["Metric Value"].replace(",", "")
+        found.setdefault(int(row["ID"]), {})[row["Metric Name"]] = round(float(value))
+    return [found[each] for each in sorted(found)]
+
+
+def compare(accesses: Sequence[str], text: str) -> int:
+    """Print predicted beside measured, by instruction; status 1 if a measured rule is broken."""
+    from fencewright.simulator.memory.access import count, model_of
+    from fencewright.simulator.memory.addresses import read
+
+    launches = counted(text)
+    if len(launches) != len(accesses):
+        raise SystemExit(f"{len(launches)} launches for {len(accesses)} accesses")
+    equal = wrong = 0
+    by_instruction: dict[str, list[int]] = {}
+    for access, measured in zip(accesses, launches, strict=True):
+        instruction, *words = access.split()
+        (predicted,) = count(model_of(instruction, "sm_90"), [read(words)])
+        row = by_instruction.setdefault(instruction, [0, 0, 0])
+        row[0] += 1
+        for counter, value in predicted.values.items():
+            same = measured.get(counter) == value
+            row[1 if same else 2] += 1
+            equal += same
+            wrong += not same
+            if not same:
+                print(f"{access}\n  {counter}: predicted {value}, measured {measured.get(counter)}")
+    for instruction, (launched, right, other) in by_instruction.items():
+        print(f"{instruction}: {launched} launches, {right} counts equal, {other} not")
+    print(f"{len(launches)} launches, {equal + wrong} counts, {wrong} differ")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("step", choices=("draw", "metrics", "launch", "compare"))
+    parser.add_argument("accesses", nargs="?", type=Path)
+    parser.add_argument("counted", nargs="?", type=Path)
+    parser.add_argument("--seed", type=int, default=13)
+    arguments = parser.parse_args()
+    if arguments.step == "metrics":
+        from fencewright.simulator.memory.ptx import COUNTERS
+
+        print(",".join(COUNTERS))
+        return 0
+    if arguments.step == "draw":
+        arguments.accesses.write_text("".join(f"{each}\n" for each in drawn(arguments.seed)))
+        return 0
+    accesses = arguments.accesses.read_text().splitlines()
+    if arguments.step == "launch":
+        launch(accesses)
+        return 0
+    return compare(accesses, arguments.counted.read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

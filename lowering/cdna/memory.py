@@ -1,0 +1,302 @@
+"""The memory hierarchy of CDNA chips: LDS banks and phases, request sizes, caches, latencies.
+
+Rows, each with its source. What is None in a row is not known publicly.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
+from fencewright.lowering.vocabulary import Word
+
+LANES = 64
+"""Lanes of a wave."""
+
+LDS_WORD = 4
+"""Bytes of a word in one bank of LDS."""
+
+Lanes = tuple[int, ...]
+Phases = tuple[Lanes, ...]
+
+
+class AccessKind(Word):
+    """What an instruction does to memory."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+
+
+# LDS: which lanes are served together
+
+
+def _in_order(size: int) -> Phases:
+    return tuple(tuple(range(first, first + size)) for first in range(0, LANES, size))
+
+
+def _twice(*groups: Iterable[int]) -> Phases:
+    """Groups of the lower half of a wave, and the same lanes of the upper half."""
+    halves = (0, LANES // 2)
+    return tuple(
+        tuple(sorted(lane + half for lane in group)) for half in halves for group in groups
+    )
+
+
+def _lanes(*ranges: tuple[int, int]) -> tuple[int, ...]:
+    return tuple(lane for first, last in ranges for lane in range(first, last + 1))
+
+
+_QUARTERS = _twice(
+    _lanes((0, 3), (20, 23)),
+    _lanes((4, 7), (16, 19)),
+    _lanes((8, 11), (28, 31)),
+    _lanes((12, 15), (24, 27)),
+)
+_SIXTEENS = _twice(_lanes((0, 3), (12, 15), (20, 27)), _lanes((4, 11), (16, 19), (28, 31)))
+
+_DH = "AMDResearch/dh_comms memory_analysis_handler.h"
+_PYHIP = "tingqli/pyhip bank-conflict README, MI300"
+_CK = "ROCm/composable_kernel, lds_bank_conflicts.rst"
+_HK = "HazyResearch/HipKittens f09e968, phases, gfx950"
+
+
+@dataclass(frozen=True, slots=True)
+class LdsPhases:
+    """How one pass of an LDS instruction is served: groups of lanes, in one of ``banks`` each.
+
+    ``width``: bytes of a lane. ``chips``: for which chips the row is.
+    """
+
+    access: AccessKind
+    width: int
+    chips: frozenset[str]
+    banks: int
+    phases: Phases
+    evidence: Evidence
+    source: str
+
+
+_CDNA3 = frozenset({"gfx908", "gfx90a", "gfx942"})
+_CDNA4 = frozenset({"gfx950"})
+_ALL = _CDNA3 | _CDNA4
+_M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
+
+LDS_PHASES: tuple[LdsPhases, ...] = (
+    LdsPhases(AccessKind.LOAD, 1, _ALL, 32, _in_order(32), _D, _DH),
+    LdsPhases(AccessKind.LOAD, 2, _ALL, 32, _in_order(32), _M, f"{_PYHIP}; CK transposes, gfx950"),
+    LdsPhases(AccessKind.LOAD, 4, _ALL, 32, _in_order(32), _M, _PYHIP),
+    LdsPhases(AccessKind.STORE, 1, _ALL, 32, _in_order(32), _D, _DH),
+    LdsPhases(AccessKind.STORE, 2, _ALL, 32, _in_order(32), _M, "CK transposes, gfx950"),
+    LdsPhases(AccessKind.STORE, 4, _ALL, 32, _in_order(32), _D, _DH),
+    LdsPhases(AccessKind.ATOMIC, 4, _ALL, 32, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(AccessKind.ATOMIC, 8, _CDNA3, 32, _in_order(16), _I, "as loads of the same width"),
+    LdsPhases(AccessKind.ATOMIC, 8, _CDNA4, 64, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(AccessKind.LOAD, 8, _CDNA3, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
+    LdsPhases(AccessKind.LOAD, 8, _CDNA4, 64, _in_order(32), _M, _HK),
+    LdsPhases(AccessKind.LOAD, 12, _CDNA3, 32, _QUARTERS, _I, "as ds_read_b128"),
+    LdsPhases(AccessKind.LOAD, 12, _CDNA4, 32, _QUARTERS, _M, _HK),
+    LdsPhases(AccessKind.LOAD, 16, _CDNA3, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"),
+    LdsPhases(AccessKind.LOAD, 16, _CDNA4, 64, _SIXTEENS, _M, _HK),
+    LdsPhases(AccessKind.STORE, 8, _CDNA3, 32, _in_order(16), _I, "as gfx950"),
+    LdsPhases(AccessKind.STORE, 8, _CDNA4, 32, _in_order(16), _M, _HK),
+    LdsPhases(AccessKind.STORE, 12, _ALL, 32, _in_order(8), _I, "as ds_write_b128"),
+    LdsPhases(AccessKind.STORE, 16, _ALL, 32, _in_order(8), _D, _CK),
+)
+"""One row for each kind of pass: one without a row is not known."""
+
+
+def lds_phases(access: AccessKind, width: int, chip: str) -> LdsPhases | None:
+    """The row for one pass of an instruction on ``chip``; None where nothing is known of it."""
+    for each in LDS_PHASES:
+        if each.access is access and each.width == width and chip in each.chips:
+            return each
+    return None
+
+
+# Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class LdsInstruction:
+    """An LDS instruction: each of its ``passes`` accesses ``width`` bytes a lane.
+
+    ``stride``: bytes of a unit of the offset of each pass; 0: there is one pass, offset in bytes.
+    """
+
+    mnemonic: str
+    access: AccessKind
+    width: int
+    passes: int = 1
+    stride: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorInstruction:
+    """A vector memory instruction that goes through L1: ``width`` bytes a lane."""
+
+    mnemonic: str
+    access: AccessKind
+    width: int
+    returns: bool = False
+
+
+_BITS = MappingProxyType({"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16})
+_NARROW = MappingProxyType({"u8": 1, "i8": 1, "u16": 2, "i16": 2})
+_VECTOR = MappingProxyType(
+    {
+        "ubyte": 1, "sbyte": 1, "byte": 1, "ushort": 2, "sshort": 2, "short": 2,
+        "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16,
+    }
+)  # fmt: skip
+_LDS_ATOMICS = (
+    "add",
+    "sub",
+    "rsub",
+    "inc",
+    "dec",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "cmpst",
+    "wrxchg",
+)
+_ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor",
+            "inc", "dec")  # fmt: skip
+
+
+def _lds() -> Iterable[LdsInstruction]:
+    for bits, width in (_BITS | _NARROW).items():
+        if bits not in ("b8", "b16"):
+            yield LdsInstruction(f"ds_read_{bits}", AccessKind.LOAD, width)
+        if bits in _BITS:
+            yield LdsInstruction(f"ds_write_{bits}", AccessKind.STORE, width)
+    for bits in ("b32", "b64"):
+        width = _BITS[bits]
+        for verb, access in (("read", AccessKind.LOAD), ("write", AccessKind.STORE)):
+            yield LdsInstruction(f"ds_{verb}2_{bits}", access, width, 2, width)
+            yield LdsInstruction(f"ds_{verb}2st64_{bits}", access, width, 2, 64 * width)
+    for kind in _LDS_ATOMICS:
+        for bits, width in (("32", 4), ("64", 8)):
+            letters = ("b",) if kind in ("and", "or", "xor", "cmpst", "wrxchg") else ("u", "i", "f")
+            for letter in letters:
+                for returning in ("", "_rtn"):
+                    if kind == "wrxchg" and not returning:
+                        continue
+                    yield LdsInstruction(
+                        f"ds_{kind}{returning}_{letter}{bits}", AccessKind.ATOMIC, width
+                    )
+
+
+def _vector() -> Iterable[VectorInstruction]:
+    for family in ("global", "flat", "buffer"):
+        for word, width in _VECTOR.items():
+            if word not in ("byte", "short"):
+                yield VectorInstruction(f"{family}_load_{word}", AccessKind.LOAD, width)
+            if word not in ("ubyte", "sbyte", "ushort", "sshort"):
+                yield VectorInstruction(f"{family}_store_{word}", AccessKind.STORE, width)
+        for kind in _ATOMICS:
+            for suffix, width in (("", 4), ("_x2", 8)):
+                yield VectorInstruction(f"{family}_atomic_{kind}{suffix}", AccessKind.ATOMIC, width)
+        for kind, width in (("add_f32", 4), ("pk_add_f16", 4), ("pk_add_bf16", 4), ("add_f64", 8)):
+            yield VectorInstruction(f"{family}_atomic_{kind}", AccessKind.ATOMIC, width)
+
+
+LDS_INSTRUCTIONS: Mapping[str, LdsInstruction] = MappingProxyType(
+    {each.mnemonic: each for each in _lds()}
+)
+VECTOR_INSTRUCTIONS: Mapping[str, VectorInstruction] = MappingProxyType(
+    {each.mnemonic: each for each in _vector()}
+)
+"""What the model of accesses knows, by mnemonic: LLVM AMDGPU, GFX9 instruction set."""
+
+
+# Vector memory
+
+QUAD = 4
+"""Lanes that the address unit serves in a cycle: seed of the rule in GPUOpen, coalescing on GCN."""
+
+GROUP = 16
+"""Lanes that it serves in a cycle where accesses of up to 4 bytes coalesce."""
+
+WRITE_REQUEST = 64
+"""Bytes of a request to L2 that writes, on every chip."""
+
+_COALESCING = "GPUOpen, Understanding Memory Coalescing on GCN"
+_VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, MI300A, MI300X"
+
+
+@dataclass(frozen=True, slots=True)
+class CdnaHierarchy:
+    """The memories of a chip, in bytes and for each XCD or die; latencies in ``unit``.
+
+    ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
+    request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
+    executes, served one after another on an XCD.
+    """
+
+    chip: str
+    lds: int
+    lds_granule: int
+    l1: int
+    l1_line: int
+    l1_request: int
+    l1_request_evidence: Evidence
+    l2: int
+    l2_line: int
+    l2_channels: int
+    fabric_read: int
+    fabric_write: int
+    mall: int | None
+    waves: int
+    vgprs: int
+    vgpr_granule: int
+    is_unified: bool
+    source: str
+    l1_latency: Figure | None = None
+    l2_latency: Figure | None = None
+    mall_latency: Figure | None = None
+    memory_latency: Figure | None = None
+    write_back: Figure | None = None
+
+    @property
+    def simds(self) -> int:
+        """SIMDs of a CU."""
+        return 4
+
+
+_KIB, _MIB = 1024, 1024 * 1024
+_FORMULAS = "rocprofiler-compute, analysis_configs and docs/conceptual; LLVM AMDGPU, subtargets"
+_CDNA3_PAPER = "AMD CDNA 3 white paper"
+_MRROY = "MrRoy09/AMD-CDNA3-CacheBenchmarking, MI300X, cycles"
+_FLEET = "buffer_wbl2 on MI300X, 1 and 8 work-groups; ROCm/mori and a decoder on gfx950"
+
+HIERARCHIES: tuple[CdnaHierarchy, ...] = (
+    CdnaHierarchy(
+        "gfx908", 64 * _KIB, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 64, 32, 64, 64, None,
+        10, 256, 4, False, f"{_FORMULAS}; {_VCOPY}",
+    ),
+    CdnaHierarchy(
+        "gfx90a", 64 * _KIB, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 128, 32, 64, 64, None,
+        8, 512, 8, True, f"{_FORMULAS}; {_VCOPY}",
+    ),
+    CdnaHierarchy(
+        "gfx942", 64 * _KIB, 512, 32 * _KIB, 128, 128, _M, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
+        8, 512, 8, True, f"{_FORMULAS}; {_VCOPY}; {_CDNA3_PAPER}",
+        measured(_MRROY, 112, 127), measured(_MRROY, 208, 224), None, measured(_MRROY, 1212),
+        measured(_FLEET, 115, 240),
+    ),
+    CdnaHierarchy(
+        "gfx950", 160 * _KIB, 2048, 32 * _KIB, 128, 128, _I, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
+        8, 512, 8, True, f"{_FORMULAS}; LLVM granulated_lds_size",
+        write_back=measured(_FLEET, 196, 365),
+    ),
+)  # fmt: skip
+"""The memories of every chip that has been described."""
+
+READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of vcopy", 0.5, 1.0)
+"""L2 reads for each request of L1 on gfx90a: two of 64 bytes may become one of a line."""
+
+COALESCING = documented(_COALESCING, GROUP)

@@ -1,0 +1,54 @@
+"""How well a figure of hardware is known: what rows of measurements carry beside their value."""
+
+from dataclasses import dataclass
+
+from fencewright.lowering.vocabulary import Word
+
+
+class Evidence(Word):
+    """Where knowledge of hardware comes from; the strongest first.
+
+    ``MEASURED``: on hardware, by the named source. ``DOCUMENTED``: its vendor or LLVM says so.
+    ``INFERRED``: it follows from what is known of other chips or instructions; not proven.
+    """
+
+    MEASURED = "measured"
+    DOCUMENTED = "documented"
+    INFERRED = "inferred"
+
+    @property
+    def rank(self) -> int:
+        """0 for the strongest."""
+        return tuple(Evidence).index(self)
+
+    def weaker(self, other: "Evidence") -> "Evidence":
+        """The weaker of two: what follows from both is known no better."""
+        return max(self, other, key=lambda each: each.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number, or the range from ``low`` to ``high`` that sources disagree in, and its source."""
+
+    low: float
+    high: float
+    evidence: Evidence
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+
+
+def measured(source: str, low: float, high: float | None = None) -> Figure:
+    """A figure that ``source`` measured."""
+    return Figure(low, low if high is None else high, Evidence.MEASURED, source)
+
+
+def documented(source: str, low: float, high: float | None = None) -> Figure:
+    """A figure that a vendor's ``source`` states."""
+    return Figure(low, low if high is None else high, Evidence.DOCUMENTED, source)
+
+
+def inferred(source: str, low: float, high: float | None = None) -> Figure:
+    """A figure that follows from what ``source`` says of something else."""
+    return Figure(low, low if high is None else high, Evidence.INFERRED, source)

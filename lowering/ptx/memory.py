@@ -1,0 +1,269 @@
+"""The memory hierarchy of NVIDIA chips, and the rules by which a warp's access becomes requests.
+
+Rows: ``HIERARCHIES`` has one for each chip, ``RULES`` one for each rule of the hardware counters.
+What is None in a row is not known publicly.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
+from fencewright.lowering.vocabulary import Word
+
+LANES = 32
+"""Lanes of a warp."""
+
+SECTOR = 32
+LINE = 128
+"""Bytes of a sector and of a line in L1 and L2: PTX and Nsight Compute, Memory Tables."""
+
+SHARED_BANKS = 32
+SHARED_WORD = 4
+"""Banks of shared memory and the bytes of a word in one: CUDA C++ Programming Guide, 5.3.2."""
+
+TAG_BANKS = 4
+"""Lines that the tag stage of L1 looks up at once, one of each bank."""
+
+TAG_BANK_HASH = (
+    (7, 9, 11, 12, 14, 16, 18, 19, 20, 21, 23, 24, 25),
+    (8, 10, 11, 13, 14, 15, 17, 19, 21, 22, 24),
+)
+"""The bits of an address whose parity is each bit of its tag bank; known as far as bit 25."""
+
+TAG_BANK_BITS = 26
+"""Addresses that differ in higher bits have not been measured."""
+
+
+class Rule(Word):
+    """The rules that take the lanes' addresses to what hardware counts."""
+
+    REQUEST = "request"
+    SECTORS = "sectors"
+    PACKETS = "packets"
+    CROSSBAR = "crossbar"
+    TAGS = "tags"
+    SHARED_GROUPS = "shared groups"
+    SHARED_PACKING = "shared packing"
+    SHARED_CONFLICTS = "shared conflicts"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """What a rule says; it is measured on the chips of compute capability ``measured_on``."""
+
+    rule: Rule
+    says: str
+    measured_on: tuple[int, ...]
+    source: str
+
+    def evidence(self, number: int) -> Evidence:
+        """How well the rule is known for chips of a compute capability, as 90."""
+        return Evidence.MEASURED if number in self.measured_on else Evidence.INFERRED
+
+
+_NCU = "Nsight Compute 2025.3 on an H200, 1,176 launches of one warp"
+_TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at once, of Volta"
+
+RULES: tuple[RuleRow, ...] = (
+    RuleRow(
+        Rule.REQUEST,
+        "One for each warp instruction with an active lane.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        Rule.SECTORS,
+        "Loads and stores: as many as distinct 32-byte sectors that active lanes touch.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        Rule.PACKETS,
+        "Atomics: a packet has one sector, and of each word in it at most one lane.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        Rule.CROSSBAR,
+        "L1 to L2: the sectors of stores and atomics; L2 to L1: those of loads that miss, and of "
+        "atomics that return.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        Rule.TAGS,
+        "Loads: passes of the tag stage, each of at most one line from each of four banks.",
+        (90,),
+        f"{_NCU}; {_TAGS}",
+    ),
+    RuleRow(
+        Rule.SHARED_GROUPS,
+        "Lanes served at once: 32 up to 4 bytes, 16 for 8, 8 for 16; a wavefront for each word "
+        "that a bank has to give.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        Rule.SHARED_PACKING,
+        "Loads of 8 and 16 bytes: two groups are one if every lane shares its address with its "
+        "neighbour, i^1 or i^2, or either is inactive.",
+        (90,),
+        f"{_NCU}; forums.developer.nvidia.com 77228/2, of 7.x",
+    ),
+    RuleRow(
+        Rule.SHARED_CONFLICTS,
+        "Wavefronts beyond one for each group with an active lane.",
+        (90,),
+        f"{_NCU}; forums.developer.nvidia.com 359822",
+    ),
+)
+"""The rules, with where each comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PtxHierarchy:
+    """The memories of a chip: bytes, threads, and latencies in cycles of the SM clock.
+
+    ``l1``: the data cache and shared memory together; ``shared``: the most that may be shared
+    memory, ``shared_block`` of one block, ``shared_reserved`` of each block the driver's.
+    """
+
+    number: int
+    l1: Figure | None
+    shared: Figure
+    shared_reserved: Figure
+    l2: Figure | None
+    threads: Figure
+    blocks: Figure
+    l1_latency: Figure | None = None
+    l2_latency: Figure | None = None
+    memory_latency: Figure | None = None
+
+    @property
+    def shared_block(self) -> int:
+        """The most shared memory that one block may have."""
+        return int(self.shared.high - self.shared_reserved.high)
+
+
+_CCCL = "CCCL, cuda/__device/arch_traits.h"
+_TUNING = "CUDA tuning guide of the architecture, unified shared memory/L1/texture cache"
+_WHITE = "NVIDIA white paper of the architecture"
+_H200 = "chases of dependent 8-byte loads on an H200"
+_KIB, _MIB = 1024, 1024 * 1024
+
+
+def _row(
+    number: int,
+    l1: int,
+    shared: int,
+    threads: int,
+    blocks: int,
+    l2: Figure | None = None,
+    **latencies: Figure,
+) -> PtxHierarchy:
+    return PtxHierarchy(
+        number,
+        documented(_TUNING, l1 * _KIB),
+        documented(_CCCL, shared * _KIB),
+        documented(_CCCL, _KIB if number >= 80 else 0),
+        l2,
+        documented(_CCCL, threads),
+        documented(_CCCL, blocks),
+        **latencies,
+    )
+
+
+HIERARCHIES: tuple[PtxHierarchy, ...] = (
+    _row(70, 128, 96, 2048, 32, documented(f"{_WHITE}, V100", 6 * _MIB)),
+    _row(72, 128, 96, 2048, 32),
+    _row(75, 96, 64, 1024, 16, documented(f"{_WHITE}, TU102", 6 * _MIB)),
+    _row(80, 192, 164, 2048, 32, documented(f"{_WHITE}, A100", 40 * _MIB)),
+    _row(86, 128, 100, 1536, 16, documented(f"{_WHITE}, GA102", 6 * _MIB)),
+    _row(87, 192, 164, 1536, 16),
+    _row(88, 128, 100, 1536, 16),
+    _row(89, 128, 100, 1536, 24, documented(f"{_WHITE}, AD102 of 4090", 72 * _MIB)),
+    _row(
+        90,
+        256,
+        228,
+        2048,
+        32,
+        documented(f"{_WHITE}, H100 and H200", 50 * _MIB),
+        l1_latency=measured(_H200, 32.5),
+        l2_latency=measured(_H200, 281.5),
+        memory_latency=measured(f"{_H200}: 24 MiB to 2 GiB, first touch", 607, 663),
+    ),
+    _row(100, 256, 228, 2048, 32),
+    _row(103, 256, 228, 2048, 32),
+    _row(110, 256, 228, 1536, 24),
+    _row(120, 128, 100, 1536, 24),
+    _row(121, 128, 100, 1536, 24),
+)
+"""The memories of every chip that is a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class FenceCost:
+    """What a fence waits for, in cycles, after ``n`` stores of one warp: at sm_90, one SM.
+
+    ``idle``: with none outstanding. Up to ``few`` scattered stores (a sector for each lane) it
+    is ``start + n * step``, then ``later + n * later_step`` and at most ``most``.
+    """
+
+    scope: str
+    idle: Figure
+    coalesced: Figure
+    coalesced_step: float
+    few: int
+    start: float
+    step: float
+    later: float
+    later_step: float
+    most: float
+
+
+_FENCES = "fences after n stores of one warp on an H200; residuals up to 19 cycles"
+FENCE_COSTS: tuple[FenceCost, ...] = (
+    FenceCost("cta", measured(_FENCES, 86), measured(_FENCES, 86), 0, 0, 86, 0, 86, 0, 86),
+    FenceCost(
+        "gpu", measured(_FENCES, 312), measured(_FENCES, 621), 0.29, 2, 611, 32, 637, 48, 2061
+    ),
+    FenceCost(
+        "sys", measured(_FENCES, 1080), measured(_FENCES, 1080), 0, 2, 1064, 19, 1066, 43.5, 2418
+    ),
+)
+"""The price of a fence by what is outstanding."""
+
+DRAM_FETCH = inferred("useful bandwidth of loads every 16 to 128 bytes on an H200", 64)
+"""Bytes that L2 fetches at least: bandwidth halves up to this stride, hardly beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPolicy:
+    """Whether a load may be served by its SM's L1, on a line that an earlier load brought there."""
+
+    words: str
+    hits: bool
+    evidence: Evidence
+    source: str
+
+
+_HITS = "two loads of one warp on an H200: sectors that hit, of Nsight Compute"
+LOAD_POLICIES: tuple[LoadPolicy, ...] = (
+    LoadPolicy("weak", True, Evidence.MEASURED, _HITS),
+    LoadPolicy("ca", True, Evidence.MEASURED, _HITS),
+    LoadPolicy("nc", True, Evidence.MEASURED, _HITS),
+    LoadPolicy("relaxed.cta", True, Evidence.MEASURED, _HITS),
+    LoadPolicy("cg", False, Evidence.MEASURED, _HITS),
+    LoadPolicy("cv", False, Evidence.MEASURED, _HITS),
+    LoadPolicy("volatile", False, Evidence.MEASURED, _HITS),
+    LoadPolicy("relaxed.gpu", False, Evidence.MEASURED, _HITS),
+    LoadPolicy("acquire.gpu", False, Evidence.MEASURED, _HITS),
+)
+"""Loads by their words; the same for lines that ``ld.ca`` brought: what does not hit fetches again."""
+
+EMPTIES_L1: Mapping[str, bool] = MappingProxyType(
+    {"fence.acq_rel.cta": False, "fence.acq_rel.gpu": True}
+)
+"""Whether a weak load after a fence misses L1 where it hit before: measured as ``LOAD_POLICIES``."""

@@ -1,0 +1,1 @@
+"""What memory costs: requests, sectors, bank conflicts and cache lines of GPU instructions."""

@@ -1,0 +1,167 @@
+"""One instruction of a warp or wave with an address a lane, and what the hardware counts of it.
+
+``access`` is for one, ``count`` for many of one instruction: a hundred thousand a second.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from types import MappingProxyType
+
+import numpy as np
+
+from fencewright.lowering.cdna import memory as cdna_rows
+from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.ptx import memory as ptx_rows
+from fencewright.lowering.ptx.chip import CHIPS
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.simulator.memory import cdna, ptx
+from fencewright.simulator.memory.addresses import Addresses, check
+from fencewright.simulator.memory.expression import addresses_of
+from fencewright.simulator.memory.lanes import Flags, Numbers
+
+BATCH = 4096
+"""Accesses that are counted at once: as many as stay in the caches of a CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the hardware counts of one access, by the profiler's names, and how well that is known."""
+
+    values: Mapping[str, int]
+    evidence: Mapping[str, Evidence]
+
+    def __getitem__(self, counter: str) -> int:
+        return self.values[counter]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An instruction on a chip: ``lanes`` addresses of ``width`` bytes each."""
+
+    instruction: str
+    target: str
+    lanes: int
+    width: int
+    alignment: int
+    size: int | None
+    count: Callable[[Numbers, Flags], dict[str, Numbers]]
+    evidence: Callable[[str, Numbers], Evidence]
+
+    def check(self, addresses: Sequence[int | None]) -> None:
+        """Raise ``AddressError`` for addresses that the instruction cannot have."""
+        check(addresses, self.lanes, self.width, self.alignment, self.size)
+
+
+def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> Counts:
+    """What one access counts on ``target``, as Nsight Compute or rocprofiler would say.
+
+    ``addresses``: one for each lane in bytes, None for an inactive lane, or an expression over
+    ``lane``. Bases are aligned to 1 GiB. Raises ``UnsupportedError`` for an instruction or chip
+    that is not modelled, ``AddressError`` for addresses that cannot be.
+    """
+    model = model_of(instruction, target)
+    given = addresses_of(addresses, model.lanes) if isinstance(addresses, str) else tuple(addresses)
+    model.check(given)
+    (found,) = count(model, [given])
+    return found
+
+
+def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[Counts]:
+    """What each of many accesses of one instruction counts; they have been checked."""
+    waiting = iter(accesses)
+    while batch := list(islice(waiting, BATCH)):
+        addresses, active = _arrays(batch)
+        found = model.count(addresses, active)
+        evidence = MappingProxyType({each: model.evidence(each, addresses) for each in found})
+        columns = [values.tolist() for values in found.values()]
+        for row in zip(*columns, strict=True):
+            yield Counts(dict(zip(found, row, strict=True)), evidence)
+
+
+def _arrays(batch: Sequence[Addresses]) -> tuple[Numbers, Flags]:
+    if any(None in each for each in batch):
+        active = np.array([[each is not None for each in row] for row in batch])
+        return np.array([[each or 0 for each in row] for row in batch], dtype=np.int64), active
+    addresses = np.array(batch, dtype=np.int64)
+    return addresses, np.ones(addresses.shape, dtype=np.bool_)
+
+
+# The instruction on its chip
+
+
+@lru_cache(maxsize=256)
+def model_of(instruction: str, target: str) -> Model:
+    """The model of an instruction, with its offsets, on a chip. Raises ``UnsupportedError``."""
+    if target.startswith("sm_"):
+        return _ptx_model(instruction, target)
+    return _cdna_model(instruction, target)
+
+
+def _refused(
+    instruction: str, target: str, reason: str, known: Iterable[str] = ()
+) -> UnsupportedError:
+    return UnsupportedError(f"access '{instruction}' on {target}", reason, tuple(known))
+
+
+def _ptx_model(instruction: str, target: str) -> Model:
+    number = next((each.number for each in CHIPS if each.name == target), 0)
+    chip = next((each for each in ptx_rows.HIERARCHIES if each.number == number), None)
+    if chip is None:
+        known = (f"sm_{each.number}" for each in ptx_rows.HIERARCHIES)
+        raise _refused(instruction, target, "unknown chip", known)
+    found = ptx.parse(instruction)
+    if isinstance(found, str):
+        raise _refused(instruction, target, found)
+    return Model(
+        instruction, target, ptx_rows.LANES, found.width, found.width,
+        chip.shared_block if found.is_shared else None,
+        lambda addresses, active: ptx.counters(found, addresses, active),
+        lambda counter, addresses: ptx.evidence(counter, found, addresses, number),
+    )  # fmt: skip
+
+
+_OFFSET = re.compile(r"(offset[01]?):([0-9]{1,6})")
+
+
+def _cdna_model(instruction: str, target: str) -> Model:
+    chip = next((each for each in cdna_rows.HIERARCHIES if each.chip == target), None)
+    if chip is None:
+        known = (each.chip for each in cdna_rows.HIERARCHIES)
+        raise _refused(instruction, target, "unknown chip", known)
+    mnemonic, *words = instruction.split()
+    offsets: dict[str, int] = {}
+    for word in words:
+        found = _OFFSET.fullmatch(word)
+        if found is None:
+            raise _refused(
+                instruction,
+                target,
+                f"unknown operand '{word}'; accepted: offset:N, offset0:N, offset1:N",
+            )
+        offsets[found[1]] = int(found[2])
+    if (vector := cdna_rows.VECTOR_INSTRUCTIONS.get(mnemonic)) is not None:
+        shift = offsets.get("offset", 0)
+        known = cdna.vector_evidence(vector, chip)
+        return Model(
+            instruction, target, cdna_rows.LANES, vector.width, min(vector.width, 4), None,
+            lambda addresses, active: cdna.vector_counters(vector, chip, addresses + shift, active),
+            lambda counter, addresses: known(counter),
+        )  # fmt: skip
+    lds = cdna_rows.LDS_INSTRUCTIONS.get(mnemonic)
+    if lds is None or cdna_rows.lds_phases(lds.access, lds.width, target) is None:
+        reason = f"unknown instruction '{mnemonic}'; known are ds_read_b128, global_load_dwordx4 and their like"
+        raise _refused(instruction, target, reason)
+    shifts = (
+        (offsets.get("offset", 0),)
+        if lds.passes == 1
+        else (offsets.get("offset0", 0) * lds.stride, offsets.get("offset1", 0) * lds.stride)
+    )
+    known = cdna.lds_evidence(lds, target)
+    return Model(
+        instruction, target, cdna_rows.LANES, lds.width, min(lds.width, 4), chip.lds,
+        lambda addresses, active: cdna.lds_counters(lds, shifts, target, addresses, active) or {},
+        lambda counter, addresses: known(counter),
+    )  # fmt: skip

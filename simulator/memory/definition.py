@@ -1,0 +1,100 @@
+"""The rules of ``ptx`` and ``cdna`` written down as they are said, one access at a time.
+
+Slow, and short enough to be read against the rules: what counts over arrays is held equal to it.
+Source: ``lowering.ptx.memory.RULES``, ``lowering.cdna.memory``.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from fencewright.lowering.cdna import memory as cdna
+from fencewright.lowering.ptx import memory as ptx
+from fencewright.simulator.memory.addresses import Addresses
+
+Group = Sequence[int | None]
+
+
+def blocks(addresses: Group, width: int, size: int) -> set[int]:
+    """The aligned blocks of ``size`` bytes that the active lanes touch."""
+    return {
+        byte // size for each in addresses if each is not None for byte in range(each, each + width)
+    }
+
+
+# NVIDIA
+
+
+def packets(addresses: Addresses, width: int) -> int:
+    """Of an atomic: each has one sector, and of each word in it at most one lane."""
+    lanes = Counter(each for each in addresses if each is not None)
+    fullest: dict[int, int] = defaultdict(int)
+    for address, count in lanes.items():
+        sector = address // ptx.SECTOR
+        fullest[sector] = max(fullest[sector], count)
+    return sum(fullest.values()) if width <= ptx.SECTOR else 0
+
+
+def tag_passes(addresses: Addresses) -> int:
+    """Of a load: a pass takes at most one line of each tag bank."""
+    lines = {each // ptx.LINE for each in addresses if each is not None}
+    banks = Counter(tuple(_parity(each, bits) for bits in ptx.TAG_BANK_HASH) for each in lines)
+    return max(banks.values(), default=0)
+
+
+def _parity(line: int, bits: Iterable[int]) -> int:
+    return sum(line * ptx.LINE >> bit for bit in bits) % 2
+
+
+def shared_wavefronts(addresses: Addresses, width: int, is_load: bool) -> tuple[int, int]:
+    """Wavefronts of an access to shared memory, and those of them that are conflicts."""
+    size = min(32, 128 // width)
+    if is_load and width >= 8 and any(_is_shared_by(addresses, each) for each in (1, 2)):
+        size *= 2
+    groups = [addresses[first : first + size] for first in range(0, ptx.LANES, size)]
+    passes = [_fullest(each, width, ptx.SHARED_WORD, ptx.SHARED_BANKS) for each in groups]
+    return sum(passes), sum(passes) - sum(each > 0 for each in passes)
+
+
+def _is_shared_by(addresses: Addresses, distance: int) -> bool:
+    pairs = ((each, addresses[lane ^ distance]) for lane, each in enumerate(addresses))
+    return all(one is None or other is None or one == other for one, other in pairs)
+
+
+def _fullest(addresses: Group, width: int, word: int, banks: int) -> int:
+    """The most distinct words that one bank has to give."""
+    words = blocks(addresses, width, word)
+    return max(Counter(each % banks for each in words).values(), default=0)
+
+
+# AMD
+
+
+def lds_conflicts(phases: cdna.LdsPhases, addresses: Addresses) -> int:
+    """Cycles beyond one for each phase: the most distinct words of a bank."""
+    width = phases.width
+    costs = (
+        _fullest([addresses[lane] for lane in lanes], width, cdna.LDS_WORD, phases.banks)
+        for lanes in phases.phases
+    )
+    return sum(max(each, 1) - 1 for each in costs)
+
+
+def groups_of(addresses: Addresses, width: int) -> list[Group]:
+    """The lanes that the address unit serves together: by sixteens where they coalesce, else by four."""
+    quads = list(_runs(addresses, cdna.QUAD))
+    is_narrow = width <= 4 and all(_is_one_block(each, width) for each in quads)
+    return list(_runs(addresses, cdna.GROUP)) if is_narrow else quads
+
+
+def _runs(addresses: Addresses, size: int) -> Iterator[Group]:
+    return (addresses[first : first + size] for first in range(0, cdna.LANES, size))
+
+
+def _is_one_block(quad: Group, width: int) -> bool:
+    active = [each for each in quad if each is not None]
+    return not active or max(active) - min(active) < cdna.QUAD * width
+
+
+def cache_accesses(addresses: Addresses, width: int, line: int) -> int:
+    """The lines that each group touches."""
+    return sum(len(blocks(each, width, line)) for each in groups_of(addresses, width))

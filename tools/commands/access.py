@@ -1,0 +1,146 @@
+"""fence-sim access: what the hardware counts of one memory instruction of a warp or wave."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
+from fencewright.tools.inputs.litmus_files import name_of, read_text
+from fencewright.tools.statuses import HOLDS
+
+if TYPE_CHECKING:
+    from fencewright.simulator.memory.access import Counts, Model
+    from fencewright.simulator.memory.addresses import Addresses
+
+ON_COMMAND_LINE = "<addresses>"
+"""What stands for a file where addresses were given as an argument."""
+
+
+def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
+    """Add ``access``."""
+    parser = add_parser(
+        "access",
+        help="count what a memory instruction costs: requests, sectors, lines, bank conflicts",
+        description="Counts of one warp's or wave's instruction, by the names of Nsight Compute "
+        "and rocprofiler. L1 is cold, the base is aligned to 1 GiB.",
+    )
+    parser.set_defaults(execute=count_accesses)
+    parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
+    parser.add_argument(
+        "instruction",
+        nargs="?",
+        metavar="INSTRUCTION",
+        help="as ld.global.v4.b32, ds_read_b128 or 'ds_read2_b32 offset0:0 offset1:1'",
+    )
+    parser.add_argument(
+        "addresses",
+        nargs="?",
+        metavar="ADDRESSES",
+        help="of every lane in bytes: an expression, as (lane%%8)*128, or a list, as 0,4,-,12 "
+        "(-: an inactive lane)",
+    )
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="a line for each access, INSTRUCTION and an offset for each lane; gives a JSON "
+        "object a line; - for stdin",
+    )
+    parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
+
+
+def count_accesses(arguments: Namespace) -> int:
+    """Write the counts of one access, or of every line of a file."""
+    if arguments.json is None:
+        text = _one(arguments)
+        with output_file(arguments.output) as file:
+            file.write(text)
+        return HOLDS
+    if arguments.instruction is not None:
+        raise error("give either --json FILE, or an instruction with its addresses", "fence-sim")
+    lines = [
+        json.dumps(counts.values) + "\n"
+        for counts in _lines(arguments.json, read_text(arguments.json), arguments.mcpu)
+    ]
+    with output_file(arguments.output) as file:
+        file.writelines(lines)
+    return HOLDS
+
+
+def _one(arguments: Namespace) -> str:
+    if arguments.instruction is None or arguments.addresses is None:
+        raise error("give an instruction and its addresses, or --json FILE", "fence-sim")
+    from fencewright.simulator.memory.access import access, model_of
+    from fencewright.simulator.memory.addresses import AddressError, read
+
+    given: str = arguments.addresses
+    try:
+        model = model_of(arguments.instruction, arguments.mcpu)
+        is_list = "," in given
+        addresses = read([each.strip() for each in given.split(",")]) if is_list else given
+        return _table(access(model.instruction, addresses, model.target), model)
+    except UnsupportedError as problem:
+        raise error(str(problem), "fence-sim") from problem
+    except AddressError as problem:
+        at = (1, problem.column) if problem.column else (0, 0)
+        raise ToolError((Diagnostic(str(problem), ON_COMMAND_LINE, *at),)) from problem
+
+
+def _table(counts: "Counts", model: "Model") -> str:
+    head = f"{model.instruction} on {model.target}, {model.lanes} lanes of {model.width} bytes\n"
+    shown = {each: value for each, value in counts.values.items() if value}
+    widest = max(map(len, shown), default=0)
+    digits = max((len(str(value)) for value in shown.values()), default=0)
+    rows = (
+        f"  {each:{widest}}  {value:>{digits}}  {counts.evidence[each]}\n"
+        for each, value in shown.items()
+    )
+    return head + "".join(rows) + ("" if shown else "  nothing is counted\n")
+
+
+def _lines(file: str, text: str, target: str) -> Iterator["Counts"]:
+    """The counts of every line, in order; runs of one instruction are counted together."""
+    from fencewright.simulator.memory.access import count, model_of
+
+    def placed(number: int, problem: Exception) -> ToolError:
+        return ToolError((Diagnostic(str(problem), name_of(file), number, 1),))
+
+    numbered = (
+        (number, line.split())
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
+    for instruction, run in groupby(numbered, key=lambda each: _instruction_of(each[1])):
+        lines = iter(run)
+        first = next(lines)
+        try:
+            model = model_of(instruction, target)
+        except UnsupportedError as problem:
+            raise placed(first[0], problem) from problem
+        yield from count(model, _checked(model, first, lines, placed))
+
+
+def _checked(
+    model: "Model",
+    first: tuple[int, list[str]],
+    rest: Iterator[tuple[int, list[str]]],
+    placed: Callable[[int, Exception], ToolError],
+) -> Iterator["Addresses"]:
+    from fencewright.simulator.memory.addresses import AddressError, read
+
+    words = len(model.instruction.split())
+    for number, line in (first, *rest):
+        try:
+            addresses = read(line[words:])
+            model.check(addresses)
+        except AddressError as problem:
+            raise placed(number, problem) from problem
+        yield addresses
+
+
+def _instruction_of(line: list[str]) -> str:
+    """The mnemonic of a line and its operands, as ``offset0:1``."""
+    operands = [each for each in line[1:3] if each.startswith("offset")]
+    return " ".join([line[0], *operands])
