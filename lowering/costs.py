@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.sequence import Line
 from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import Word
 
@@ -38,9 +38,11 @@ class Cost:
 class _Rows(Protocol):
     """What a target's module of costs has."""
 
-    def cost_of(self, target: str, instruction: str) -> Cost: ...
+    def read_line(self, text: str) -> Line: ...
 
-    def together(self, target: str, instructions: tuple[str, ...]) -> tuple[int, Cost] | None: ...
+    def cost_of(self, target: str, line: Line) -> Cost: ...
+
+    def together(self, target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None: ...
 
 
 @cache
@@ -49,29 +51,27 @@ def _rows(target: str) -> _Rows:
     return cast(_Rows, import_module(f"fencewright.lowering.{architecture}.costs"))
 
 
-@cache
-def _cost_of(target: str, instruction: str) -> Cost:
-    return _rows(target).cost_of(target, instruction)
-
-
-def cost_of(target: str, instruction: Instruction | str) -> Cost:
+def cost_of(target: str, instruction: Line | str) -> Cost:
     """What one instruction costs on ``target``; a string is its assembly text.
 
     Raises ``UnsupportedError`` for an unknown target or an instruction without a row.
     """
-    return _cost_of(target, str(instruction))
+    rows = _rows(target)
+    line = rows.read_line(instruction) if isinstance(instruction, str) else instruction
+    return rows.cost_of(target, line)
 
 
-def cost_of_sequence(target: str, instructions: Iterable[Instruction | str]) -> Cost:
+def cost_of_sequence(target: str, instructions: Iterable[Line | str]) -> Cost:
     """What instructions cost one behind the other.
 
     The sum of their costs, but for those whose price together has a row of its own: a fence
     behind a load waits for it. Raises ``UnsupportedError`` as ``cost_of`` does.
     """
-    left = tuple(str(each) for each in instructions)
+    rows = _rows(target)
+    left = tuple([rows.read_line(i) if isinstance(i, str) else i for i in instructions])
     found: list[Cost] = []
     while left:
-        count, cost = _rows(target).together(target, left) or (1, _cost_of(target, left[0]))
+        count, cost = rows.together(target, left) or (1, rows.cost_of(target, left[0]))
         found.append(cost)
         left = left[count:]
     return total(found)

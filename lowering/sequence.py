@@ -1,6 +1,10 @@
 """What is asked of a lowering and what it answers: requests, instructions, sequences."""
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import NamedTuple, Self
 
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -101,29 +105,100 @@ def _stricter(a: int | None, b: int | None) -> int | None:
     return a if b is None else min(a, b)
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction of a sequence.
+class Place(NamedTuple):
+    """What the user of a line fills in: a register, a label, an offset.
 
-    ``text`` is assembly with named operand places in braces (``{dst}``, ``{addr}``,
-    ``{data}``, ``{compare}``); ``modifiers`` are the cache policy bits or suffixes it
-    carries; ``wait`` is set for a wait; ``source`` says where the rule is written.
+    ``part`` is the part of it that is meant, as ``.lo``, ``[1]`` or ``+4``.
+    """
+
+    name: str
+    part: str = ""
+
+    def __str__(self) -> str:
+        return f"{{{self.name}{self.part}}}"
+
+
+Operand = tuple[str | Place, ...]
+"""An operand: places, and what is written around them."""
+
+_COMMA = re.compile(r",\s*")
+_PLACE = re.compile(r"\{(\w+)([^{}]*)\}")
+
+
+@cache
+def operands(written: str) -> tuple[Operand, ...]:
+    """The operands that a row or a line writes as ``{dst}, [{addr}], -4``."""
+    return tuple(map(_operand, _COMMA.split(written))) if written else ()
+
+
+def _operand(written: str) -> Operand:
+    # Text, then a name, a part and text for each place.
+    first, *rest = _PLACE.split(written)
+    pieces: list[str | Place] = [first]
+    for name, part, text in zip(*[iter(rest)] * 3, strict=True):
+        pieces += (Place(name, part), text)
+    return tuple([each for each in pieces if each != ""])
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of code: an instruction, or a label, which is an operand without a mnemonic.
+
+    ``modifiers`` are the cache policy bits that it carries; ``wait`` is set for a wait; ``guard``
+    is the predicate under which it is executed.
     """
 
     mnemonic: str
-    operands: str
-    modifiers: tuple[str, ...]
-    phase: Phase
-    source: str
+    operands: tuple[Operand, ...] = ()
+    modifiers: tuple[str, ...] = ()
     wait: WaitCounts | None = None
-    text: str = field(init=False)
+    guard: Operand = ()
 
-    def __post_init__(self) -> None:
-        operands = " ".join(part for part in (self.operands, *self.modifiers) if part)
-        object.__setattr__(self, "text", f"{self.mnemonic} {operands}".rstrip())
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The places in its operands, in order."""
+        return tuple(
+            [piece for o in (self.guard, *self.operands) for piece in o if isinstance(piece, Place)]
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its places, in order."""
+        return tuple([place.name for place in self.places])
+
+    @property
+    def text(self) -> str:
+        """Assembly, with named operand places in braces (``{dst}``, ``{addr}``, ``{data}``)."""
+        return self.filled(str)
+
+    def filled(self, fill: Callable[[Place], str]) -> str:
+        """Assembly, with what ``fill`` puts in each place."""
+
+        def text(operand: Operand) -> str:
+            return "".join([fill(each) if isinstance(each, Place) else each for each in operand])
+
+        guard = f"@{text(self.guard)}" if self.guard else ""
+        operands = ", ".join(map(text, self.operands)) if self.wait is None else str(self.wait)
+        return " ".join(filter(None, (guard, self.mnemonic, operands, *self.modifiers)))
+
+    def with_places(self, change: Callable[[Place], Place | str]) -> Self:
+        """The same line with other places, or text in place of them."""
+        changed = tuple(
+            tuple(change(each) if isinstance(each, Place) else each for each in operand)
+            for operand in self.operands
+        )
+        return replace(self, operands=changed)
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction(Line):
+    """One instruction of a sequence; ``source`` says where the rule is written."""
+
+    phase: Phase = field(kw_only=True)
+    source: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

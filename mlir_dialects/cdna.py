@@ -78,11 +78,12 @@ from fencewright.lowering.cdna.instructions import (
     CHIPS,
     InstructionRow,
     Kind,
+    either_form,
     instruction,
     operand_places,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import UnsupportedError, WaitCounts
+from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
@@ -361,7 +362,7 @@ class OpcodeOp(InstructionOp, ABC):
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
         mnemonic = parser.parse_identifier("an instruction")
-        row = instruction(mnemonic) or instruction(mnemonic, returns=True)
+        row = either_form(mnemonic)
         if row is None:
             parser.raise_error(f"unknown instruction '{mnemonic}'", start)
         operands = (
@@ -411,10 +412,10 @@ class SynchronisingOp(OpcodeOp, ABC):
     source = opt_prop_def(StringAttr)
 
     @property
-    def text(self) -> str:
+    def line(self) -> Line:
         """The instruction without its operands: ``buffer_inv sc1``."""
-        bits = () if self.modifiers is None else [each.data for each in self.modifiers]
-        return " ".join([self.opcode.data, *bits])
+        bits = () if self.modifiers is None else tuple([each.data for each in self.modifiers])
+        return Line(self.opcode.data, modifiers=bits)
 
 
 class MemoryOp(SynchronisingOp, ABC):
@@ -551,9 +552,9 @@ class WaitOp(InstructionOp):
         return cls.create(properties=properties)
 
     @property
-    def text(self) -> str:
+    def line(self) -> Line:
         """The instruction: ``s_waitcnt vmcnt(0)``."""
-        return f"s_waitcnt {self.counts}"
+        return Line("s_waitcnt", wait=self.counts)
 
     @property
     def counts(self) -> WaitCounts:

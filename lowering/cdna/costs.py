@@ -4,6 +4,8 @@ The figures are classes, from what an instruction is and how far it reaches: eac
 one below it. They are good for an order, not for a time.
 """
 
+from functools import cache
+
 from fencewright.lowering.cdna.caches import (
     AccessKind,
     Caches,
@@ -12,9 +14,9 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
     maintenance_effect,
 )
-from fencewright.lowering.cdna.instructions import Kind, instruction
+from fencewright.lowering.cdna.instructions import Kind, either_form
 from fencewright.lowering.costs import Cost, Unit
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
 from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Word
 
@@ -76,7 +78,6 @@ COSTS: Table[int] = Table(
 """(work) -> cost, in units of the cheapest access."""
 
 
-_BITS = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
 _ACCESS = {
     Kind.LOAD: AccessKind.LOAD,
     Kind.STORE: AccessKind.STORE,
@@ -87,33 +88,54 @@ _IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
 _BY_KIND = {Kind.BARRIER: Work.BARRIER, Kind.SCALAR_LOAD: Work.ISSUE}
 
 
-def cost_of(target: str, instruction: str) -> Cost:
-    """What an instruction, given as its text, costs on a chip; always an estimate.
+@cache
+def read_line(text: str) -> Line:
+    """A line of assembly, as far as its price depends on it: registers are left out."""
+    mnemonic, *words = text.replace(",", " ").split()
+    if mnemonic != "s_waitcnt":
+        return Line(mnemonic, modifiers=tuple(word for word in words if word in _BITS))
+    counts = {name: int(count) for name, count in map(_read_count, words)}
+    return Line(mnemonic, wait=WaitCounts(**counts))
+
+
+_BITS = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+
+
+def _read_count(word: str) -> tuple[str, str]:
+    name, _, count = word.removesuffix(")").partition("(")
+    return name, count
+
+
+def cost_of(target: str, line: Line) -> Cost:
+    """What an instruction costs on a chip; always an estimate.
 
     Raises ``UnsupportedError`` for one that the chip does not have.
     """
-    found = COSTS[work_of(target, instruction),]
+    found = COSTS[work_of(target, line),]
     return Cost(found.value, Unit.RELATIVE, found.source)
 
 
-def together(target: str, instructions: tuple[str, ...]) -> tuple[int, Cost] | None:
+def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
     """How many of the first instructions have a price as a whole: none, waits stand for themselves."""
-    del target, instructions
+    del target, lines
     return None
 
 
-def work_of(chip: str, text: str) -> Work:
-    """What an instruction, given as its text, makes ``chip`` do.
+def work_of(chip: str, line: Line) -> Work:
+    """What an instruction makes ``chip`` do.
 
     Raises ``UnsupportedError`` for one that the chip does not have.
     """
-    mnemonic, *words = text.replace(",", " ").split()
-    if mnemonic == "s_waitcnt":
-        return _wait(words)
-    row = instruction(mnemonic) or instruction(mnemonic, returns=True)
+    return _work(chip, line.mnemonic, line.modifiers, line.wait)
+
+
+@cache
+def _work(chip: str, mnemonic: str, bits: tuple[str, ...], wait: WaitCounts | None) -> Work:
+    if wait is not None:
+        return _wait(wait)
+    row = either_form(mnemonic)
     if row is None or chip not in row.chips:
         raise UnsupportedError(f"cost of {mnemonic}", f"{chip} has no such instruction")
-    bits = [word for word in words if word in _BITS]
     if row.kind is Kind.CACHE:
         return _maintenance(maintenance_effect(chip, mnemonic, bits))
     access = _ACCESS.get(row.kind)
@@ -124,12 +146,10 @@ def work_of(chip: str, text: str) -> Work:
     return _access(chip, access, bits)
 
 
-def _wait(counts: list[str]) -> Work:
-    if "vmcnt(0)" in counts:
-        return Work.WAIT_ALL
-    if any(count.startswith("vmcnt") for count in counts):
-        return Work.WAIT_SOME
-    return Work.WAIT_LDS
+def _wait(counts: WaitCounts) -> Work:
+    if counts.vmcnt is None:
+        return Work.WAIT_LDS
+    return Work.WAIT_SOME if counts.vmcnt else Work.WAIT_ALL
 
 
 def _maintenance(effect: Effect) -> Work:
@@ -143,7 +163,7 @@ def _maintenance(effect: Effect) -> Work:
     return Work.INVALIDATE_L1 if effect.invalidates is Caches.L1 else Work.INVALIDATE_BOTH
 
 
-def _access(chip: str, access: AccessKind, bits: list[str]) -> Work:
+def _access(chip: str, access: AccessKind, bits: tuple[str, ...]) -> Work:
     effect = access_effect(chip, access, bits)
     at_system = effect.stores is Reach.SYSTEM
     if access is AccessKind.ATOMIC:

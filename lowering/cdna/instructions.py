@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from fencewright.lowering.sequence import Line, operands
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
 
 
@@ -79,6 +80,17 @@ class InstructionRow:
     def lines(self) -> tuple[str, ...]:
         """The assembly templates that it is printed as, without modifiers."""
         return self.expansion or (f"{self.mnemonic} {self.operands}".rstrip(),)
+
+    @property
+    def code(self) -> tuple[Line, ...]:
+        """The instructions that ``lines`` write."""
+        return tuple(map(_read_line, self.lines))
+
+
+@cache
+def _read_line(written: str) -> Line:
+    mnemonic, _, rest = written.partition(" ")
+    return Line(mnemonic, operands(rest))
 
 
 _GFX942_ON = frozenset({"gfx942", "gfx950", "gfx9-4-generic"})
@@ -303,7 +315,7 @@ def _private_accesses() -> Iterator[_Entry]:
                     mnemonic, operands, kind, _VM, chips, source, AddressSpace.PRIVATE
                 )
                 if resource and width > _WIDEST_ELEMENT:
-                    row = _by_elements(row, width // _WIDEST_ELEMENT)
+                    row = _by_elements(row, f"{prefix}_{operation}_dword", width // _WIDEST_ELEMENT)
                 yield access, row
 
 
@@ -313,12 +325,11 @@ def _private_operands(operation: Operation, is_buffer: bool) -> str:
     return "{data}, {addr}" if is_buffer else "{addr}, {data}"
 
 
-def _by_elements(wide: InstructionRow, count: int) -> InstructionRow:
-    """A wide access of a private buffer as ``count`` accesses of one element each.
+def _by_elements(wide: InstructionRow, mnemonic: str, count: int) -> InstructionRow:
+    """A wide access of a private buffer as ``count`` accesses of one element, by ``mnemonic``.
 
     It counts as one: to wait for fewer than there are waits for more than need be.
     """
-    mnemonic = f"{wide.mnemonic.partition('x')[0]}"
     lines: list[str] = []
     for n in range(count):
         operands = wide.operands.replace("{dst}", f"{{dst[{n}]}}").replace(
@@ -602,13 +613,18 @@ OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
 @cache
 def operand_places(row: InstructionRow) -> tuple[str, ...]:
     """The names of the register operands that ``row`` reads, in the order of ``OPERAND_PLACES``."""
-    text = "\n".join(row.lines)
-    return tuple(name for name in OPERAND_PLACES if any(f"{{{name}{end}" in text for end in "}.["))
+    places = {name for line in row.code for name in line.names}
+    return tuple(name for name in OPERAND_PLACES if name in places)
 
 
 def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:
     """The row of an instruction; ``returns`` asks for an atomic's form with a result."""
     return INSTRUCTIONS.get((mnemonic, returns))
+
+
+def either_form(mnemonic: str) -> InstructionRow | None:
+    """The row of an instruction, for what does not depend on whether an atomic has a result."""
+    return instruction(mnemonic) or instruction(mnemonic, returns=True)
 
 
 def memory_instruction(

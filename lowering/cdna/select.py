@@ -4,7 +4,6 @@ Nothing here knows a chip or an instruction; all of that is rows. Source of the 
 LLVM AMDGPUUsage, Memory Model code sequences.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from fencewright.lowering.cdna.instructions import (
 )
 from fencewright.lowering.sequence import (
     Instruction,
+    Place,
     Request,
     Sequence,
     UnsupportedError,
@@ -157,7 +157,7 @@ def _wait(
     if not counts:
         return []
     source = "; ".join(dict.fromkeys(each.source for each in rows if each.value))
-    return [Instruction("s_waitcnt", str(counts), (), phase, source, counts)]
+    return [Instruction("s_waitcnt", wait=counts, phase=phase, source=source)]
 
 
 def _wait_ordered(chip: Chip, request: Request, phase: Phase) -> list[Instruction]:
@@ -180,7 +180,9 @@ def _maintenance(
 ) -> list[Instruction]:
     if not _ordered_spaces(request) & _THROUGH_CACHES:
         return []
-    return [Instruction(op.mnemonic, "", op.modifiers, phase, source) for op in ops]
+    return [
+        Instruction(op.mnemonic, modifiers=op.modifiers, phase=phase, source=source) for op in ops
+    ]
 
 
 def _write_back(chip: Chip, request: Request) -> list[Instruction]:
@@ -217,10 +219,11 @@ def _barrier(chip: Chip, request: Request) -> list[Instruction]:
     found = chip.barrier[request.scope,]
     if isinstance(found.value, Illegal):
         raise UnsupportedError(str(request), found.value.reason, found.value.accepted)
+    phase, source = Phase.ACCESS, found.source
     return [
-        Instruction("s_waitcnt", str(each), (), Phase.ACCESS, found.source, each)
+        Instruction("s_waitcnt", wait=each, phase=phase, source=source)
         if isinstance(each, WaitCounts)
-        else Instruction(each.mnemonic, "", each.modifiers, Phase.ACCESS, found.source)
+        else Instruction(each.mnemonic, modifiers=each.modifiers, phase=phase, source=source)
         for each in found.value
     ]
 
@@ -236,21 +239,18 @@ def _memory(chip: Chip, request: Request) -> list[Instruction]:
         reason = f"{chip.name} has no such instruction"
         raise UnsupportedError(str(request), reason, _nearest(chip, request))
     modifiers, source = _policy(chip, request)
-    lines = (line.partition(" ") for line in found.lines)
+    source = f"{found.source}; {source}"
     return [
         Instruction(
-            mnemonic,
-            _OFFSET.sub(r"\1", operands),
-            modifiers,
-            Phase.ACCESS,
-            f"{found.source}; {source}",
-        )
-        for mnemonic, _, operands in lines
+            line.mnemonic, line.operands, modifiers, phase=Phase.ACCESS, source=source
+        ).with_places(_at_offset)
+        for line in found.code
     ]
 
 
-_OFFSET = re.compile(r"\{offset\+([0-9]+)\}")
-"""The offset of a part of an access."""
+def _at_offset(place: Place) -> Place | str:
+    """The offset of a part of an access, which itself is at offset 0."""
+    return place.part.removeprefix("+") if place.name == "offset" else place
 
 
 def _instruction(chip: Chip, request: Request) -> InstructionRow | None:
@@ -307,13 +307,16 @@ def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
     plain = replace(request, ordering=Ordering.WEAK, kind=request.kind)
     loads = _memory(chip, replace(plain, op=Operation.LOAD, returns=True))
     stores = _memory(chip, replace(plain, op=Operation.STORE, returns=False))
-    wait = WaitCounts(vmcnt=0)
     source = "private memory is the thread's own; the value is waited for as data"
     return [
         *loads,
-        Instruction("s_waitcnt", str(wait), (), Phase.ACCESS, source, wait),
-        *(replace(each, operands=each.operands.replace("{data", "{new")) for each in stores),
+        Instruction("s_waitcnt", wait=WaitCounts(vmcnt=0), phase=Phase.ACCESS, source=source),
+        *(each.with_places(_new) for each in stores),
     ]
+
+
+def _new(place: Place) -> Place:
+    return Place("new", place.part) if place.name == "data" else place
 
 
 _EMIT: dict[Step, Callable[[Chip, Request], list[Instruction]]] = {

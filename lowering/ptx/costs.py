@@ -13,7 +13,9 @@ from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
 from fencewright.lowering.ptx.instructions import Kind
 from fencewright.lowering.ptx.select import chip_named
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.ptx.text import read_line as read_line
+from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import Word
 
@@ -150,13 +152,18 @@ _RELEASE = {"cta": 13, "cluster": 263}
 _ACQUIRE = {"cta": 0, "cluster": 16}
 """The one-sided fences of each scope that reaches shared memory."""
 
-_SHARED = ("cta.shared", "cluster.shared", "cluster.shared::cluster", "cta.shared::cluster")
+_SHARED = (
+    ("cta", "shared"),
+    ("cluster", "shared"),
+    ("cluster", "shared::cluster"),
+    ("cta", "shared::cluster"),
+)
 
 
 def _shared_accesses() -> Iterable[CostRow]:
     """Accesses to shared memory: the fence of the scope, if any, and a trip inside the SM."""
-    for place in _SHARED:
-        scope = place.partition(".")[0]
+    for scope, space in _SHARED:
+        place = f"{scope}.{space}"
         release, acquire = _RELEASE[scope], _ACQUIRE[scope]
         for kind in ("ld", "st", "atom", "red"):
             yield _estimated(_IN_SM, f"{kind}.relaxed.{place}", why=_LOCAL)
@@ -301,17 +308,17 @@ _TOGETHER = index(TOGETHER)
 _MOST_TOGETHER = max(len(each.instructions) for each in TOGETHER)
 
 
-def cost_of(target: str, instruction: str) -> Cost:
-    """What an instruction, given as its text, costs on a chip: cycles if measured on such a one.
+def cost_of(target: str, line: Line) -> Cost:
+    """What an instruction costs on a chip: cycles if measured on such a one.
 
     Raises ``UnsupportedError`` for one without a row.
     """
-    return _cost(target, _row_of(instruction))
+    return _cost(target, _row_of(line.mnemonic))
 
 
-def together(target: str, instructions: tuple[str, ...]) -> tuple[int, Cost] | None:
+def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
     """How many of the first instructions have a price as a whole, and that; None if none has."""
-    names = tuple(_row_of(each).instructions[0] for each in instructions[:_MOST_TOGETHER])
+    names = tuple(_row_of(each.mnemonic).instructions[0] for each in lines[:_MOST_TOGETHER])
     for count in range(len(names), 1, -1):
         found = _TOGETHER.get(names[:count])
         if found is not None:
@@ -328,17 +335,12 @@ def _cost(target: str, row: CostRow) -> Cost:
 
 
 @cache
-def _row_of(instruction: str) -> CostRow:
-    words = _mnemonic(instruction).split(".")
+def _row_of(mnemonic: str) -> CostRow:
+    words = words_of(mnemonic)
+    if not words[0]:
+        words = ("bra",)  # A label or a directive does nothing, as a branch.
     for count in range(len(words), 0, -1):
         found = _SINGLE.get((".".join(words[:count]),))
         if found is not None:
             return found
-    raise UnsupportedError(f"cost of {instruction}", "there is no row for it")
-
-
-def _mnemonic(text: str) -> str:
-    """The name in an instruction's text; a label or a directive does nothing, as a branch."""
-    words = [word for word in text.split() if not word.startswith("@")]
-    name = words[0] if words else "bra"
-    return "bra" if name.endswith(":") or name.startswith(".") else name
+    raise UnsupportedError(f"cost of {mnemonic}", "there is no row for it")

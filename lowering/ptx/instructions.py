@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Word
 
 
@@ -139,7 +140,7 @@ _TYPE = re.compile(r"(?:(?:[busf]|bf)(\d+)(x2)?|pred)")
 @cache
 def signature(mnemonic: str) -> Signature | None:
     """The registers of an instruction such as ``add.s32``; None if it is not known."""
-    name, *words = mnemonic.partition(" ")[0].split(".")
+    name, *words = words_of(mnemonic)
     row = ROWS.get(name)
     if row is None:
         return None

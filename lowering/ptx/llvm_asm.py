@@ -7,7 +7,7 @@ NVPTXISelLowering.cpp, getRegForInlineAsmConstraint; PTX ISA, Scoping of names.
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
-from fencewright.lowering.ptx.text import ptx_text
+from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import Sequence
 
 
@@ -47,13 +47,12 @@ def inline_asm(
     # The result may be written before the operands have been read.
     constraints = [f"=&{register.constraint}" for _, register in outputs]
     constraints += [register.constraint for _, register in operands]
-    text = _in_scope(ptx_text(sequence, places, _UNIQUE)).replace("\n", "\\0A")
+    lines = fill_places(sequence.instructions, places, _UNIQUE)
+    if any(each.mnemonic == ".reg" for each in sequence.instructions):
+        # In braces, the names that it declares are its own.
+        lines = ["{", *lines, "}"]
+    text = "\\0A".join(lines)
     type_ = f"i{result.bits}" if result else "void"
     given = ", ".join(f"i{each.bits} {{{n}}}" for n, (_, each) in enumerate(operands))
     listed = ",".join([*constraints, "~{memory}"])
     return f'call {type_} asm sideeffect "{text}", "{listed}"({given})'
-
-
-def _in_scope(text: str) -> str:
-    """``text`` in braces where it declares names, which are then its own."""
-    return f"{{\n{text}\n}}" if ".reg " in text else text

@@ -7,16 +7,17 @@ PTX ISA, Memory Consistency Model: a weak first read would race, and every read 
 compare-exchange, the first one and that of a failed swap, must have the failure ordering.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencewright.lowering.ptx.atomics import WORD, Compute
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.sequence import Instruction, Place
+from fencewright.lowering.sequence import operands as read_operands
 from fencewright.lowering.vocabulary import Operation, Phase
 
 
 def instruction(mnemonic: str, operands: str, source: str) -> Instruction:
     """An instruction that belongs to the access itself."""
-    return Instruction(mnemonic, operands, (), Phase.ACCESS, source)
+    return Instruction(mnemonic, read_operands(operands), phase=Phase.ACCESS, source=source)
 
 
 def access(op: Operation, suffix: str, type_: str, source: str, at: str = "{addr}") -> Instruction:
@@ -96,8 +97,12 @@ class _Code:
         declared = f".{type_} " + ", ".join(f"{{{name}}}" for name in names)
         self._registers.append(instruction(".reg", declared, self._source))
 
-    def add(self, mnemonic: str, operands: str = "") -> None:
-        self._body.append(instruction(mnemonic, operands, self._source))
+    def add(self, mnemonic: str, operands: str, guard: str = "") -> None:
+        made = instruction(mnemonic, operands, self._source)
+        self._body.append(replace(made, guard=(Place(guard),)) if guard else made)
+
+    def label(self, name: str) -> None:
+        self.add("", f"{{{name}}}:")
 
     def append(self, made: Instruction) -> None:
         self._body.append(made)
@@ -126,12 +131,12 @@ def rmw(
     code.registers(f"b{width}", "old", "new", *compute.scratch, *(() if returns else ("dst",)))
     code.registers("pred", "again", *(("wraps",) if compute.wraps else ()))
     code.append(through.read(width, "{dst}", "{addr}"))
-    code.add("{retry}:")
+    code.label("retry")
     code.add(f"mov.b{width}", "{old}, {dst}")
     code.compute(compute, width, "{data}")
     code.append(through.atom(f"cas.b{width}", "{old}, {new}", returns=True))
     code.add(f"setp.ne.b{width}", "{again}, {dst}, {old}")
-    code.add("@{again} bra", "{retry}")
+    code.add("bra", "{retry}", guard="again")
     return code.lines
 
 
@@ -143,7 +148,7 @@ def _rmw_in_word(through: Access, compute: Compute, width: int, returns: bool) -
     letter = _letter(compute)
     code.add(f"cvt.{letter}32.{letter}{width}", "{operand}, {data}")
     code.append(through.read(WORD, "{expected}", "{word}"))
-    code.add("{retry}:")
+    code.label("retry")
     code.add(f"bfe.{letter}32", f"{{old}}, {{expected}}, {{shift}}, {width}")
     code.compute(compute, WORD, "{operand}")
     _swap_in_word(code, through, "{new}", width)
@@ -172,7 +177,7 @@ def _swap_in_word(code: _Code, through: Access, new: str, width: int) -> None:
     code.append(swap)
     code.add("setp.ne.b32", "{again}, {found}, {expected}")
     code.add("mov.b32", "{expected}, {found}")
-    code.add("@{again} bra", "{retry}")
+    code.add("bra", "{retry}", guard="again")
 
 
 def cmpxchg(through: Access, width: int) -> list[Instruction]:
@@ -184,12 +189,12 @@ def cmpxchg(through: Access, width: int) -> list[Instruction]:
     code.add(f"cvt.u32.u{width}", "{comparand}, {compare}")
     code.add(f"cvt.u32.u{width}", "{new}, {data}")
     code.append(through.read(WORD, "{expected}", "{word}"))
-    code.add("{retry}:")
+    code.label("retry")
     code.add("bfe.u32", f"{{old}}, {{expected}}, {{shift}}, {width}")
     code.add("setp.ne.u32", "{differs}, {old}, {comparand}")
-    code.add("@{differs} bra", "{done}")
+    code.add("bra", "{done}", guard="differs")
     _swap_in_word(code, through, "{new}", width)
-    code.add("{done}:")
+    code.label("done")
     code.add(f"cvt.u16.u{width}", "{dst}, {old}")
     return code.lines
 
@@ -229,5 +234,5 @@ def private_cmpxchg(width: int, source: str) -> list[Instruction]:
         code.registers("b16", "comparand")
         code.add(f"cvt.u16.u{width}", "{comparand}, {compare}")
     code.add(f"setp.eq.b{_register_bits(width)}", f"{{equal}}, {{dst}}, {compared}")
-    code.add(f"@{{equal}} st.weak.local.b{width}", "[{addr}], {data}")
+    code.add(f"st.weak.local.b{width}", "[{addr}], {data}", guard="equal")
     return code.lines

@@ -36,6 +36,7 @@ from fencewright.lowering.ptx.chip import (
 )
 from fencewright.lowering.ptx.loops import Access
 from fencewright.lowering.ptx.rows import Hint, Reach, ScopeRule, Space
+from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, Step, Steps, merged_ordering
 from fencewright.lowering.table import Illegal, Row
@@ -220,12 +221,12 @@ def _fence(context: _Context, step: Step) -> list[Instruction]:
     if restricted is not None:
         source = f"{found.source}; {restricted.source}"
         return [
-            Instruction(f"fence.{each}", "", (), step.phase, source)
+            Instruction(f"fence.{each}", phase=step.phase, source=source)
             for each in restricted.qualifiers
         ]
     scope = context.scope
     mnemonic = f"fence.{found.value}.{scope.value.qualifier}"
-    return [Instruction(mnemonic, "", (), step.phase, f"{found.source}; {scope.source}")]
+    return [Instruction(mnemonic, phase=step.phase, source=f"{found.source}; {scope.source}")]
 
 
 def _restricted(context: _Context) -> rows.Restricted | None:
@@ -375,8 +376,8 @@ def _barrier(context: _Context) -> list[Instruction]:
     _raise_illegal(context.asked, found.value)
     assert isinstance(found.value, rows.Barrier)
     return [
-        Instruction(mnemonic, operands, (), Phase.ACCESS, found.source)
-        for mnemonic, _, operands in (each.partition(" ") for each in found.value.instructions)
+        Instruction(each.mnemonic, each.operands, phase=Phase.ACCESS, source=found.source)
+        for each in map(read_line, found.value.instructions)
     ]
 
 
@@ -404,9 +405,11 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
         remarks.append(rows.ALL_SPACES_REMARK)
     if _orders(request) and instructions and asked.availability is Availability.NONE:
         remarks.append(rows.AVAILABILITY_REMARK)
-    if any(f"cas.b{WORD}" in each.mnemonic for each in instructions) and request.width < WORD:
+    names = [words_of(each.mnemonic) for each in instructions]
+    if request.width < WORD and any(words[-2:] == ("cas", f"b{WORD}") for words in names):
         remarks.append(rows.SUBWORD_REMARK)
-    if any(each.mnemonic.endswith("x2") and ".noftz." in each.mnemonic for each in instructions):
+    packed = request.type is not None and request.type.is_packed
+    if packed and any("noftz" in words for words in names):
         remarks.append(rows.ELEMENTWISE_REMARK)
     return tuple(remark for remark in remarks if remark is not None)
 

@@ -1,28 +1,38 @@
-"""PTX text of a sequence: operand places filled in, scratch names made fresh."""
+"""PTX as text: lines read, operand places filled in, scratch names made fresh."""
 
-import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 
-from fencewright.lowering.sequence import Sequence
-
-_PLACE = re.compile(r"\{(\w+)\}")
-
-
-def ptx_text(sequence: Sequence, places: Mapping[str, str], prefix: str) -> str:
-    """A sequence as PTX statements, one a line; ``places`` as in ``fill_places``."""
-    return "\n".join(fill_places((each.text for each in sequence.instructions), places, prefix))
+from fencewright.lowering.sequence import Line, Operand, Place, operands
 
 
-def fill_places(lines: Iterable[str], places: Mapping[str, str], prefix: str) -> list[str]:
-    """Templates as PTX statements.
+@cache
+def read_line(text: str) -> Line:
+    """A line of PTX, without its semicolon, in which operands may be places in braces."""
+    guard: Operand = ()
+    if text.startswith("@"):
+        predicate, _, text = text[1:].partition(" ")
+        (guard,) = operands(predicate)
+    if text.endswith(":"):
+        return Line("", operands(text), guard=guard)
+    mnemonic, _, rest = text.partition(" ")
+    return Line(mnemonic, operands(rest), guard=guard)
+
+
+@cache
+def words_of(mnemonic: str) -> tuple[str, ...]:
+    """The words of an instruction's name, ``("barrier", "sync")`` of ``barrier.sync 0``."""
+    return tuple(mnemonic.partition(" ")[0].split("."))
+
+
+def fill_places(lines: Iterable[Line], places: Mapping[str, str], prefix: str) -> list[str]:
+    """Lines as PTX statements.
 
     ``places`` gives the registers for ``dst``, ``addr``, ``data`` and ``compare``; every other
     place becomes ``$prefix_name``, so ``prefix`` must be unique within a function.
     """
 
-    def name(match: re.Match[str]) -> str:
-        place = match[1]
-        return places.get(place, f"${prefix}_{place}")
+    def register(place: Place) -> str:
+        return places.get(place.name) or f"${prefix}_{place.name}"
 
-    filled = (_PLACE.sub(name, line) for line in lines)
-    return [line if line.endswith(":") else f"{line};" for line in filled]
+    return [each.filled(register) + (";" if each.mnemonic else "") for each in lines]

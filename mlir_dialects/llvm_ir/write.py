@@ -193,7 +193,7 @@ class _FunctionWriter:
         """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
         from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
 
-        instructions = [op.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
+        instructions = [op.line.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
         text = "\\0A".join(instructions)
         values = [self._typed(op.value) for op in ops if isinstance(op, AwaitOp)]
         constraints = ",".join(["v"] * len(values) + ["~{memory}"])

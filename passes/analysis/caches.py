@@ -161,7 +161,7 @@ class CacheCode(ABC):
         """What cache maintenance costs."""
         from fencewright.lowering.costs import cost_of
 
-        return cost_of(self.chip, op.text).amount
+        return cost_of(self.chip, op.line).amount
 
     # What becomes of it
 

@@ -18,6 +18,7 @@ from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.lowering.vocabulary import Operation as Word
 from fencewright.mlir_dialects import cdna, litmus
+from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.litmus.programs import (
     Labels,
@@ -267,9 +268,9 @@ class _CdnaReader:
             unreadable(op, f"{chip} has no {mnemonic}; {', '.join(sorted(row.chips))} have it")
         try:
             if isinstance(op, cdna.CacheOp):
-                self.configuration.cache_effect(mnemonic, _bits(op))
+                self.configuration.cache_effect(mnemonic, modifiers_of(op))
             elif isinstance(op, cdna.MemoryOp) and row.space in _CACHED:
-                effect = self.configuration.access_effect(_KINDS[row.kind], _bits(op))
+                effect = self.configuration.access_effect(_KINDS[row.kind], modifiers_of(op))
                 if isinstance(op, cdna.AtomicOp) and effect.returns is not row.returns:
                     unreadable(
                         op, "the bit that asks for the old value and the register go together"
@@ -290,7 +291,7 @@ class _CdnaReader:
             case cdna.AtomicOp():
                 self.atomic(op)
             case cdna.CacheOp():
-                self.listing.add(CacheInstruction(op.opcode.data, _bits(op)))
+                self.listing.add(CacheInstruction(op.opcode.data, modifiers_of(op)))
             case cdna.WaitOp():
                 counts = op.counts
                 vmcnt = self.executed(Counter.VMCNT, counts.vmcnt)
@@ -395,7 +396,7 @@ class _CdnaReader:
         if symbol is not None and isinstance(symbol[0], _Arguments):
             self.load_argument(op)
             return
-        if op.opcode.data.startswith("s_load"):
+        if op.row.kind is Kind.SCALAR_LOAD:
             location = self.address(op).location
             if op.opcode.data != "s_load_dword" or location is None:
                 unreadable(op, f"a location is 32 bits wide; {op.opcode.data} is not executed")
@@ -406,7 +407,7 @@ class _CdnaReader:
         if memory.space is AddressSpace.LOCAL:
             self.listing.add(LdsLoad(dst, location))
         else:
-            self.listing.add(Load(dst, location, _bits(op), memory.flat))
+            self.listing.add(Load(dst, location, modifiers_of(op), memory.flat))
 
     def load_argument(self, op: cdna.LoadOp) -> None:
         """A scalar load from the argument segment, which nobody writes."""
@@ -449,7 +450,7 @@ class _CdnaReader:
         if memory.space is AddressSpace.LOCAL:
             self.listing.add(LdsStore(location, value))
         else:
-            self.listing.add(Store(location, value, _bits(op), memory.flat))
+            self.listing.add(Store(location, value, modifiers_of(op), memory.flat))
 
     def atomic(self, op: cdna.AtomicOp) -> None:
         location, memory = self.place_of(op)
@@ -457,7 +458,7 @@ class _CdnaReader:
         for each in op.data:
             self.unit(each)
         dst = None if op.dst is None else self.written(op.dst)
-        bits, flat = _bits(op), memory.flat
+        bits, flat = modifiers_of(op), memory.flat
         lds = memory.space is AddressSpace.LOCAL
         if memory.operation is Word.CMPXCHG:
             # Vector memory takes the pair new:compare, LDS compare and new.
@@ -525,10 +526,6 @@ def _edges(block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
             ]
         case _:
             return []
-
-
-def _bits(op: cdna.SynchronisingOp) -> tuple[str, ...]:
-    return () if op.modifiers is None else tuple(each.data for each in op.modifiers)
 
 
 @dataclass(frozen=True, slots=True)

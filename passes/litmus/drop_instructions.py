@@ -1,8 +1,6 @@
 """The pass ``drop-instructions``: a lowering damaged on purpose, to see that the damage shows."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -10,6 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.passes.analysis.caches import modifiers_of
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ class DropInstructionsPass(ModulePass):
         if not _begins(name_of(op), self.mnemonic):
             return False
         if self.modifiers:
-            return bool(set(self.modifiers) & set(_modifiers(op)))
+            return bool(set(self.modifiers) & set(modifiers_of(op)))
         return "phase" in op.properties and (self.replace is not None or not op.operands)
 
     def _damage(self, op: Operation) -> None:
         if self.modifiers:
-            kept = [each for each in _modifiers(op) if each not in self.modifiers]
+            kept = [each for each in modifiers_of(op) if each not in self.modifiers]
             op.properties["modifiers"] = ArrayAttr([StringAttr(each) for each in kept])
         elif self.replace is not None:
             name = self.replace + name_of(op)[len(self.mnemonic) :]
@@ -74,17 +73,10 @@ def name_of(op: Operation) -> str:
     return opcode.data if isinstance(opcode, StringAttr) else op.name.partition(".")[2]
 
 
-def _begins(name: str, words: str) -> bool:
-    return name == words or name.startswith(f"{words}.")
+def _begins(name: str, first: str) -> bool:
+    return name == first or name.startswith(f"{first}.")
 
 
 def _with_bits(op: Operation) -> str:
-    bits = ",".join(_modifiers(op))
+    bits = ",".join(modifiers_of(op))
     return f"{name_of(op)}:{bits}" if bits else ""
-
-
-def _modifiers(op: Operation) -> Iterator[str]:
-    modifiers = op.properties.get("modifiers")
-    if isinstance(modifiers, ArrayAttr):
-        words = cast(ArrayAttr[StringAttr], modifiers)
-        yield from (each.data for each in words)

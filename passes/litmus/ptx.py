@@ -13,7 +13,8 @@ from typing import NoReturn
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from fencewright.lowering.ptx.text import fill_places
+from fencewright.lowering.ptx.text import read_line, words_of
+from fencewright.lowering.sequence import Line, Operand, Place
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.analysis.control_flow import reachable_blocks
@@ -123,7 +124,7 @@ class _Comparison:
 
 _OPPOSITE = {"beq": "bne", "bne": "beq", "blt": "bge", "bge": "blt", "bgt": "ble", "ble": "bgt"}
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_REGISTER = re.compile(r"r([0-9]+)")
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
 _WORDS = frozenset(
     {*ORDERINGS, *SCOPES, "volatile", "mmio", "cas", *(each.value for each in Arithmetic)}
@@ -146,7 +147,11 @@ class _PtxReader:
         self.results: dict[SSAValue, str] = {}
         self.predicates: dict[SSAValue, _Comparison] = {}
         self.observed: list[tuple[str, SSAValue]] = []
-        self._registers = max((int(each[1:]) + 1 for each in code.registers), default=0)
+        named = [_REGISTER.fullmatch(each) for each in code.registers]
+        if None in named:
+            strange = code.registers[named.index(None)]
+            unreadable(code.thread, f"the PTX model calls registers r0, r1, ..: not '{strange}'")
+        self._registers = max((int(each[1]) + 1 for each in named if each), default=0)
 
     def read(self) -> tuple[str, ...]:
         """The thread's instructions."""
@@ -266,7 +271,7 @@ class _PtxReader:
         opcode = op.opcode.data
         if op.addr in self.results:
             register = self.results[op.addr]
-            if not isinstance(op, ptx.StoreOp) or not opcode.startswith("st.weak."):
+            if not isinstance(op, ptx.StoreOp) or words_of(opcode)[1] != "weak":
                 unreadable(op, f"the argument bound to {register} may only be stored to, weakly")
             self.add(f"mov {register}, {self.operand(op.data)}")
             return
@@ -278,7 +283,7 @@ class _PtxReader:
                 operands = [location, self.operand(op.data)]
             case ptx.AtomicOp():
                 data = [self.operand(each) for each in op.data]
-                takes_old = opcode.startswith("atom")
+                takes_old = words_of(opcode)[0] == "atom"
                 dst = [] if not takes_old else [
                     self.fresh() if op.dst is None else self.result(op.dst)
                 ]  # fmt: skip
@@ -293,7 +298,7 @@ class _PtxReader:
 
     def memory(self, opcode: str, operands: list[str]) -> None:
         """A load, store or atomic by its name in PTX; state space and type are dropped."""
-        head, *words = opcode.split(".")
+        head, *words = words_of(opcode)
         type = words[-1]
         if type[1:] != "32":
             unreadable(self.origin, f"a location is 32 bits wide; {opcode} is not executed")
@@ -307,13 +312,13 @@ class _PtxReader:
         self.add(f"{'.'.join([head, *kept])} {', '.join(operands)}")
 
     def barrier(self, op: ptx.BarrierOp) -> None:
-        mnemonic, _, number = op.opcode.data.partition(" ")
-        words = mnemonic.split(".")
+        line = read_line(op.opcode.data)
+        words = words_of(line.mnemonic)
         if "warp" in words:
             return  # Every thread is a warp of its own.
         if "cluster" in words:
             self.add(".".join(word for word in words if word != "aligned"))
-        elif "sync" in words and number == "0":
+        elif "sync" in words and line.operands == (("0",),):
             self.add("bar.cta.sync 0, 0")
         else:
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
@@ -321,43 +326,45 @@ class _PtxReader:
     def sequence(self, op: ptx.SequenceOp) -> None:
         """Instructions with registers and labels of their own, as the loop around a swap."""
         places = {place.data: value for place, value in zip(op.places, op.arguments, strict=True)}
-        lines = [each.data for each in op.lines]
+        lines = [read_line(each.data) for each in op.lines]
         for line in lines:
             if not _is_executed(line):
-                mnemonic = line.partition(" ")[0]
-                unreadable(op, f"the simulator does not execute '{mnemonic}' yet; {IN_COLUMNS}")
-        names = {each for line in lines for each in _PLACE.findall(line)}
+                unreadable(
+                    op, f"the simulator does not execute '{line.mnemonic}' yet; {IN_COLUMNS}"
+                )
+        names = {name for line in lines for name in line.names}
         registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
-        labels = [line[1:-2] for line in lines if line.endswith("}:")]
+        labels = [line.names[0] for line in lines if not line.mnemonic]
         registers |= {label: self.labels.edge() for label in labels}
         for name, value in places.items():
             registers[name] = self.location(value) if name == "addr" else self.operand(value)
         if op.dst is not None:
             registers["dst"] = self.result(op.dst)
-        for line in fill_places(lines, registers, ""):
-            self.text(line.rstrip(";"))
+        for line in lines:
+            self.line(line, registers)
 
-    def text(self, line: str) -> None:
-        """An instruction as PTX text, of the kinds that ``_is_executed``."""
-        if line.endswith(":"):
-            self.add(line)
-            return
-        mnemonic, _, rest = line.partition(" ")
-        operands = [each.strip().strip("[]") for each in rest.split(",")]
-        if mnemonic == ".reg":
-            return
-        if mnemonic.partition(".")[0] in _MEMORY:
-            self.memory(mnemonic, operands)
-        elif mnemonic.startswith("@"):
-            self.add(f"bne {mnemonic[1:]}, 0, {rest.removeprefix('bra ')}")
+    def line(self, line: Line, registers: Mapping[str, str]) -> None:
+        """One line of a sequence, of the kinds that ``_is_executed``."""
+
+        def filled(operand: Operand) -> str:
+            pieces = (registers[o.name] if isinstance(o, Place) else o for o in operand)
+            return "".join(pieces).strip("[]")
+
+        operands = [filled(each) for each in line.operands]
+        if not line.mnemonic:
+            self.add(*operands)
+        elif line.guard:
+            self.add(f"bne {filled(line.guard)}, 0, {operands[0]}")
+        elif words_of(line.mnemonic)[0] in _MEMORY:
+            self.memory(line.mnemonic, operands)
         else:
-            for step in _STEPS[mnemonic]:
+            for step in _STEPS[line.mnemonic]:
                 self.add(step.format(*operands))
 
     # Arithmetic and control
 
     def alu(self, op: ptx.AluOp) -> None:
-        head, *words = op.opcode.data.split(".")
+        head, *words = words_of(op.opcode.data)
         if head == "setp":
             self.compare(op, *words)
         elif head == "selp" and words == ["b32"]:
@@ -436,21 +443,17 @@ _ARITHMETIC: Mapping[str, str] = MappingProxyType(
 """What the model calls the arithmetic that it has."""
 
 
-def _is_executed(line: str) -> bool:
+def _is_executed(line: Line) -> bool:
     """Whether a line of a sequence is of the kinds that sequences on whole words have."""
-    mnemonic = line.partition(" ")[0]
-    head = mnemonic.partition(".")[0]
-    return (
-        line.endswith(":")
-        or mnemonic == ".reg"
-        or mnemonic.startswith("@{")
-        or head in _MEMORY
-        or mnemonic in _STEPS
-    )
+    if line.guard:
+        return line.mnemonic == "bra"
+    head = words_of(line.mnemonic)[0]
+    return not line.mnemonic or head in _MEMORY or line.mnemonic in _STEPS
 
 
 _STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        ".reg": (),
         "mov.b32": ("mov {0}, {1}",),
         "neg.s32": ("sub {0}, 0, {1}",),
         "not.b32": ("sub {0}, -1, {1}",),

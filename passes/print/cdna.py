@@ -1,6 +1,5 @@
 """The output format ``asm``: the kernels of a module as one assembly file."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +22,7 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
-from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.sequence import Line, Place, WaitCounts
 from fencewright.mlir_dialects.cdna import (
     AluOp,
     AtomicOp,
@@ -219,15 +218,12 @@ def _wait_line(counts: WaitCounts) -> str:
     return f"s_waitcnt {counts}"
 
 
-_PLACE = re.compile(r"\{(\w+)([^}]*)\}")
-
-
 def _form(op: OpcodeOp) -> tuple[str, ...]:
     """The lines of an instruction; ``{n}`` is the register of operand n, or behind them the result."""
     row = op.row
     names = operand_places(row)
     assert len(names) == len(op.operands)
-    places = {name: f"{{{n}" for n, name in enumerate((*names, "dst"))}
+    numbers = {name: n for n, name in enumerate((*names, "dst"))}
     constants: dict[str, str] = {}
     offset = 0
     suffix = ""
@@ -239,16 +235,18 @@ def _form(op: OpcodeOp) -> tuple[str, ...]:
     if isinstance(op, AluOp) and op.immediates is not None:
         constants |= {f"imm{n}": str(each.value.data) for n, each in enumerate(op.immediates)}
 
-    def filled(place: re.Match[str]) -> str:
-        name = place[1]
-        if place[2].startswith("+"):
-            return str(offset + int(place[2]))
-        return constants[name] if name in constants else places[name] + place[2] + "}"
+    def name(place: Place) -> str:
+        if place.name in constants:
+            return str(offset + int(place.part)) if place.part else constants[place.name]
+        return f"{{{numbers[place.name]}{place.part}}}"
 
-    def with_offset(line: str) -> str:
-        return f"{line} offset:{offset}" if offset and "{offset" not in line else line
+    def has_offset(line: Line) -> bool:
+        return not offset or "offset" in line.names
 
-    return tuple(_PLACE.sub(filled, with_offset(line)) + suffix for line in row.lines)
+    return tuple(
+        line.filled(name) + ("" if has_offset(line) else f" offset:{offset}") + suffix
+        for line in row.code
+    )
 
 
 _MOVE: Mapping[type[RegisterType], str] = MappingProxyType(

@@ -13,7 +13,7 @@ from xdsl.utils.target import Target
 
 from fencewright.lowering.ptx.instructions import Register
 from fencewright.lowering.ptx.module import Kernel, Variable, module_text, parameter_name
-from fencewright.lowering.ptx.text import fill_places
+from fencewright.lowering.ptx.text import fill_places, read_line, words_of
 from fencewright.mlir_dialects.ptx import (
     AddressOfOp,
     AluOp,
@@ -154,7 +154,7 @@ class _Printer:
         opcode = atomic.opcode.data
         addr, *data = map(self.name, atomic.operands)
         result = ""
-        if not opcode.startswith("red."):
+        if words_of(opcode)[0] != "red":
             result = "_, " if atomic.dst is None else f"{self.name(atomic.dst)}, "
         self.lines.append(f"{opcode} {result}[{addr}], {', '.join(data)};")
 
@@ -175,7 +175,7 @@ class _Printer:
         if sequence.dst is not None:
             places["dst"] = self.name(sequence.dst)
         self.sequences += 1
-        lines = [each.data for each in sequence.lines]
+        lines = [read_line(each.data) for each in sequence.lines]
         self.lines += fill_places(lines, places, f"s{self.sequences}")
 
     def const(self, op: Operation) -> None:
@@ -296,7 +296,7 @@ def _needs_register(op: ConstOp) -> bool:
 
 
 def _is_on_floats(op: Operation) -> bool:
-    return isinstance(op, AluOp) and op.opcode.data.rpartition(".")[2].startswith("f")
+    return isinstance(op, AluOp) and words_of(op.opcode.data)[-1].startswith("f")
 
 
 _TAKES_NUMBERS = frozenset({AluOp, StoreOp, BranchOp, CondBranchOp})

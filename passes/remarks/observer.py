@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.costs import Cost, total
+from fencewright.lowering.ptx.text import words_of
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
 from fencewright.passes.remarks.remarks import (
@@ -280,7 +281,7 @@ def _change(before: Sight, still: Sight) -> Change:
 
 def _reduction(before: Sight, after: Sequence[Sight]) -> Finding:
     """What became of an operation: a reduction, or what it is by itself."""
-    found = tuple(each for each in after if each.text.startswith("red."))
+    found = tuple(each for each in after if words_of(each.text)[0] == "red")
     return Finding(before, Change.CHANGED if found else Change.KEPT, found or tuple(after))
 
 

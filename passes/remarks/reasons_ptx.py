@@ -6,6 +6,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.ptx.chip import Form, lowest_with
 from fencewright.lowering.ptx.select import chip_named
+from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import scoped
@@ -68,7 +69,9 @@ def _cheaper_form(module: ModuleOp, target: str) -> Reason:
 def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
     """Whether a fence that acquires or releases became one that does both."""
     one_sided = fence.ordering.data in (Ordering.ACQUIRE, Ordering.RELEASE)
-    return one_sided and any(each.text.startswith("fence.acq_rel.") for each in finding.after)
+    return one_sided and any(
+        words_of(each.text)[:2] == ("fence", "acq_rel") for each in finding.after
+    )
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:

@@ -18,10 +18,10 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
 from fencewright.lowering.facts import MEANING, Fact
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.ptx.text import read_line, words_of
+from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
-from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.kernels.accept import bits_of, is_used, sequence_of
 
 if TYPE_CHECKING:
@@ -191,16 +191,21 @@ def text_of(op: Operation) -> str:
     """An operation as messages write it: its words, its instruction, or its name."""
     if is_scoped(op):
         return " ".join([op.OPERATION.value, *_words(op)])
-    if isinstance(op, cdna.WaitOp):
-        return op.text
     if type(op) is ptx.SequenceOp or op.name in _OPAQUE:
         lines = _lines(op)
         accesses = [line for line in lines if _is_access(line)]
         if accesses:
-            return accesses[-1].split()[0]
+            return read_line(accesses[-1]).mnemonic
         return "; ".join(lines) or cast("InstOp", op).opcode
+    return _line(op).text
+
+
+def _line(op: Operation) -> Line:
+    """The instruction that a machine operation is, without its operands."""
+    if isinstance(op, cdna.WaitOp | cdna.SynchronisingOp):
+        return op.line
     opcode = op.properties.get("opcode")
-    return " ".join([opcode.data if isinstance(opcode, StringAttr) else op.name, *modifiers_of(op)])
+    return Line(opcode.data if isinstance(opcode, StringAttr) else op.name)
 
 
 _WORDS = ("kind", "ordering", "failure_ordering", "scope")
@@ -229,12 +234,14 @@ def _lines(op: Operation) -> list[str]:
     return [line for line in lines if line]
 
 
-_ACCESS = re.compile(r"(?:@\S+ )?(?:atom|red|ld|st)\.(?:weak|volatile|relaxed|acq|rel)")
+_ACCESSES = frozenset({"atom", "red", "ld", "st"})
+_ORDERED = frozenset({"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"})
 
 
 def _is_access(line: str) -> bool:
     """Whether a line of PTX is a load, a store or an atomic, and no asynchronous one."""
-    return _ACCESS.match(line) is not None
+    name, *words = words_of(read_line(line).mnemonic)
+    return name in _ACCESSES and bool(words) and words[0] in _ORDERED
 
 
 def at(op: Operation, key: str) -> Parts:
@@ -299,7 +306,7 @@ class Prices:
 
     def of(self, ops: Sequence[Operation]) -> Cost | None:
         """What ``ops`` cost one behind the other; None if one of them has no price there."""
-        instructions: list[str] = []
+        instructions: list[Line | str] = []
         for op in ops:
             found = self._instructions(op)
             if found is None:
@@ -310,17 +317,17 @@ class Prices:
         except UnsupportedError:
             return None
 
-    def _instructions(self, op: Operation) -> Sequence[str] | None:
+    def _instructions(self, op: Operation) -> Sequence[Line | str] | None:
         if isinstance(op, ptx.SequenceOp) or op.name == _INLINE:
             return _lines(op)
         if not isinstance(op, scoped.ScopedOperation):
-            return (text_of(op),)
+            return (_line(op),)
         try:
             sequence = sequence_of(op, _bits, is_used(op), **self.options)
         except UnsupportedError:
             # The conversion refuses it, and says so at the operation.
             return None
-        return [each.text for each in sequence.instructions]
+        return sequence.instructions
 
     def of_function(self, function: Operation) -> Cost | None:
         """What the memory operations of a function cost, each once: loops are not known."""

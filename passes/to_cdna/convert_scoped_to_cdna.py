@@ -1,7 +1,6 @@
 """The pass ``convert-scoped-to-cdna``: functions on ``scoped`` to kernels of CDNA instructions."""
 
 import dataclasses
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -40,7 +39,7 @@ from fencewright.lowering.cdna.kernel import (
     scratch_convention,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.sequence import Instruction, Place, UnsupportedError
 from fencewright.lowering.targets import unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
@@ -601,24 +600,20 @@ def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _P
     return _Plan(steps, width, separate_compare=space is AddressSpace.LOCAL)
 
 
-_PART = re.compile(r"\{(dst|data|new)\[([0-9]+)\]")
-
-
 def _whole_accesses(
     chip: str, instructions: Iterable[Instruction], width: int
 ) -> Iterator[Instruction]:
     """The instructions, those that access one value in parts as the one that stands for them."""
     for each in instructions:
-        part = _PART.search(each.operands)
+        part = next((place for place in each.places if place.part), None)
         if part is None:
             yield each
-        elif part[2] == "0":
-            operation = ScopedOperation.LOAD if part[1] == "dst" else ScopedOperation.STORE
+        elif part.part == "[0]":
+            operation = ScopedOperation.LOAD if part.name == "dst" else ScopedOperation.STORE
             row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
             assert row is not None
-            yield dataclasses.replace(
-                each, mnemonic=row.mnemonic, operands=each.operands.replace("[0]", "")
-            )
+            whole = each.with_places(lambda place: Place(place.name))
+            yield dataclasses.replace(whole, mnemonic=row.mnemonic)
 
 
 def _private_plan(
@@ -634,7 +629,7 @@ def _private_plan(
     instructions = [
         each for each in sequence if each.wait is None or each.phase is not Phase.ACCESS
     ]
-    (store,) = (n for n, each in enumerate(instructions) if "{new}" in each.operands)
+    (store,) = (n for n, each in enumerate(instructions) if "new" in each.names)
     steps = tuple(_step(each, ordered, result) for each in instructions)
     return _Plan(steps[:store], width, steps[store:])
 
@@ -645,7 +640,7 @@ def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step
     if each.wait is not None:
         wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
         return Step(WaitOp.create, wait.properties, (), ())
-    has_result = "{dst}" in each.operands
+    has_result = "dst" in each.names
     row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
     assert row is not None, each.mnemonic
     properties: dict[str, Attribute] = {"opcode": opcode_attr(each.mnemonic)}
@@ -655,7 +650,7 @@ def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step
         properties["phase"] = phase
         properties["source"] = source
     names = operand_places(row)
-    if "{new}" in each.operands:
+    if "new" in each.names:
         names = tuple("new" if name == "data" else name for name in names)
     assert result is not None or not has_result
     results = (result,) if has_result and result is not None else ()

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.async_rows import AsyncRow, Key, select
 from fencewright.lowering.ptx.chip import CHIPS, Version
+from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects import scoped_async as ops
@@ -81,7 +82,7 @@ def _row(conversion: Conversion, op: Operation, key: Key) -> AsyncRow:
 def _append(conversion: Conversion, op: Operation, row: AsyncRow, asked: Asked) -> SSAValue | None:
     lines = [Template(line).substitute(asked.words) for line in row.lines]
     results: tuple[Attribute, ...] = ()
-    if any("{dst}" in line for line in lines):
+    if any("dst" in read_line(line).names for line in row.lines):
         type_ = register_type(op.results[0].type)
         if type_ is None:
             unsupported(op, f"a value of {op.results[0].type} is not supported on the PTX path")

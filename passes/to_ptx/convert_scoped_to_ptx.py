@@ -1,6 +1,5 @@
 """The pass ``convert-scoped-to-ptx``: functions on ``scoped`` to kernels of PTX instructions."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -419,7 +418,6 @@ def _check_alignment(op: scoped.AccessOperation) -> None:
         )
 
 
-_PLACE = re.compile(r"\{(\w+)\}")
 _OPERANDS = ("addr", "data", "compare")
 _KNOWN_PLACES = frozenset({"dst", *_OPERANDS})
 
@@ -427,7 +425,7 @@ _KNOWN_PLACES = frozenset({"dst", *_OPERANDS})
 def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, ...]]:
     """One instruction each, but an access with registers or labels of its own stays together."""
     access = tuple(each for each in instructions if each.phase is Phase.ACCESS)
-    if all(_KNOWN_PLACES.issuperset(_PLACE.findall(each.text)) for each in access):
+    if all(_KNOWN_PLACES.issuperset(each.names) for each in access):
         return [(each,) for each in instructions]
     first = instructions.index(access[0])
     assert instructions[first : first + len(access)] == access
@@ -439,11 +437,9 @@ def _step(
     instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
 ) -> Step:
     first = instructions[0]
-    places = list(
-        dict.fromkeys(place for each in instructions for place in _PLACE.findall(each.text))
-    )
+    places = dict.fromkeys(place for each in instructions for place in each.names)
     results: tuple[Attribute, ...] = ()
-    if "dst" in places and "{dst}" not in _declared(instructions):
+    if "dst" in places and "dst" not in _declared(instructions):
         assert result is not None
         results = (result,)
     operands = tuple(place for place in places if place in _OPERANDS)
@@ -461,9 +457,9 @@ def _step(
     return Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
 
 
-def _declared(instructions: tuple[Instruction, ...]) -> str:
+def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
     """The registers that the instructions declare for themselves."""
-    return " ".join(each.operands for each in instructions if each.mnemonic == ".reg")
+    return {place for each in instructions if each.mnemonic == ".reg" for place in each.names}
 
 
 _OPERATION_OF_KIND: Mapping[Kind, Callable[..., Operation]] = MappingProxyType(

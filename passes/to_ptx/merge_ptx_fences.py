@@ -1,6 +1,5 @@
 """The pass ``merge-ptx-fences``: what stands next to a PTX fence that does it as well."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
+from fencewright.lowering.ptx.text import words_of
 from fencewright.mlir_dialects.ptx import (
     AtomicOp,
     BranchOp,
@@ -29,8 +29,6 @@ from fencewright.passes.to_ptx.arithmetic import opcode_attr
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _RANK = {scope: rank for rank, scope in enumerate(_SCOPES, 1)}
 _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
-_FENCE = re.compile(rf"fence\.(sc|acq_rel|acquire|release)\.({'|'.join(_SCOPES)})")
-_ACCESS = re.compile(rf"(ld|st|atom|red)\.(acquire|release)\.({'|'.join(_SCOPES)})(\..*)")
 
 
 @dataclass(frozen=True)
@@ -128,12 +126,13 @@ def _loosen(
 
 @cache
 def _loosened(opcode: str, releases: int, acquires: int) -> str:
-    access = _ACCESS.fullmatch(opcode)
-    if access is None:
-        return opcode
-    name, ordering, scope, rest = access.groups()
-    done = releases if ordering == "release" else acquires
-    return f"{name}.relaxed.{scope}{rest}" if done >= _RANK[scope] else opcode
+    match words_of(opcode):
+        case (name, "acquire" | "release" as ordering, scope, *rest):
+            done = releases if ordering == "release" else acquires
+            is_done = done >= _RANK[scope]
+            return ".".join((name, "relaxed", scope, *rest)) if is_done else opcode
+        case _:
+            return opcode
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:
@@ -160,15 +159,16 @@ def _fence(op: Operation) -> Done | None:
 
 @cache
 def _does(opcode: str) -> Done | None:
-    fence = _FENCE.fullmatch(opcode)
-    if fence is None:
-        return None
-    ordering, rank = fence[1], _RANK[fence[2]]
-    return Done(
-        _NOTHING if ordering == "acquire" else rank,
-        _NOTHING if ordering == "release" else rank,
-        rank if ordering == "sc" else _NOTHING,
-    )
+    match words_of(opcode):
+        case (_, "sc" | "acq_rel" | "acquire" | "release" as ordering, scope) if scope in _RANK:
+            rank = _RANK[scope]
+            return Done(
+                _NOTHING if ordering == "acquire" else rank,
+                _NOTHING if ordering == "release" else rank,
+                rank if ordering == "sc" else _NOTHING,
+            )
+        case _:
+            return None
 
 
 def _is_silent(op: Operation) -> bool:

@@ -4,6 +4,7 @@ Waits for the results of loads, which the lowering leaves to the wait insertion 
 in where a register is used: the weakest that deliver it, so that they hide no missing wait.
 """
 
+from fencewright.lowering.cdna.instructions import InstructionRow, Kind, either_form
 from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.simulator.cdna import instructions as cdna
@@ -32,7 +33,6 @@ from fencewright.simulator.source.events import (
     used,
 )
 
-_CACHE = ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1_vol", "buffer_invl2")
 _COUNTED_CACHE = ("buffer_wbl2",)
 
 
@@ -108,15 +108,20 @@ class _Wave:
 
     def scoped(self, operation: ScopedOperation, sequence: Sequence) -> None:
         for each in sequence.instructions:
+            row = either_form(each.mnemonic)
             if each.wait is not None:
                 self.wait(cdna.Wait(each.wait.vmcnt, each.wait.lgkmcnt))
-            elif each.mnemonic in _CACHE:
+            elif row is not None and row.kind is Kind.CACHE:
                 self.instructions.append(cdna.CacheInstruction(each.mnemonic, each.modifiers))
                 self.issued["vmcnt"] += each.mnemonic in _COUNTED_CACHE
-            elif each.mnemonic == "s_barrier":
+            elif row is not None and row.kind is Kind.BARRIER:
                 self.instructions.append(cdna.Barrier())
-            elif each.phase is Phase.ACCESS and not isinstance(operation, Fence | Barrier):
-                self.access(operation, each)
+            elif (
+                row is not None
+                and each.phase is Phase.ACCESS
+                and not isinstance(operation, Fence | Barrier)
+            ):
+                self.access(operation, each, row)
             else:
                 raise ProgramError(f"the machine has no '{each.text}'")
         if isinstance(operation, Cmpxchg) and operation.success is not None:
@@ -127,11 +132,14 @@ class _Wave:
             self.instructions.append(compared)
 
     def access(
-        self, operation: Load | Store | AtomicRmw | Cmpxchg, instruction: Instruction
+        self,
+        operation: Load | Store | AtomicRmw | Cmpxchg,
+        instruction: Instruction,
+        row: InstructionRow,
     ) -> None:
         location = self.code.program.location(operation.location)
-        in_lds = instruction.mnemonic.startswith("ds_")
-        flat = instruction.mnemonic.startswith("flat_")
+        in_lds = row.space is AddressSpace.LOCAL
+        flat = row.space is AddressSpace.GENERIC
         if in_lds and location.space is not AddressSpace.LOCAL:
             raise ProgramError(f"{location.name} is not in LDS: '{instruction.text}'")
         dst = _result(operation)

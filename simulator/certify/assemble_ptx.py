@@ -6,10 +6,10 @@ Alignment and widths mean nothing to the model: part of a word is its lowest par
 it knows who has which shared memory.
 """
 
-import re
 from collections.abc import Iterator
 
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.sequence import Instruction, Operand, Place
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.assemble import SCOPED, Code
 from fencewright.simulator.core import program as common
@@ -57,7 +57,7 @@ def ptx_program(code: Code) -> ptx.Program:
         for position, each in enumerate(thread.instructions):
             if isinstance(each, SCOPED):
                 sequence = code.sequences[number, position].instructions
-                if any("bra" in instruction.mnemonic for instruction in sequence):
+                if any(instruction.mnemonic == "bra" for instruction in sequence):
                     made += _Loop(each, f"{position}").read(sequence)
                 else:
                     for instruction in sequence:
@@ -109,7 +109,7 @@ def _common(instruction: object) -> ptx.Instruction:
 
 def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
     """The ordering and the scope that a mnemonic names."""
-    words = instruction.mnemonic.split(".")[1:]
+    words = words_of(instruction.mnemonic)[1:]
     orderings = [ORDERINGS[word] for word in words if word in ORDERINGS]
     scopes = [ptx.SCOPES[word] for word in words if word in ptx.SCOPES]
     if "volatile" in words:
@@ -121,7 +121,7 @@ def _instructions(
     operation: ScopedOperation, instruction: Instruction
 ) -> tuple[ptx.Instruction, ...]:
     """What one line of a sequence is in the model."""
-    head = instruction.mnemonic.split(".")[0]
+    head = words_of(instruction.mnemonic)[0]
     ordering, scope = _words(instruction)
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
@@ -163,7 +163,7 @@ def _instructions(
 
 
 def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.Instruction:
-    words = instruction.mnemonic.split(".")
+    words = words_of(instruction.mnemonic)
     if "cluster" not in words:
         return ptx.Barrier(ptx.Role.SYNC, 0)
     if "arrive" in words:
@@ -190,7 +190,6 @@ def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, 
 
 # Compare-and-swap loops
 
-_PLACE = re.compile(r"\{(\w+)\}$")
 _TWO_OPERANDS = {
     "and": ptx.Arithmetic.AND,
     "or": ptx.Arithmetic.OR,
@@ -198,7 +197,7 @@ _TWO_OPERANDS = {
     "add": ptx.Arithmetic.ADD,
     "sub": ptx.Arithmetic.SUB,
 }
-_SHIFT = ("word", "shift")
+_SHIFT = ((Place("word"),), (Place("shift"),))
 """Where in its word a value is: at 0, so that what computes these does nothing."""
 
 
@@ -225,53 +224,55 @@ class _Loop:
     def read(self, sequence: tuple[Instruction, ...]) -> Iterator[ptx.Instruction]:
         """The instructions. Raises ``ProgramError`` for what is not in a loop."""
         for each in sequence:
-            if each.mnemonic.startswith("fence"):
+            if words_of(each.mnemonic)[0] == "fence":
                 yield from _instructions(self.operation, each)
             elif each.mnemonic != ".reg":
                 yield from self.instruction(each)
 
-    def register(self, operand: str) -> str:
-        """The register that a place names."""
-        value = self.value(operand)
+    def register(self, place: Place) -> str:
+        """The register, or the label, that a place names."""
+        value = self.value((place,))
         if not isinstance(value, str):
-            raise ProgramError(f"'{operand}' is written, and no register")
+            raise ProgramError(f"'{place}' is written, and no register")
         return value
 
-    def value(self, operand: str) -> ptx.Value:
+    def value(self, operand: Operand) -> ptx.Value:
         """The register or constant that an operand is."""
-        if place := _PLACE.match(operand):
-            return self.names.setdefault(place[1], f"{self.prefix}.{place[1]}")
-        return int(operand)
+        match operand:
+            case (Place(name), *_):
+                return self.names.setdefault(name, f"{self.prefix}.{name}")
+            case (str() as number,):
+                return int(number)
+            case _:
+                raise ProgramError(f"'{operand}' is no register and no constant")
 
     def instruction(self, line: Instruction) -> Iterator[ptx.Instruction]:
         """What one line computes, accesses, or where it goes."""
-        mnemonic, operands = line.mnemonic, line.operands.split(", ")
-        if mnemonic.endswith("}:"):
-            yield ptx.Label(self.register(mnemonic[:-1]))
+        head, *words = words_of(line.mnemonic)
+        if not head:
+            yield ptx.Label(self.register(line.places[0]))
             return
-        if mnemonic.startswith("@"):
-            predicate = self.value(mnemonic.split()[0][1:])
-            yield ptx.Branch(self.register(operands[0]), Comparison.NE, predicate, 0)
+        if head == "bra":
+            predicate = self.value(line.guard)
+            yield ptx.Branch(self.register(line.places[-1]), Comparison.NE, predicate, 0)
             return
-        head, *words = mnemonic.split(".")
-        if operands[0][1:-1] in _SHIFT:
+        if line.operands[0] in _SHIFT:
             return
         if head in ("ld", "atom"):
-            yield self.access(line, head, words, operands)
+            yield self.access(line, head, words)
             return
-        dst, *values = self.register(operands[0]), *map(self.value, operands[1:])
+        dst, *values = self.register(line.places[0]), *map(self.value, line.operands[1:])
         yield from self.compute(line, dst, head, words, values)
 
-    def access(
-        self, line: Instruction, head: str, words: list[str], operands: list[str]
-    ) -> ptx.Instruction:
+    def access(self, line: Instruction, head: str, words: list[str]) -> ptx.Instruction:
         ordering, scope = _words(line)
-        dst = self.register(operands[0]) if operands[0] != "_" else "unused"
+        result = line.operands[0]
+        dst = "unused" if result == ("_",) else self.register(line.places[0])
         if head == "ld":
             return ptx.Load(dst, self.location, ordering or Ordering.WEAK, scope)
         if "cas" not in words:
             raise ProgramError(f"the PTX model does not cover '{line.text}' here")
-        compare, new = map(self.value, operands[2:])
+        compare, new = map(self.value, line.operands[2:])
         return ptx.Atomic(
             dst,
             self.location,

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar, cast
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheOp
 from fencewright.lowering.ptx.chip import CHIPS, VERSIONS, Form, forms_of
+from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import (
     Instruction,
     Request,
@@ -314,7 +315,7 @@ def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]
             else:
                 yield from _fewer_counters(sequence, at, each, each.wait)
             continue
-        is_access = each.operands != ""
+        is_access = bool(each.operands)
         if not is_access:
             yield _dropped(sequence, at, each.text)
         kept = _HINTS + (_RETURN_BITS if is_access and request.op in _RMW else ())
@@ -338,7 +339,7 @@ def _fewer_counters(
         if not left:
             yield _dropped(sequence, at, part)
             continue
-        yield _changed(sequence, at, replace(instruction, operands=str(left), wait=left), part)
+        yield _changed(sequence, at, replace(instruction, wait=left), part)
 
 
 _WEAKER_FENCE = {
@@ -359,19 +360,16 @@ def ptx_weakenings(
     """Each fence and barrier dropped, each ordering and scope taken one step down."""
     clusters = Form.CLUSTER in forms
     for at, each in enumerate(sequence.instructions):
-        head, *words = each.mnemonic.split(".")
+        head, *words = words_of(each.mnemonic)
         if head in ("fence", "barrier"):
             yield _dropped(sequence, at, each.text)
         for i, word in enumerate(words):
             for weaker in _weaker_words(head, word, words, forms, clusters):
-                changed = ".".join((head, *words[:i], *weaker, *words[i + 1 :]))
-                if changed.startswith(("ld.weak", "st.weak")):
-                    changed = ".".join(
-                        part for part in changed.split(".") if part not in _ALL_SCOPES
-                    )
-                yield _changed(
-                    sequence, at, replace(each, mnemonic=changed), f".{word} of {each.text}"
-                )
+                changed = [head, *words[:i], *weaker, *words[i + 1 :]]
+                if changed[:2] in (["ld", "weak"], ["st", "weak"]):
+                    changed = [part for part in changed if part not in _ALL_SCOPES]
+                weakened = replace(each, mnemonic=".".join(changed))
+                yield _changed(sequence, at, weakened, f".{word} of {each.text}")
 
 
 _ALL_SCOPES = ("cta", "cluster", "gpu", "sys")

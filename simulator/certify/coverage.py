@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
+from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -88,7 +89,7 @@ def columns_of(request: Request, sequence: Sequence, mode: Mode) -> dict[str, ob
         "kind": request.kind,
         "volatile": request.volatile,
         "limited": limited,
-        "loops": any("bra" in each.mnemonic for each in sequence.instructions),
+        "loops": any(each.mnemonic == "bra" for each in sequence.instructions),
     }
 
 
@@ -220,7 +221,7 @@ def _synchronisation(request: Request, instruction: Instruction) -> tuple[object
     """What of an instruction orders anything: all of it, or an access's bits and qualifiers."""
     if instruction.phase is not Phase.ACCESS or instruction.wait is not None:
         return (instruction.text,)
-    words = instruction.mnemonic.split(".")
+    words = words_of(instruction.mnemonic)
     ignored = _HINTS + (_RETURN_BITS if request.op in _RMW else ())
     bits = tuple(each for each in instruction.modifiers if each not in ignored)
     return (bits, *(word for word in words if word in ORDERINGS or word in SCOPES))

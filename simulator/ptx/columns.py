@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import (
     Comparison,
@@ -658,7 +659,7 @@ def _placement(match: re.Match[str], piece: _Piece) -> Placement:
 
 def restriction_in(mnemonic: str) -> Restriction | None:
     """The ``.sync_restrict`` qualifier of a fence; None if it has none."""
-    words = mnemonic.split(".")
+    words = words_of(mnemonic)
     return next((each for each in Restriction if _restriction_word(each) in words), None)
 
 

@@ -14,7 +14,7 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.atomics import HALVES
 from fencewright.lowering.ptx.chip import CHIPS, Chip, Version
 from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER, NO_RELAXED_BARRIER
-from fencewright.lowering.ptx.text import ptx_text
+from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
@@ -183,10 +183,11 @@ def kernel(name: str, point: Point, sequence: Lowered) -> str:
     places = {"dst": "%dst", "addr": "%addr", "data": "%data", "compare": "%compare"}
     if not point.returns:
         del places["dst"]
+    body = "\n".join(fill_places(sequence.instructions, places, "s"))
     return (
         f".visible .entry {name}(.param .u64 p) {{\n"
         f".reg .b64 %addr; .reg .b{bits} %dst, %data, %compare;\n"
-        f"ld.param.u64 %addr, [p];\n{ptx_text(sequence, places, 's')}\nret;\n}}\n"
+        f"ld.param.u64 %addr, [p];\n{body}\nret;\n}}\n"
     )
 
 

@@ -168,7 +168,7 @@ class _Reader:
 
     def barrier(self) -> None:
         made = source.Barrier(scope=Scope.WORKGROUP, ordering=Ordering.RELAXED)
-        self.operation(made, Sequence((Instruction("s_barrier", "", (), Phase.ACCESS, ""),)))
+        self.operation(made, Sequence((Instruction("s_barrier", phase=Phase.ACCESS, source=""),)))
 
 
 _LINES = {
@@ -197,9 +197,9 @@ _LINES = {
 def _instruction(text: str) -> Instruction:
     mnemonic, *words = text.split()
     if mnemonic != "s_waitcnt":
-        return Instruction(mnemonic, "", tuple(words), Phase.ACQUIRE, "")
+        return Instruction(mnemonic, modifiers=tuple(words), phase=Phase.ACQUIRE, source="")
     counts = {name: int(n) for name, n in re.findall(r"(\w+)\((\d+)\)", text)}
-    return Instruction(mnemonic, " ".join(words), (), Phase.WAIT, "", WaitCounts(**counts))
+    return Instruction(mnemonic, wait=WaitCounts(**counts), phase=Phase.WAIT, source="")
 
 
 def _body(text: str, group: int) -> Iterator[str]:

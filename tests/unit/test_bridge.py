@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError, operands
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, RmwKind, Scope
 from fencewright.simulator.certify.assemble import (
     Code,
@@ -178,7 +178,7 @@ def test_a_sequence_can_be_replaced_at_one_place():
 
 
 def test_unknown_instructions_are_refused():
-    strange = Sequence((Instruction("s_sleep", "1", (), Phase.WAIT, "test"),))
+    strange = Sequence((Instruction("s_sleep", operands("1"), phase=Phase.WAIT, source="test"),))
     code = lowered(Fence(RELEASE, AGENT)).with_sequence((0, 0), strange)
     with pytest.raises(ProgramError, match="no 's_sleep 1'"):
         cdna_program(code)

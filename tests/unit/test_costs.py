@@ -12,7 +12,7 @@ from fencewright.lowering.costs import Cost, Unit, cost_of, cost_of_sequence, to
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx import async_rows
 from fencewright.lowering.ptx import costs as ptx_costs
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.table import TableError
 from fencewright.lowering.targets import load_target
@@ -128,8 +128,8 @@ def test_old_chips_have_no_scope_bits_to_pay_for() -> None:
         cost_of("gfx90a", f"global_store_dword x, y, off{bits}") for bits in ("", " glc")
     )
     assert plain == scoped
-    assert cdna_costs.work_of("gfx90a", "buffer_invl2") is cdna_costs.Work.INVALIDATE_L2
-    assert cdna_costs.work_of("gfx908", "buffer_wbinvl1_vol") is cdna_costs.Work.INVALIDATE_L1
+    assert cdna_costs.work_of("gfx90a", Line("buffer_invl2")) is cdna_costs.Work.INVALIDATE_L2
+    assert cdna_costs.work_of("gfx908", Line("buffer_wbinvl1_vol")) is cdna_costs.Work.INVALIDATE_L1
 
 
 def test_what_waits_for_one_another_has_a_price_together() -> None:

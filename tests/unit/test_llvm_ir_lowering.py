@@ -14,7 +14,7 @@ from scripts import load_script
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.sequence import Instruction, UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import ILLEGAL
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Phase, Scope
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
@@ -219,8 +219,7 @@ def waiting_for_scalar_loads(instructions: Iterable[Instruction]) -> list[Instru
     waits = [each.wait for each in found if each.phase is Phase.RELEASE and each.wait]
     if waits and all(each.lgkmcnt is None for each in waits):
         at = next(n for n, each in enumerate(found) if each.wait is waits[0])
-        text = f"{found[at].operands} lgkmcnt(0)"
-        found[at] = replace(found[at], operands=text)
+        found[at] = replace(found[at], wait=waits[0] | WaitCounts(lgkmcnt=0))
     return found
 
 

@@ -357,7 +357,7 @@ def test_a_swap_that_does_not_compare_is_noticed():
         target="sm_90",
     )  # fmt: skip
     broken = Sequence(
-        tuple(each for each in sequence.instructions if each.mnemonic != "@{again} bra")
+        tuple(each for each in sequence.instructions if each.mnemonic != "bra")
     )
 
     def check_often() -> None:

@@ -22,7 +22,7 @@ from fencewright.lowering.ptx.select import (
     NO_RELAXED_BARRIER,
     chip_named,
 )
-from fencewright.lowering.ptx.text import ptx_text
+from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import Sequence, UnsupportedError
 from fencewright.lowering.table import Table, TableError
 from fencewright.lowering.targets import known_targets, load_target
@@ -627,7 +627,7 @@ def test_text_fills_places_and_makes_names_fresh():
         target="sm_90",
     )  # fmt: skip
     places = {"dst": "%r1", "addr": "%rd1", "data": "%r2"}
-    text = ptx_text(sequence, places, "n1")
+    text = "\n".join(fill_places(sequence.instructions, places, "n1"))
     assert "ld.relaxed.gpu.global.b32 %r1, [%rd1];" in text
     assert ".reg .b32 $n1_old, $n1_new;" in text
     assert "$n1_retry:\n" in text

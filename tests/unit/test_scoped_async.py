@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.ptx.async_rows import ROWS, AsyncRow, Key, Since, select
 from fencewright.lowering.ptx.chip import CHIPS, Version
-from fencewright.lowering.ptx.text import fill_places
+from fencewright.lowering.ptx.text import fill_places, read_line
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
@@ -171,7 +171,7 @@ def body(key: Key, row: AsyncRow, name: str = "k") -> str:
         f".reg .{'pred' if width == 1 else f'b{width}'} %{name};" for name, width in widths.items()
     )
     lines = [re.sub(r"\$(\w+)", lambda m: words[m[1]], line) for line in row.lines]
-    text = "\n".join(fill_places(lines, {name: f"%{name}" for name in widths}, "s"))
+    text = "\n".join(fill_places(map(read_line, lines), {name: f"%{name}" for name in widths}, "s"))
     return f".visible .entry {name}() {{ {declared} .reg .b32 %acc<4>;\n{text}\nret; }}\n"
 
 
