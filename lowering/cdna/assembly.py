@@ -1,15 +1,15 @@
-"""Assembly text of CDNA: the wait states that the programmer, not the hardware, has to insert.
+"""Assembly of CDNA: the wait states that the programmer, not the hardware, has to insert.
 
-Works on lines of text, so that it sees a pseudo instruction as the instructions it stands for.
+Works on what is printed, so that it sees a pseudo instruction as the instructions it stands for.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
-from fencewright.lowering.cdna.instructions import CHIPS
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.cdna.instructions import CHIPS, Kind
+from fencewright.lowering.vocabulary import AddressSpace, Word
 
 
 class Hazard(Word):
@@ -71,24 +71,10 @@ Pending = dict[str, int]
 
 ``s3`` stands for reading a scalar register, ``v3`` for writing a vector register."""
 
-_REGISTER = re.compile(r"\b([sv])(?:(\d+)\b|\[(\d+):(\d+)\])|\bvcc\b")
-_WIDE_STORE = re.compile(r"(?:global|flat|scratch|buffer)_(?:store_dwordx[34]|atomic_cmpswap_x2)\b")
-_CLAUSE_MEMBER = re.compile(r"s_load_|(?:global|flat|scratch|buffer)_(?:load|store|atomic)_")
-_CARRY_OUT = re.compile(r"v_\w+_co_")
+Names = tuple[str, ...]
+"""The registers of one operand, one by one: ``("v4", "v5")``; none for a number."""
 
-
-@lru_cache(maxsize=1 << 12)
-def _registers(operand: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for match in _REGISTER.finditer(operand):
-        file, single, first, last = match.groups()
-        if file is None:
-            found.append("vcc")
-        elif single is not None:
-            found.append(f"{file}{single}")
-        else:
-            found += [f"{file}{index}" for index in range(int(first), int(last) + 1)]
-    return tuple(found)
+VCC = ("vcc",)
 
 
 def _is_scalar(register: str) -> bool:
@@ -96,53 +82,67 @@ def _is_scalar(register: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """What the hazards of one line depend on.
+class Effect:
+    """What the hazards of an instruction depend on.
 
     ``clause``: the kind of memory instruction that it is, which ``stores`` or loads, with the
     registers ``written`` and ``read``. Of a vector instruction ``touched``
     are the vector registers that it writes and the scalar ones that it reads, ``scalars`` the
     scalar ones that it writes. ``wide_data``: the vector registers of a wide store.
-    ``wait_states``: how many it is itself.
     """
 
     clause: str = ""
     stores: bool = False
     written: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
-    touched: tuple[str, ...] = ()
-    scalars: tuple[str, ...] = ()
-    wide_data: tuple[str, ...] = ()
-    wait_states: int = 1
+    touched: Names = ()
+    scalars: Names = ()
+    wide_data: Names = ()
+
+
+NO_EFFECT = Effect()
+_LOADS = frozenset({Kind.LOAD, Kind.SCALAR_LOAD})
+_WITH_RESULT = _LOADS | {Kind.ATOMIC_RETURN}
+_IN_CLAUSES = frozenset(
+    {AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.PRIVATE, AddressSpace.CONSTANT}
+)
+_WIDE = 2
+"""The registers of store data beyond which the store is a wide one."""
 
 
 @lru_cache(maxsize=1 << 12)
-def _read_line(text: str) -> _Line:
-    mnemonic, _, rest = text.partition(" ;")[0].partition(" ")
-    if mnemonic == "s_nop":
-        return _Line(wait_states=int(rest) + 1)
-    operands = rest.split(", ")
-    if mnemonic.startswith("v_"):
-        results = 2 if _CARRY_OUT.match(mnemonic) else 1
-        written = [r for operand in operands[:results] for r in _registers(operand)]
-        read = [r for operand in operands[results:] for r in _registers(operand)]
-        vectors = [r for r in written if not _is_scalar(r)]
-        return _Line(
+def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...]) -> Effect:
+    """The effect of an instruction of ``kind`` with these operands, in the order of its text."""
+    if kind is Kind.VALU:
+        # A carry is the second result.
+        results = 2 if operands[1:2] == (VCC,) else 1
+        written = [register for operand in operands[:results] for register in operand]
+        read = [register for operand in operands[results:] for register in operand]
+        vectors = [register for register in written if not _is_scalar(register)]
+        return Effect(
             touched=(*vectors, *filter(_is_scalar, read)),
             scalars=tuple(filter(_is_scalar, written)),
         )
-    if _CLAUSE_MEMBER.match(mnemonic) is None:
-        return _Line()
-    operands = [operand for operand in operands if operand.partition(" ")[0] != "off"]
-    has_result = "_load_" in mnemonic or ("_atomic_" in mnemonic and len(operands) == 3)
-    wide = _registers(rest) if _WIDE_STORE.match(mnemonic) else ()
-    return _Line(
-        clause="scalar" if mnemonic.startswith("s_") else "vector",
-        stores="_load_" not in mnemonic,
-        written=frozenset(r for o in operands[:has_result] for r in _registers(o)),
-        read=frozenset(r for o in operands[has_result:] for r in _registers(o)),
-        wide_data=tuple(register for register in wide if not _is_scalar(register)),
+    if not kind.is_memory or space not in _IN_CLAUSES:
+        return NO_EFFECT
+    results = int(kind in _WITH_RESULT)
+    stores = kind not in _LOADS
+    vectors = [operand for operand in operands if operand and not _is_scalar(operand[0])]
+    wide = stores and max(map(len, vectors)) > _WIDE
+    return Effect(
+        clause="scalar" if kind is Kind.SCALAR_LOAD else "vector",
+        stores=stores,
+        written=frozenset(register for operand in operands[:results] for register in operand),
+        read=frozenset(register for operand in operands[results:] for register in operand),
+        wide_data=tuple(register for operand in vectors for register in operand) if wide else (),
     )
+
+
+class Printed(NamedTuple):
+    """An instruction as text, with what its hazards depend on."""
+
+    text: str
+    effect: Effect = NO_EFFECT
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class _Clause:
     written: set[str] = field(default_factory=set[str])
     read: set[str] = field(default_factory=set[str])
 
-    def wait_states_before(self, line: _Line) -> int:
+    def wait_states_before(self, line: Effect) -> int:
         """How many wait states must come before the instruction, which joins the clause."""
         if line.clause != self.kind:
             self._start(line.clause)
@@ -181,14 +181,13 @@ class _Scan:
     pending: Pending
     clause: _Clause = field(default_factory=_Clause)
 
-    def wait_states_before(self, text: str) -> int:
+    def wait_states_before(self, line: Effect) -> int:
         """How many wait states the instruction has to wait for; counts it as issued."""
-        line = _read_line(text)
         wait = self.clause.wait_states_before(line)
         if self.pending:
             if line.touched:
                 wait = max([self.pending.get(register, 0) for register in line.touched])
-            self._pass(wait + line.wait_states)
+            self._pass(wait + 1)
         if line.wide_data and Hazard.STORE_DATA in self.hazards:
             self.pending |= dict.fromkeys(line.wide_data, self.hazards[Hazard.STORE_DATA])
         if line.scalars and Hazard.SCALAR_READ in self.hazards:
@@ -199,7 +198,7 @@ class _Scan:
         self.pending = {r: n - wait_states for r, n in self.pending.items() if n > wait_states}
 
 
-def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[str]]:
+def insert_wait_states(blocks: Sequence[Sequence[Printed]], chip: str) -> list[list[str]]:
     """The blocks' instructions with ``s_nop`` where ``chip`` needs it.
 
     What is pending at the end of any block is taken to be so at the start of every other.
@@ -210,7 +209,7 @@ def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[
     for block in blocks if len(blocks) > 1 else ():
         scan = _Scan(hazards, {})
         for line in block:
-            scan.wait_states_before(line)
+            scan.wait_states_before(line.effect)
         for register, wait_states in scan.pending.items():
             entering[register] = max(wait_states, entering.get(register, 0))
     result: list[list[str]] = []
@@ -220,9 +219,9 @@ def insert_wait_states(blocks: Sequence[Sequence[str]], chip: str) -> list[list[
         scan = _Scan(hazards, dict(entering) if number else {}, clause)
         lines: list[str] = []
         for line in block:
-            wait_states = scan.wait_states_before(line)
+            wait_states = scan.wait_states_before(line.effect)
             if wait_states:
                 lines.append(f"s_nop {wait_states - 1}")
-            lines.append(line)
+            lines.append(line.text)
         result.append(lines)
     return result

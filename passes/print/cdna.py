@@ -1,10 +1,10 @@
 """The output format ``asm``: the kernels of a module as one assembly file."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import IO, ClassVar, cast
+from typing import IO, ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,8 +12,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
-from fencewright.lowering.cdna.assembly import insert_wait_states
-from fencewright.lowering.cdna.instructions import operand_places
+from fencewright.lowering.cdna.assembly import (
+    VCC,
+    Names,
+    Printed,
+    effect_of,
+    insert_wait_states,
+)
+from fencewright.lowering.cdna.instructions import Kind, operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,
     ArgumentKind,
@@ -22,7 +28,8 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
-from fencewright.lowering.sequence import Line, Place, WaitCounts
+from fencewright.lowering.sequence import Line, Operand, Place, WaitCounts
+from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.cdna import (
     AluOp,
     AtomicOp,
@@ -103,8 +110,31 @@ class CDNAAssemblyTarget(Target):
         )
 
 
-_Forms = dict[object, tuple[str, ...]]
-"""The lines of a module's instructions with a place for each register, by what they depend on."""
+class _LineForm(NamedTuple):
+    """A line of an instruction, with a place for each register.
+
+    In ``text`` ``{n}`` is the register of operand n, or after them the result. ``operands`` are
+    those that the hazards of ``kind`` and ``space`` see: such a number, and which part of it;
+    -2 is vcc, and -1 no register.
+    """
+
+    text: str
+    kind: Kind
+    space: AddressSpace | None
+    operands: tuple[tuple[int, slice], ...]
+
+    def printed(self, registers: Sequence[RegisterType]) -> Printed:
+        """The line with these registers."""
+        text = self.text.format(*registers)
+        if not self.operands:
+            return Printed(text)
+        names = [*map(_names, registers), VCC, ()]
+        operands = tuple([names[number][part] for number, part in self.operands])
+        return Printed(text, effect_of(self.kind, self.space, operands))
+
+
+_Forms = dict[object, list[_LineForm]]
+"""The lines of a module's instructions, by what they depend on."""
 
 
 class _Printer:
@@ -119,15 +149,16 @@ class _Printer:
         self.targets: set[int] = set()
         self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
 
-    def blocks(self) -> Iterator[list[str]]:
+    def blocks(self) -> Iterator[list[Printed]]:
         for block in self.kernel.body.blocks:
-            lines: list[str] = []
+            lines: list[Printed] = []
             self._count(block.args)
             for op in block.ops:
                 self._count(op.results)
                 printed = _LINES[type(op)](self, op)
                 if self.explain and printed:
-                    printed = [*printed[:-1], printed[-1] + _reason(op)]
+                    last = printed[-1]
+                    printed = [*printed[:-1], Printed(last.text + _reason(op), last.effect)]
                 lines += printed
             yield lines
 
@@ -151,48 +182,47 @@ class _Printer:
         self.targets.add(number)
         return block_label(self.kernel.sym_name.data, number)
 
-    def instruction(self, op: Operation) -> list[str]:
+    def instruction(self, op: Operation) -> list[Printed]:
         properties, results = op.properties, op.results
         # By identity, because to hash an attribute takes long; the module keeps them meanwhile.
         key = (type(op), len(results), *properties, *map(id, properties.values()))
         form = self.forms.get(key)
         if form is None:
             form = self.forms[key] = _form(cast(OpcodeOp, op))
-        registers = [value.type for value in (*op.operands, *results)]
-        return [line.format(*registers) for line in form]
+        registers = [cast(RegisterType, value.type) for value in (*op.operands, *results)]
+        return [line.printed(registers) for line in form]
 
-    def wait(self, op: Operation) -> list[str]:
+    def wait(self, op: Operation) -> list[Printed]:
         return [_wait_line(cast(WaitOp, op).counts)]
 
-    def const(self, op: Operation) -> list[str]:
+    def const(self, op: Operation) -> list[Printed]:
         const = cast(ConstOp, op)
         type, value = register_of(const.dst), const.value.value.data
         if isinstance(type, SGPRType) and type.size.data == 2 and -16 <= value <= 64:
-            return [f"s_mov_b64 {type}, {value}"]
-        move = _MOVE[VGPRType if isinstance(type, VGPRType) else SGPRType]
-        return [f"{move} {type.part(n)}, {literal(value >> 32 * n)}" for n in range(type.size.data)]
+            return [Printed(f"s_mov_b64 {type}, {value}")]
+        return [_move(type.part(n), literal(value >> 32 * n)) for n in range(type.size.data)]
 
-    def move(self, op: Operation) -> list[str]:
+    def move(self, op: Operation) -> list[Printed]:
         mov = cast(MovOp, op)
         return _copy(register_of(mov.dst), register_of(mov.src))
 
-    def pack(self, op: Operation) -> list[str]:
+    def pack(self, op: Operation) -> list[Printed]:
         pack = cast(PackOp, op)
         dst, offset = register_of(pack.dst), 0
-        lines: list[str] = []
+        lines: list[Printed] = []
         for part in pack.parts:
             src = register_of(part)
             lines += _copy(dst.part(offset, src.size.data), src)
             offset += src.size.data
         return lines
 
-    def extract(self, op: Operation) -> list[str]:
+    def extract(self, op: Operation) -> list[Printed]:
         extract = cast(ExtractOp, op)
         dst = register_of(extract.dst)
         src = register_of(extract.src).part(extract.offset.value.data, dst.size.data)
         return _copy(dst, src)
 
-    def branch(self, op: Operation) -> list[str]:
+    def branch(self, op: Operation) -> list[Printed]:
         branch = cast(BranchOp, op)
         return self._jump(branch, branch.target)
 
@@ -201,25 +231,25 @@ class _Printer:
         assert block is not None
         return self.numbers[target] == self.numbers[block] + 1
 
-    def _jump(self, op: Operation, target: Block) -> list[str]:
-        return [] if self._is_next(op, target) else [f"s_branch {self._target(target)}"]
+    def _jump(self, op: Operation, target: Block) -> list[Printed]:
+        return [] if self._is_next(op, target) else [Printed(f"s_branch {self._target(target)}")]
 
-    def cond_branch(self, op: Operation) -> list[str]:
+    def cond_branch(self, op: Operation) -> list[Printed]:
         branch = cast(CondBranchOp, op)
         true, false = branch.true_target, branch.false_target
-        test = f"s_and_b64 vcc, exec, {register_of(branch.mask)}"
+        test = Printed(f"s_and_b64 vcc, exec, {register_of(branch.mask)}")
         if self._is_next(branch, true):
-            return [test, f"s_cbranch_vccz {self._target(false)}"]
-        return [test, f"s_cbranch_vccnz {self._target(true)}", *self._jump(branch, false)]
+            return [test, Printed(f"s_cbranch_vccz {self._target(false)}")]
+        jump = Printed(f"s_cbranch_vccnz {self._target(true)}")
+        return [test, jump, *self._jump(branch, false)]
 
 
 @cache
-def _wait_line(counts: WaitCounts) -> str:
-    return f"s_waitcnt {counts}"
+def _wait_line(counts: WaitCounts) -> Printed:
+    return Printed(f"s_waitcnt {counts}")
 
 
-def _form(op: OpcodeOp) -> tuple[str, ...]:
-    """The lines of an instruction; ``{n}`` is the register of operand n, or behind them the result."""
+def _form(op: OpcodeOp) -> list[_LineForm]:
     row = op.row
     names = operand_places(row)
     assert len(names) == len(op.operands)
@@ -235,23 +265,48 @@ def _form(op: OpcodeOp) -> tuple[str, ...]:
     if isinstance(op, AluOp) and op.immediates is not None:
         constants |= {f"imm{n}": str(each.value.data) for n, each in enumerate(op.immediates)}
 
-    def name(place: Place) -> str:
+    def filled(place: Place) -> str:
         if place.name in constants:
             return str(offset + int(place.part)) if place.part else constants[place.name]
         return f"{{{numbers[place.name]}{place.part}}}"
 
-    def has_offset(line: Line) -> bool:
-        return not offset or "offset" in line.names
+    def seen(operand: Operand) -> tuple[int, slice]:
+        places = (each for each in operand if isinstance(each, Place) and each.name in numbers)
+        place = next(places, None)
+        if place is None:
+            return -2 if operand == VCC else -1, _PARTS[""]
+        return numbers[place.name], _PARTS[place.part]
 
-    return tuple(
-        line.filled(name) + ("" if has_offset(line) else f" offset:{offset}") + suffix
-        for line in row.code
-    )
+    def formed(line: Line) -> _LineForm:
+        shown = "" if not offset or "offset" in line.names else f" offset:{offset}"
+        has_effect = row.kind is Kind.VALU or row.kind.is_memory
+        operands = tuple(map(seen, line.operands)) if has_effect else ()
+        return _LineForm(line.filled(filled) + shown + suffix, row.kind, row.space, operands)
+
+    return [formed(line) for line in row.code]
 
 
-_MOVE: Mapping[type[RegisterType], str] = MappingProxyType(
-    {VGPRType: "v_mov_b32_e32", SGPRType: "s_mov_b32"}
+_PARTS: Mapping[str, slice] = MappingProxyType(
+    {"": slice(None), ".lo": slice(0, 1), ".hi": slice(1, 2)}
+    | {f"[{n}]": slice(n, n + 1) for n in range(4)}
 )
+
+
+def _names(type: RegisterType) -> Names:
+    return _names_of(type.PREFIX, type.registers)
+
+
+@cache
+def _names_of(prefix: str, registers: range) -> Names:
+    return tuple([f"{prefix}{n}" for n in registers])
+
+
+def _move(dst: RegisterType, src: RegisterType | str) -> Printed:
+    """A move of one register."""
+    if isinstance(dst, SGPRType):
+        return Printed(f"s_mov_b32 {dst}, {src}")
+    operands = _names(dst), () if isinstance(src, str) else _names(src)
+    return Printed(f"v_mov_b32_e32 {dst}, {src}", effect_of(Kind.VALU, None, operands))
 
 
 def literal(value: int) -> str:
@@ -261,17 +316,16 @@ def literal(value: int) -> str:
     return str(signed) if -16 <= signed <= 64 else f"{bits:#x}"
 
 
-def _copy(dst: RegisterType, src: RegisterType) -> list[str]:
+def _copy(dst: RegisterType, src: RegisterType) -> list[Printed]:
     if dst == src:
         return []
     size = dst.size.data
     if isinstance(dst, SGPRType) and size == 2:
-        return [f"s_mov_b64 {dst}, {src}"]
-    move = _MOVE[VGPRType if isinstance(dst, VGPRType) else SGPRType]
+        return [Printed(f"s_mov_b64 {dst}, {src}")]
     # Where the registers overlap, a part is read before it is overwritten.
     upwards = isinstance(src, type(dst)) and (src.first or 0) < (dst.first or 0)
     parts = reversed(range(size)) if upwards else range(size)
-    return [f"{move} {dst.part(n)}, {src.part(n)}" for n in parts]
+    return [_move(dst.part(n), src.part(n)) for n in parts]
 
 
 def _reason(op: Operation) -> str:
@@ -281,7 +335,7 @@ def _reason(op: Operation) -> str:
     return f" ; {op.phase.data}{source}"
 
 
-_LINES: Mapping[type[Operation], Callable[[_Printer, Operation], list[str]]] = MappingProxyType(
+_LINES: Mapping[type[Operation], Callable[[_Printer, Operation], list[Printed]]] = MappingProxyType(
     {
         LoadOp: _Printer.instruction,
         StoreOp: _Printer.instruction,

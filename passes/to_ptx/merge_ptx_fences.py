@@ -77,6 +77,22 @@ class Done(NamedTuple):
 NOTHING = Done(_NOTHING, _NOTHING, _NOTHING)
 _ALL = Done(_EVERYTHING, _EVERYTHING, _EVERYTHING)
 
+_DOES = {
+    "sc": Done(1, 1, 1),
+    "acq_rel": Done(1, 1, _NOTHING),
+    "acquire": Done(_NOTHING, 1, _NOTHING),
+    "release": Done(1, _NOTHING, _NOTHING),
+}
+_FENCES = {
+    ("fence", ordering, scope): Done(*(rank * each for each in does))
+    for ordering, does in _DOES.items()
+    for scope, rank in _RANK.items()
+}
+"""What fences do, by the words of their names."""
+
+_ONE_SIDED = {(o, scope): rank for o in ("acquire", "release") for scope, rank in _RANK.items()}
+"""The words of an access that another fence can stand for, and the rank that it has to be of."""
+
 
 def _merge(blocks: Sequence[Block]) -> None:
     before: dict[Block, list[Block]] = {block: [] for block in blocks}
@@ -126,13 +142,12 @@ def _loosen(
 
 @cache
 def _loosened(opcode: str, releases: int, acquires: int) -> str:
-    match words_of(opcode):
-        case (name, "acquire" | "release" as ordering, scope, *rest):
-            done = releases if ordering == "release" else acquires
-            is_done = done >= _RANK[scope]
-            return ".".join((name, "relaxed", scope, *rest)) if is_done else opcode
-        case _:
-            return opcode
+    name, *words = words_of(opcode)
+    ordered = tuple(words[:2])
+    if ordered not in _ONE_SIDED:
+        return opcode
+    done = releases if words[0] == "release" else acquires
+    return ".".join((name, "relaxed", *words[1:])) if done >= _ONE_SIDED[ordered] else opcode
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:
@@ -154,21 +169,7 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
 
 def _fence(op: Operation) -> Done | None:
     """What a plain fence does; None for anything else, fences of proxies among them."""
-    return _does(op.opcode.data) if isinstance(op, FenceOp) else None
-
-
-@cache
-def _does(opcode: str) -> Done | None:
-    match words_of(opcode):
-        case (_, "sc" | "acq_rel" | "acquire" | "release" as ordering, scope) if scope in _RANK:
-            rank = _RANK[scope]
-            return Done(
-                _NOTHING if ordering == "acquire" else rank,
-                _NOTHING if ordering == "release" else rank,
-                rank if ordering == "sc" else _NOTHING,
-            )
-        case _:
-            return None
+    return _FENCES.get(words_of(op.opcode.data)) if isinstance(op, FenceOp) else None
 
 
 def _is_silent(op: Operation) -> bool:

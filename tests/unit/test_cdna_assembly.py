@@ -12,8 +12,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.assembly import HAZARD_ROWS, Hazard, insert_wait_states
-from fencewright.lowering.cdna.instructions import CHIPS
+from fencewright.lowering.cdna.assembly import (
+    HAZARD_ROWS,
+    VCC,
+    Hazard,
+    Names,
+    Printed,
+    effect_of,
+    insert_wait_states,
+)
+from fencewright.lowering.cdna.instructions import CHIPS, Kind, either_form
 from fencewright.lowering.cdna.kernel import HAS_TG_SPLIT, argument_offsets, entry_registers
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import scoped
@@ -69,8 +77,26 @@ CARRY = "v_addc_co_u32_e32 v2, vcc, v2, v3, vcc"
 WIDE, OVERWRITE = "global_store_dwordx4 v[0:1], v[4:7], off", "v_mov_b32_e32 v5, 0"
 
 
+def printed(text: str) -> Printed:
+    """A line as the printer of kernels gives it."""
+    mnemonic, _, rest = text.partition(" ")
+    row = either_form(mnemonic)
+    unlisted = Kind.VALU if mnemonic.startswith("v_") else Kind.SALU
+    kind, space = (unlisted, None) if row is None else (row.kind, row.space)
+    return Printed(text, effect_of(kind, space, tuple(map(names, rest.split(", ")))))
+
+
+def names(operand: str) -> Names:
+    if operand == "vcc":
+        return VCC
+    found = re.fullmatch(r"([sv])\[?(\d+)(?::(\d+)\])?", operand)
+    if found is None:
+        return ()
+    return tuple(f"{found[1]}{n}" for n in range(int(found[2]), int(found[3] or found[2]) + 1))
+
+
 def inserted(chip: str, *lines: str) -> list[str]:
-    (result,) = insert_wait_states([lines], chip)
+    (result,) = insert_wait_states([list(map(printed, lines))], chip)
     return [line for line in result if line.startswith("s_nop")]
 
 
@@ -116,7 +142,8 @@ def test_a_clause_does_not_overwrite_what_it_reads(chip: str):
 
 
 def test_what_is_pending_at_the_end_of_a_block_is_so_in_the_others():
-    assert insert_wait_states([["s_branch .L1"], [SELECT], [COMPARE]], "gfx942")[1] == [
+    blocks = [[printed(each)] for each in ("s_branch .L1", SELECT, COMPARE)]
+    assert insert_wait_states(blocks, "gfx942")[1] == [
         "s_nop 1",
         SELECT,
     ]

@@ -356,9 +356,7 @@ def test_a_swap_that_does_not_compare_is_noticed():
         op="atomic_rmw", kind="add", width=8, ordering="relaxed", scope="agent", space="global",
         target="sm_90",
     )  # fmt: skip
-    broken = Sequence(
-        tuple(each for each in sequence.instructions if each.mnemonic != "bra")
-    )
+    broken = Sequence(tuple(each for each in sequence.instructions if each.mnemonic != "bra"))
 
     def check_often() -> None:
         rng = random.Random(1)
