@@ -1,7 +1,7 @@
 """What is asked of a lowering and what it answers: requests, instructions, sequences."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple, Self
@@ -181,13 +181,10 @@ class Line:
         operands = ", ".join(map(text, self.operands)) if self.wait is None else str(self.wait)
         return " ".join(filter(None, (guard, self.mnemonic, operands, *self.modifiers)))
 
-    def with_places(self, change: Callable[[Place], Place | str]) -> Self:
+    def with_places(self, changed: Mapping[Place | str, Place | str]) -> Self:
         """The same line with other places, or text in place of them."""
-        changed = tuple(
-            tuple(change(each) if isinstance(each, Place) else each for each in operand)
-            for operand in self.operands
-        )
-        return replace(self, operands=changed)
+        operands = tuple([tuple([changed.get(p, p) for p in each]) for each in self.operands])
+        return replace(self, operands=operands)
 
     def __str__(self) -> str:
         return self.text

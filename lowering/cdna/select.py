@@ -4,7 +4,7 @@ Nothing here knows a chip or an instruction; all of that is rows. Source of the 
 LLVM AMDGPUUsage, Memory Model code sequences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fencewright.lowering.cdna import common
@@ -243,14 +243,15 @@ def _memory(chip: Chip, request: Request) -> list[Instruction]:
     return [
         Instruction(
             line.mnemonic, line.operands, modifiers, phase=Phase.ACCESS, source=source
-        ).with_places(_at_offset)
+        ).with_places(_AT_OFFSET)
         for line in found.code
     ]
 
 
-def _at_offset(place: Place) -> Place | str:
-    """The offset of a part of an access, which itself is at offset 0."""
-    return place.part.removeprefix("+") if place.name == "offset" else place
+_AT_OFFSET: Mapping[Place | str, Place | str] = {
+    Place("offset", f"+{bytes}"): f"{bytes}" for bytes in (4, 8, 12)
+}
+"""The offsets of the parts of an access, which itself is at offset 0."""
 
 
 def _instruction(chip: Chip, request: Request) -> InstructionRow | None:
@@ -311,12 +312,13 @@ def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
     return [
         *loads,
         Instruction("s_waitcnt", wait=WaitCounts(vmcnt=0), phase=Phase.ACCESS, source=source),
-        *(each.with_places(_new) for each in stores),
+        *(each.with_places(_NEW) for each in stores),
     ]
 
 
-def _new(place: Place) -> Place:
-    return Place("new", place.part) if place.name == "data" else place
+_NEW: Mapping[Place | str, Place | str] = {
+    Place("data", part): Place("new", part) for part in ("", "[0]", "[1]", "[2]", "[3]")
+}
 
 
 _EMIT: dict[Step, Callable[[Chip, Request], list[Instruction]]] = {

@@ -612,7 +612,7 @@ def _whole_accesses(
             operation = ScopedOperation.LOAD if part.name == "dst" else ScopedOperation.STORE
             row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
             assert row is not None
-            whole = each.with_places(lambda place: Place(place.name))
+            whole = each.with_places({place: Place(place.name) for place in each.places})
             yield dataclasses.replace(whole, mnemonic=row.mnemonic)
 
 

@@ -83,14 +83,16 @@ _DOES = {
     "acquire": Done(_NOTHING, 1, _NOTHING),
     "release": Done(1, _NOTHING, _NOTHING),
 }
-_FENCES = {
+_FENCES: dict[tuple[str, ...], Done] = {
     ("fence", ordering, scope): Done(*(rank * each for each in does))
     for ordering, does in _DOES.items()
     for scope, rank in _RANK.items()
 }
 """What fences do, by the words of their names."""
 
-_ONE_SIDED = {(o, scope): rank for o in ("acquire", "release") for scope, rank in _RANK.items()}
+_ONE_SIDED: dict[tuple[str, ...], int] = {
+    (o, scope): rank for o in ("acquire", "release") for scope, rank in _RANK.items()
+}
 """The words of an access that another fence can stand for, and the rank that it has to be of."""
 
 

@@ -285,7 +285,7 @@ def memory_is_nothing(patch: pytest.MonkeyPatch) -> None:
     """A PTX fence does the work of another beyond a memory operation."""
 
     def past(op: Operation, done: Done, *, forwards: bool) -> Done:
-        does = merge_ptx_fences._does(op.opcode.data) if isinstance(op, FenceOp) else None  # pyright: ignore[reportPrivateUsage]
+        does = merge_ptx_fences._fence(op)  # pyright: ignore[reportPrivateUsage]
         return done if does is None else done.and_then(does)
 
     patch.setattr(merge_ptx_fences, "past", past)
@@ -293,8 +293,11 @@ def memory_is_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def scopes_are_alike(patch: pytest.MonkeyPatch) -> None:
     """A PTX fence does the work of a wider one."""
-    patch.setattr(merge_ptx_fences, "_RANK", dict.fromkeys(("cta", "cluster", "gpu", "sys"), 1))
-    merge_ptx_fences._does.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    fences = merge_ptx_fences._FENCES.items()  # pyright: ignore[reportPrivateUsage]
+    alike = {words: Done(*(min(each, 1) for each in does)) for words, does in fences}
+    patch.setattr(merge_ptx_fences, "_FENCES", alike)
+    one_sided = merge_ptx_fences._ONE_SIDED  # pyright: ignore[reportPrivateUsage]
+    patch.setattr(merge_ptx_fences, "_ONE_SIDED", dict.fromkeys(one_sided, 1))
     merge_ptx_fences._loosened.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
@@ -351,7 +354,6 @@ def test_a_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: Break)
     try:
         assert new_outcomes(text, lowered(text, chip, version))
     finally:
-        merge_ptx_fences._does.cache_clear()  # pyright: ignore[reportPrivateUsage]
         merge_ptx_fences._loosened.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
