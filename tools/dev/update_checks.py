@@ -5,6 +5,10 @@ block of checks for each prefix: what the RUN lines with that prefix print for i
 with these prefixes are replaced; everything else stays. As LLVM's
 ``update_llc_test_checks.py``, whose conventions for prefixes it follows: of a RUN line's
 prefixes the first is taken on which all RUN lines that have it agree.
+
+The NOTE may end in LLVM's ``UTC_ARGS: --filter REGEX``, for tests of ``asm{explain=true}``. Then
+the checks of a function are its lines from the first to the last that REGEX matches, each to its
+end or its phase, without the sources. No other instruction of the function may have a phase.
 """
 
 import difflib
@@ -13,11 +17,12 @@ import shlex
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencewright.lowering.vocabulary import Phase
 from fencewright.tools.dev.in_process import TOOLS, call, filecheck
 from fencewright.tools.dev.lit_runner import discover
 from fencewright.tools.diagnostics import ToolError, diagnose, error, output_file, run_tool
@@ -35,6 +40,13 @@ _OUTPUT_FUNCTIONS = (
     (_INPUT_FUNCTION, re.compile(r"^\s*\}$")),
 )
 """How a function begins in assembly and in IR, and the line that ends it."""
+
+
+_PHASE = f"(;|//) ({'|'.join(Phase)}):"
+"""The comment on an instruction that orders or is ordered, as ``asm{explain=true}`` begins it."""
+
+Checks = tuple[tuple[str, str], ...]
+"""Check lines without their prefix: what is added to it, as ``-NEXT``, and the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +73,17 @@ def updated(path: Path) -> str:
     """The text of the test ``path`` with its checks as the tools now print them.
 
     Raises :class:`ToolError` if there is no RUN line, or one fails, has no ``| filecheck``, or
-    disagrees with another one under every prefix.
+    disagrees with another one under every prefix, and if the NOTE has other arguments.
     """
     text = path.read_text(encoding="utf-8")
+    kept_lines = _filter(text, path)
     runs = _runs(text, path)
     if not runs:
         raise error("there is no RUN: line to make checks from", str(path))
     prefixes = sorted({prefix for run in runs for prefix in run.prefixes})
     comment = ";" if path.suffix == ".ll" else "//"
     kinds = "|".join(map(re.escape, prefixes))
-    generated = re.compile(rf"^\s*{comment} (?:{kinds})(?:-LABEL|-NEXT|-EMPTY)?:")
+    generated = re.compile(rf"^\s*{comment} (?:{kinds})(?:-LABEL|-NEXT|-EMPTY|-NOT)?:")
     kept = [line for line in text.splitlines() if not generated.match(line)]
     for run in runs:
         if not run.functions:
@@ -83,7 +96,7 @@ def updated(path: Path) -> str:
         if match := _INPUT_FUNCTION.match(line):
             waiting = match["name"]
         if waiting and line.rstrip().endswith("{"):
-            lines += (f"{comment} {check}" for check in _checks(waiting, runs, path))
+            lines += (f"{comment} {check}" for check in _checks(waiting, runs, kept_lines, path))
             waiting = None
     return "\n".join(lines) + "\n"
 
@@ -93,6 +106,19 @@ def mismatch(path: Path) -> str:
     runs = _runs(path.read_text(encoding="utf-8"), path)
     said = (filecheck(run.check, run.output) for run in runs)
     return next((done.stdout + done.stderr for done in said if done.status), "")
+
+
+def _filter(text: str, path: Path) -> re.Pattern[str] | None:
+    """What ``UTC_ARGS: --filter`` gives in the first line of a test."""
+    _, given, arguments = text.partition("\n")[0].partition("UTC_ARGS:")
+    if not given:
+        return None
+    if not (match := re.fullmatch(r" --filter (\S+)", arguments)):
+        raise error("after UTC_ARGS: comes --filter REGEX, without spaces", str(path))
+    try:
+        return re.compile(match[1])
+    except re.error as problem:
+        raise error(f"--filter {match[1]}: {problem}", str(path)) from problem
 
 
 def _runs(text: str, path: Path) -> list[Run]:
@@ -139,16 +165,35 @@ def _until(end: re.Pattern[str], lines: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def _checks(function: str, runs: list[Run], path: Path) -> Iterator[str]:
-    """The check lines of one function, prefix by prefix."""
+def _checks(
+    function: str, runs: list[Run], kept: re.Pattern[str] | None, path: Path
+) -> Iterator[str]:
+    """The check lines of one function."""
+
+    def prefixed(made: Callable[[tuple[str, ...]], Checks]) -> Iterator[str]:
+        bodies = (run.functions.get(function) for run in runs)
+        blocks = [None if body is None else made(body) for body in bodies]
+        return _prefixed(function, list(zip(runs, blocks, strict=True)), path)
+
+    if kept is None:
+        yield from prefixed(lambda body: (_label(body), *map(_next, body[1:])))
+        return
+    none = ("-NOT", f"{{{{{_PHASE}}}}}")
+    yield from prefixed(lambda body: (_label(body), none))
+    if spans := list(prefixed(lambda body: _span(body, kept))):
+        yield from spans
+        yield from prefixed(lambda _: (none,))
+
+
+def _prefixed(function: str, blocks: list[tuple[Run, Checks | None]], path: Path) -> Iterator[str]:
+    """The checks of one function, or of a part of it, prefix by prefix."""
     written = set[str]()
-    for run in runs:
-        body = run.functions.get(function)
-        if body is None or written.intersection(run.prefixes):
+    for run, block in blocks:
+        if block is None or written.intersection(run.prefixes):
             continue
         for prefix in run.prefixes:
-            if all(r.functions.get(function) == body for r in runs if prefix in r.prefixes):
-                yield from _block(prefix, body)
+            if all(other == block for each, other in blocks if prefix in each.prefixes):
+                yield from (f"{prefix}{kind}: {pattern}".rstrip() for kind, pattern in block)
                 written.add(prefix)
                 break
         else:
@@ -159,17 +204,25 @@ def _checks(function: str, runs: list[Run], path: Path) -> Iterator[str]:
             )
 
 
-def _block(prefix: str, body: tuple[str, ...]) -> Iterator[str]:
-    label, *rest = body
+def _label(body: tuple[str, ...]) -> tuple[str, str]:
     # Anchored where the name begins the line: "load:" is also a part of "atomic_load:".
-    anchor = "{{^}}" if label[0].strip() else ""
-    yield f"{prefix}-LABEL: {anchor}{_escaped(label.strip())}"
-    for line in rest:
-        yield (
-            f"{prefix}-NEXT: {_escaped(line.expandtabs(2).rstrip())}"
-            if line.strip()
-            else f"{prefix}-EMPTY:"
-        )
+    anchor = "{{^}}" if body[0][0].strip() else ""
+    return "-LABEL", f"{anchor}{_escaped(body[0].strip())}"
+
+
+def _next(line: str) -> tuple[str, str]:
+    return ("-NEXT", _escaped(line.expandtabs(2).rstrip())) if line.strip() else ("-EMPTY", "")
+
+
+def _span(body: tuple[str, ...], kept: re.Pattern[str]) -> Checks:
+    """The lines from the first to the last that ``kept`` matches."""
+    found = [index for index, line in enumerate(body) if index and kept.search(line)]
+    checks: list[tuple[str, str]] = []
+    for line in body[found[0] : found[-1] + 1] if found else ():
+        text, phases = re.subn(f"{_PHASE}.*", r"\1 \2", line.strip())
+        kind, pattern = _next(text)
+        checks.append((kind if checks else "", pattern if phases else f"{pattern}{{{{$}}}}"))
+    return tuple(checks)
 
 
 def _escaped(line: str) -> str:
