@@ -33,13 +33,14 @@ def test_a_run_notices_that_lit_did_nothing(
         return subprocess.CompletedProcess(command, 0, "")
 
     monkeypatch.setattr(lit_runner.subprocess, "run", silent)
-    assert run_lit([LIT / "driver"]) == 1
+    assert run_lit([LIT / "tools" / "fence-opt"]) == 1
     assert "lit did not run the" in capfd.readouterr().err
 
 
 def test_lit_needs_no_server(capfd: pytest.CaptureFixture[str]) -> None:
     lit = Path(sys.executable).with_name("lit")
-    assert subprocess.run([lit, LIT / "driver" / "errors.mlir"], check=False).returncode == 0
+    test = LIT / "tools" / "fence-opt" / "errors.mlir"
+    assert subprocess.run([lit, test], check=False).returncode == 0
     assert "Passed: 1" in capfd.readouterr().out
 
 

@@ -618,7 +618,7 @@ def test_fences_are_merged_for_ptx(between: str, left: int) -> None:
 
 # What LLVM makes of it.
 
-LIT = Path(__file__).parents[1] / "lit" / "llvm-ir"
+LIT = Path(__file__).parents[1] / "lit" / "passes" / "llvm_ir"
 
 
 @pytest.mark.parametrize("stores", STORES)

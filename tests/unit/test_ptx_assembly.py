@@ -143,10 +143,18 @@ def test_the_example_assembles(tmp_path: Path, chip: str):
 
 @needs_ptxas
 @pytest.mark.parametrize(
-    "name", ["arithmetic", "control-flow", "gpu-func", "memory", "module", "sequences"]
+    "name",
+    [
+        "to_ptx/arithmetic",
+        "to_ptx/control-flow",
+        "kernels/gpu-func",
+        "to_ptx/memory",
+        "print/ptx-module",
+        "to_ptx/sequences",
+    ],
 )
 def test_what_the_lit_tests_show_assembles(tmp_path: Path, name: str):
-    text = (ROOT / "tests" / "lit" / "ptx" / f"{name}.mlir").read_text(encoding="utf-8")
+    text = (ROOT / "tests" / "lit" / "passes" / f"{name}.mlir").read_text(encoding="utf-8")
     assert complaints(tmp_path, convert(text, "sm_90"), "sm_90") == []
 
 

@@ -384,7 +384,9 @@ def test_instructions_are_where_their_operation_was(
 
 def test_inline_assembly_is_where_its_operation_was(capsys: pytest.CaptureFixture[str]) -> None:
     for target, instruction in (("gfx942", "buffer_inv sc1"), ("sm_90", "st.release.gpu")):
-        source = KERNELS_LLVM if target == "gfx942" else ROOT / "tests/lit/llvm-ir/lower-nvptx.ll"
+        source = (
+            KERNELS_LLVM if target == "gfx942" else ROOT / "tests/lit/passes/llvm_ir/lower-nvptx.ll"
+        )
         assert fence_opt.main(["--remarks", str(source), "--mcpu", target, "-t", "llvm"]) == 0
         lowered = [
             line

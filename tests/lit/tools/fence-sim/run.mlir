@@ -39,16 +39,16 @@
 // DAMAGED:      agent 0 XCD 1 CU 1: L1 takes in data=0
 // DAMAGED:      global_load v{{[0-9]+}}, data hits the L1, reads 0
 
-// STUCK: May hang: P1 at {{.*}}fence-sim-run.mlir:{{[0-9]+}} repeats {{.*}} and reads flag=0
+// STUCK: May hang: P1 at {{.*}}run.mlir:{{[0-9]+}} repeats {{.*}} and reads flag=0
 // STUCK-NEXT: flag: memory 0, L2 of agent 0 XCD 0: 1 dirty
 
 // RANDOM: Incomplete
 // RANDOM: Incomplete: 20 random walks
 // LIMIT:  Incomplete: limit reached after
 
-// JSON: {"file": "{{.*}}fence-sim-run.mlir", "test": "message_passing", "language": "gfx942, many L2 per agent", "verdict": "holds", "condition": "forall (P1:r0 == 42)", "outcomes": [{"P1:r0": 42, "data": 42, "flag": 1}], "positive": 1, "negative": 0, {{.*}}}
+// JSON: {"file": "{{.*}}run.mlir", "test": "message_passing", "language": "gfx942, many L2 per agent", "verdict": "holds", "condition": "forall (P1:r0 == 42)", "outcomes": [{"P1:r0": 42, "data": 42, "flag": 1}], "positive": 1, "negative": 0, {{.*}}}
 
-// NO-TEST: fence-sim-run.mlir: error: no test 'nothing' in the module; its tests: message_passing
+// NO-TEST: run.mlir: error: no test 'nothing' in the module; its tests: message_passing
 
 litmus.test @message_passing {
   litmus.location @data = 0 : i32

@@ -7,10 +7,10 @@
 
 ; MISSING: missing.ll: error: No such file or directory
 ; EMPTY: <stdin>: error: the input is empty
-; NOT-MLIR: import-invalid.ll:1:1: error:
+; NOT-MLIR: llvm-ir-import-invalid.ll:1:1: error:
 
 define void @f(ptr %p) {
-; CHECK: import-invalid.ll:14:3: error: cannot carry 'store atomic i32 0, ptr %p syncscope("vendor") release, align 4': unknown syncscope "vendor"; known: {{.*}}"agent-one-as"
+; CHECK: llvm-ir-import-invalid.ll:14:3: error: cannot carry 'store atomic i32 0, ptr %p syncscope("vendor") release, align 4': unknown syncscope "vendor"; known: {{.*}}"agent-one-as"
   store atomic i32 0, ptr %p syncscope("vendor") release, align 4
   ret void
 }

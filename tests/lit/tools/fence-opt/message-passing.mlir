@@ -1,6 +1,6 @@
-// RUN: fence-opt %S/../../../examples/message_passing.mlir --mcpu sm_90 -t asm | filecheck %s --check-prefix=PTX
-// RUN: fence-opt %S/../../../examples/message_passing.mlir --mcpu gfx942 -t asm | filecheck %s --check-prefix=CDNA
-// RUN: fence-opt %S/../../../examples/message_passing.mlir --mcpu sm_90 -t "asm{explain=true}" | filecheck %s --check-prefix=WHY
+// RUN: fence-opt %S/../../../../examples/message_passing.mlir --mcpu sm_90 -t asm | filecheck %s --check-prefix=PTX
+// RUN: fence-opt %S/../../../../examples/message_passing.mlir --mcpu gfx942 -t asm | filecheck %s --check-prefix=CDNA
+// RUN: fence-opt %S/../../../../examples/message_passing.mlir --mcpu sm_90 -t "asm{explain=true}" | filecheck %s --check-prefix=WHY
 
 // One program for both: the chip chooses the pipeline and the format.
 

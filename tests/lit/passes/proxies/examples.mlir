@@ -1,6 +1,6 @@
-// RUN: fence-opt --mcpu sm_90 -t asm %S/../../../examples/async/core_to_tma_store.mlir | filecheck %s --check-prefix=STORE
-// RUN: fence-opt --mcpu sm_100a -t asm %S/../../../examples/async/tcgen05_to_core.mlir | filecheck %s --check-prefix=TENSOR
-// RUN: fence-opt --mcpu sm_90 -t asm %S/../../../examples/async/other_cta_generic_to_tma_load.mlir | filecheck %s --check-prefix=GPU
+// RUN: fence-opt --mcpu sm_90 -t asm %S/../../../../examples/async/core_to_tma_store.mlir | filecheck %s --check-prefix=STORE
+// RUN: fence-opt --mcpu sm_100a -t asm %S/../../../../examples/async/tcgen05_to_core.mlir | filecheck %s --check-prefix=TENSOR
+// RUN: fence-opt --mcpu sm_90 -t asm %S/../../../../examples/async/other_cta_generic_to_tma_load.mlir | filecheck %s --check-prefix=GPU
 
 // STORE:      st.weak.shared.b32
 // STORE-NEXT: fence.proxy.async.shared::cta;
