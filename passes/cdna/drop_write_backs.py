@@ -48,7 +48,13 @@ DIRTY: not so.
 """
 
 Stores: TypeAlias = int
-"""The lattice of the analysis, made by ``stores_of``: bits, so that two states join by ``|``."""
+"""The lattice of the analysis, made by ``stores_of``: bits, so that two states join by ``|``.
+
+::
+
+     ...    4     3     2     1     0
+    | reading | system    | agent     |     a level: bit 0 ISSUED, both bits DIRTY
+"""
 
 _SYSTEM, _READING = 2, 4
 _ISSUED, _DIRTY = 0b0101, 0b1010

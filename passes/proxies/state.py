@@ -21,22 +21,41 @@ from fencewright.passes.proxies.locations import (
 
 
 class Layout:
-    """Which bit of a state stands for what. Of the access number n:
+    """Which bit of a state stands for what; a field is named by its lowest bit.
 
-    ``own`` n: it was made in this CTA, in the generic proxy, without a proxy fence since.
+    From the lowest bit, with n accesses and groups of ``cp.async`` that may be pending up to p::
+
+        | own | accessed | unreleased | foreign | released | grouped | copied |   n bits each
+        | copying[0] | ... | copying[p + 1] |                                     n bits each
+        | loading | inits | map_writes | uncommitted |           loads, inits, writes, Group
+        | storing | tensor | tensor_fenced | synchronised | registers |                1 each
+        | world | world_fenced | maps_unreleased |                                     1 each
+
+    Of the access number n:
+    ``own``: it was made in this CTA, in the generic proxy, without a proxy fence since.
     ``accessed``: made in this CTA at all. ``unreleased``: with no async cluster release since.
     ``foreign``: made in another CTA of the cluster, without a proxy fence here since.
-    ``released``: the same, behind an async cluster release there. ``grouped``: started by
+    ``released``: the same, after an async cluster release there. ``grouped``: started by
     this thread, and neither has its group been waited for nor does an mbarrier track it.
     ``copied``: part of a ``cp.async`` that this thread started. ``copying`` k: one that may not be
-    done, with k groups committed since it was started, or more for the last k. ``world``:
-    other kernels may have written global memory, with no proxy fence in this CTA since;
-    ``world_fenced``: with one.
+    done, with k groups committed since it was started, or more for the last k.
+
+    Of this thread: ``loading``: the loads of tensor memory that it has not waited for.
+    ``inits``: the mbarriers it initialised, without a fence since. ``map_writes``: for each
+    writer of a tensor map and, last, for writers elsewhere, a bit for each use of one, without a
+    fence since. ``uncommitted``: the kinds of groups with operations that are in none yet.
+    ``storing``: it has stored to tensor memory and not waited. ``tensor``: it has used tensor
+    memory, without a ``tcgen05.fence`` before the next synchronisation; ``tensor_fenced``: with
+    one. ``synchronised``: it has synchronised, with no ``tcgen05.fence`` after that.
+    ``registers``: it may have written registers of ``wgmma``, with no ``wgmma.fence`` since.
+
+    ``world``: other kernels may have written global memory, with no proxy fence in this CTA
+    since; ``world_fenced``: with one. ``maps_unreleased``: a tensor map was replaced, and no tensor
+    map released since.
     """
 
     def __init__(self, count: int, loads: int, inits: int, map_writes: int, pending: int):
         self._next = 0
-        self.count = count
         self.all = (1 << count) - 1
         self.own = self._field(count)
         self.accessed = self._field(count)
@@ -59,9 +78,9 @@ class Layout:
         self.world_fenced = 1 << self._field(1)
         self.maps_unreleased = 1 << self._field(1)
         # Groups, and loads and stores of tensor memory, only their own thread can wait for.
-        started = ((field_, count) for field_ in (self.copied, *self.copying))
-        self.thread = self._masks((self.grouped, count), (self.loading, loads)) | self.storing
-        self.thread |= self._masks((self.uncommitted, len(Group)), *started) | self.registers
+        started = ((field_, count) for field_ in (self.grouped, self.copied, *self.copying))
+        rest = (self.loading, loads), (self.uncommitted, len(Group))
+        self.thread = self._masks(*started, *rest) | self.storing | self.registers
         self.initial = 0
 
     def _field(self, size: int) -> int:

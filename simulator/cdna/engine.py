@@ -39,7 +39,10 @@ from fencewright.simulator.cdna.wave import (
 from fencewright.simulator.core.program import MemoryKind
 
 Versions = tuple[tuple[int, ...], int, bool]
-"""(versions, which of them the L2 may hold, whether it is dirty and then holds the last)."""
+"""A line in an L2: versions (oldest first), a mask of those that it may hold, whether it is dirty.
+
+A dirty line holds the last version; bit i of a mask stands for version i.
+"""
 
 SetState = tuple[
     int,
@@ -49,7 +52,13 @@ SetState = tuple[
     tuple[int, ...],
     tuple[tuple[int, ...], ...],
 ]
-"""(memory, L2s, L1s, queues, scalar caches, scalar loads on their way)."""
+"""One location: ``memory, l2s, l1s, queues, scalars, pending``, taken apart by these names.
+
+``memory`` is its value there; ``l1s`` and ``scalars`` have, for each cache, a mask of the versions
+of its L2 that it may hold (``OWN`` as well in an L1); ``queues`` the operations of each CU, oldest
+first; ``pending`` the numbers of the scalar loads that each scalar cache has not served.
+A plain tuple, for states are made and hashed by the million.
+"""
 
 OWN = -1
 """In place of an L1's set: it may hold what the CU's last queued store writes, nothing else."""
@@ -152,23 +161,26 @@ class SetLine:
 
     def queued(self, state: SetState, number: int) -> int:
         """How often marker ``number`` is in a queue of this line."""
-        return sum(entry == number for queue in state[3] for entry in queue)
+        _, _, _, queues, _, _ = state
+        return sum(entry == number for queue in queues for entry in queue)
 
     def events(self, state: SetState) -> list[LineEvent[SetState]]:
         """Everything that can happen next to this line without a wave."""
+        memory, l2s, l1s, queues, scalars, pending = state
         result: list[LineEvent[SetState]] = []
-        for at, queue in enumerate(state[3]):
+        for at, queue in enumerate(queues):
             if queue:
                 result += self.drain(state, at, queue[0])
-        for at, numbers in enumerate(state[5]):
+        for at, numbers in enumerate(pending):
             for number in sorted(set(numbers)):
                 result += self.scalar(state, at, number)
-        for at, (versions, _, dirty) in enumerate(state[1]):
+        for at, (versions, _, dirty) in enumerate(l2s):
             if dirty:
-                memory, l2s = self.written_back(state[0], state[1], at)
+                written, kept = self.written_back(memory, l2s, at)
                 place = self.topology.l2s[at]
                 event = Event(Kind.WRITE_BACK, place, line=self.topology.line, written=versions[-1])
-                result.append(self.finished((memory, l2s, *state[2:]), (), event))
+                after = (written, kept, l1s, queues, scalars, pending)
+                result.append(self.finished(after, (), event))
         return result
 
     def drain(self, state: SetState, at: int, entry: Entry) -> list[LineEvent[SetState]]:
@@ -303,17 +315,18 @@ class SetLine:
         self, state: SetState, completions: tuple[Completion, ...], event: Event
     ) -> LineEvent[SetState]:
         """A step's result: markers that are idle leave their queues with it."""
-        queues = state[3]
+        memory, l2s, l1s, queues, scalars, pending = state
         for at, queue in enumerate(queues):
             while queue:
                 op = self.topology.by_number[queue[0] & ID_MASK]
-                l2 = state[1][self.topology.l2_of_queue[at]]
+                l2 = l2s[self.topology.l2_of_queue[at]]
                 if op.code is not Code.CACHE or not self.is_idle(l2, op):
                     break
                 queue = queue[1:]
                 completions = (*completions, (op.number, LEFT_QUEUE))
             queues = replaced(queues, at, queue)
-        return self.tidied((*state[:3], queues, *state[4:])), completions, event
+        after = self.tidied((memory, l2s, l1s, queues, scalars, pending))
+        return after, completions, event
 
     def tidied(self, state: SetState) -> SetState:
         """Caches take in what they may; versions that no set mentions are dropped."""
