@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Operation
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
 from fencewright.lowering.cdna.instructions import Counter
@@ -179,8 +180,7 @@ class CacheCode(ABC):
             for block in blocks:
                 self.changed(block)
         for op in gone:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
     def insert_behind(self, made: CacheOp, op: Operation) -> None:
         """Put cache maintenance right behind ``op``, which matters to the caches itself."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region
 from xdsl.irdl import IRDLOperation
+from xdsl.rewriter import Rewriter
 
 from fencewright.passes.analysis.control_flow import block_of
 
@@ -100,7 +101,7 @@ def _split_conditional(branch: Operation, index: int) -> Block:
     made_branch.location = branch.location
     block = block_of(branch)
     block.insert_op_before(made_branch, branch)
-    block.erase_op(branch)
+    Rewriter.erase_op(branch)
     return made
 
 

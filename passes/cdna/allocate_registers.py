@@ -23,6 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.scoreboard import Scoreboard, Token
@@ -183,7 +184,7 @@ def _split_edges(branch: CondBranchOp, block: Block) -> None:
         targets.append(edge)
     bare = CondBranchOp.build(operands=[branch.mask, [], []], successors=targets)
     block.insert_op_before(bare, branch)
-    block.erase_op(branch)
+    Rewriter.erase_op(branch)
 
 
 class Interval:

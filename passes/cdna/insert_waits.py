@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
@@ -192,13 +193,13 @@ def _carry_out(decision: Decision) -> None:
             block.insert_op_before(WaitOp.make(vmcnt, lgkmcnt), op)
         return
     if vmcnt is None and lgkmcnt is None:
-        block.erase_op(op)
+        Rewriter.erase_op(op)
     elif type(previous) is WaitOp:
         _tighten(previous, decision)
         for name in ("phase", "source"):
             if name in op.properties:
                 previous.properties.setdefault(name, op.properties[name])
-        block.erase_op(op)
+        Rewriter.erase_op(op)
     else:
         for name, count in (("vmcnt", vmcnt), ("lgkmcnt", lgkmcnt)):
             if count is None:

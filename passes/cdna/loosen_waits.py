@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.instructions import Counter
 from fencewright.lowering.cdna.scoreboard import LIMITS, Event, EventKind
@@ -290,8 +291,7 @@ def _loosened(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> Wai
 
 def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
     if not counts:
-        wait.detach()
-        wait.erase()
+        Rewriter.erase_op(wait)
         return
     for name, count in (("vmcnt", counts.vmcnt), ("lgkmcnt", counts.lgkmcnt)):
         if count is None:

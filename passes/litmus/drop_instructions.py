@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.passes.analysis.caches import modifiers_of
@@ -63,8 +64,7 @@ class DropInstructionsPass(ModulePass):
             name = self.replace + name_of(op)[len(self.mnemonic) :]
             op.properties["opcode"] = StringAttr(name)
         else:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def name_of(op: Operation) -> str:

@@ -23,6 +23,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
@@ -109,7 +110,7 @@ class _Outlining:
                         block.insert_op_before(ReturnOp(), op)
                     case _:
                         continue
-                block.erase_op(op)
+                Rewriter.erase_op(op)
         thread = self.thread
         thread.add_region(Region())
         thread.properties["kernel"] = SymbolRefAttr(self.kernel)

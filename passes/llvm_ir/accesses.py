@@ -10,6 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntAttr, IntegerType, StringAttr, i1
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.llvm_asm import ADDRESS, Register, inline_asm
@@ -152,7 +153,7 @@ class InlineAssembly:
             attributes = " convergent" if isinstance(op, BarrierOp) else ""
             text = _call(op.OPERATION, None, len(visible), **request)
             code.add(text + attributes, [code.to_integer(each, ADDRESS.bits) for each in visible])
-        block_of(op).erase_op(op)
+        Rewriter.erase_op(op)
 
     def _replace_access(
         self, op: AccessOperation, request: dict[str, Any], visible: Sequence[SSAValue]
@@ -235,7 +236,7 @@ def _replace_packs(code: _Code, op: CmpxchgOp, old: SSAValue, success: SSAValue)
         half = code.value(f"insertvalue {escape(struct)} poison, {value} {{0}}, 0", (old,), type_)
         text = f"insertvalue {escape(struct)} {{0}}, i1 {{1}}, 1"
         _replace_value(pack.result, code.value(text, (half, success), type_))
-        block_of(pack).erase_op(pack)
+        Rewriter.erase_op(pack)
 
 
 def _replace_value(value: SSAValue, by: SSAValue) -> None:

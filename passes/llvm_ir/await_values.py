@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
@@ -223,7 +224,7 @@ def _await(wait: WaitOp, flags: Iterable[Operation], code: _Code) -> None:
     for value, before in places:
         if before is not None:
             _insert(value, before)
-    block_of(wait).erase_op(wait)
+    Rewriter.erase_op(wait)
 
 
 def _insert(value: SSAValue, before: Operation) -> None:
@@ -370,4 +371,4 @@ def _narrow(op: WaitOp, outstanding: int) -> None:
         if not counter & outstanding:
             op.properties.pop(name, None)
     if not op.counts:
-        block_of(op).erase_op(op)
+        Rewriter.erase_op(op)

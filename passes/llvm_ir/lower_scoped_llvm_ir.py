@@ -29,6 +29,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
@@ -301,7 +302,7 @@ class _Lowering:
             after.append(clobber(op))
         block_of(op).insert_ops_after(after, op)
         if not op.OPERATION.is_access:
-            block_of(op).erase_op(op)
+            Rewriter.erase_op(op)
             return
         op.properties["ordering"] = _RELAXED
         if isinstance(op, CmpxchgOp):

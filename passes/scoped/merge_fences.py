@@ -9,6 +9,7 @@ from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.vocabulary import Availability, Ordering, Scope
@@ -130,8 +131,7 @@ def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
     if ordering is Ordering.SEQ_CST:
         releases = acquires = not done.sequential
     if not releases and not acquires:
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         return True
     if ordering is Ordering.ACQ_REL and not (whole or (releases and acquires)):
         op.ordering = ORDERINGS[Ordering.RELEASE if releases else Ordering.ACQUIRE]

@@ -7,6 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.costs import cost_of_sequence
@@ -115,8 +116,7 @@ class FoldFencesPass(ModulePass):
         _, ordering, gone = min(ways, key=lambda way: way[0])
         access.properties["ordering"] = ordering
         for fence in gone:
-            fence.detach()
-            fence.erase()
+            Rewriter.erase_op(fence)
 
     def _instructions(self, op: scoped.ScopedOperation | None) -> tuple[Instruction, ...]:
         if op is None:

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.ptx.text import words_of
@@ -128,8 +129,7 @@ def _is_done(op: Operation, done: Done) -> bool:
     fence = _fence(op)
     if fence is None or not done.covers(fence):
         return False
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     return True
 
 

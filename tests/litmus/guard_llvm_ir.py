@@ -120,6 +120,11 @@ br i1 %ok, label %go, label %spin"""
 ATTEMPT = """%r = cmpxchg ptr addrspace(1) %q, i32 0, i32 1 syncscope("agent") acquire monotonic"""
 OLD = "%old = extractvalue { i32, i1 } %r, 0"
 OK = "%ok = extractvalue { i32, i1 } %r, 1"
+LEAVE_OR_LOAD = ("br i1 %c, label %a, label %b", "a:", "ret void", "b:", DATA)
+BOTH_ACQUIRES = (
+    "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p"
+)
+"""An attempt that acquires whether it succeeds or not."""
 
 
 def body(*lines: str) -> str:
@@ -519,112 +524,45 @@ KEPT: dict[str, Kept] = {
         "br; store %p; fence release; vmcnt(0); lgkmcnt(0); call @llvm.amdgcn.s.barrier; call @llvm.amdgcn.s.barrier; fence release; buffer_wbl2 sc1; fence acquire; fence release; vmcnt(0); store atomic %q",
     ),
     "an attempt before a branch on an argument": Kept(
-        body(ATTEMPT, "br i1 %c, label %a, label %b", "a:", "ret void", "b:", DATA),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
         arguments=f"{ARGUMENTS}, i1 %c",
     ),
     "an attempt before a branch on another test": Kept(
-        body(
-            ATTEMPT,
-            "%c = icmp eq i32 %n, 0",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, "%c = icmp eq i32 %n, 0", *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
     ),
     "an attempt before a branch on what it did not expect": Kept(
-        body(
-            ATTEMPT,
-            OLD,
-            "%c = icmp eq i32 %old, 7",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, OLD, "%c = icmp eq i32 %old, 7", *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
     ),
     "an attempt before a branch on what it did not expect, a value": Kept(
-        body(
-            ATTEMPT,
-            OLD,
-            "%c = icmp eq i32 %old, %n",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, OLD, "%c = icmp eq i32 %old, %n", *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
     ),
     "an attempt before a branch on how old and expected compare": Kept(
-        body(
-            ATTEMPT,
-            OLD,
-            "%c = icmp ugt i32 %old, 0",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, OLD, "%c = icmp ugt i32 %old, 0", *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
     ),
     "an attempt before a branch on another attempt": Kept(
         body(
             ATTEMPT.replace("%r", "%first").replace("acquire", "monotonic"),
             ATTEMPT,
             "%c = extractvalue { i32, i1 } %first, 1",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
+            *LEAVE_OR_LOAD,
         ),
         "cmpxchg %q; cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
     ),
     "an attempt before a branch on two tests": Kept(
-        body(
-            ATTEMPT,
-            OK,
-            "%e = icmp eq i32 %n, 0",
-            "%c = xor i1 %ok, %e",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        body(ATTEMPT, OK, "%e = icmp eq i32 %n, 0", "%c = xor i1 %ok, %e", *LEAVE_OR_LOAD),
+        BOTH_ACQUIRES,
     ),
     "an attempt before a branch if it failed": Kept(
-        body(
-            ATTEMPT,
-            OK,
-            "%c = xor i1 %ok, true",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
+        body(ATTEMPT, OK, "%c = xor i1 %ok, true", *LEAVE_OR_LOAD),
         "cmpxchg %q; await %old; clobber; br; buffer_inv sc1; fence acquire; load %p",
     ),
     "an attempt before a branch if it found something else": Kept(
-        body(
-            ATTEMPT,
-            OLD,
-            "%c = icmp ne i32 %old, 0",
-            "br i1 %c, label %a, label %b",
-            "a:",
-            "ret void",
-            "b:",
-            DATA,
-        ),
+        body(ATTEMPT, OLD, "%c = icmp ne i32 %old, 0", *LEAVE_OR_LOAD),
         "cmpxchg %q; await %old; clobber; br; buffer_inv sc1; fence acquire; load %p",
     ),
     "an attempt before a load and its branch": Kept(
@@ -669,7 +607,7 @@ KEPT: dict[str, Kept] = {
             "b:",
             DATA,
         ),
-        "cmpxchg %q; await %old; clobber; fence acquire; br; buffer_inv sc1; fence acquire; load %p",
+        BOTH_ACQUIRES,
     ),
     "an attempt that is followed by others": Kept(
         body(

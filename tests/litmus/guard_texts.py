@@ -361,6 +361,21 @@ def _of_llvm(convention: str, declaration: str = "", more: str = "", most: int =
     return str(import_llvm_ir(text))
 
 
+OF_ONE = (
+    """
+litmus.test @{0} {{
+  litmus.location @x = 0 : i32
+  litmus.thread @P0 runs @{1}(@x)
+}}""",
+    """
+func.func @{1}(%x : !llvm.ptr<1>) attributes {{gpu.kernel, gpu.known_block_size = array<i32: 1, 1, 1>}} {{
+  scoped.fence release workgroup
+  func.return
+}}""",
+)
+"""A litmus test, and the kernel of one work-item that its thread runs."""
+
+
 def _clamped() -> Iterator[tuple[View, str, str]]:
     """The view, the name and the text of each module for clamp-scopes."""
     for view in (CLAMPING, CLAMPING_PTX):
@@ -388,40 +403,13 @@ func.func @k() attributes {gpu.kernel} {
   func.return
 }""",
     )
+    tests, kernels = ("".join(each.format(*names) for names in ("tk", "ul")) for each in OF_ONE)
     yield (
         CLAMPING,
         "a thread's kernel of one work-item",
-        """
-litmus.test @t {
-  litmus.location @x = 0 : i32
-  litmus.thread @P0 runs @k(@x)
-}
-func.func @k(%x : !llvm.ptr<1>) attributes {gpu.kernel, gpu.known_block_size = array<i32: 1, 1, 1>} {
-  scoped.fence release workgroup
-  func.return
-}""",
+        OF_ONE[0].format(*"tk") + OF_ONE[1].format(*"tk"),
     )
-    yield (
-        CLAMPING,
-        "two tests with a kernel of one work-item each",
-        """
-litmus.test @t {
-  litmus.location @x = 0 : i32
-  litmus.thread @P0 runs @k(@x)
-}
-litmus.test @u {
-  litmus.location @x = 0 : i32
-  litmus.thread @P0 runs @l(@x)
-}
-func.func @k(%x : !llvm.ptr<1>) attributes {gpu.kernel, gpu.known_block_size = array<i32: 1, 1, 1>} {
-  scoped.fence release workgroup
-  func.return
-}
-func.func @l(%x : !llvm.ptr<1>) attributes {gpu.kernel, gpu.known_block_size = array<i32: 1, 1, 1>} {
-  scoped.fence release workgroup
-  func.return
-}""",
-    )
+    yield CLAMPING, "two tests with a kernel of one work-item each", tests + kernels
     yield (
         IN_ONE_WAVE,
         "a copy to LDS in a module of kernels",

@@ -259,6 +259,11 @@ def kernel_of(blocks: Blocks) -> KernelOp:
             end = CondBranchOp.build(operands=[builder.scalar, [], []], successors=successors)
         loads = builder.add(block, lines, end, common)
         common = loads if block is builder.entry else common
+    return kernel_with(made)
+
+
+def kernel_with(blocks: Sequence[Block]) -> KernelOp:
+    """A kernel without arguments, for gfx942."""
     sizes = ("group_segment_size", "private_segment_size", "workgroup_ids", "workitem_ids")
     properties: dict[str, Attribute] = {
         "sym_name": StringAttr("k"),
@@ -267,7 +272,7 @@ def kernel_of(blocks: Blocks) -> KernelOp:
         **{name: count_attr(0) for name in sizes},
         "max_workgroup_size": count_attr(1024),
     }
-    return KernelOp.create(properties=properties, regions=[Region(made)])
+    return KernelOp.create(properties=properties, regions=[Region(blocks)])
 
 
 def drawn_blocks(seed: int) -> Blocks:

@@ -11,8 +11,9 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from wait_kernels import kernel_with
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.cdna.scoreboard import CounterState, Event, EventKind, Scoreboard
 from fencewright.mlir_dialects.cdna import (
@@ -121,24 +122,12 @@ class Builder:
     def end(self) -> Operation:
         return self.op(EndOp, "s_endpgm")
 
-    def kernel(self, blocks: Sequence[Block]) -> KernelOp:
-        zero = count_attr(0)
-        sizes = ("group_segment_size", "private_segment_size", "workgroup_ids", "workitem_ids")
-        properties: dict[str, Attribute] = {
-            "sym_name": StringAttr("k"),
-            "chip": StringAttr("gfx942"),
-            "arguments": ArrayAttr([]),
-            **{name: zero for name in sizes},
-            "max_workgroup_size": count_attr(1024),
-        }
-        return KernelOp.create(properties=properties, regions=[Region(blocks)])
-
 
 def straight(lines: Sequence[Line], marked: bool = False) -> KernelOp:
     """A kernel of one block."""
     builder = Builder(marked)
     builder.entry.add_ops([*builder.lines(lines, []), builder.end()])
-    return builder.kernel([builder.entry])
+    return kernel_with([builder.entry])
 
 
 def graph(first: Sequence[Line], blocks: Sequence[tuple[Sequence[Line], int, int]]) -> KernelOp:
@@ -155,7 +144,7 @@ def graph(first: Sequence[Line], blocks: Sequence[tuple[Sequence[Line], int, int
         block.add_ops(list(builder.lines(lines, list(common))))
         targets = [made[1 + each % (len(blocks) + 1)] for each in (left, right)]
         block.add_op(CondBranchOp.build(operands=[builder.scalar, [], []], successors=targets))
-    return builder.kernel(made)
+    return kernel_with(made)
 
 
 # The interpreter.
@@ -406,7 +395,7 @@ def test_results_read_on_another_path_only_do_not_pile_up() -> None:
             CondBranchOp.build(operands=[builder.scalar, [], []], successors=[reader, blocks[-1]])
         )
     blocks[-1].add_op(builder.end())
-    run(builder.kernel([*blocks, *exits]))
+    run(kernel_with([*blocks, *exits]))
     outstanding = 0
     for block in blocks:
         for op in block.ops:

@@ -271,6 +271,8 @@ def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:
 
     What it says that it lowers stays, and so do all kernels.
     """
+    from xdsl.rewriter import Rewriter
+
     from fencewright.mlir_dialects.litmus import TestOp
 
     tests = {op.sym_name.data: op for op in module.walk() if isinstance(op, TestOp)}
@@ -280,8 +282,7 @@ def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:
     source = None if kept.lowers is None else kept.lowers.root_reference.data
     for name, op in tests.items():
         if name not in (only, source):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
