@@ -92,7 +92,7 @@ class Group(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AsyncAccess:
     """One access of an operation: where, how many bytes (None: not known), read or write.
 
     ``pointer`` is None where a descriptor hides the address. ``group`` is set if the access
@@ -178,7 +178,7 @@ class AsyncOperation(IRDLOperation, ABC):
     traits = traits_def(AsyncMemoryEffect())
     irdl_options = (ParsePropInAttrDict(),)
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         """What is accessed of the program's data; mbarriers themselves are not among it."""
         return ()
 
@@ -454,12 +454,12 @@ class BulkCopyOp(CompletingOperation):
     def completes_on(self) -> SSAValue | None:
         return self.mbarrier
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         group = Group.BULK if self.mbarrier is None else None
         size = _size(self.size)
         return (
-            Access(self.source, space_number(self.source), False, size, group=group),
-            Access(self.destination, space_number(self.destination), True, size, group=group),
+            AsyncAccess(self.source, space_number(self.source), False, size, group=group),
+            AsyncAccess(self.destination, space_number(self.destination), True, size, group=group),
         )
 
     def verify_(self) -> None:
@@ -514,11 +514,11 @@ class TensorLoadOp(CompletingOperation):
     def completes_on(self) -> SSAValue | None:
         return self.mbarrier
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         return (
-            Access(self.map, 0, False, 128, Proxy.TENSORMAP),
-            Access(None, _GLOBAL, False),
-            Access(self.destination, space_number(self.destination), True),
+            AsyncAccess(self.map, 0, False, 128, Proxy.TENSORMAP),
+            AsyncAccess(None, _GLOBAL, False),
+            AsyncAccess(self.destination, space_number(self.destination), True),
         )
 
     def verify_(self) -> None:
@@ -541,11 +541,11 @@ class TensorStoreOp(CompletingOperation):
     `:` type($map) `,` type($source) `,` type($coordinates)
     """
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         return (
-            Access(self.map, 0, False, 128, Proxy.TENSORMAP),
-            Access(None, _GLOBAL, True, group=Group.BULK),
-            Access(self.source, space_number(self.source), False, group=Group.BULK),
+            AsyncAccess(self.map, 0, False, 128, Proxy.TENSORMAP),
+            AsyncAccess(None, _GLOBAL, True, group=Group.BULK),
+            AsyncAccess(self.source, space_number(self.source), False, group=Group.BULK),
         )
 
     def verify_(self) -> None:
@@ -581,9 +581,9 @@ class StoreAsyncOp(CompletingOperation):
     def completes_on(self) -> SSAValue | None:
         return self.mbarrier
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         size = 4 if self.value.type == i32 else 8
-        return (Access(self.pointer, _SHARED_CLUSTER, True, size, Proxy.GENERIC),)
+        return (AsyncAccess(self.pointer, _SHARED_CLUSTER, True, size, Proxy.GENERIC),)
 
     def verify_(self) -> None:
         super().verify_()
@@ -607,11 +607,11 @@ class AsyncCopyOp(CompletingOperation):
     $destination `,` $source `size` $size attr-dict `:` type($destination) `,` type($source)
     """
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         size, generic = _size(self.size), Proxy.GENERIC
         return (
-            Access(self.source, _GLOBAL, False, size, generic, Group.COPY),
-            Access(self.destination, _LOCAL, True, size, generic, Group.COPY),
+            AsyncAccess(self.source, _GLOBAL, False, size, generic, Group.COPY),
+            AsyncAccess(self.destination, _LOCAL, True, size, generic, Group.COPY),
         )
 
     def verify_(self) -> None:
@@ -709,10 +709,10 @@ class TensormapReplaceOp(AsyncOperation):
     value = operand_def(i64)
     assembly_format = "$map `,` $value attr-dict `:` type($map) `,` type($value)"
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         space = space_number(self.map)
         proxy = Proxy.GENERIC if space == _LOCAL else Proxy.TENSORMAP
-        return (Access(self.map, space, True, 128, proxy),)
+        return (AsyncAccess(self.map, space, True, 128, proxy),)
 
 
 @irdl_op_definition
@@ -731,10 +731,10 @@ class TensormapCopyOp(AsyncOperation):
     `release` $scope $destination `,` $source attr-dict `:` type($destination) `,` type($source)
     """
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[AsyncAccess, ...]:
         return (
-            Access(self.source, _LOCAL, False, 128, Proxy.GENERIC),
-            Access(self.destination, _GLOBAL, True, 128, Proxy.TENSORMAP),
+            AsyncAccess(self.source, _LOCAL, False, 128, Proxy.GENERIC),
+            AsyncAccess(self.destination, _GLOBAL, True, 128, Proxy.TENSORMAP),
         )
 
 
@@ -767,8 +767,11 @@ class Tcgen05MmaOp(Tcgen05Operation):
     `:` type($destination)
     """
 
-    def accesses(self) -> tuple[Access, ...]:
-        return (Access(None, _LOCAL, False), Access(self.destination, TENSOR_MEMORY, True))
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        return (
+            AsyncAccess(None, _LOCAL, False),
+            AsyncAccess(self.destination, TENSOR_MEMORY, True),
+        )
 
 
 @irdl_op_definition
@@ -782,8 +785,11 @@ class Tcgen05CopyOp(Tcgen05Operation):
     shape = prop_def(StringAttr)
     assembly_format = "$shape $destination `,` $source attr-dict `:` type($destination)"
 
-    def accesses(self) -> tuple[Access, ...]:
-        return (Access(None, _LOCAL, False), Access(self.destination, TENSOR_MEMORY, True))
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        return (
+            AsyncAccess(None, _LOCAL, False),
+            AsyncAccess(self.destination, TENSOR_MEMORY, True),
+        )
 
 
 @irdl_op_definition
@@ -838,8 +844,8 @@ class WgmmaOp(AsyncOperation):
     b = operand_def(i64)
     assembly_format = "$shape $accumulator `registers` $registers $a `,` $b attr-dict"
 
-    def accesses(self) -> tuple[Access, ...]:
-        return (Access(None, _LOCAL, False, group=Group.WGMMA),)
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        return (AsyncAccess(None, _LOCAL, False, group=Group.WGMMA),)
 
     def verify_(self) -> None:
         _require_positive(self, "registers")

@@ -42,8 +42,8 @@ from fencewright.mlir_dialects.cdna import (
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
 from fencewright.passes.cdna.dataflow import (
     COUNTED,
-    Step,
-    Steps,
+    CounterStep,
+    CounterSteps,
     events_at,
     solve,
 )
@@ -226,7 +226,7 @@ class Intervals:
         self.last: list[int] = []
         self.branches: list[tuple[int, BranchOp]] = []
         self._positions: dict[Operation, int] = {}
-        self._steps: list[Steps] = [[] for _ in blocks]
+        self._steps: list[CounterSteps] = [[] for _ in blocks]
         self._number = {block: n for n, block in enumerate(blocks)}
         escaping: list[tuple[Interval, int]] = []
         position = 0
@@ -258,10 +258,10 @@ class Intervals:
                 escaping.append((interval, n))
         kind = type(op)
         if kind in COUNTED:
-            self._steps[n].append(Step(op, events=events_at(op)))
+            self._steps[n].append(CounterStep(op, events=events_at(op)))
         elif kind is WaitOp:
             self._positions[op] = position
-            self._steps[n].append(Step(op, counts=cast(WaitOp, op).counts))
+            self._steps[n].append(CounterStep(op, counts=cast(WaitOp, op).counts))
         elif kind is BranchOp and op.operands:
             self.branches.append((position, cast(BranchOp, op)))
         for result in op.results:
@@ -299,7 +299,7 @@ class Intervals:
             for token in _outstanding(board):
                 self.of[token].cover(self.last[n], self.last[n])
 
-    def _replay(self, steps: Steps, board: Scoreboard) -> None:
+    def _replay(self, steps: CounterSteps, board: Scoreboard) -> None:
         for op, _, events, counts in steps:
             if counts is None:
                 board.issue(events, op.results)

@@ -23,7 +23,7 @@ EVENTS: Mapping[str, tuple[Event, ...]] = MappingProxyType(
 """The events of each instruction by its mnemonic."""
 
 
-class Step(NamedTuple):
+class CounterStep(NamedTuple):
     """An operation that matters to the counters.
 
     ``uses`` are its operands that a counted operation delivers, ``events`` what it adds
@@ -36,25 +36,25 @@ class Step(NamedTuple):
     counts: WaitCounts | None = None
 
 
-Steps: TypeAlias = list[Step]
-Transfer: TypeAlias = Callable[[Steps, Scoreboard], object]
+CounterSteps: TypeAlias = list[CounterStep]
+Transfer: TypeAlias = Callable[[CounterSteps, Scoreboard], object]
 
 
-def steps_of(block: Block) -> Steps:
+def steps_of(block: Block) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order."""
-    steps: Steps = []
+    steps: CounterSteps = []
     for op in block.ops:
         kind = type(op)
         if kind is WaitOp:
-            steps.append(Step(op, (), (), cast(WaitOp, op).counts))
+            steps.append(CounterStep(op, (), (), cast(WaitOp, op).counts))
             continue
         uses = [
             value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
         ]
         if kind in COUNTED:
-            steps.append(Step(op, uses, events_at(op)))
+            steps.append(CounterStep(op, uses, events_at(op)))
         elif uses:
-            steps.append(Step(op, uses))
+            steps.append(CounterStep(op, uses))
     return steps
 
 
@@ -64,7 +64,7 @@ def events_at(op: Operation) -> tuple[Event, ...]:
 
 
 def solve(
-    blocks: Sequence[Block], steps: Sequence[Steps], transfer: Transfer
+    blocks: Sequence[Block], steps: Sequence[CounterSteps], transfer: Transfer
 ) -> dict[Block, Scoreboard]:
     """The scoreboard at the beginning of every block, a fixpoint.
 

@@ -15,7 +15,7 @@ from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, KernelOp, WaitOp, count_attr, register_of
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
-from fencewright.passes.cdna.dataflow import Step, Steps, solve, steps_of
+from fencewright.passes.cdna.dataflow import CounterStep, CounterSteps, solve, steps_of
 
 _RELEASES = PHASES[Phase.RELEASE]
 
@@ -72,7 +72,7 @@ def insert_waits(kernel: KernelOp) -> None:
             _carry_out(decision)
 
 
-def decide(steps: Steps, board: Scoreboard) -> list[Decision]:
+def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
     """The waits of one block, in order; ``board`` is carried to its end."""
     decisions: list[Decision] = []
     held = _Held(board)
@@ -105,7 +105,7 @@ def _decide_wait(op: Operation, counts: WaitCounts, board: Scoreboard, held: "_H
     return Decision(op, vmcnt, lgkmcnt)
 
 
-def _need(step: Step, board: Scoreboard, held: "_Held") -> "_Need":
+def _need(step: CounterStep, board: Scoreboard, held: "_Held") -> "_Need":
     vmcnt, lgkmcnt = board.vmcnt, board.lgkmcnt
     if not vmcnt.stamps and not lgkmcnt.stamps:
         return None, None

@@ -32,7 +32,7 @@ Arithmetic = Callable[[Any, Operation, tuple[SSAValue, ...]], SSAValue]
 """Appends the instructions of an operation on these registers to a builder; the result."""
 
 
-class Step(NamedTuple):
+class ConversionStep(NamedTuple):
     """One instruction to build: its class, properties, operand places and result types."""
 
     make: Callable[..., Operation]
@@ -144,7 +144,9 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
             unsupported(op or self.function, what)
         return registers
 
-    def emit(self, steps: Iterable[Step], places: Mapping[str, SSAValue]) -> SSAValue | None:
+    def emit(
+        self, steps: Iterable[ConversionStep], places: Mapping[str, SSAValue]
+    ) -> SSAValue | None:
         """Append the instructions; ``places`` names their operands. What the access returned."""
         result: SSAValue | None = None
         block = self.build.block

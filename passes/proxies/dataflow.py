@@ -32,8 +32,8 @@ from fencewright.passes.proxies.locations import (
     GLOBAL,
     LOCAL,
     SHARED,
+    AccessLocation,
     Entry,
-    Location,
     Mask,
     bits,
     location_of,
@@ -288,7 +288,7 @@ class Analysis:
         return state, found
 
     def _inits_before(
-        self, op: Operation, used: Location | None, state: Mask, found: list[Missing]
+        self, op: Operation, used: AccessLocation | None, state: Mask, found: list[Missing]
     ) -> Mask:
         """mbarriers made by this thread, that a peer or the async proxy will use."""
         layout = self.layout
@@ -304,7 +304,9 @@ class Analysis:
         found.append(Missing(op, RANK_PROXY, ("init",), make, pending, why))
         return state & ~(((1 << len(self.code.inits)) - 1) << layout.inits)
 
-    def _needs_init_fence(self, init: Operation, op: Operation, used: Location | None) -> bool:
+    def _needs_init_fence(
+        self, init: Operation, op: Operation, used: AccessLocation | None
+    ) -> bool:
         mbarrier = cast(ops.MbarrierInitOp, init).mbarrier
         place = location_of(mbarrier, CLUSTER, 8)
         if used is not None:

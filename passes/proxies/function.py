@@ -25,8 +25,8 @@ from fencewright.passes.proxies.edges import (
 from fencewright.passes.proxies.locations import (
     CLUSTER,
     LOCAL,
+    AccessLocation,
     Entry,
-    Location,
     Mask,
     accesses_of,
     bits,
@@ -40,7 +40,7 @@ ENDS = (func.ReturnOp, gpu.ReturnOp)
 
 
 @dataclass(slots=True)
-class Needs:
+class ProxyNeeds:
     """Generic accesses to fence from an async one: of its own CTA, and of others, by space."""
 
     own: dict[int, Mask] = field(default_factory=dict[int, int])
@@ -72,16 +72,16 @@ class AsyncFunction:
         self.counts_groups: set[Group] = set()
         self.longest_pending = 0
         self.has_tensor = self.has_wgmma = False
-        self.signalled: list[Location] = []
+        self.signalled: list[AccessLocation] = []
         self.fence_reads = fence_reads
         self.in_cluster = any(is_of_cluster(op) for block in self.blocks for op in block.ops)
         self._collect()
         self.tensor_bit = 1 << len(self.entries)
-        self.shapes: dict[tuple[Location, bool], Mask] = {}
+        self.shapes: dict[tuple[AccessLocation, bool], Mask] = {}
         self.asyncs = self.generics = self.remote_generics = 0
-        self.needs: dict[int, Needs] = {}
-        self.needs_of_shapes: list[tuple[Mask, Needs]] = []
-        self.conflicts_of: dict[tuple[Location, bool], Mask] = {}
+        self.needs: dict[int, ProxyNeeds] = {}
+        self.needs_of_shapes: list[tuple[Mask, ProxyNeeds]] = []
+        self.conflicts_of: dict[tuple[AccessLocation, bool], Mask] = {}
         self._find_conflicts()
         self._link()
         self._find_what_follows()
@@ -164,9 +164,9 @@ class AsyncFunction:
             for number in bits(mask & self.asyncs):
                 self.needs[number] = needs
 
-    def _needs_of(self, entry: Entry) -> Needs:
+    def _needs_of(self, entry: Entry) -> ProxyNeeds:
         """What must be fenced before an async access, by the space of the fence."""
-        needs = Needs()
+        needs = ProxyNeeds()
         for (location, writes), mask in self.shapes.items():
             mask &= self.generics
             owes = writes or (self.fence_reads and entry.access.writes)

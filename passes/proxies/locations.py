@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
-from fencewright.mlir_dialects.scoped_async import Access, Proxy, space_number
+from fencewright.mlir_dialects.scoped_async import AsyncAccess, Proxy, space_number
 from fencewright.passes.kernels.accept import byte_size
 from fencewright.passes.to_ptx.arithmetic import PATH, bits_of
 
@@ -29,7 +29,7 @@ _UNSHARED = (AddressSpace.CONSTANT.number, AddressSpace.PRIVATE.number, ops.TENS
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class AccessLocation:
     """Bytes ``low`` up to ``high`` from ``root``; None where it is not known.
 
     ``root`` is a variable's name, or the argument that the address is computed from.
@@ -40,7 +40,7 @@ class Location:
     low: int | None = None
     high: int | None = None
 
-    def may_overlap(self, other: "Location") -> bool:
+    def may_overlap(self, other: "AccessLocation") -> bool:
         """Whether the two may share a byte, a peer's copy of a variable counting as the same."""
         if not spaces_meet(self.space, other.space):
             return False
@@ -68,17 +68,17 @@ def spaces_meet(a: int, b: int) -> bool:
     return a == b or GENERIC in (a, b) or (a in SHARED and b in SHARED)
 
 
-def _is_before(a: Location, b: Location) -> bool:
+def _is_before(a: AccessLocation, b: AccessLocation) -> bool:
     return a.high is not None and b.low is not None and a.high <= b.low
 
 
-def location_of(pointer: SSAValue | None, space: int, size: int | None) -> Location:
+def location_of(pointer: SSAValue | None, space: int, size: int | None) -> AccessLocation:
     """Where an access of ``size`` bytes through ``pointer`` is."""
     if pointer is None:
-        return Location(space)
+        return AccessLocation(space)
     root, offset = _root_of(pointer)
     known = offset is not None and size is not None
-    return Location(space, root, offset, cast(int, offset) + size if known and size else None)
+    return AccessLocation(space, root, offset, cast(int, offset) + size if known and size else None)
 
 
 def _root_of(pointer: SSAValue) -> tuple[object, int | None]:
@@ -125,8 +125,8 @@ class Entry:
 
     number: int
     op: Operation
-    access: Access
-    location: Location
+    access: AsyncAccess
+    location: AccessLocation
 
     @property
     def is_generic(self) -> bool:
@@ -143,7 +143,7 @@ def is_of_cluster(op: Operation) -> bool:
     return any(space_number(each) == CLUSTER for each in pointers)
 
 
-def accesses_of(op: Operation, in_cluster: bool) -> tuple[Access, ...]:
+def accesses_of(op: Operation, in_cluster: bool) -> tuple[AsyncAccess, ...]:
     """What an operation accesses of memory that other threads or proxies can get at.
 
     An access through a generic address is one of global memory and one of LDS: of the
@@ -157,17 +157,17 @@ def accesses_of(op: Operation, in_cluster: bool) -> tuple[Access, ...]:
     )
 
 
-def _is_anywhere(access: Access) -> bool:
+def _is_anywhere(access: AsyncAccess) -> bool:
     return access.space == GENERIC and access.proxy is Proxy.GENERIC
 
 
-def _accesses_of(op: Operation) -> tuple[Access, ...]:
+def _accesses_of(op: Operation) -> tuple[AsyncAccess, ...]:
     if isinstance(op, ops.AsyncOperation):
         found = op.accesses()
     elif isinstance(op, scoped.AccessOperation):
         bits = bits_of(op.value_type)
         access = partial(
-            Access,
+            AsyncAccess,
             op.pointer,
             space_number(op.pointer),
             size=None if bits is None else -(-bits // 8),

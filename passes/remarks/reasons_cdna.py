@@ -33,7 +33,7 @@ from fencewright.passes.remarks.remarks import (
     synchronises,
     told_of,
 )
-from fencewright.passes.remarks.search import Code, Judge, Lines, Verdict, code_in, line_behind
+from fencewright.passes.remarks.search import Code, Judge, Judgement, Lines, code_in, line_behind
 
 # ---------------------------------------------------------------------------------------
 # Write-backs
@@ -78,9 +78,9 @@ def _is_clean(lines: Lines[CacheStep], step: CacheStep, stays: Judge[CacheStep])
 
 
 def _stays(gone: Set[Operation]) -> Judge[CacheStep]:
-    def judge(each: CacheStep) -> Verdict:
+    def judge(each: CacheStep) -> Judgement:
         stays = each.meaning.writes_back is not None and each.op not in gone
-        return Verdict.FOUND if stays else Verdict.ON
+        return Judgement.FOUND if stays else Judgement.ON
 
     return judge
 
@@ -89,14 +89,14 @@ def _dirties(published: drop_write_backs.Published, reach: Reach) -> Judge[Cache
     """What by itself leaves something to write back; none: it was there before."""
     clean = drop_write_backs.stores_of(drop_write_backs.DONE, drop_write_backs.DONE)
 
-    def judge(each: CacheStep) -> Verdict:
+    def judge(each: CacheStep) -> Judgement:
         written = each.meaning.writes_back
         if written is not None:
-            return Verdict.STOP if written >= reach else Verdict.ON
+            return Judgement.STOP if written >= reach else Judgement.ON
         level = drop_write_backs.level(
             drop_write_backs.after(each.meaning, clean, published), reach
         )
-        return Verdict.FOUND if level == drop_write_backs.DIRTY else Verdict.ON
+        return Judgement.FOUND if level == drop_write_backs.DIRTY else Judgement.ON
 
     return judge
 
@@ -179,18 +179,18 @@ def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, covers: Judge[CacheS
 
 
 def _covering(gone: Set[Operation], caches: int) -> Judge[CacheStep]:
-    def judge(each: CacheStep) -> Verdict:
+    def judge(each: CacheStep) -> Judgement:
         covers = _covers(each, caches) and each.op not in gone
-        return Verdict.FOUND if covers else Verdict.ON
+        return Judgement.FOUND if covers else Judgement.ON
 
     return judge
 
 
 def _looks(needs: drop_invalidates.Needs, caches: int) -> Judge[CacheStep]:
-    def judge(each: CacheStep) -> Verdict:
+    def judge(each: CacheStep) -> Judgement:
         if drop_invalidates.needed_at(each.meaning, needs) & caches:
-            return Verdict.FOUND
-        return Verdict.STOP if _covers(each, caches) else Verdict.ON
+            return Judgement.FOUND
+        return Judgement.STOP if _covers(each, caches) else Judgement.ON
 
     return judge
 
@@ -277,12 +277,12 @@ def _covered_by(wait: WaitOp, code: Code) -> Operation | None:
     return code.earlier(wait, _is_counted if wait.phase == _RELEASES else _is_acquired)
 
 
-def _is_counted(op: Operation) -> Verdict:
-    return Verdict.FOUND if type(op) in COUNTED else Verdict.ON
+def _is_counted(op: Operation) -> Judgement:
+    return Judgement.FOUND if type(op) in COUNTED else Judgement.ON
 
 
-def _is_acquired(op: Operation) -> Verdict:
-    return Verdict.FOUND if must_be_acquired(op) else Verdict.ON
+def _is_acquired(op: Operation) -> Judgement:
+    return Judgement.FOUND if must_be_acquired(op) else Judgement.ON
 
 
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
@@ -335,16 +335,16 @@ def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
     return code.earlier(wait, _issues if wait.phase == _RELEASES else _is_of_flag)
 
 
-def _is_of_flag(op: Operation) -> Verdict:
+def _is_of_flag(op: Operation) -> Judgement:
     nothing = await_values.Flags()
     counted = type(op) is not WaitOp and await_values.flags_behind(op, nothing) != nothing
-    return Verdict.FOUND if counted else Verdict.ON
+    return Judgement.FOUND if counted else Judgement.ON
 
 
-def _issues(op: Operation) -> Verdict:
+def _issues(op: Operation) -> Judgement:
     nothing = await_values.Outstanding()
     counted = type(op) is not WaitOp and await_values.issued(op, nothing) != nothing
-    return Verdict.FOUND if counted else Verdict.ON
+    return Judgement.FOUND if counted else Judgement.ON
 
 
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")

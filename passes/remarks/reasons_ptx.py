@@ -15,7 +15,7 @@ from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.remarks.remarks import Change, Finding, Parts, Reason, at
-from fencewright.passes.remarks.search import Verdict, code_in
+from fencewright.passes.remarks.search import Judgement, code_in
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
 
@@ -40,8 +40,8 @@ def _cheaper_form(module: ModuleOp, target: str) -> Reason:
     """
     code = code_in(region for op in module.walk() for region in op.regions)
 
-    def is_acquire_fence(op: Operation) -> Verdict:
-        return Verdict.FOUND if may_be_acquire_fence(op) else Verdict.ON
+    def is_acquire_fence(op: Operation) -> Judgement:
+        return Judgement.FOUND if may_be_acquire_fence(op) else Judgement.ON
 
     acquired = {
         op: code.later(op, is_acquire_fence)
@@ -79,9 +79,9 @@ def merged(module: ModuleOp, following: ModulePass) -> Reason:
     del following
     code = code_in(region for kernel in top_level(module) for region in kernel.regions)
 
-    def is_fence(op: Operation) -> Verdict:
+    def is_fence(op: Operation) -> Judgement:
         is_there = isinstance(op, FenceOp) and op.parent is not None
-        return Verdict.FOUND if is_there else Verdict.ON
+        return Judgement.FOUND if is_there else Judgement.ON
 
     def reason(finding: Finding) -> Parts | None:
         op = finding.before.op

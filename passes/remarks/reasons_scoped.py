@@ -22,7 +22,7 @@ from fencewright.passes.remarks.remarks import (
     helped_by,
     told_of,
 )
-from fencewright.passes.remarks.search import Code, Verdict, code_in
+from fencewright.passes.remarks.search import Code, Judgement, code_in
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.scoped.clamp_scopes import (
     ClampScopesPass,
@@ -43,7 +43,7 @@ from fencewright.passes.scoped.merge_fences import Half
 # ---------------------------------------------------------------------------------------
 
 
-_Judge: TypeAlias = Callable[[Operation], Verdict]
+_Judge: TypeAlias = Callable[[Operation], Judgement]
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
@@ -92,37 +92,37 @@ def _lost(before: Ordering, finding: Finding) -> Half:
 
 
 def _does(
-    fence: scoped.FenceOp, lost: Half, access: Callable[[Operation], Verdict]
-) -> Callable[[Operation], Verdict]:
+    fence: scoped.FenceOp, lost: Half, access: Callable[[Operation], Judgement]
+) -> Callable[[Operation], Judgement]:
     """What does any of what ``fence`` has lost: another fence, or as ``access`` says."""
 
-    def judge(op: Operation) -> Verdict:
+    def judge(op: Operation) -> Judgement:
         if op.parent is None or merge_fences.is_silent(op):
-            return Verdict.ON
+            return Judgement.ON
         if type(op) is scoped.FenceOp:
-            return Verdict.FOUND if _does_any(op, fence, lost) else Verdict.ON
+            return Judgement.FOUND if _does_any(op, fence, lost) else Judgement.ON
         return access(op)
 
     return judge
 
 
-def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
-    def access(op: Operation) -> Verdict:
+def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
+    def access(op: Operation) -> Judgement:
         if not lost.acquires:
-            return Verdict.STOP
+            return Judgement.STOP
         acquired = merge_fences.acquired_by(op)
         passed = merge_fences.AT_ENTRY._replace(acquired=acquired)
         does = merge_fences.redundant_behind(fence, passed).acquires
         is_read = acquired < merge_fences.EVERYTHING
-        return Verdict.FOUND if does and is_read else Verdict.ON
+        return Judgement.FOUND if does and is_read else Judgement.ON
 
     return _does(fence, lost, access)
 
 
-def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Verdict]:
-    def access(op: Operation) -> Verdict:
+def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
+    def access(op: Operation) -> Judgement:
         goes_on = lost.releases and not merge_fences.may_publish(op)
-        return Verdict.ON if goes_on else Verdict.STOP
+        return Judgement.ON if goes_on else Judgement.STOP
 
     return _does(fence, lost, access)
 
@@ -135,10 +135,10 @@ def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
 
 
 def _does_whole(fence: scoped.FenceOp, whole: Half) -> _Judge:
-    def judge(op: Operation) -> Verdict:
+    def judge(op: Operation) -> Judgement:
         if type(op) is not scoped.FenceOp or op.parent is None:
-            return Verdict.ON
-        return Verdict.FOUND if _does_any(op, fence, whole) else Verdict.ON
+            return Judgement.ON
+        return Judgement.FOUND if _does_any(op, fence, whole) else Judgement.ON
 
     return judge
 
@@ -146,8 +146,8 @@ def _does_whole(fence: scoped.FenceOp, whole: Half) -> _Judge:
 def _stands_between(fence: scoped.FenceOp, code: Code, does_it: _Judge) -> Parts | None:
     """What keeps a fence from going for an earlier one; None if there is none that would do."""
 
-    def another_does_it(op: Operation) -> Verdict:
-        return Verdict.ON if op is fence else does_it(op)
+    def another_does_it(op: Operation) -> Judgement:
+        return Judgement.ON if op is fence else does_it(op)
 
     by, between = code.earlier(fence, does_it), code.earlier(fence, _is_memory)
     if by is fence:
@@ -158,9 +158,9 @@ def _stands_between(fence: scoped.FenceOp, code: Code, does_it: _Judge) -> Parts
     return (*at(between, "Between"), " stands between it and ", *at(by, "Fence"))
 
 
-def _is_memory(op: Operation) -> Verdict:
+def _is_memory(op: Operation) -> Judgement:
     silent = op.parent is None or merge_fences.is_silent(op)
-    return Verdict.ON if silent else Verdict.FOUND
+    return Judgement.ON if silent else Judgement.FOUND
 
 
 def folded(module: ModuleOp, following: ModulePass) -> Reason:
@@ -173,8 +173,8 @@ def folded(module: ModuleOp, following: ModulePass) -> Reason:
         if isinstance(op, scoped.FenceOp)
     }
 
-    def is_memory(op: Operation) -> Verdict:
-        return Verdict.ON if merge_fences.is_silent(op) else Verdict.FOUND
+    def is_memory(op: Operation) -> Judgement:
+        return Judgement.ON if merge_fences.is_silent(op) else Judgement.FOUND
 
     def reason(finding: Finding) -> Parts | None:
         fence = finding.before.op

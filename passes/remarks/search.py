@@ -15,7 +15,7 @@ from fencewright.passes.remarks.remarks import place_of
 T = TypeVar("T")
 
 
-class Verdict(Enum):
+class Judgement(Enum):
     """Whether a search goes on behind what it has met, gives up this way, or has found it."""
 
     ON = "on"
@@ -23,7 +23,7 @@ class Verdict(Enum):
     FOUND = "found"
 
 
-Judge: TypeAlias = Callable[[T], Verdict]
+Judge: TypeAlias = Callable[[T], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Lines(Generic[T]):
             known = self._marks[judge, block] = _Marks([], [])
             for index, each in enumerate(self.lines.get(block, ())):
                 verdict = judge(each)
-                if verdict is not Verdict.ON:
+                if verdict is not Judgement.ON:
                     known.indices.append(index)
-                    known.found.append(each if verdict is Verdict.FOUND else None)
+                    known.found.append(each if verdict is Judgement.FOUND else None)
         return known
 
     def _beyond(
@@ -138,8 +138,8 @@ def code_around(op: Operation) -> Code:
 def line_behind(op: Operation) -> int | None:
     """The line of what comes next from the input."""
 
-    def judge(each: Operation) -> Verdict:
-        return Verdict.ON if place_of(each) is None else Verdict.FOUND
+    def judge(each: Operation) -> Judgement:
+        return Judgement.ON if place_of(each) is None else Judgement.FOUND
 
     found = code_around(op).later(op, judge)
     place = None if found is None else place_of(found)

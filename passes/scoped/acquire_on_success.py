@@ -41,7 +41,7 @@ class AcquireOnSuccessPass(ModulePass):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class SuccessEdge:
     """One of the two ways out of a block."""
 
     block: Block
@@ -53,7 +53,7 @@ _WITHOUT_ACQUIRE: Mapping[Ordering, Ordering] = MappingProxyType(
 )
 
 
-def success_edge(op: CmpxchgOp) -> Edge | None:
+def success_edge(op: CmpxchgOp) -> SuccessEdge | None:
     """The edge on which the acquire of ``op`` does what it did before; None if there is none."""
     if not acquires_on_success_only(op):
         return None
@@ -64,7 +64,7 @@ def success_edge(op: CmpxchgOp) -> Edge | None:
     if branch.successors[0] is branch.successors[1] or not nothing_between(op, branch):
         return None
     index = exchanged(op, branch.operands[0])
-    return None if index is None else Edge(block, index)
+    return None if index is None else SuccessEdge(block, index)
 
 
 def acquires_on_success_only(op: CmpxchgOp) -> bool:
@@ -95,7 +95,7 @@ _METADATA = "llvm_ir.metadata"
 """The attribute of operations that LLVM IR made; its dialect is not imported for others."""
 
 
-def _acquire_on(edge: Edge, op: CmpxchgOp, edges: Edges) -> None:
+def _acquire_on(edge: SuccessEdge, op: CmpxchgOp, edges: Edges) -> None:
     assert op.scope is not None
     fence = FenceOp(Ordering.ACQUIRE, op.scope.data)
     fence.location = op.location

@@ -82,9 +82,9 @@ from fencewright.passes.kernels.accept import (
     unsupported,
 )
 from fencewright.passes.kernels.conversion import (
+    ConversionStep,
     KernelConversion,
     Plans,
-    Step,
     replace,
     shared_handlers,
 )
@@ -553,9 +553,9 @@ class _Plan(NamedTuple):
     ``private_store`` what follows once the new value has been computed.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ConversionStep, ...]
     width: int
-    private_store: tuple[Step, ...] = ()
+    private_store: tuple[ConversionStep, ...] = ()
     separate_compare: bool = False
 
 
@@ -634,12 +634,12 @@ def _private_plan(
     return _Plan(steps[:store], width, steps[store:])
 
 
-def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step:
+def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> ConversionStep:
     source = StringAttr(each.source)
     phase = PHASES[each.phase]
     if each.wait is not None:
         wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
-        return Step(WaitOp.create, wait.properties, (), ())
+        return ConversionStep(WaitOp.create, wait.properties, (), ())
     has_result = "dst" in each.names
     row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
     assert row is not None, each.mnemonic
@@ -654,7 +654,7 @@ def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> Step
         names = tuple("new" if name == "data" else name for name in names)
     assert result is not None or not has_result
     results = (result,) if has_result and result is not None else ()
-    return Step(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
+    return ConversionStep(_OPERATION_OF_KIND[row.kind].create, properties, names, results)
 
 
 _WEAK = ORDERINGS[Ordering.WEAK]

@@ -75,9 +75,9 @@ from fencewright.passes.kernels.accept import (
     unsupported,
 )
 from fencewright.passes.kernels.conversion import (
+    ConversionStep,
     KernelConversion,
     Plans,
-    Step,
     replace,
     shared_handlers,
 )
@@ -128,7 +128,7 @@ class ConvertScopedToPTXPass(ModulePass):
                 "alignment": number_attr(variable.alignment),
             }
             replace(variable.op, VariableOp.create(properties=properties))
-        plans = Plans[tuple[Step, ...]]()
+        plans = Plans[tuple[ConversionStep, ...]]()
         for function in functions:
             replace(function, _Conversion(target, shared, function, plans).run())
 
@@ -167,7 +167,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         target: _Target,
         shared: SharedVariables,
         function: Function,
-        plans: Plans[tuple[Step, ...]],
+        plans: Plans[tuple[ConversionStep, ...]],
     ):
         entry = Block()
         super().__init__(function, entry, Builder(entry))
@@ -346,11 +346,11 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         a, b = (self.build.extend(each, bits, register, "u") for each in (a, b))
         return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=PRED)
 
-    def plan(self, op: Operation) -> tuple[Step, ...]:
+    def plan(self, op: Operation) -> tuple[ConversionStep, ...]:
         """How to build the instructions of ``op``."""
         features = self._features(op)
 
-        def make(operation: scoped.ScopedOperation, used: bool) -> tuple[Step, ...]:
+        def make(operation: scoped.ScopedOperation, used: bool) -> tuple[ConversionStep, ...]:
             return self._make_plan(operation, used, features)
 
         return self.plans.find(cast(scoped.ScopedOperation, op), make, features)
@@ -375,7 +375,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     def _make_plan(
         self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]
-    ) -> tuple[Step, ...]:
+    ) -> tuple[ConversionStep, ...]:
         result: RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
             result = self.registers_for(op, op.value_type)
@@ -435,7 +435,7 @@ def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, .
 
 def _step(
     instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
-) -> Step:
+) -> ConversionStep:
     first = instructions[0]
     places = dict.fromkeys(place for each in instructions for place in each.names)
     results: tuple[Attribute, ...] = ()
@@ -449,12 +449,12 @@ def _step(
     if len(instructions) > 1:
         properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
         properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
-        return Step(SequenceOp.create, properties, operands, results)
+        return ConversionStep(SequenceOp.create, properties, operands, results)
     found = signature(first.mnemonic)
     assert found is not None, first.mnemonic
     is_barrier = found.kind is Kind.BARRIER
     properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
-    return Step(_OPERATION_OF_KIND[found.kind], properties, operands, results)
+    return ConversionStep(_OPERATION_OF_KIND[found.kind], properties, operands, results)
 
 
 def _declared(instructions: tuple[Instruction, ...]) -> set[str]:

@@ -19,11 +19,11 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
     Completion,
-    Event,
-    Kind,
     LineEvent,
     LineTopology,
     Machine,
+    MachineEvent,
+    MachineEventKind,
     State,
     replaced,
 )
@@ -178,7 +178,12 @@ class SetLine:
             if dirty:
                 written, kept = self.written_back(memory, l2s, at)
                 place = self.topology.l2s[at]
-                event = Event(Kind.WRITE_BACK, place, line=self.topology.line, written=versions[-1])
+                event = MachineEvent(
+                    MachineEventKind.WRITE_BACK,
+                    place,
+                    line=self.topology.line,
+                    written=versions[-1],
+                )
                 after = (written, kept, l1s, queues, scalars, pending)
                 result.append(self.finished(after, (), event))
         return result
@@ -193,7 +198,7 @@ class SetLine:
         line = self.topology.line
         if op.code is Code.CACHE:
             memory, l2s = self.marked(memory, l2s, l2, op)
-            event = Event(Kind.MARKER, cu, op.number, line)
+            event = MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
             after = (memory, l2s, l1s, queues, scalars, pending)
             return [self.finished(after, ((op.number, LEFT_QUEUE),), event)]
         if op.past_l2:
@@ -210,7 +215,7 @@ class SetLine:
             if any_version:
                 after = self.read_from(after, l2, i)
             read = None if op.code is Code.STORE else old
-            event = Event(Kind.PERFORM, cu, op.number, line, read, new)
+            event = MachineEvent(MachineEventKind.PERFORM, cu, op.number, line, read, new)
             result.append(self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event))
         return result
 
@@ -306,13 +311,15 @@ class SetLine:
             newer = replaced(l2s, l2, (versions, may >> i << i, dirty))
             held = replaced(scalars, at, 1 << i)
             cu = self.topology.scalars[at]
-            event = Event(Kind.PERFORM, cu, number, self.topology.line, versions[i])
+            event = MachineEvent(
+                MachineEventKind.PERFORM, cu, number, self.topology.line, versions[i]
+            )
             after = (memory, newer, l1s, queues, held, pending)
             result.append(self.finished(after, ((number, versions[i]),), event))
         return result
 
     def finished(
-        self, state: SetState, completions: tuple[Completion, ...], event: Event
+        self, state: SetState, completions: tuple[Completion, ...], event: MachineEvent
     ) -> LineEvent[SetState]:
         """A step's result: markers that are idle leave their queues with it."""
         memory, l2s, l1s, queues, scalars, pending = state
@@ -443,7 +450,7 @@ class CdnaEngine(Machine[SetState]):
             break
         return super().settled(wave, state)
 
-    def successors(self, state: State) -> list[tuple[State, Event]]:
+    def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Enough of the steps that no outcome is missed."""
         future = [each[self.position(state, wave).op.pc] for wave, each in enumerate(self._future)]
         for wave in range(self.waves):
@@ -480,7 +487,7 @@ class CdnaEngine(Machine[SetState]):
         queue = kept[3][self._queue_of[op.line][wave]]
         return not queue or queue[-1] & ID_MASK in self._blocking
 
-    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
         """The steps of a line with something queued that no wave will issue anything to.
 
         Steps of other lines and waves neither change it nor need to come in between.
@@ -496,9 +503,9 @@ class CdnaEngine(Machine[SetState]):
                 return self.line_steps(state, line)
         return []
 
-    def useful_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+    def useful_steps(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
         """All steps, but for write-backs that nobody can see."""
-        result: list[tuple[State, Event]] = []
+        result: list[tuple[State, MachineEvent]] = []
         for wave in range(self.waves):
             result += self.wave_steps(state, wave)
         for place in range(len(self.lds_rules)):

@@ -33,10 +33,10 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
     Completion,
-    Event,
-    Kind,
     LineTopology,
     Machine,
+    MachineEvent,
+    MachineEventKind,
     State,
     replaced,
 )
@@ -127,7 +127,9 @@ class PlainLine:
         """How often marker ``number`` is in a queue of this line."""
         return sum(entry == number for queue in state[3] for entry in queue)
 
-    def events(self, state: PlainState) -> list[tuple[PlainState, tuple[Completion, ...], Event]]:
+    def events(
+        self, state: PlainState
+    ) -> list[tuple[PlainState, tuple[Completion, ...], MachineEvent]]:
         """Everything that can happen next to this line without a wave."""
         result = [self.drain(state, at, queue[0]) for at, queue in enumerate(state[3]) if queue]
         for at, numbers in enumerate(state[5]):
@@ -138,7 +140,7 @@ class PlainLine:
 
     def drain(
         self, state: PlainState, at: int, entry: Entry
-    ) -> tuple[PlainState, tuple[Completion, ...], Event]:
+    ) -> tuple[PlainState, tuple[Completion, ...], MachineEvent]:
         """Rule 4: the head of a queue reaches the L2."""
         memory, l2s, l1s, queues, scalars, pending = state
         queues = replaced(queues, at, queues[at][1:])
@@ -149,7 +151,7 @@ class PlainLine:
             memory, l2s = self.marked(memory, l2s, l2, op)
             after = (memory, l2s, l1s, queues, scalars, pending)
             left = ((op.number, LEFT_QUEUE),)
-            return after, left, Event(Kind.MARKER, cu, op.number, line)
+            return after, left, MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
         if op.past_l2:
             memory, l2s = self.written_back(memory, l2s, l2)
             old = memory
@@ -165,7 +167,9 @@ class PlainLine:
         if not self.spontaneous and op.code is Code.LOAD:
             l1s = self.answered(l1s, queues, at, op, old)
         reads = op.code is not Code.STORE
-        event = Event(Kind.PERFORM, cu, op.number, line, old if reads else None, new)
+        event = MachineEvent(
+            MachineEventKind.PERFORM, cu, op.number, line, old if reads else None, new
+        )
         result = old if op.dst >= 0 else 0
         return (memory, l2s, l1s, queues, scalars, pending), ((op.number, result),), event
 
@@ -216,7 +220,7 @@ class PlainLine:
 
     def scalar(
         self, state: PlainState, at: int, number: int
-    ) -> tuple[PlainState, tuple[Completion, ...], Event]:
+    ) -> tuple[PlainState, tuple[Completion, ...], MachineEvent]:
         """Rule 6: a scalar load is served by its cache, which fetches from the L2."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.scalars[at]
@@ -229,10 +233,10 @@ class PlainLine:
         left = list(pending[at])
         left.remove(number)
         after = (memory, l2s, l1s, queues, scalars, replaced(pending, at, tuple(left)))
-        event = Event(Kind.PERFORM, cu, number, self.topology.line, value)
+        event = MachineEvent(MachineEventKind.PERFORM, cu, number, self.topology.line, value)
         return after, ((number, value),), event
 
-    def activity(self, state: PlainState) -> Iterable[tuple[PlainState, Event]]:
+    def activity(self, state: PlainState) -> Iterable[tuple[PlainState, MachineEvent]]:
         """Rule 5: fetches, evictions and write-backs that nothing asked for."""
         memory, l2s, l1s, queues, scalars, pending = state
         t = self.topology
@@ -241,29 +245,32 @@ class PlainLine:
             if held == ABSENT:
                 if self.kind is MemoryKind.UNCACHED:
                     continue
-                kind, after = Kind.FETCH, (memory, replaced(l2s, at, memory << 1))
+                kind, after = MachineEventKind.FETCH, (memory, replaced(l2s, at, memory << 1))
             elif held & 1:
-                kind, after = Kind.WRITE_BACK, self.written_back(memory, l2s, at)
+                kind, after = MachineEventKind.WRITE_BACK, self.written_back(memory, l2s, at)
             else:
-                kind, after = Kind.EVICT, (memory, replaced(l2s, at, ABSENT))
-            event = Event(kind, l2, line=t.line, written=after[0])
+                kind, after = MachineEventKind.EVICT, (memory, replaced(l2s, at, ABSENT))
+            event = MachineEvent(kind, l2, line=t.line, written=after[0])
             yield (*after, l1s, queues, scalars, pending), event
         for at, held in enumerate(l1s):
             if held != ABSENT:
                 after = (memory, l2s, replaced(l1s, at, ABSENT), queues, scalars, pending)
-                yield after, Event(Kind.EVICT_L1, t.l1s[at], line=t.line)
+                yield after, MachineEvent(MachineEventKind.EVICT_L1, t.l1s[at], line=t.line)
                 continue
             value = self.below(memory, l2s, t.l1s[at])
             if value != ABSENT and not self.blocked(queues[t.queue_of_cu[t.l1s[at]]]):
                 after = (memory, l2s, replaced(l1s, at, value), queues, scalars, pending)
-                yield after, Event(Kind.FILL_L1, t.l1s[at], line=t.line, written=value)
+                yield (
+                    after,
+                    MachineEvent(MachineEventKind.FILL_L1, t.l1s[at], line=t.line, written=value),
+                )
         for at, held in enumerate(scalars):
             value = self.below(memory, l2s, t.scalars[at]) if held == ABSENT else ABSENT
             if held == value:
                 continue
-            kind = Kind.FILL_SCALAR if held == ABSENT else Kind.EVICT_SCALAR
+            kind = MachineEventKind.FILL_SCALAR if held == ABSENT else MachineEventKind.EVICT_SCALAR
             after = (memory, l2s, l1s, queues, replaced(scalars, at, value), pending)
-            yield after, Event(kind, t.scalars[at], line=t.line, written=value)
+            yield after, MachineEvent(kind, t.scalars[at], line=t.line, written=value)
 
     def below(self, memory: int, l2s: tuple[int, ...], cu: int) -> int:
         """What a cache of ``cu`` would take in from its L2 now, or ABSENT."""
@@ -328,7 +335,7 @@ class CdnaMachine(Machine[PlainState]):
         agent, xcd, number = self.compiled.cu_names[cu]
         return f"agent {agent} XCD {xcd} CU {number}"
 
-    def describe_event(self, event: Event) -> str:
+    def describe_event(self, event: MachineEvent) -> str:
         """A step, for people."""
         compiled = self.compiled
         name = ""
@@ -338,36 +345,41 @@ class CdnaMachine(Machine[PlainState]):
         read = "" if event.read is None else f", reads {event.read}"
         written = "" if event.written is None else f", writes {event.written}"
         match event.kind:
-            case Kind.ISSUE:
+            case MachineEventKind.ISSUE:
                 return f"{op} issued"
-            case Kind.HIT:
+            case MachineEventKind.HIT:
                 return f"{op} hits the L1{read}"
-            case Kind.LOCAL:
+            case MachineEventKind.LOCAL:
                 return f"{op}"
-            case Kind.BARRIER:
+            case MachineEventKind.BARRIER:
                 group = compiled.program.threads[event.place].placement.workgroup
                 return f"work-group {group} passes s_barrier"
-            case Kind.PERFORM:
+            case MachineEventKind.PERFORM:
                 return f"{op} performed{read}{written}"
-            case Kind.MARKER:
+            case MachineEventKind.MARKER:
                 return f"{op} done for {name}"
-            case Kind.FETCH | Kind.EVICT | Kind.WRITE_BACK:
+            case MachineEventKind.FETCH | MachineEventKind.EVICT | MachineEventKind.WRITE_BACK:
                 agent, xcd = compiled.l2_names[event.place]
                 what = f"L2 of agent {agent} XCD {xcd} {_ACTIVITY[event.kind]} {name}"
-                return what if event.kind is Kind.EVICT else f"{what}={event.written}"
-            case Kind.FILL_L1 | Kind.EVICT_L1 | Kind.FILL_SCALAR | Kind.EVICT_SCALAR:
+                return what if event.kind is MachineEventKind.EVICT else f"{what}={event.written}"
+            case (
+                MachineEventKind.FILL_L1
+                | MachineEventKind.EVICT_L1
+                | MachineEventKind.FILL_SCALAR
+                | MachineEventKind.EVICT_SCALAR
+            ):
                 what = f"{_ACTIVITY[event.kind]} {name}"
-                fills = event.kind in (Kind.FILL_L1, Kind.FILL_SCALAR)
+                fills = event.kind in (MachineEventKind.FILL_L1, MachineEventKind.FILL_SCALAR)
                 value = f"={event.written}" if fills else ""
                 return f"{self.describe_cu(event.place)}: {what}{value}"
 
 
 _ACTIVITY = {
-    Kind.FETCH: "fetches",
-    Kind.EVICT: "evicts",
-    Kind.WRITE_BACK: "writes back",
-    Kind.FILL_L1: "L1 takes in",
-    Kind.EVICT_L1: "L1 evicts",
-    Kind.FILL_SCALAR: "scalar cache takes in",
-    Kind.EVICT_SCALAR: "scalar cache evicts",
+    MachineEventKind.FETCH: "fetches",
+    MachineEventKind.EVICT: "evicts",
+    MachineEventKind.WRITE_BACK: "writes back",
+    MachineEventKind.FILL_L1: "L1 takes in",
+    MachineEventKind.EVICT_L1: "L1 evicts",
+    MachineEventKind.FILL_SCALAR: "scalar cache takes in",
+    MachineEventKind.EVICT_SCALAR: "scalar cache evicts",
 }

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.system import Event, Kind, State
+from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
 from fencewright.simulator.cdna.wave import WaveRules
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Component, stuck_components
 from fencewright.simulator.core.program import Label, Place, place_at
@@ -32,13 +32,18 @@ def stuck(
     return tuple(_explained(machine, each) for each in stuck_components(machine, _process, limit))
 
 
-def _process(event: Event) -> Hashable:
-    if event.kind in (Kind.ISSUE, Kind.HIT, Kind.LOCAL, Kind.BARRIER):
+def _process(event: MachineEvent) -> Hashable:
+    if event.kind in (
+        MachineEventKind.ISSUE,
+        MachineEventKind.HIT,
+        MachineEventKind.LOCAL,
+        MachineEventKind.BARRIER,
+    ):
         return event.place
     return (event.in_lds, event.line, event.place)
 
 
-def _explained(machine: CdnaMachine, component: Component[State, Event]) -> Hang:
+def _explained(machine: CdnaMachine, component: Component[State, MachineEvent]) -> Hang:
     state = component.states[0]
     by_number = machine.compiled.by_number
     numbers = sorted({event.number for event in component.events if event.number >= 0})

@@ -29,7 +29,7 @@ Completion = tuple[int, int]
 LEFT_QUEUE = -1
 
 
-class Kind(IntEnum):
+class MachineEventKind(IntEnum):
     """What happens in a step."""
 
     ISSUE = 0
@@ -47,12 +47,12 @@ class Kind(IntEnum):
     BARRIER = 12
 
 
-class Event(NamedTuple):
+class MachineEvent(NamedTuple):
     """One step. ``place`` is a wave for ISSUE, HIT, LOCAL and BARRIER, an L2 for FETCH, EVICT
     and WRITE_BACK, else a CU; ``number`` is the operation's, ``line`` the location's, or -1.
     """
 
-    kind: Kind
+    kind: MachineEventKind
     place: int
     number: int = -1
     line: int = -1
@@ -142,10 +142,12 @@ class LdsRules:
         at = self.waves.index(op.wave)
         return values, replaced(queues, at, (*queues[at], entry))
 
-    def events(self, state: LdsState) -> list[tuple[LdsState, tuple[Completion, ...], Event]]:
+    def events(
+        self, state: LdsState
+    ) -> list[tuple[LdsState, tuple[Completion, ...], MachineEvent]]:
         """Every operation that can be performed next."""
         values, queues = state
-        result: list[tuple[LdsState, tuple[Completion, ...], Event]] = []
+        result: list[tuple[LdsState, tuple[Completion, ...], MachineEvent]] = []
         for at, queue in enumerate(queues):
             for place in self.ready(queue):
                 entry = queue[place]
@@ -156,7 +158,9 @@ class LdsRules:
                 after = values if new is None else replaced(values, member, new)
                 left = replaced(queues, at, (*queue[:place], *queue[place + 1 :]))
                 read = None if op.code is Code.STORE else old
-                event = Event(Kind.PERFORM, op.wave, op.number, op.line, read, new, in_lds=True)
+                event = MachineEvent(
+                    MachineEventKind.PERFORM, op.wave, op.number, op.line, read, new, in_lds=True
+                )
                 done = ((op.number, old if op.dst >= 0 else 0),)
                 result.append(((after, left), done, event))
         return result
@@ -176,7 +180,7 @@ class LdsRules:
 
 
 LineState = TypeVar("LineState", bound=Hashable)
-LineEvent = tuple[LineState, tuple[Completion, ...], Event]
+LineEvent = tuple[LineState, tuple[Completion, ...], MachineEvent]
 
 
 class LineRules(Protocol[LineState]):
@@ -225,10 +229,10 @@ class Machine(Generic[LineState]):
         self.wave_states: list[Interner[Wave]] = [Interner() for _ in range(self.waves)]
         self.line_states: list[Interner[LineState]] = [Interner() for _ in compiled.lines]
         self.lds_states: list[Interner[LdsState]] = [Interner() for _ in groups]
-        self._line_events: list[dict[int, list[tuple[int, tuple[Completion, ...], Event]]]]
+        self._line_events: list[dict[int, list[tuple[int, tuple[Completion, ...], MachineEvent]]]]
         self._line_events = [{} for _ in compiled.lines]
         self._positions: list[dict[int, Position]] = [{} for _ in range(self.waves)]
-        self._issued: list[dict[tuple[int, int], list[tuple[int, int, Event]]]]
+        self._issued: list[dict[tuple[int, int], list[tuple[int, int, MachineEvent]]]]
         self._issued = [{} for _ in range(self.waves)]
         self._completed: dict[tuple[int, int, int], int] = {}
         codes = {op.code for op in compiled.by_number}
@@ -256,9 +260,9 @@ class Machine(Generic[LineState]):
             return self.rules.finish(state)
         return state
 
-    def successors(self, state: State) -> list[tuple[State, Event]]:
+    def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Every state that one step leads to, with the step."""
-        result: list[tuple[State, Event]] = []
+        result: list[tuple[State, MachineEvent]] = []
         for wave in range(self.waves):
             result += self.wave_steps(state, wave)
         result += self.barrier_steps(state)
@@ -285,7 +289,7 @@ class Machine(Generic[LineState]):
         found = (self.position(state, wave).error for wave in range(self.waves))
         return [each for each in found if each is not None]
 
-    def wave_steps(self, state: State, wave: int) -> list[tuple[State, Event]]:
+    def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
         """The steps of a wave on its own: everything but a barrier."""
         op, error, _ = self.position(state, wave)
         if error is not None or op.code in (Code.END, Code.BARRIER):
@@ -298,16 +302,16 @@ class Machine(Generic[LineState]):
         if not self.rules.can_step(kept, op):
             return []
         after = self.with_wave(list(state), wave, self.rules.step(kept, op))
-        return [(tuple(after), Event(Kind.LOCAL, wave, op.number))]
+        return [(tuple(after), MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
 
-    def access_steps(self, state: State, wave: int, op: Op) -> list[tuple[State, Event]]:
+    def access_steps(self, state: State, wave: int, op: Op) -> list[tuple[State, MachineEvent]]:
         """An access is issued, to memory or LDS."""
         at = self.first_lds + self.lds_place[op.line] if op.in_lds else self.waves + op.line
         key = state[wave], state[at]
         known = self._issued[wave].get(key)
         if known is None:
             known = self._issued[wave][key] = self.issues(wave, op, *key)
-        result: list[tuple[State, Event]] = []
+        result: list[tuple[State, MachineEvent]] = []
         for wave_number, number, event in known:
             after = list(state)
             after[wave] = wave_number
@@ -315,7 +319,9 @@ class Machine(Generic[LineState]):
             result.append((tuple(after), event))
         return result
 
-    def issues(self, wave: int, op: Op, number: int, at: int) -> list[tuple[int, int, Event]]:
+    def issues(
+        self, wave: int, op: Op, number: int, at: int
+    ) -> list[tuple[int, int, MachineEvent]]:
         """What issuing an access makes of a wave and of where it goes, for each value it hits."""
         kept = self.wave_states[wave].items[number]
         entry, issued = self.rules.entry(kept, op), self.rules.issue(kept, op)
@@ -323,19 +329,21 @@ class Machine(Generic[LineState]):
             place = self.lds_place[op.line]
             lds = self.lds_states[place]
             after = lds(self.lds_rules[place].issue(lds.items[at], op, entry))
-            event = Event(Kind.ISSUE, wave, op.number, op.line, in_lds=True)
+            event = MachineEvent(MachineEventKind.ISSUE, wave, op.number, op.line, in_lds=True)
             return [(self.kept(wave, issued), after, event)]
         lines = self.line_states[op.line]
-        result: list[tuple[int, int, Event]] = []
+        result: list[tuple[int, int, MachineEvent]] = []
         for line, bound in self.line_rules[op.line].issue(lines.items[at], op, entry):
-            then, kind = issued, Kind.ISSUE
+            then, kind = issued, MachineEventKind.ISSUE
             if bound is not None:
-                then, kind = self.rules.complete(issued, op.number, bound), Kind.HIT
-            event = Event(kind, wave, op.number, op.line, bound)
+                then, kind = self.rules.complete(issued, op.number, bound), MachineEventKind.HIT
+            event = MachineEvent(kind, wave, op.number, op.line, bound)
             result.append((self.kept(wave, then), lines(line), event))
         return result
 
-    def issue_cache(self, state: State, wave: int, kept: Wave, op: Op) -> tuple[State, Event]:
+    def issue_cache(
+        self, state: State, wave: int, kept: Wave, op: Op
+    ) -> tuple[State, MachineEvent]:
         """A cache instruction was issued."""
         after = list(state)
         for line, rules in enumerate(self.line_rules):
@@ -344,11 +352,11 @@ class Machine(Generic[LineState]):
             after[at] = intern(rules.maintain(intern.items[after[at]], op))
         self.with_wave(after, wave, self.rules.issue(kept, op))
         self.marker_left(after, op)
-        return tuple(after), Event(Kind.ISSUE, wave, op.number)
+        return tuple(after), MachineEvent(MachineEventKind.ISSUE, wave, op.number)
 
-    def barrier_steps(self, state: State) -> list[tuple[State, Event]]:
+    def barrier_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Each work-group whose waves, but those that ended, are all at a barrier passes it."""
-        result: list[tuple[State, Event]] = []
+        result: list[tuple[State, MachineEvent]] = []
         if not self._has_barriers:
             return result
         for waves in self.compiled.groups.values():
@@ -360,10 +368,10 @@ class Machine(Generic[LineState]):
             for wave in here:
                 kept = self.wave_states[wave].items[state[wave]]
                 self.with_wave(after, wave, (kept[0] + 1, *kept[1:]))
-            result.append((tuple(after), Event(Kind.BARRIER, here[0])))
+            result.append((tuple(after), MachineEvent(MachineEventKind.BARRIER, here[0])))
         return result
 
-    def line_steps(self, state: State, line: int) -> list[tuple[State, Event]]:
+    def line_steps(self, state: State, line: int) -> list[tuple[State, MachineEvent]]:
         """What can happen to a line without a wave."""
         number = state[self.waves + line]
         events = self._line_events[line].get(number)
@@ -380,7 +388,7 @@ class Machine(Generic[LineState]):
             for after, completions, event in events
         ]
 
-    def lds_steps(self, state: State, place: int) -> list[tuple[State, Event]]:
+    def lds_steps(self, state: State, place: int) -> list[tuple[State, MachineEvent]]:
         """What can be performed in the LDS of a work-group."""
         intern = self.lds_states[place]
         at = self.first_lds + place

@@ -12,7 +12,7 @@ from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.system import Event, Kind, State
+from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
 from fencewright.simulator.core.condition import Formula, Observable
 from fencewright.simulator.core.exploration import (
     DEFAULT_LIMIT,
@@ -20,8 +20,13 @@ from fencewright.simulator.core.exploration import (
     shortest_trace,
 )
 
-_FOLLOWED = (Kind.ISSUE, Kind.HIT, Kind.PERFORM, Kind.BARRIER)
-_ASKED_FOR = (*_FOLLOWED, Kind.LOCAL, Kind.MARKER)
+_FOLLOWED = (
+    MachineEventKind.ISSUE,
+    MachineEventKind.HIT,
+    MachineEventKind.PERFORM,
+    MachineEventKind.BARRIER,
+)
+_ASKED_FOR = (*_FOLLOWED, MachineEventKind.LOCAL, MachineEventKind.MARKER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Counterexample:
     """An execution of the plain machine: ``trace`` over the states of ``machine``."""
 
     machine: CdnaMachine
-    trace: Trace[State, Event]
+    trace: Trace[State, MachineEvent]
 
     @property
     def outcome(self) -> dict[Observable, int]:
@@ -92,7 +97,11 @@ class _Follower:
     """
 
     def __init__(
-        self, machine: CdnaMachine, order: list[Event], outcome: tuple[int, ...], anywhere: bool
+        self,
+        machine: CdnaMachine,
+        order: list[MachineEvent],
+        outcome: tuple[int, ...],
+        anywhere: bool,
     ):
         self.machine = machine
         self.order = order
@@ -103,14 +112,14 @@ class _Follower:
     def initial(self) -> tuple[State, int]:
         return self.machine.initial(), 0
 
-    def successors(self, state: tuple[State, int]) -> list[tuple[tuple[State, int], Event]]:
+    def successors(self, state: tuple[State, int]) -> list[tuple[tuple[State, int], MachineEvent]]:
         now, position = state
         following = self.order[position] if position < len(self.order) else None
         steps = self.machine.successors(now)
-        busy = {event.line for _, event in steps if event.kind is Kind.MARKER}
+        busy = {event.line for _, event in steps if event.kind is MachineEventKind.MARKER}
         if following is not None:
             busy.add(following.line)
-        result: list[tuple[tuple[State, int], Event]] = []
+        result: list[tuple[tuple[State, int], MachineEvent]] = []
         for after, event in steps:
             if event.kind in _FOLLOWED:
                 if event == following:

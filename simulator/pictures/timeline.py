@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fencewright.simulator.cdna.machine import ABSENT, CdnaMachine, PlainState
-from fencewright.simulator.cdna.system import Event, Kind, LineTopology
+from fencewright.simulator.cdna.system import LineTopology, MachineEvent, MachineEventKind
 from fencewright.simulator.cdna.trace import Counterexample
 from fencewright.simulator.cdna.wave import ID_MASK, Code, Op
 
@@ -145,8 +145,8 @@ class _Reader:
             frozenset(n for n, event in enumerate(self.events, 1) if self._is_of_registers(event)),
         )
 
-    def _is_of_registers(self, event: Event) -> bool:
-        issues = event.kind in (Kind.ISSUE, Kind.LOCAL)
+    def _is_of_registers(self, event: MachineEvent) -> bool:
+        issues = event.kind in (MachineEventKind.ISSUE, MachineEventKind.LOCAL)
         return issues and self.op(event.number).code in _REGISTER_CODES
 
     # States
@@ -167,7 +167,9 @@ class _Reader:
         written: list[tuple[int, ...]] = [(self.compiled.lines[line].initial,)]
         for event in self.events:
             last = written[-1]
-            is_write = event.kind is Kind.PERFORM and event.line == line and not event.in_lds
+            is_write = (
+                event.kind is MachineEventKind.PERFORM and event.line == line and not event.in_lds
+            )
             new = event.written if is_write else None
             written.append(last if new is None else (*last, new))
         return written
@@ -194,12 +196,12 @@ class _Reader:
         for step, event in enumerate(self.events, 1):
             self._wave_event(step, event)
 
-    def _wave_event(self, step: int, event: Event) -> None:
+    def _wave_event(self, step: int, event: MachineEvent) -> None:
         detail = self.machine.describe_event(event)
-        if event.kind is Kind.BARRIER:
+        if event.kind is MachineEventKind.BARRIER:
             for wave in self._at_barrier(step):
                 self._add(("wave", wave), step, step + 1, Look.INSTRUCTION, ("s_barrier",), detail)
-        elif event.kind in (Kind.ISSUE, Kind.HIT, Kind.LOCAL):
+        elif event.kind in (MachineEventKind.ISSUE, MachineEventKind.HIT, MachineEventKind.LOCAL):
             words = tuple(self.instruction(event.number).split(" ", 1))
             self._add(("wave", event.place), step, step + 1, Look.INSTRUCTION, words, detail)
         if event.read is not None and self.op(event.number).dst >= 0:
@@ -213,7 +215,7 @@ class _Reader:
             if passes and after[0] != before[0]:
                 yield wave
 
-    def _result(self, step: int, event: Event, detail: str) -> None:
+    def _result(self, step: int, event: MachineEvent, detail: str) -> None:
         op = self.op(event.number)
         register = self.compiled.registers[op.wave][op.dst]
         assert event.read is not None
@@ -224,7 +226,7 @@ class _Reader:
         look = Look.STALE_RESULT if stale else Look.RESULT
         self._add(("results", op.wave), step, step + 1, look, lines, detail)
 
-    def _overwritten(self, step: int, event: Event, value: int) -> str:
+    def _overwritten(self, step: int, event: MachineEvent, value: int) -> str:
         """Since when a value that is read has been out of date."""
         since = next(column for column in range(step) if self.is_stale(event.line, column, value))
         name = self.compiled.lines[event.line].name
@@ -358,33 +360,36 @@ class _Reader:
                 if source in self.rows and target in self.rows:
                     self.arrows.append(Arrow(step, self.rows[source], self.rows[target], stale))
 
-    def _transfer(self, step: int, event: Event) -> Iterator[tuple[Key, Key, bool]]:
+    def _transfer(self, step: int, event: MachineEvent) -> Iterator[tuple[Key, Key, bool]]:
         """From where to where a value goes in a step."""
         line, place = event.line, event.place
         stale = event.read is not None and not event.in_lds
         stale = stale and self.is_stale(line, step - 1, event.read or 0)
-        if event.kind is Kind.HIT:
+        if event.kind is MachineEventKind.HIT:
             cu = self.compiled.cu[place]
             yield ("L1", cu, line), ("results", place), stale
-        elif event.kind is Kind.PERFORM:
+        elif event.kind is MachineEventKind.PERFORM:
             op = self.op(event.number)
             served = self._served_by(event)
             if event.written is not None:
                 yield self.queued[event.number, line], served, False
             if event.read is not None and op.dst >= 0:
                 yield served, ("results", op.wave), stale
-        elif event.kind in (Kind.FETCH, Kind.WRITE_BACK):
+        elif event.kind in (MachineEventKind.FETCH, MachineEventKind.WRITE_BACK):
             memory, cache = ("memory", line), ("L2", place, line)
-            fetch = event.kind is Kind.FETCH
+            fetch = event.kind is MachineEventKind.FETCH
             yield (memory, cache, False) if fetch else (cache, memory, False)
-        elif event.kind in (Kind.FILL_L1, Kind.FILL_SCALAR):
-            kind = "L1" if event.kind is Kind.FILL_L1 else "scalar"
+        elif event.kind in (MachineEventKind.FILL_L1, MachineEventKind.FILL_SCALAR):
+            kind = "L1" if event.kind is MachineEventKind.FILL_L1 else "scalar"
             stale = self.is_stale(line, step, event.written or 0)
             yield ("L2", self.compiled.l2[place], line), (kind, place, line), stale
-        elif event.kind is Kind.MARKER and self.line(line, step)[0] != self.line(line, step - 1)[0]:
+        elif (
+            event.kind is MachineEventKind.MARKER
+            and self.line(line, step)[0] != self.line(line, step - 1)[0]
+        ):
             yield ("L2", self.compiled.l2[place], line), ("memory", line), False
 
-    def _served_by(self, event: Event) -> Key:
+    def _served_by(self, event: MachineEvent) -> Key:
         op = self.op(event.number)
         if event.in_lds:
             return ("lds", event.line)

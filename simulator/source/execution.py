@@ -439,7 +439,7 @@ def _closed(closed: Relation, edges: Iterable[tuple[int, int]]) -> Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RacingAccess:
     """An access as a place in the program; prints as thread and text, with where it stands."""
 
     thread: int
@@ -463,8 +463,8 @@ class Race:
     """
 
     location: str
-    first: Access
-    second: Access
+    first: RacingAccess
+    second: RacingAccess
     reason: str = field(compare=False)
     rank: tuple[int, ...] = field(default=(), compare=False)
 

@@ -13,7 +13,7 @@ from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.program import Place, place_at
 from fencewright.simulator.core.relation import Mask, Relation, bits, mask_of, transitive_closure
 from fencewright.simulator.source.events import Cmpxchg, Event, EventKind
-from fencewright.simulator.source.execution import Access, Execution, Frame, Link, Race
+from fencewright.simulator.source.execution import Execution, Frame, Link, Race, RacingAccess
 
 
 def least(found: dict[Race, Race], more: Iterable[Race]) -> None:
@@ -172,8 +172,8 @@ def _race(frame: Frame, a: int, b: int, links: tuple[Link, ...] | None) -> Race:
     return Race(first.location or "", _access(frame, first), _access(frame, second), reason, rank)
 
 
-def _access(frame: Frame, event: Event) -> Access:
-    return Access(event.thread, event.position, str(event.operation), _place(frame, event))
+def _access(frame: Frame, event: Event) -> RacingAccess:
+    return RacingAccess(event.thread, event.position, str(event.operation), _place(frame, event))
 
 
 def _place(frame: Frame, event: Event) -> Place | None:

@@ -27,7 +27,7 @@ from fencewright.simulator.cdna.instructions import (
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.system import Event, State
+from fencewright.simulator.cdna.system import MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.cdna.wave import Code
 from fencewright.simulator.core.exploration import explore
@@ -208,7 +208,7 @@ class ForgetsQueue(CdnaEngine):
 class ForgetsFuture(CdnaEngine):
     """Performs what is queued for a line though other waves will still access it."""
 
-    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, Event]]:
+    def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
         return super().quiet_steps(state, [0] * len(future))
 
 

@@ -84,7 +84,7 @@ from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import MinimiseCachesPipeline, Stores
 from fencewright.passes.scoped import acquire_on_success, infer_address_spaces
-from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass, Edge
+from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass, SuccessEdge
 from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
 from fencewright.passes.scoped.merge_fences import MergeFencesPass
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
@@ -634,7 +634,7 @@ def acquire_where_it_failed(patch: pytest.MonkeyPatch) -> None:
     """The acquire goes to the other edge."""
     real = acquire_on_success.success_edge
 
-    def success_edge(op: CmpxchgOp) -> Edge | None:
+    def success_edge(op: CmpxchgOp) -> SuccessEdge | None:
         edge = real(op)
         return None if edge is None else replace(edge, index=1 - edge.index)
 

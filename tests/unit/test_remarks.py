@@ -21,7 +21,7 @@ from fencewright.passes.remarks import observer as remark_observer
 from fencewright.passes.remarks.observer import Observer, lowered_for
 from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
 from fencewright.passes.remarks.remarks import Argument, Place, Reason, Remark, RemarkKind
-from fencewright.passes.remarks.search import Lines, Verdict
+from fencewright.passes.remarks.search import Judgement, Lines
 from fencewright.tools import fence_opt
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -590,9 +590,9 @@ def test_what_is_far_away_is_searched_for_once():
     lines = Lines({block: range(size)})
     asked: list[int] = []
 
-    def is_first_or_last(each: int) -> Verdict:
+    def is_first_or_last(each: int) -> Judgement:
         asked.append(each)
-        return Verdict.FOUND if each in (0, size - 1) else Verdict.ON
+        return Judgement.FOUND if each in (0, size - 1) else Judgement.ON
 
     for each in range(1, size - 1):
         assert lines.earlier(each, is_first_or_last) == 0
