@@ -10,7 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencewright.simulator.certify.assemble import Mode
@@ -25,7 +25,7 @@ from fencewright.simulator.certify.certificate import (
 )
 from fencewright.simulator.certify.shapes import battery
 from fencewright.simulator.core.condition import And, Condition, Quantifier
-from fencewright.simulator.ptx.columns import LitmusTest, read_litmus
+from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import (
     NOTICES,
@@ -76,25 +76,26 @@ or never ends. `docs/reference/certificates.md` names each test, and says why wh
 """
 
 
-def own_tests() -> list[LitmusTest]:
+def own_tests() -> list[PtxLitmusTest]:
     """The PTX tests of this project."""
     return [read_litmus(path) for path in sorted(OWN.glob("*.litmus"))]
 
 
-def public_tests(folder: Path) -> list[LitmusTest]:
+def public_tests(folder: Path) -> list[PtxLitmusTest]:
     """The tests that ``expected.csv`` of ``folder`` lists."""
     with (folder / "expected.csv").open(encoding="utf-8") as file:
         return [read_litmus(folder / name) for name, _ in csv.reader(file)]
 
 
-def lowered_tests() -> list[LitmusTest]:
+def lowered_tests() -> list[PtxLitmusTest]:
     """The first test of each operation's battery, lowered for sm_90; each program once."""
     trial = Trial(LOWERED)
-    tests: dict[str, LitmusTest] = {}
+    tests: dict[str, PtxLitmusTest] = {}
     for request in requests_of(LOWERED):
         for test in battery(request, LOWERED)[:1]:
             program = ptx_program(trial.lower(test))
-            tests.setdefault(repr(program), LitmusTest(test.name, program, _UNCONDITIONAL))
+            named = replace(program, name=test.name)
+            tests.setdefault(repr(program), PtxLitmusTest(named, _UNCONDITIONAL))
     return list(tests.values())
 
 

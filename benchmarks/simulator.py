@@ -94,8 +94,8 @@ def _corpus() -> tuple[Path, str]:
 
 def _corpus_outcomes(paths: Sequence[Path], version: str) -> int:
     """Every outcome of every test; the number of those that the model can judge."""
+    from fencewright.simulator.core.program import ProgramError
     from fencewright.simulator.ptx.columns import read_litmus
-    from fencewright.simulator.ptx.events import ProgramError
     from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
 
     judged = 0

@@ -1,7 +1,7 @@
 """Running a litmus test of any language to its outcomes: scoped source, CDNA machine, PTX model.
 
 One answer for all three, so that their outcomes can be told and compared. Values are unsigned
-32-bit words; those of the PTX model, which computes without overflow, are cut to that.
+32-bit words.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ from fencewright.simulator.core.condition import (
     Outcomes,
 )
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, Work
-from fencewright.simulator.core.program import WORD_MASK, LitmusTest
+from fencewright.simulator.core.program import LitmusTest
 from fencewright.simulator.core.progress import Ending, Progress, told
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.cdna.instructions import CdnaInstruction
     from fencewright.simulator.cdna.rows import CdnaConfiguration
     from fencewright.simulator.core.condition import Observable
-    from fencewright.simulator.ptx.columns import LitmusTest as PtxLitmusTest
+    from fencewright.simulator.ptx.columns import PtxLitmusTest
     from fencewright.simulator.ptx.model import PtxModel
     from fencewright.simulator.source.events import ScopedInstruction
     from fencewright.simulator.source.execution import Race
@@ -41,7 +41,7 @@ class SourceTest:
     @property
     def name(self) -> str:
         """The test's name."""
-        return self.test.program.name
+        return self.test.name
 
     @property
     def condition(self) -> Condition:
@@ -60,7 +60,7 @@ class CdnaTest:
     @property
     def name(self) -> str:
         """The test's name."""
-        return self.test.program.name
+        return self.test.name
 
     @property
     def condition(self) -> Condition:
@@ -222,12 +222,8 @@ def _run_ptx(test: PtxTest, limits: Limits) -> Run:
         found = sampled_outcomes(program, test.model, limits.bound, limits.walks, limits.seed)
     if test.observed is not None:
         found = found.project(test.observed)
-    states = frozenset(
-        tuple(None if value is None else value & WORD_MASK for value in state)
-        for state in found.states
-    )
     note = _note(found.complete, limits, work)
-    return Run(replace(found, states=states), incomplete=note, steps=work.done)
+    return Run(found, incomplete=note, steps=work.done)
 
 
 def run_source(test: RunnableTest, found: Run, limits: Limits) -> Run | None:

@@ -25,7 +25,6 @@ from fencewright.simulator.litmus_run import (
     run,
     run_source,
 )
-from fencewright.simulator.ptx.events import ProgramError as PtxProgramError
 from fencewright.tools.commands import access as access_commands
 from fencewright.tools.commands import certify as certificate_commands
 from fencewright.tools.commands import fuzz as fuzz_commands
@@ -377,7 +376,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
 
 
-_PROBLEMS = (ProgramError, PtxProgramError, ToolError, OSError, MemoryError)
+_PROBLEMS = (ProgramError, ToolError, OSError, MemoryError)
 """What may be wrong with one input and leave the others as they are."""
 
 

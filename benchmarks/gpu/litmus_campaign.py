@@ -19,7 +19,7 @@ from fencewright.gpu import Device, GpuError, description
 from fencewright.simulator.core.condition import Condition, LitmusError, Quantifier
 from fencewright.simulator.gpu.kernels import GpuLitmusError, arrange
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx.columns import LitmusTest, read_litmus
+from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.events import AsyncCopy
 from fencewright.simulator.ptx.model import outcomes
 
@@ -89,7 +89,7 @@ def _forbids(condition: Condition) -> bool:
 
 
 def run_campaign(
-    tests: Iterable[LitmusTest], device: GpuDevice, stress: Stress, target: str
+    tests: Iterable[PtxLitmusTest], device: GpuDevice, stress: Stress, target: str
 ) -> Iterator[Row]:
     """Run every test, those in one CTA or cluster also in shared memory, then the planted bugs among them."""
     listed = {test.name: test for test in tests}
@@ -103,13 +103,13 @@ def run_campaign(
             yield _planted(listed[weakened], listed[right], device, stress, target)
 
 
-def _has_copies(test: LitmusTest) -> bool:
+def _has_copies(test: PtxLitmusTest) -> bool:
     """Whether the test itself says what is in shared memory."""
-    return any(isinstance(each, AsyncCopy) for t in test.program.threads for each in t.code)
+    return any(isinstance(each, AsyncCopy) for t in test.program.threads for each in t.instructions)
 
 
 def _row(
-    test: LitmusTest, device: GpuDevice, stress: Stress, target: str, shared: bool = False
+    test: PtxLitmusTest, device: GpuDevice, stress: Stress, target: str, shared: bool = False
 ) -> Row:
     start = time.perf_counter()
     try:
@@ -120,7 +120,7 @@ def _row(
 
 
 def _planted(
-    weakened: LitmusTest, right: LitmusTest, device: GpuDevice, stress: Stress, target: str
+    weakened: PtxLitmusTest, right: PtxLitmusTest, device: GpuDevice, stress: Stress, target: str
 ) -> Row:
     start = time.perf_counter()
     allowed = outcomes(right.program)

@@ -34,7 +34,7 @@ from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.gpu.kernels import GpuLitmusError, StressTest, prepare
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_prepared
 from fencewright.simulator.litmus_run import PtxTest, Run, forbidden, run
-from fencewright.simulator.ptx.events import Program
+from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.ptx.mutants import bare, mutants
 from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.fuzz.checks import LIMITS, SETTINGS, Setting, lowered, meant_by, program_of
@@ -110,7 +110,9 @@ def _ptx_test(module: ModuleOp, setting: Setting) -> PtxTest:
     return test
 
 
-def _forms(test: PtxTest, plain: Program, meant: Run, seed: int) -> Iterator[tuple[Form, Program]]:
+def _forms(
+    test: PtxTest, plain: PtxProgram, meant: Run, seed: int
+) -> Iterator[tuple[Form, PtxProgram]]:
     """What to run; of the weakened forms those that are wrong by the PTX model, a mutant if one is found."""
     best = test.test.program
     yield Form.LOWERED, best
@@ -126,7 +128,7 @@ def _forms(test: PtxTest, plain: Program, meant: Run, seed: int) -> Iterator[tup
         yield Form.BARE, without
 
 
-def _is_wrong(test: PtxTest, program: Program, meant: Run) -> bool:
+def _is_wrong(test: PtxTest, program: PtxProgram, meant: Run) -> bool:
     """Whether the PTX model lets a form of the program end as the source forbids."""
     does = run(replace(test, test=replace(test.test, program=program)), LIMITS)
     return forbidden(meant, does) is not None

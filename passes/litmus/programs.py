@@ -36,7 +36,7 @@ from fencewright.simulator.core.condition import (
     Register,
 )
 from fencewright.simulator.core.program import (
-    WORD_BITS,
+    SIGN,
     WORD_MASK,
     Arithmetic,
     ArithmeticKind,
@@ -249,7 +249,6 @@ def check_argument(code: "ThreadCode", number: int, type: object, is_value: bool
 InstructionT = TypeVar("InstructionT")
 
 _TEMPORARY = "t"
-_SIGN = 1 << (WORD_BITS - 1)
 
 
 class Listing(Generic[InstructionT]):
@@ -290,8 +289,8 @@ class Listing(Generic[InstructionT]):
         if predicate in ("gt", "ge"):
             a, b, predicate = b, a, {"gt": "lt", "ge": "le"}[predicate]
         if signed and predicate in ("lt", "le"):
-            a = self.compute(ArithmeticKind.XOR, a, _SIGN)
-            b = self.compute(ArithmeticKind.XOR, b, _SIGN)
+            a = self.compute(ArithmeticKind.XOR, a, SIGN)
+            b = self.compute(ArithmeticKind.XOR, b, SIGN)
         return self.compute(ArithmeticKind(predicate), a, b)
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> str:

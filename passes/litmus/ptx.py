@@ -32,10 +32,11 @@ from fencewright.passes.litmus.programs import (
     unreadable,
 )
 from fencewright.simulator.core.condition import LitmusError
-from fencewright.simulator.core.program import Placement, Places, signed
+from fencewright.simulator.core.program import SIGN, Placement, Places, signed
+from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.columns import ORDERINGS, parse_litmus
-from fencewright.simulator.ptx.events import SCOPES, Arithmetic
+from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, parse_litmus
+from fencewright.simulator.ptx.events import SCOPES
 from fencewright.simulator.ptx.model import PtxModel, Version
 
 _END = "done"
@@ -122,13 +123,12 @@ class _Comparison:
     right: str
 
 
+_SETS = {"beq": "setp.eq", "bne": "setp.ne", "blt": "setp.lt.u32", "ble": "setp.le.u32"}
 _OPPOSITE = {"beq": "bne", "bne": "beq", "blt": "bge", "bge": "blt", "bgt": "ble", "ble": "bgt"}
 
 _REGISTER = re.compile(r"r([0-9]+)")
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
-_WORDS = frozenset(
-    {*ORDERINGS, *SCOPES, "volatile", "mmio", "cas", *(each.value for each in Arithmetic)}
-)
+_WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "cas", *ATOMICS})
 """The words of a memory instruction's name that mean something in the model."""
 
 
@@ -201,19 +201,20 @@ class _PtxReader:
         self.add(f"{word} {dst}, {left}, {right}")
         return dst
 
+    def flipped(self, operand: str) -> str:
+        """A word with its sign changed, by which signed order becomes unsigned order, and back."""
+        if operand.startswith("r"):
+            return self.compute("xor", operand, str(SIGN))
+        return str(signed(int(operand) & WORD_MASK ^ SIGN))
+
     def materialise(self, test: _Comparison) -> str:
         """A comparison as 0 or 1, by arithmetic, so that what depends on it depends on data."""
         word, left, right = test.word, test.left, test.right
         if word in ("bgt", "bge"):
             word, left, right = {"bgt": "blt", "bge": "ble"}[word], right, left
-        difference = self.compute("sub", right, left)
-        if word in ("beq", "bne"):
-            square = self.compute("mul", difference, difference)
-            differs = self.compute("min", square, "1")
-            return differs if word == "bne" else self.compute("sub", "1", differs)
-        if word == "ble":
-            difference = self.compute("add", difference, "1")
-        return self.compute("min", self.compute("max", difference, "0"), "1")
+        if word in ("blt", "ble"):
+            left, right = self.flipped(left), self.flipped(right)
+        return self.compute(_SETS[word], left, right)
 
     # Operations
 
@@ -302,10 +303,9 @@ class _PtxReader:
         type = words[-1]
         if type[1:] != "32":
             unreadable(self.origin, f"a location is 32 bits wide; {opcode} is not executed")
-        unsigned = type.startswith("u") and {"min", "max"} & set(words)
-        if unsigned and any(each.startswith("-") for each in operands):
-            unreadable(self.origin, "the PTX model computes on signed numbers without overflow")
         kept = [word for word in words if word in _WORDS]
+        if type == "u32" and kept[-1] in ("min", "max"):
+            kept.append(type)
         computed = [word for word in words if word in ("inc", "dec")]
         if computed:
             unreadable(self.origin, f"the PTX model does not compute {computed[0]}")
@@ -385,8 +385,8 @@ class _PtxReader:
         if type[1:] != "32" or f"b{comparison}" not in _OPPOSITE:
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
         left, right = map(self.operand, op.arguments)
-        if type == "u32" and (left.startswith("-") or right.startswith("-")):
-            unreadable(op, "the PTX model computes on signed numbers without overflow")
+        if type == "u32" and comparison not in ("eq", "ne"):
+            left, right = self.flipped(left), self.flipped(right)
         self.predicates[op.dst] = _Comparison(f"b{comparison}", left, right)
 
     def predicate(self, op: ptx.AluOp, head: str) -> None:
@@ -460,7 +460,7 @@ _STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "and.b32": ("and {0}, {1}, {2}",),
         "or.b32": ("or {0}, {1}, {2}",),
         "xor.b32": ("xor {0}, {1}, {2}",),
-        "setp.ne.b32": ("sub {0}, {1}, {2}", "mul {0}, {0}, {0}", "min {0}, {0}, 1"),
+        "setp.ne.b32": ("setp.ne {0}, {1}, {2}",),
     }
 )
 """What the instructions of a sequence are in the model, operand by operand; a predicate is 0 or 1."""

@@ -12,9 +12,19 @@ from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Instruction, Operand, Place
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.assemble import SCOPED, Code
-from fencewright.simulator.core import program as common
 from fencewright.simulator.core.condition import Comparison
-from fencewright.simulator.core.program import ArithmeticKind, ProgramError
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Location,
+    Move,
+    Placement,
+    ProgramError,
+    Thread,
+)
+from fencewright.simulator.core.program import Operand as Value
 from fencewright.simulator.ptx import events as ptx
 from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
 from fencewright.simulator.source.events import (
@@ -26,32 +36,26 @@ from fencewright.simulator.source.events import (
     Store,
 )
 
-_ARITHMETIC = {
-    ArithmeticKind.ADD: ptx.Arithmetic.ADD,
-    ArithmeticKind.SUB: ptx.Arithmetic.SUB,
-    ArithmeticKind.MUL: ptx.Arithmetic.MUL,
-    ArithmeticKind.AND: ptx.Arithmetic.AND,
-    ArithmeticKind.OR: ptx.Arithmetic.OR,
-    ArithmeticKind.XOR: ptx.Arithmetic.XOR,
-}
-_RMW = {
-    RmwKind.XCHG: ptx.Arithmetic.EXCH,
-    RmwKind.ADD: ptx.Arithmetic.ADD,
-    RmwKind.AND: ptx.Arithmetic.AND,
-    RmwKind.OR: ptx.Arithmetic.OR,
-    RmwKind.XOR: ptx.Arithmetic.XOR,
-    RmwKind.UMAX: ptx.Arithmetic.MAX,
-    RmwKind.UMIN: ptx.Arithmetic.MIN,
-}
-"""What has one PTX instruction and means the same on the model's integers."""
+_RMW = frozenset(
+    {
+        RmwKind.XCHG,
+        RmwKind.ADD,
+        RmwKind.AND,
+        RmwKind.OR,
+        RmwKind.XOR,
+        RmwKind.UMAX,
+        RmwKind.UMIN,
+    }
+)
+"""What has one PTX instruction, whatever the width."""
 
 
-def ptx_program(code: Code) -> ptx.Program:
+def ptx_program(code: Code) -> ptx.PtxProgram:
     """The program that the model judges; same names.
 
     Raises ``ProgramError`` for an instruction that is not in the model, or not covered here.
     """
-    threads: list[ptx.Thread] = []
+    threads: list[Thread[ptx.Instruction]] = []
     for number, thread in enumerate(code.program.threads):
         made: list[ptx.Instruction] = []
         for position, each in enumerate(thread.instructions):
@@ -64,18 +68,18 @@ def ptx_program(code: Code) -> ptx.Program:
                         made += _instructions(each, instruction)
                 made += _success(each, f"{position}")
             else:
-                made.append(_common(each))
-        threads.append(ptx.Thread(_placement(thread.placement), tuple(made)))
-    initial = {each.name: each.initial for each in code.program.locations}
-    return ptx.Program(tuple(threads), initial, shared=_homes(code, threads))
+                made.append(each)
+        threads.append(Thread(_placement(thread.placement), tuple(made)))
+    locations = tuple(Location(each.name, each.initial) for each in code.program.locations)
+    return ptx.PtxProgram(locations, tuple(threads), shared=_homes(code, threads))
 
 
-def _homes(code: Code, threads: list[ptx.Thread]) -> dict[str, ptx.Placement]:
+def _homes(code: Code, threads: list[Thread[ptx.Instruction]]) -> dict[str, Placement]:
     """The CTA of each location in shared memory; none where no fence asks.
 
     Programs that mean the same are then the same, and executed once.
     """
-    fences = (each for t in threads for each in t.code if isinstance(each, ptx.Fence))
+    fences = (each for t in threads for each in t.instructions if isinstance(each, ptx.Fence))
     if all(fence.restriction is None for fence in fences):
         return {}
     homes = {t.placement.workgroup: _placement(t.placement) for t in code.program.threads}
@@ -86,25 +90,8 @@ def _homes(code: Code, threads: list[ptx.Thread]) -> dict[str, ptx.Placement]:
     }
 
 
-def _placement(place: common.Placement) -> ptx.Placement:
-    return ptx.Placement(place.workgroup, place.agent, place.cluster)
-
-
-def _common(instruction: object) -> ptx.Instruction:
-    match instruction:
-        case common.Label(name):
-            return ptx.Label(name)
-        case common.Move(dst, value):
-            return ptx.Compute(ptx.Arithmetic.EXCH, dst, 0, value)
-        case common.Arithmetic(kind, dst, a, b) if kind in _ARITHMETIC:
-            return ptx.Compute(_ARITHMETIC[kind], dst, a, b)
-        case common.Branch(target, None, _):
-            return ptx.Branch(target)
-        case common.Branch(target, condition, unless) if condition is not None:
-            comparison = Comparison.EQ if unless else Comparison.NE
-            return ptx.Branch(target, comparison, condition, 0)
-        case _:
-            raise ProgramError(f"the PTX model has no '{instruction}'")
+def _placement(place: Placement) -> Placement:
+    return Placement(place.workgroup, agent=place.agent, cluster=place.cluster)
 
 
 def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
@@ -139,7 +126,7 @@ def _instructions(
                 ptx.Atomic(
                     None if head == "red" else operation.dst or "unused",
                     operation.location,
-                    _RMW[operation.kind],
+                    operation.kind,
                     operation.value,
                     None,
                     ordering or Ordering.RELAXED,
@@ -151,7 +138,7 @@ def _instructions(
                 ptx.Atomic(
                     _old(operation),
                     operation.location,
-                    ptx.Arithmetic.EXCH,
+                    RmwKind.XCHG,
                     operation.new,
                     operation.compare,
                     ordering or Ordering.RELAXED,
@@ -181,21 +168,21 @@ def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, 
         return ()
     differs = f"{prefix}.differs"
     return (
-        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 0),
-        ptx.Branch(differs, Comparison.NE, _old(operation), operation.compare),
-        ptx.Compute(ptx.Arithmetic.EXCH, operation.success, 0, 1),
-        ptx.Label(differs),
+        Move(operation.success, 0),
+        ptx.CompareBranch(differs, Comparison.NE, _old(operation), operation.compare),
+        Move(operation.success, 1),
+        Label(differs),
     )
 
 
 # Compare-and-swap loops
 
 _TWO_OPERANDS = {
-    "and": ptx.Arithmetic.AND,
-    "or": ptx.Arithmetic.OR,
-    "xor": ptx.Arithmetic.XOR,
-    "add": ptx.Arithmetic.ADD,
-    "sub": ptx.Arithmetic.SUB,
+    "and": ArithmeticKind.AND,
+    "or": ArithmeticKind.OR,
+    "xor": ArithmeticKind.XOR,
+    "add": ArithmeticKind.ADD,
+    "sub": ArithmeticKind.SUB,
 }
 _SHIFT = ((Place("word"),), (Place("shift"),))
 """Where in its word a value is: at 0, so that what computes these does nothing."""
@@ -207,7 +194,7 @@ class _Loop:
     def __init__(self, operation: ScopedOperation, prefix: str):
         self.operation = operation
         self.prefix = prefix
-        self.names: dict[str, ptx.Value] = {}
+        self.names: dict[str, Value] = {}
         match operation:
             case AtomicRmw():
                 self.names = {"data": operation.value}
@@ -236,7 +223,7 @@ class _Loop:
             raise ProgramError(f"'{place}' is written, and no register")
         return value
 
-    def value(self, operand: Operand) -> ptx.Value:
+    def value(self, operand: Operand) -> Value:
         """The register or constant that an operand is."""
         match operand:
             case (Place(name), *_):
@@ -250,11 +237,11 @@ class _Loop:
         """What one line computes, accesses, or where it goes."""
         head, *words = words_of(line.mnemonic)
         if not head:
-            yield ptx.Label(self.register(line.places[0]))
+            yield Label(self.register(line.places[0]))
             return
         if head == "bra":
             predicate = self.value(line.guard)
-            yield ptx.Branch(self.register(line.places[-1]), Comparison.NE, predicate, 0)
+            yield Branch(self.register(line.places[-1]), predicate)
             return
         if line.operands[0] in _SHIFT:
             return
@@ -276,7 +263,7 @@ class _Loop:
         return ptx.Atomic(
             dst,
             self.location,
-            ptx.Arithmetic.EXCH,
+            RmwKind.XCHG,
             new,
             compare,
             ordering or Ordering.RELAXED,
@@ -284,30 +271,28 @@ class _Loop:
         )
 
     def compute(
-        self, line: Instruction, dst: str, head: str, words: list[str], values: list[ptx.Value]
+        self, line: Instruction, dst: str, head: str, words: list[str], values: list[Value]
     ) -> Iterator[ptx.Instruction]:
-        a = ptx.Arithmetic
+        a = ArithmeticKind
         match head, words:
             case "mov", _:
-                yield ptx.Compute(a.EXCH, dst, 0, values[0])
+                yield Move(dst, values[0])
             case "cvt", [*_, source]:
-                yield ptx.Compute(a.AND, dst, values[0], _mask(source[1:]))
+                yield Arithmetic(a.AND, dst, values[0], _mask(source[1:]))
             case "not", _:
-                yield ptx.Compute(a.SUB, dst, -1, values[0])
-                yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+                yield Arithmetic(a.SUB, dst, -1, values[0])
+                yield Arithmetic(a.AND, dst, dst, _mask(words[-1][1:]))
             case "setp", ["ne", _]:
-                yield ptx.Compute(a.SUB, dst, *values)
-                yield ptx.Compute(a.MUL, dst, dst, dst)
-                yield ptx.Compute(a.MIN, dst, dst, 1)
+                yield Arithmetic(a.NE, dst, *values)
             case "bfe", _:
-                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+                yield Arithmetic(a.AND, dst, values[0], _mask(values[-1]))
             case "bfi", _:
                 # The value is the lowest part, and no operand has anything above it.
-                yield ptx.Compute(a.AND, dst, values[0], _mask(values[-1]))
+                yield Arithmetic(a.AND, dst, values[0], _mask(values[-1]))
             case _ if head in _TWO_OPERANDS:
-                yield ptx.Compute(_TWO_OPERANDS[head], dst, *values)
+                yield Arithmetic(_TWO_OPERANDS[head], dst, *values)
                 if head in ("add", "sub"):
-                    yield ptx.Compute(a.AND, dst, dst, _mask(words[-1][1:]))
+                    yield Arithmetic(a.AND, dst, dst, _mask(words[-1][1:]))
             case _:
                 raise ProgramError(f"the PTX model does not cover '{line.text}' here")
 

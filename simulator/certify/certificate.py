@@ -59,7 +59,7 @@ from fencewright.simulator.certify.shapes import BatteryTest, battery, operation
 from fencewright.simulator.core.campaign import Task, run
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore
-from fencewright.simulator.ptx.events import Program as PtxProgram
+from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.source.events import ScopedProgram
 
 FORMAT = "fencewright-certificate"
@@ -248,7 +248,7 @@ class PtxMachine:
             )
         )
         witness = ptx_model.explain(program, formula)
-        test = ptx_litmus.LitmusTest("witness", program, Condition(Quantifier.EXISTS, formula))
+        test = ptx_litmus.PtxLitmusTest(program, Condition(Quantifier.EXISTS, formula))
         return "" if witness is None else ptx_litmus.witness_text(test, witness)
 
     def waiting(self, code: Code) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Word
+from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope, Word
 from fencewright.simulator.core.condition import Condition, Memory, Observable, Register
 from fencewright.simulator.core.words import WORD_BITS, WORD_MASK
 
@@ -49,14 +49,31 @@ class Location:
 class Placement:
     """Where a thread runs. ``cu`` counts within its XCD, ``xcd`` within its agent.
 
-    In PTX's words: agent = gpu, workgroup = cta; ``cluster`` is PTX's alone.
+    In PTX's words: agent = gpu, workgroup = cta. With ``cluster`` None the work-group is a
+    cluster of its own.
     """
 
     workgroup: int = 0
     cu: int = 0
     xcd: int = 0
     agent: int = 0
-    cluster: int = 0
+    cluster: int | None = 0
+
+    def instance(self, scope: Scope) -> tuple[int | None, ...]:
+        """A name for the set of threads that ``scope``, of a work-group or wider, means here."""
+        match scope:
+            case Scope.SYSTEM:
+                return ()
+            case Scope.AGENT:
+                return (self.agent,)
+            case Scope.CLUSTER if self.cluster is not None:
+                return (self.agent, self.cluster)
+            case _:
+                return (self.agent, self.cluster, self.workgroup)
+
+    def shares(self, other: "Placement", scope: Scope) -> bool:
+        """Whether ``other`` is in the set of threads that ``scope`` means here."""
+        return self.instance(scope) == other.instance(scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +97,25 @@ def place_at(places: Places, position: int) -> Place | None:
 
 
 Operand = int | str
-"""A constant, or the name of a register."""
+"""A constant, or the name of a register. A negative constant stands for its word."""
 
 
 class ArithmeticKind(Word):
-    """Register arithmetic on unsigned words; a comparison gives 0 or 1."""
+    """Register arithmetic on unsigned words; a comparison gives 0 or 1.
+
+    Division, minimum and maximum are of signed words. Division rounds towards 0; by 0, which
+    has no defined result, it gives 0.
+    """
 
     ADD = "add"
     SUB = "sub"
     MUL = "mul"
+    DIV = "div"
     AND = "and"
     OR = "or"
     XOR = "xor"
+    MIN = "min"
+    MAX = "max"
     EQ = "eq"
     NE = "ne"
     LT = "lt"
@@ -102,9 +126,12 @@ ARITHMETIC: dict[ArithmeticKind, Callable[[int, int], int]] = {
     ArithmeticKind.ADD: lambda a, b: (a + b) & WORD_MASK,
     ArithmeticKind.SUB: lambda a, b: (a - b) & WORD_MASK,
     ArithmeticKind.MUL: lambda a, b: (a * b) & WORD_MASK,
+    ArithmeticKind.DIV: lambda a, b: divided(signed(a), signed(b)) & WORD_MASK,
     ArithmeticKind.AND: lambda a, b: a & b,
     ArithmeticKind.OR: lambda a, b: a | b,
     ArithmeticKind.XOR: lambda a, b: a ^ b,
+    ArithmeticKind.MIN: lambda a, b: min(a, b, key=signed),
+    ArithmeticKind.MAX: lambda a, b: max(a, b, key=signed),
     ArithmeticKind.EQ: lambda a, b: int(a == b),
     ArithmeticKind.NE: lambda a, b: int(a != b),
     ArithmeticKind.LT: lambda a, b: int(a < b),
@@ -112,9 +139,19 @@ ARITHMETIC: dict[ArithmeticKind, Callable[[int, int], int]] = {
 }
 
 
+SIGN = 1 << (WORD_BITS - 1)
+"""The bit of a word that is its sign."""
+
+
 def signed(value: int) -> int:
     """An unsigned word read as two's complement."""
     return value - (1 << WORD_BITS) if value >> (WORD_BITS - 1) else value
+
+
+def divided(a: int, b: int) -> int:
+    """The quotient rounded towards 0; 0 if ``b`` is 0."""
+    quotient = abs(a) // abs(b) if b else 0
+    return quotient if (a < 0) is (b < 0) else -quotient
 
 
 RMW: dict[RmwKind, Callable[[int, int], int]] = {
@@ -244,3 +281,8 @@ class LitmusTest(Generic[Instruction]):
 
     program: Program[Instruction]
     condition: Condition
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.program.name

@@ -70,7 +70,7 @@ class Interleaved:
         gates: set[object] = set()
         for number, runner in enumerate(self.runners):
             for position, each in enumerate(runner.code):
-                if isinstance(each, runner.BRANCH) and runner.target(each) <= position:
+                if isinstance(each, runner.BRANCHES) and runner.target(each) <= position:
                     return False
                 passage = self.passage(number, each, runner.begin())
                 if passage is not None:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fencewright.simulator.core.exploration import Work
 from fencewright.simulator.core.interleaving import Interleaving
-from fencewright.simulator.core.program import Operand
+from fencewright.simulator.core.program import ARITHMETIC, Arithmetic, Branch, Label, Move, Operand
 from fencewright.simulator.core.relation import Mask
+from fencewright.simulator.core.words import WORD_MASK
 
 Derivation: TypeAlias = Mask
 """The writes, as bits, that a value passed through on its way."""
@@ -123,7 +124,7 @@ class Run(Generic[EventT]):
 
     def value(self, operand: Operand) -> int:
         """The value of an operand."""
-        return operand if isinstance(operand, int) else self.registers.get(operand, 0)
+        return operand & WORD_MASK if isinstance(operand, int) else self.registers.get(operand, 0)
 
     def taint(self, *operands: Operand) -> Mask:
         """The reads that operands depend on."""
@@ -154,15 +155,14 @@ class Runner(ABC, Generic[RunT, PathT]):
     """
 
     STEPS: ClassVar[Steps]
-    LABEL: ClassVar[type[Any]]
-    BRANCH: ClassVar[type[Any]]
+    BRANCHES: ClassVar[tuple[type[Any], ...]] = (Branch,)
     IDLE: ClassVar[Collection[object]]
     """The kinds of events that a round may have and be left out: reads and fences."""
 
     def __init__(self, thread: int, code: Sequence[Any], bound: int, write_bits: dict[object, int]):
         self.thread = thread
         self.code = code
-        self.labels = {each.name: n for n, each in enumerate(code) if isinstance(each, self.LABEL)}
+        self.labels = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
         self.bound = bound
         self.write_bits = write_bits
         self.domain = Domain({})
@@ -185,13 +185,9 @@ class Runner(ABC, Generic[RunT, PathT]):
     def used(self, instruction: Any) -> Collection[Operand]:
         """The operands that an instruction computes with."""
 
-    @abstractmethod
-    def label_of(self, branch: Any) -> str:
-        """The label that a branch goes to."""
-
     def target(self, branch: Any) -> int:
         """Where a branch goes."""
-        return self.labels[self.label_of(branch)]
+        return self.labels[branch.target]
 
     def run(self, domain: Domain) -> list[PathT]:
         """The paths."""
@@ -230,11 +226,28 @@ class Runner(ABC, Generic[RunT, PathT]):
         bit = 1 << self.write_bits.setdefault((self.thread, run.pc, count), len(self.write_bits))
         return self.domain.derive(location, value, bit, reads)
 
-    def label(self, run: RunT, label: Any) -> None:
+    def label(self, run: RunT, label: Label) -> None:
         """Pass a label."""
         visit = run.visits.get(label.name)
         passes = 0 if visit is None else visit.passes
         run.visits = {**run.visits, label.name: Visit(passes + 1, len(run.events))}
+
+    def move(self, run: RunT, move: Move) -> None:
+        """Set a register."""
+        run.assign(move.dst, run.value(move.value), run.taint(move.value))
+
+    def arithmetic(self, run: RunT, step: Arithmetic) -> None:
+        """Compute into a register."""
+        value = ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
+        run.assign(step.dst, value, run.taint(step.a, step.b))
+
+    def branch(self, run: RunT, branch: Branch) -> list[RunT] | None:
+        """Go to a label, or on where the condition does not hold."""
+        if branch.condition is not None:
+            run.control |= run.taint(branch.condition)
+            if bool(run.value(branch.condition)) is branch.unless:
+                return None
+        return self.jump(run, branch.target)
 
     def jump(self, run: RunT, label: str) -> list[RunT] | None:
         """Go to a label, or end the run at the bound of a loop."""
@@ -260,12 +273,21 @@ class Runner(ABC, Generic[RunT, PathT]):
         changed = frozenset(name for each in body for name in self.assigned(each))
         again: set[Operand] = set()
         for instruction in body:
-            if isinstance(instruction, self.BRANCH):
+            if isinstance(instruction, self.BRANCHES):
                 break
             if not changed & {*self.used(instruction)} <= again:
                 return False
             again.update(self.assigned(instruction))
         return changed <= again
+
+
+COMMON_STEPS: Steps = {
+    Move: Runner[Any, Any].move,
+    Arithmetic: Runner[Any, Any].arithmetic,
+    Branch: Runner[Any, Any].branch,
+    Label: Runner[Any, Any].label,
+}
+"""How the instructions that every model has run."""
 
 
 def all_paths(runners: Iterable[Runner[Any, PathT]], domain: Domain) -> list[list[PathT]]:

@@ -15,7 +15,7 @@ from math import prod
 
 from fencewright.lowering.ptx.chip import CHIPS, Chip, Form, default_version, forms_of
 from fencewright.lowering.ptx.module import Kernel, Variable, module_text
-from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import (
     Comparison,
     Memory,
@@ -23,31 +23,37 @@ from fencewright.simulator.core.condition import (
     Outcomes,
     Register,
 )
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Move,
+    Operand,
+    Thread,
+)
 from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.events import (
     SCOPES,
-    Arithmetic,
     AsyncCopy,
     Atomic,
     Barrier,
-    Branch,
     ClusterBarrier,
     CommitGroup,
-    Compute,
+    CompareBranch,
     Fence,
     Instruction,
-    Label,
     Load,
     MbarrierArrive,
     MbarrierWait,
-    Program,
     Proxy,
     ProxyFence,
+    PtxProgram,
     Role,
     Store,
-    Thread,
-    Value,
     WaitGroup,
+    assigned,
+    operands,
 )
 from fencewright.simulator.ptx.model import outcomes
 
@@ -142,13 +148,13 @@ class Arrangement:
         return keys == sum(len(cta) for cluster in self.clusters for cta in cluster)
 
 
-def arrange(program: Program) -> Arrangement:
+def arrange(program: PtxProgram) -> Arrangement:
     """Who shares a block and a cluster. Raises ``GpuLitmusError`` for more than one GPU."""
-    if len({thread.placement.gpu for thread in program.threads}) > 1:
+    if len({thread.placement.agent for thread in program.threads}) > 1:
         raise GpuLitmusError("the threads are on different GPUs; one GPU runs all of a test")
     clusters: dict[object, dict[int, list[int]]] = {}
     for number, thread in enumerate(program.threads):
-        cluster, cta = thread.placement.cluster, thread.placement.cta
+        cluster, cta = thread.placement.cluster, thread.placement.workgroup
         key = ("cta", cta) if cluster is None else ("cluster", cluster)
         clusters.setdefault(key, {}).setdefault(cta, []).append(number)
     found = Arrangement(
@@ -219,31 +225,39 @@ _COPY_BYTES = 16
 """The least that a bulk copy copies. Source: PTX ISA, "cp.async.bulk"."""
 _WORD_BYTES = 4
 _WAITING = Barrier | MbarrierWait
-_LAST = Compute(Arithmetic.EXCH, "end", 0, 1)
+_LAST = Move("end", 1)
 """Appended to a thread to see whether it ends."""
 _GAVE_UP = 0
 """What a thread that gives up writes for its instance; nobody else writes there."""
 _MINE = 0
 """The barrier that blocks start and end with; the program's own are numbered from 1."""
 
-_ATOMIC_TYPES = {
-    Arithmetic.ADD: "u32",
-    Arithmetic.AND: "b32",
-    Arithmetic.OR: "b32",
-    Arithmetic.XOR: "b32",
-    Arithmetic.MIN: "s32",
-    Arithmetic.MAX: "s32",
-    Arithmetic.EXCH: "b32",
+_ATOMIC_NAMES = {
+    RmwKind.ADD: "add.u32",
+    RmwKind.AND: "and.b32",
+    RmwKind.OR: "or.b32",
+    RmwKind.XOR: "xor.b32",
+    RmwKind.MIN: "min.s32",
+    RmwKind.MAX: "max.s32",
+    RmwKind.UMIN: "min.u32",
+    RmwKind.UMAX: "max.u32",
+    RmwKind.XCHG: "exch.b32",
 }
 _COMPUTE_NAMES = {
-    Arithmetic.ADD: "add.u32",
-    Arithmetic.SUB: "sub.u32",
-    Arithmetic.MUL: "mul.lo.u32",
-    Arithmetic.AND: "and.b32",
-    Arithmetic.OR: "or.b32",
-    Arithmetic.XOR: "xor.b32",
-    Arithmetic.MIN: "min.s32",
-    Arithmetic.MAX: "max.s32",
+    ArithmeticKind.ADD: "add.u32",
+    ArithmeticKind.SUB: "sub.u32",
+    ArithmeticKind.MUL: "mul.lo.u32",
+    ArithmeticKind.AND: "and.b32",
+    ArithmeticKind.OR: "or.b32",
+    ArithmeticKind.XOR: "xor.b32",
+    ArithmeticKind.MIN: "min.s32",
+    ArithmeticKind.MAX: "max.s32",
+}
+_SET_NAMES = {
+    ArithmeticKind.EQ: "eq.s32",
+    ArithmeticKind.NE: "ne.s32",
+    ArithmeticKind.LT: "lt.u32",
+    ArithmeticKind.LE: "le.u32",
 }
 _COMPARISON_WORDS = {
     Comparison.EQ: "eq",
@@ -264,7 +278,7 @@ class StressTest:
     ``may_give_up``: it has a loop, and there is one counter more, for instances that gave up.
     """
 
-    program: Program
+    program: PtxProgram
     arrangement: Arrangement
     encoding: Encoding
     locations: tuple[str, ...]
@@ -316,7 +330,7 @@ class StressTest:
 
 
 def prepare(
-    program: Program,
+    program: PtxProgram,
     allowed: Outcomes,
     target: str = "sm_90",
     shared: bool | frozenset[str] = False,
@@ -353,7 +367,7 @@ class _Writer:
 
     def __init__(
         self,
-        program: Program,
+        program: PtxProgram,
         arrangement: Arrangement,
         observables: tuple[Observable, ...],
         locations: tuple[str, ...],
@@ -371,7 +385,7 @@ class _Writer:
         self.copies = [
             (number, each)
             for number, thread in enumerate(program.threads)
-            for each in thread.code
+            for each in thread.instructions
             if isinstance(each, AsyncCopy)
         ]
         self.has_loops = any(_goes_back(thread) for thread in program.threads)
@@ -410,7 +424,7 @@ class _Writer:
         if self.has_loops and (self.mbarriers or self.copies):
             raise GpuLitmusError("it has a loop and mbarriers: who gives up could hang the others")
         for number, thread in enumerate(self.program.threads):
-            for instruction in thread.code:
+            for instruction in thread.instructions:
                 reason = self._refusal(number, instruction)
                 if reason:
                     raise GpuLitmusError(f"P{number}: {instruction_text(instruction)}: {reason}")
@@ -418,20 +432,20 @@ class _Writer:
 
     def _check_end(self) -> None:
         """Refuse a program with a thread that may wait for ever, and would hang the GPU."""
-        if not any(isinstance(i, _WAITING) for t in self.program.threads for i in t.code):
+        if not any(isinstance(i, _WAITING) for t in self.program.threads for i in t.instructions):
             return
         threads = tuple(
-            replace(thread, code=(*self._counted(number, thread), _LAST))
+            replace(thread, instructions=(*self._counted(number, thread), _LAST))
             for number, thread in enumerate(self.program.threads)
         )
         found = outcomes(replace(self.program, threads=threads))
-        ends = found.project(Register(n, _LAST.register) for n in range(len(threads)))
+        ends = found.project(Register(n, _LAST.dst) for n in range(len(threads)))
         if not found.states or any(None in state for state in ends.states):
             raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
 
-    def _counted(self, number: int, thread: Thread) -> Iterator[Instruction]:
+    def _counted(self, number: int, thread: Thread[Instruction]) -> Iterator[Instruction]:
         """The thread's code, with barriers that wait for all who take part, as on a GPU."""
-        for each in thread.code:
+        for each in thread.instructions:
             is_barrier = isinstance(each, Barrier)
             yield replace(each, count=len(self._participants(number, each))) if is_barrier else each
 
@@ -440,11 +454,11 @@ class _Writer:
         match instruction:
             case Load() | Store() | Atomic() if instruction.proxy is not Proxy.GENERIC:
                 return "only the generic proxy is run"
-            case Atomic() if instruction.operation not in _ATOMIC_TYPES:
+            case Atomic() if instruction.operation not in _ATOMIC_NAMES:
                 return "PTX has no such atomic"
-            case Atomic(register=None, operation=Arithmetic.EXCH):
+            case Atomic(dst=None, operation=RmwKind.XCHG):
                 return "PTX has no red that exchanges"
-            case Compute() if instruction.operation not in (*_COMPUTE_NAMES, Arithmetic.EXCH):
+            case Arithmetic(kind=ArithmeticKind.DIV):
                 return "division is not run"
             case Fence(ordering=Ordering.ACQUIRE | Ordering.RELEASE):
                 if Form.ONE_SIDED_FENCE not in self.forms:
@@ -505,14 +519,18 @@ class _Writer:
         return sum(
             isinstance(each, MbarrierArrive) and each.mbarrier == mbarrier
             for thread in self.program.threads
-            for each in thread.code
+            for each in thread.instructions
         )
 
     def _barrier_refusal(self, thread: int, barrier: Barrier) -> str | None:
         if not isinstance(barrier.number, int) or not 0 <= barrier.number < 15:
             return "only barriers 0 to 14 are run"
         neighbours = [self.program.threads[number] for number in self._neighbours(thread)]
-        if any(isinstance(each, Branch) for neighbour in neighbours for each in neighbour.code):
+        if any(
+            isinstance(each, Branch | CompareBranch)
+            for neighbour in neighbours
+            for each in neighbour.instructions
+        ):
             return "a barrier in a CTA with branches is not run"
         mine = self._participants(thread, barrier)
         if barrier.count not in (None, len(mine)):
@@ -520,7 +538,7 @@ class _Writer:
         others = (
             self._participants(thread, each)
             for number in self._neighbours(thread)
-            for each in self.program.threads[number].code
+            for each in self.program.threads[number].instructions
             if isinstance(each, Barrier) and each.number == barrier.number
         )
         return None if all(other == mine for other in others) else "its participants change"
@@ -534,7 +552,7 @@ class _Writer:
         return [
             number
             for number in self._neighbours(thread)
-            for each in self.program.threads[number].code
+            for each in self.program.threads[number].instructions
             if isinstance(each, Barrier)
             and (each.instance, each.number) == (barrier.instance, barrier.number)
         ]
@@ -543,7 +561,7 @@ class _Writer:
         if Form.CLUSTER_BARRIER_ORDERING not in self.forms:
             return f"{self.chip.name} has no {Form.CLUSTER_BARRIER_ORDERING.value}"
         turns = {
-            tuple(each.role for each in thread.code if isinstance(each, ClusterBarrier))
+            tuple(each.role for each in thread.instructions if isinstance(each, ClusterBarrier))
             for thread in self.program.threads
         }
         if len(turns) > 1 or not self.arrangement.is_full:
@@ -551,7 +569,11 @@ class _Writer:
         (roles,) = turns
         if roles != (Role.ARRIVE, Role.WAIT) * (len(roles) // 2):
             return "arriving and waiting must take turns"
-        if any(isinstance(each, Branch) for t in self.program.threads for each in t.code):
+        if any(
+            isinstance(each, Branch | CompareBranch)
+            for t in self.program.threads
+            for each in t.instructions
+        ):
             return "a barrier in a program with branches is not run"
         return None
 
@@ -577,7 +599,9 @@ class _Writer:
         """The CTA that holds an mbarrier: that of the first who waits, else of who arrives."""
         for kind in (MbarrierWait, MbarrierArrive):
             for number, thread in enumerate(self.program.threads):
-                if any(isinstance(each, kind) and each.mbarrier == name for each in thread.code):
+                if any(
+                    isinstance(each, kind) and each.mbarrier == name for each in thread.instructions
+                ):
                     return self.arrangement.home(number)
         return (0, 0)
 
@@ -707,23 +731,24 @@ class _Writer:
     def _global_address(self, register: str, name: str) -> list[str]:
         return _location_address(register, self.locations.index(name))
 
-    def _thread(self, number: int, thread: Thread) -> list[str]:
+    def _thread(self, number: int, thread: Thread[Instruction]) -> list[str]:
         """One thread of the program; its names are its own."""
         observed = [o for o in self.observables if isinstance(o, Register) and o.thread == number]
-        names = sorted({o.name for o in observed} | _registers(thread))
+        start = self.program.registers_of(number)
+        names = sorted({*start, *(o.name for o in observed), *_registers(thread)})
         m, _ = self.arrangement.home(number)
         lines = ["{", *(f".reg .b32 {_value(name)};" for name in names)]
         lines += ["mul.lo.u32 %i, %i, %stride;"] * m + ["and.b32 %i, %i, %mask;"] * bool(m)
         lines += self._addresses(number, thread)
-        lines += [f"mov.b32 {_value(name)}, {thread.registers.get(name, 0)};" for name in names]
+        lines += [f"mov.b32 {_value(name)}, {start.get(name, 0)};" for name in names]
         loops = _goes_back(thread)
         if loops:
             lines += [".reg .b32 %passes;", f"mov.b32 %passes, {MOST_PASSES};"]
         passed: set[str] = set()
-        for position, instruction in enumerate(thread.code):
+        for position, instruction in enumerate(thread.instructions):
             if isinstance(instruction, Label):
                 passed.add(instruction.name)
-            elif isinstance(instruction, Branch) and instruction.label in passed:
+            elif isinstance(instruction, Branch | CompareBranch) and instruction.target in passed:
                 lines += [
                     "sub.u32 %passes, %passes, 1;",
                     "setp.eq.u32 %p, %passes, 0;",
@@ -741,7 +766,7 @@ class _Writer:
             lines += ["GIVE_UP:", *gave_up, f"st.global.b32 [%d], {_GAVE_UP};", "bra END;"]
         return [*lines, "}"]
 
-    def _addresses(self, number: int, thread: Thread) -> list[str]:
+    def _addresses(self, number: int, thread: Thread[Instruction]) -> list[str]:
         """Every address that a thread uses, before its first instruction."""
         lines: list[str] = []
         for name in sorted(_locations(thread)):
@@ -772,7 +797,7 @@ class _Writer:
             case Load():
                 space = self._space(thread, instruction.location)
                 name = f"ld{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
-                return [f"{name} {_value(instruction.register)}, [%at_{instruction.location}];"]
+                return [f"{name} {_value(instruction.dst)}, [%at_{instruction.location}];"]
             case Store():
                 space = self._space(thread, instruction.location)
                 name = f"st{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
@@ -818,23 +843,26 @@ class _Writer:
                     f"mbarrier.try_wait.parity{qualifiers}.shared::cta.b64 %p, [%at_{name}], 0;",
                     f"@!%p bra WAIT_{position};",
                 ]
-            case Compute(operation=Arithmetic.EXCH):
-                return [f"mov.b32 {_value(instruction.register)}, {_value(instruction.right)};"]
-            case Compute():
-                operands = f"{_value(instruction.left)}, {_value(instruction.right)}"
-                name = _COMPUTE_NAMES[instruction.operation]
-                return [f"{name} {_value(instruction.register)}, {operands};"]
-            case Branch(comparison=None):
-                return [f"bra LABEL_{instruction.label};"]
-            case Branch(comparison=Comparison() as comparison):
-                operands = f"{_value(instruction.left)}, {_value(instruction.right)}"
+            case Move(dst, value):
+                return [f"mov.b32 {_value(dst)}, {_value(value)};"]
+            case Arithmetic(kind, dst, left, right) if kind in _SET_NAMES:
                 return [
-                    f"setp.{_COMPARISON_WORDS[comparison]}.s32 %p, {operands};",
-                    f"@%p bra LABEL_{instruction.label};",
+                    f"setp.{_SET_NAMES[kind]} %p, {_value(left)}, {_value(right)};",
+                    f"selp.b32 {_value(dst)}, 1, 0, %p;",
                 ]
+            case Arithmetic(kind, dst, left, right):
+                name = _COMPUTE_NAMES[kind]
+                return [f"{name} {_value(dst)}, {_value(left)}, {_value(right)};"]
+            case Branch(target, condition, unless):
+                if condition is None:
+                    return [f"bra LABEL_{target};"]
+                comparison = Comparison.EQ if unless else Comparison.NE
+                return _compare_branch(CompareBranch(target, comparison, condition, 0))
+            case CompareBranch():
+                return _compare_branch(instruction)
             case Label():
                 return [f"LABEL_{instruction.name}:"]
-            case Branch() | Barrier():
+            case Barrier():
                 raise GpuLitmusError(f"{instruction_text(instruction)} is not run")
 
     def _transaction_bytes(self, mbarrier: str) -> int:
@@ -920,19 +948,27 @@ def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
     return f".{_ORDERING_WORDS[ordering]}" + (f".{_SCOPE_WORDS[scope]}" if scope else "")
 
 
-def _value(value: Value) -> str:
+def _value(value: Operand) -> str:
     """An operand; the program's registers have names that no other register has."""
     return f"%my_{value}" if isinstance(value, str) else str(value)
 
 
+def _compare_branch(branch: CompareBranch) -> list[str]:
+    operands = f"{_value(branch.left)}, {_value(branch.right)}"
+    return [
+        f"setp.{_COMPARISON_WORDS[branch.comparison]}.s32 %p, {operands};",
+        f"@%p bra LABEL_{branch.target};",
+    ]
+
+
 def _atomic(atomic: Atomic, space: str) -> str:
-    head = "red" if atomic.register is None else "atom"
-    operation = f"{atomic.operation.value}.{_ATOMIC_TYPES[atomic.operation]}"
+    head = "red" if atomic.dst is None else "atom"
+    operation = _ATOMIC_NAMES[atomic.operation]
     if atomic.compare is not None:
         operation = "cas.b32"
     operands = [f"[%at_{atomic.location}]", *(_value(each) for each in atomic.operands)]
-    if atomic.register is not None:
-        operands.insert(0, _value(atomic.register))
+    if atomic.dst is not None:
+        operands.insert(0, _value(atomic.dst))
     name = f"{head}{_qualifiers(atomic.ordering, atomic.scope)}{space}.{operation}"
     return f"{name} {', '.join(operands)};"
 
@@ -953,42 +989,26 @@ def _copy(copy: AsyncCopy) -> str:
     return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
 
 
-def _goes_back(thread: Thread) -> bool:
+def _goes_back(thread: Thread[Instruction]) -> bool:
     """Whether a thread has a loop."""
     passed: set[str] = set()
-    for each in thread.code:
+    for each in thread.instructions:
         if isinstance(each, Label):
             passed.add(each.name)
-        elif isinstance(each, Branch) and each.label in passed:
+        elif isinstance(each, Branch | CompareBranch) and each.target in passed:
             return True
     return False
 
 
-def _registers(thread: Thread) -> set[str]:
-    """Every register that a thread names."""
-    found = set(thread.registers)
-    for each in thread.code:
-        operands: tuple[Value | None, ...] = ()
-        match each:
-            case Load():
-                operands = (each.register,)
-            case Store() | AsyncCopy():
-                operands = (each.value,)
-            case Atomic():
-                operands = (each.register, *each.operands)
-            case Compute():
-                operands = (each.register, each.left, each.right)
-            case Branch():
-                operands = (each.left, each.right)
-            case _:
-                pass
-        found.update(operand for operand in operands if isinstance(operand, str))
-    return found
+def _registers(thread: Thread[Instruction]) -> set[str]:
+    """Every register that the code of a thread names."""
+    named = (n for each in thread.instructions for n in (*assigned(each), *operands(each)))
+    return {name for name in named if isinstance(name, str)}
 
 
-def _locations(thread: Thread) -> set[str]:
+def _locations(thread: Thread[Instruction]) -> set[str]:
     found: set[str] = set()
-    for each in thread.code:
+    for each in thread.instructions:
         if isinstance(each, Load | Store | Atomic | AsyncCopy):
             found.add(each.location)
         if isinstance(each, AsyncCopy) and each.source is not None:
@@ -996,10 +1016,10 @@ def _locations(thread: Thread) -> set[str]:
     return found
 
 
-def _mbarriers(thread: Thread) -> set[str]:
+def _mbarriers(thread: Thread[Instruction]) -> set[str]:
     named = (
         each.mbarrier
-        for each in thread.code
+        for each in thread.instructions
         if isinstance(each, MbarrierArrive | MbarrierWait | AsyncCopy)
     )
     return {name for name in named if name is not None}

@@ -20,7 +20,7 @@ from fencewright.simulator.gpu.kernels import (
     StressTest,
     prepare,
 )
-from fencewright.simulator.ptx.columns import LitmusTest
+from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.model import outcomes
 
 _POISON = 0xFFFFFFFF
@@ -168,7 +168,7 @@ class GpuDevice(Protocol):
 
 
 def run_litmus_on_gpu(
-    test: LitmusTest,
+    test: PtxLitmusTest,
     device: GpuDevice,
     *,
     target: str = "sm_90",

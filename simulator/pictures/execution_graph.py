@@ -12,8 +12,7 @@ from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.ptx import events as ptx_events
-from fencewright.simulator.ptx.columns import LitmusTest as PtxTest
-from fencewright.simulator.ptx.columns import instruction_text
+from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.model import Witness as PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source.events import ScopedProgram
@@ -88,7 +87,7 @@ _DERIVED_FROM = (
 """Relations that a step of a derived one (cause, hb, psc) is a chain of; the first that will do."""
 
 
-def ptx_graph(test: PtxTest, witness: PtxWitness) -> ExecutionGraph:
+def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
     """An execution of the PTX model."""
     events = [
         GraphEvent(event.thread, _ptx_effect(event, value), _ptx_instruction(test, event))
@@ -112,15 +111,15 @@ def _ptx_effect(event: ptx_events.Event, value: int) -> str:
     return f"{event.kind.value} {event.variable} = {value}" if event.is_access else event.kind.value
 
 
-def _ptx_instruction(test: PtxTest, event: ptx_events.Event) -> str:
+def _ptx_instruction(test: PtxLitmusTest, event: ptx_events.Event) -> str:
     if event.thread == INITIAL:
         return ""
-    return instruction_text(test.program.threads[event.thread].code[event.position])
+    return instruction_text(test.program.threads[event.thread].instructions[event.position])
 
 
-def _ptx_place(placement: ptx_events.Placement) -> str:
+def _ptx_place(placement: Placement) -> str:
     cluster = "" if placement.cluster is None else f", cluster {placement.cluster}"
-    return f"cta {placement.cta}{cluster}, gpu {placement.gpu}"
+    return f"cta {placement.workgroup}{cluster}, gpu {placement.agent}"
 
 
 def _halves(events: Sequence[ptx_events.Event]) -> list[Pair]:

@@ -26,43 +26,51 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from fencewright.lowering.ptx.text import words_of
-from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import (
     Comparison,
     Condition,
     Memory,
+    Register,
     SourceText,
     observable_order,
     parse_condition,
 )
-from fencewright.simulator.core.program import Place, Places
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    LitmusTest,
+    Location,
+    Move,
+    Operand,
+    Place,
+    Placement,
+    Places,
+    Thread,
+)
 from fencewright.simulator.core.words import TOO_WIDE, parse_word
 from fencewright.simulator.ptx.events import (
     SCOPES,
     Alias,
-    Arithmetic,
     AsyncCopy,
     Atomic,
     Barrier,
-    Branch,
     ClusterBarrier,
     CommitGroup,
-    Compute,
+    CompareBranch,
     Fence,
     Instruction,
-    Label,
     Load,
     MbarrierArrive,
     MbarrierWait,
-    Placement,
-    Program,
     Proxy,
     ProxyFence,
+    PtxProgram,
     Restriction,
     Role,
     Store,
-    Thread,
-    Value,
     WaitGroup,
     accesses,
     assigned,
@@ -71,11 +79,10 @@ from fencewright.simulator.ptx.model import Witness
 
 
 @dataclass(frozen=True, slots=True)
-class LitmusTest:
+class PtxLitmusTest(LitmusTest[Instruction]):
     """A named program with the condition on its outcomes; ``remarks`` are kept as written."""
 
-    name: str
-    program: Program
+    program: PtxProgram
     condition: Condition
     remarks: tuple[str, ...] = ()
 
@@ -109,6 +116,27 @@ _BRANCHES = {
     "ble": Comparison.LE,
     "bgt": Comparison.GT,
     "bge": Comparison.GE,
+}
+ATOMICS: Mapping[str, RmwKind] = {
+    "add": RmwKind.ADD,
+    "sub": RmwKind.SUB,
+    "and": RmwKind.AND,
+    "or": RmwKind.OR,
+    "xor": RmwKind.XOR,
+    "min": RmwKind.MIN,
+    "max": RmwKind.MAX,
+    "exch": RmwKind.XCHG,
+}
+"""The operations of atomics; ``.min`` and ``.max`` are signed without the qualifier ``.u32``."""
+_UNSIGNED = {RmwKind.MIN: RmwKind.UMIN, RmwKind.MAX: RmwKind.UMAX}
+_COMPUTED = tuple(
+    map(ArithmeticKind, ("add", "sub", "mul", "div", "and", "or", "xor", "min", "max"))
+)
+_SETS: Mapping[ArithmeticKind, str] = {
+    ArithmeticKind.EQ: "setp.eq",
+    ArithmeticKind.NE: "setp.ne",
+    ArithmeticKind.LT: "setp.lt.u32",
+    ArithmeticKind.LE: "setp.le.u32",
 }
 _MEMBAR_SCOPES = {"cta": Scope.WORKGROUP, "gl": Scope.AGENT, "sys": Scope.SYSTEM}
 _ROLES = {"sync": Role.SYNC, "red": Role.SYNC, "arrive": Role.ARRIVE}
@@ -183,7 +211,7 @@ class _Piece:
         start = 0 if match is None else match.start()
         return _Piece(self.source, self.text[start:], self.offset + start)
 
-    def value(self) -> Value:
+    def value(self) -> Operand:
         return self.text if _REGISTER.match(self.text) else self.number()
 
     def register(self) -> str:
@@ -281,7 +309,7 @@ def _load(op: _Operation) -> Instruction:
     target, source = op.expect(2)
     ordering, scope = op.access(_LOAD_ORDERINGS)
     if _NUMBER.match(source.text):
-        return Compute(Arithmetic.EXCH, target.register(), 0, source.number())
+        return Move(target.register(), source.number())
     proxy = _ACCESS_PROXIES[op.head]
     return Load(target.register(), source.location(), ordering, scope, proxy)
 
@@ -297,12 +325,14 @@ def _store(op: _Operation) -> Instruction:
 
 
 def _atomic(op: _Operation) -> Instruction:
-    names = {each.value: each for each in Arithmetic}
     is_cas = op.take("cas")
-    found = ["exch"] if is_cas else [q for q in op.qualifiers if q in names]
+    found = ["exch"] if is_cas else [q for q in op.qualifiers if q in ATOMICS]
     if len(found) != 1:
-        raise op.error(f"{op.mnemonic} needs one operation: .cas, {_listed(names)}")
+        raise op.error(f"{op.mnemonic} needs one operation: .cas, {_listed(ATOMICS)}")
     op.take(found[0])
+    operation = ATOMICS[found[0]]
+    if operation in _UNSIGNED and op.take("u32"):
+        operation = _UNSIGNED[operation]
     ordering = op.ordering(Ordering.RELAXED, _ATOMIC_ORDERINGS)
     scope = op.scope() or Scope.AGENT
     op.finish()
@@ -314,7 +344,7 @@ def _atomic(op: _Operation) -> Instruction:
     return Atomic(
         register,
         location.location(),
-        names[found[0]],
+        operation,
         values[-1].value(),
         compare,
         ordering,
@@ -428,19 +458,30 @@ def _copy(op: _Operation) -> Instruction:
 def _compute(op: _Operation) -> Instruction:
     op.finish()
     target, left, right = op.expect(3)
-    return Compute(Arithmetic(op.head), target.register(), left.value(), right.value())
+    return Arithmetic(ArithmeticKind(op.head), target.register(), left.value(), right.value())
+
+
+def _set(op: _Operation) -> Instruction:
+    kinds = {word: kind for kind, word in _SETS.items()}
+    if op.mnemonic not in kinds:
+        raise op.error(f"expected {', '.join(kinds)}")
+    target, left, right = op.expect(3)
+    return Arithmetic(kinds[op.mnemonic], target.register(), left.value(), right.value())
 
 
 def _move(op: _Operation) -> Instruction:
     op.finish()
     target, source = op.expect(2)
-    return Compute(Arithmetic.EXCH, target.register(), 0, source.value())
+    return Move(target.register(), source.value())
 
 
 def _branch(op: _Operation) -> Instruction:
     op.finish()
     left, right, label = op.expect(3)
-    return Branch(label.location(), _BRANCHES[op.head], left.value(), right.value())
+    comparison, compared = _BRANCHES[op.head], right.value()
+    if compared == 0 and comparison in (Comparison.EQ, Comparison.NE):
+        return Branch(label.location(), left.value(), unless=comparison is Comparison.EQ)
+    return CompareBranch(label.location(), comparison, left.value(), compared)
 
 
 def _goto(op: _Operation) -> Instruction:
@@ -459,14 +500,15 @@ _READERS: Mapping[str, Callable[[_Operation], Instruction]] = {
     "mbarrier": _mbarrier,
     "cp": _copy,
     "mov": _move,
-    **dict.fromkeys((each.value for each in Arithmetic if each is not Arithmetic.EXCH), _compute),
+    **dict.fromkeys(_COMPUTED, _compute),
+    "setp": _set,
     **dict.fromkeys(_BRANCHES, _branch),
     "goto": _goto,
 }
 """Who reads an instruction, by the first word of its mnemonic."""
 
 
-def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
+def parse_litmus(text: str, file: str = "<litmus>") -> PtxLitmusTest:
     """The test in ``text``; ``file`` names it in messages.
 
     Raises ``LitmusError`` with file, line and column of what cannot be read.
@@ -487,15 +529,19 @@ def parse_litmus(text: str, file: str = "<litmus>") -> LitmusTest:
     table = _Piece(source, source.text[close + 1 : condition_at.start()], close + 1)
     columns = _columns(table, initial.aliases)
     initial.check_threads(len(columns))
-    threads = tuple(
-        Thread(placement, code, initial.registers.get(number, {}), places)
-        for number, (placement, code, places) in enumerate(columns)
+    program = PtxProgram(
+        tuple(initial.locations),
+        tuple(Thread(placement, code, places) for placement, code, places in columns),
+        name=name,
+        aliases=initial.aliases,
+        mbarriers=initial.mbarriers,
+        shared=initial.shared,
+        registers=initial.registers,
     )
-    program = Program(threads, initial.values, initial.aliases, initial.mbarriers, initial.shared)
     condition = parse_condition(source, condition_at.start())
     written = _Piece(source, source.text[condition_at.start() :], condition_at.start())
     _check_condition(written, condition, program)
-    return LitmusTest(name, program, condition, remarks)
+    return PtxLitmusTest(program, condition, remarks)
 
 
 def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
@@ -518,29 +564,29 @@ def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
     return head["name"], tuple(remarks), end + 1
 
 
-def _check_condition(text: _Piece, condition: Condition, program: Program) -> None:
+def _check_condition(text: _Piece, condition: Condition, program: PtxProgram) -> None:
     """Refuse a name that stands for nothing, which would read as 0."""
     locations = {*program.initial, *program.aliases}
     for thread in program.threads:
-        locations |= {name for each in thread.code for name, _ in accesses(each)}
+        locations |= {name for each in thread.instructions for name, _ in accesses(each)}
     for each in sorted(condition.formula.observables(), key=observable_order):
         if isinstance(each, Memory):
             at = text.find(rf"\b{each.location}\b")
             if each.location not in locations:
                 raise at.error(f"the condition names {each}, which nothing in the test accesses")
             if each.location in program.aliases:
-                location = program.location(each.location)
+                location = program.physical(each.location)
                 raise at.error(f"{each} is another name of {location}: name that")
             continue
         at = text.find(rf"(?i)\bp?0*{each.thread}\s*:\s*{each.name}\b")
         if each.thread >= len(program.threads):
             raise at.error(f"the condition names {each}, but there is no thread P{each.thread}")
-        thread = program.threads[each.thread]
-        if each.name not in {*thread.registers, *(r for i in thread.code for r in assigned(i))}:
+        code = program.threads[each.thread].instructions
+        if each not in program.registers and all(each.name not in assigned(i) for i in code):
             raise at.error(f"the condition names {each}, which nothing in the test sets")
 
 
-def read_litmus(path: FilePath) -> LitmusTest:
+def read_litmus(path: FilePath) -> PtxLitmusTest:
     """The test in the file at ``path``. Raises ``LitmusError``, or ``OSError``."""
     return parse_litmus(path.read_text(), str(path))
 
@@ -549,8 +595,8 @@ class _Initial:
     """The initial state, declaration by declaration."""
 
     def __init__(self) -> None:
-        self.values: dict[str, int] = {}
-        self.registers: dict[int, dict[str, int]] = {}
+        self.locations: list[Location] = []
+        self.registers: dict[Register, int] = {}
         self.aliases: dict[str, Alias] = {}
         self.mbarriers: dict[str, int] = {}
         self.shared: dict[str, Placement] = {}
@@ -572,11 +618,11 @@ class _Initial:
         elif match := _INITIAL_REGISTER.match(piece.text):
             thread, name = piece.part(match, "thread").number(), match["name"]
             self._declare(piece, (thread, name))
-            value = piece.part(match, "value").number()
-            self.registers.setdefault(thread, {})[name] = value
+            self.registers[Register(thread, name)] = piece.part(match, "value").number()
         elif match := _INITIAL.match(piece.text):
             self._declare(piece, match["name"])
-            self.values[match["name"]] = piece.part(match, "value").number()
+            initial = piece.part(match, "value").number()
+            self.locations.append(Location(match["name"], initial))
         else:
             raise piece.error(f"expected 'x=0', 'P0:r0=0' or an alias, found '{piece.text}'")
 
@@ -654,7 +700,7 @@ def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> Instruction:
 def _placement(match: re.Match[str], piece: _Piece) -> Placement:
     cta, gpu = (piece.part(match, name).number() for name in ("cta", "gpu"))
     cluster = None if match["cluster"] is None else piece.part(match, "cluster").number()
-    return Placement(cta, gpu, cluster)
+    return Placement(cta, agent=gpu, cluster=cluster)
 
 
 def restriction_in(mnemonic: str) -> Restriction | None:
@@ -667,13 +713,16 @@ def _restriction_word(restriction: Restriction) -> str:
     return f"sync_restrict::{restriction.value}"
 
 
-def _operands(*operands: Value | None) -> str:
+def _operands(*operands: Operand | None) -> str:
     return ", ".join(str(each) for each in operands if each is not None)
 
 
 _ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
 _SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
 _BRANCH_WORDS = {comparison: word for word, comparison in _BRANCHES.items()}
+_ATOMIC_WORDS = {kind: word for word, kind in ATOMICS.items()} | {
+    _UNSIGNED[kind]: f"{kind}.u32" for kind in _UNSIGNED
+}
 _PROXY_PREFIX = {Proxy.GENERIC: "", Proxy.SURFACE: "su", Proxy.TEXTURE: "t", Proxy.CONSTANT: "co"}
 
 
@@ -688,7 +737,7 @@ def instruction_text(instruction: Instruction) -> str:
         case Load():
             head = f"{_PROXY_PREFIX[instruction.proxy]}ld"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
-            return f"{head}{qualifiers} {instruction.register}, {instruction.location}"
+            return f"{head}{qualifiers} {instruction.dst}, {instruction.location}"
         case Store():
             head = f"{_PROXY_PREFIX[instruction.proxy]}st"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
@@ -724,18 +773,16 @@ def instruction_text(instruction: Instruction) -> str:
             return "cp.async.bulk.commit_group"
         case WaitGroup():
             return f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0"
-        case Compute(operation=Arithmetic.EXCH):
-            return f"mov {instruction.register}, {instruction.right}"
-        case Compute():
-            operands = _operands(instruction.register, instruction.left, instruction.right)
-            return f"{instruction.operation.value} {operands}"
-        case Branch():
-            if instruction.comparison is None:
-                return f"goto {instruction.label}"
-            operands = _operands(instruction.left, instruction.right, instruction.label)
-            return f"{_BRANCH_WORDS[instruction.comparison]} {operands}"
-        case Label():
-            return f"{instruction.name}:"
+        case Arithmetic(kind, dst, a, b):
+            return f"{_SETS.get(kind, kind)} {_operands(dst, a, b)}"
+        case Branch(target, None):
+            return f"goto {target}"
+        case Branch(target, condition, unless):
+            return f"{'beq' if unless else 'bne'} {_operands(condition, 0, target)}"
+        case CompareBranch(target, comparison, left, right):
+            return f"{_BRANCH_WORDS[comparison]} {_operands(left, right, target)}"
+        case Move() | Label():
+            return str(instruction)
 
 
 def _fence_text(fence: Fence) -> str:
@@ -746,31 +793,31 @@ def _fence_text(fence: Fence) -> str:
 
 
 def _atomic_text(atomic: Atomic) -> str:
-    head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.register is None else "atom")
-    operation = atomic.operation.value if atomic.compare is None else "cas"
-    operands = _operands(atomic.register, atomic.location, atomic.compare, atomic.operand)
+    head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.dst is None else "atom")
+    operation = _ATOMIC_WORDS[atomic.operation] if atomic.compare is None else "cas"
+    operands = _operands(atomic.dst, atomic.location, atomic.compare, atomic.operand)
     return f"{head}{_qualifiers(atomic.ordering, atomic.scope)}.{operation} {operands}"
 
 
-def write_litmus(test: LitmusTest) -> str:
+def write_litmus(test: PtxLitmusTest) -> str:
     """The text of a test; ``parse_litmus`` reads back an equal one."""
     program = test.program
     lines = [f"PTX {test.name}", *(f'"{remark}"' for remark in test.remarks), "{"]
-    lines += [f"{name}={value};" for name, value in program.initial.items()]
+    lines += [f"{each.name}={each.initial};" for each in program.locations]
     lines += [f"{name} = mbarrier({count});" for name, count in program.mbarriers.items()]
     lines += [
         f"{name} @ {alias.proxy.value} aliases {alias.location};"
         for name, alias in program.aliases.items()
     ]
     lines += [f"{name}{_place_text(home)};" for name, home in program.shared.items()]
-    for number, thread in enumerate(program.threads):
-        lines += [f"P{number}:{name}={value};" for name, value in thread.registers.items()]
+    by_thread = sorted(program.registers.items(), key=lambda each: each[0].thread)
+    lines += [f"{register}={value};" for register, value in by_thread]
     lines.append("}")
     lines += _table(
         [
             [
                 f"P{number}{_place_text(thread.placement)}",
-                *(instruction_text(i) for i in thread.code),
+                *(instruction_text(i) for i in thread.instructions),
             ]
             for number, thread in enumerate(program.threads)
         ]
@@ -781,7 +828,7 @@ def write_litmus(test: LitmusTest) -> str:
 
 def _place_text(placement: Placement) -> str:
     cluster = "" if placement.cluster is None else f"cluster {placement.cluster},"
-    return f"@cta {placement.cta},{cluster}gpu {placement.gpu}"
+    return f"@cta {placement.workgroup},{cluster}gpu {placement.agent}"
 
 
 def _table(columns: list[list[str]]) -> list[str]:
@@ -795,7 +842,7 @@ def _table(columns: list[list[str]]) -> list[str]:
     return rows
 
 
-def witness_text(test: LitmusTest, witness: Witness) -> str:
+def witness_text(test: PtxLitmusTest, witness: Witness) -> str:
     """A witness for people: events with their instructions, relations, and what is broken."""
     lines: list[str] = []
     for number, event in enumerate(witness.events):
@@ -803,7 +850,7 @@ def witness_text(test: LitmusTest, witness: Witness) -> str:
         if event.thread < 0:
             lines.append(f"{number:>3}  init  W {what}")
             continue
-        code = instruction_text(test.program.threads[event.thread].code[event.position])
+        code = instruction_text(test.program.threads[event.thread].instructions[event.position])
         lines.append(f"{number:>3}  P{event.thread}    {event.kind.value} {what:<10} {code}")
     for name, related in witness.relations.items():
         shown = " ".join(f"{a}->{b}" for a, b in related)

@@ -3,9 +3,9 @@
 A program becomes *candidate executions* in two steps. Every thread is run on its own, each
 read returning any value that some write could have put there: a ``Path`` is one such run.
 A choice of one path for each thread in which every value read was also written is a
-``Combination``; the model then decides which write each read takes (``ptx_model``).
+``Combination``; the model then decides which write each read takes (``model``).
 
-Values are integers without overflow. Addresses are names, never computed, so that there are
+Values are 32-bit words. Addresses are names, never computed, so that there are
 no address dependences. Mixed sizes, vectors, textures as objects, and targets below sm_70
 are not covered. Source: PTX ISA, "Memory Consistency Model"; reads take values that have a
 derivation of their own, which is the axiom No-Thin-Air on values.
@@ -19,14 +19,28 @@ from itertools import combinations, product
 from random import Random
 from typing import ClassVar
 
-from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.condition import Comparison
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Comparison, Register
 from fencewright.simulator.core.exploration import Work
 from fencewright.simulator.core.interleaving import Hint, Interleaving
-from fencewright.simulator.core.program import Places
+from fencewright.simulator.core.program import (
+    RMW,
+    Arithmetic,
+    Branch,
+    Common,
+    Label,
+    Move,
+    Operand,
+    Placement,
+    Program,
+    ProgramError,
+    Thread,
+    signed,
+)
 from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, union
 from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.core.thread_runs import (
+    COMMON_STEPS,
     Choice,
     Choices,
     Domain,
@@ -36,9 +50,7 @@ from fencewright.simulator.core.thread_runs import (
     WalkedDomain,
     all_paths,
 )
-
-Value = int | str
-"""A constant, or the name of a register."""
+from fencewright.simulator.core.words import WORD_MASK
 
 SCOPES: Mapping[str, Scope] = {
     "cta": Scope.WORKGROUP,
@@ -59,44 +71,11 @@ class Proxy(Enum):
     ASYNC = "async"
 
 
-class Arithmetic(Enum):
-    """What an instruction or an atomic computes from two values."""
-
-    ADD = "add"
-    SUB = "sub"
-    MUL = "mul"
-    DIV = "div"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
-    MIN = "min"
-    MAX = "max"
-    EXCH = "exch"
-
-    def apply(self, left: int, right: int) -> int:
-        """The result; division is by anything but 0, which gives 0."""
-        return _ARITHMETIC[self](left, right)
-
-
-_ARITHMETIC: Mapping[Arithmetic, Callable[[int, int], int]] = {
-    Arithmetic.ADD: lambda a, b: a + b,
-    Arithmetic.SUB: lambda a, b: a - b,
-    Arithmetic.MUL: lambda a, b: a * b,
-    Arithmetic.DIV: lambda a, b: a // b if b else 0,
-    Arithmetic.AND: lambda a, b: a & b,
-    Arithmetic.OR: lambda a, b: a | b,
-    Arithmetic.XOR: lambda a, b: a ^ b,
-    Arithmetic.MIN: lambda a, b: min(a, b),
-    Arithmetic.MAX: lambda a, b: max(a, b),
-    Arithmetic.EXCH: lambda a, b: b,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Load:
-    """``ld``: read ``location`` into ``register``. ``scope`` is None for a weak access."""
+    """``ld``: read ``location`` into ``dst``. ``scope`` is None for a weak access."""
 
-    register: str
+    dst: str
     location: str
     ordering: Ordering = Ordering.WEAK
     scope: Scope | None = None
@@ -108,7 +87,7 @@ class Store:
     """``st``: write ``value`` to ``location``."""
 
     location: str
-    value: Value
+    value: Operand
     ordering: Ordering = Ordering.WEAK
     scope: Scope | None = None
     proxy: Proxy = Proxy.GENERIC
@@ -116,22 +95,22 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """``atom``, or ``red`` when ``register`` is None.
+    """``atom``, or ``red`` when ``dst`` is None.
 
     ``atom.cas`` exchanges, and only if the old value equals ``compare``.
     """
 
-    register: str | None
+    dst: str | None
     location: str
-    operation: Arithmetic
-    operand: Value
-    compare: Value | None = None
+    operation: RmwKind
+    operand: Operand
+    compare: Operand | None = None
     ordering: Ordering = Ordering.RELAXED
     scope: Scope = Scope.AGENT
     proxy: Proxy = Proxy.GENERIC
 
     @property
-    def operands(self) -> tuple[Value, ...]:
+    def operands(self) -> tuple[Operand, ...]:
         """The values that it uses besides the location's."""
         return (self.operand,) if self.compare is None else (self.compare, self.operand)
 
@@ -200,9 +179,9 @@ class Barrier:
     """
 
     role: Role
-    instance: Value
-    number: Value = 0
-    count: Value | None = None
+    instance: Operand
+    number: Operand = 0
+    count: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +221,7 @@ class AsyncCopy:
 
     location: str
     source: str | None
-    value: Value = 0
+    value: Operand = 0
     mbarrier: str | None = None
 
 
@@ -259,30 +238,13 @@ class WaitGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
-    """Register arithmetic; a move is ``EXCH``, whose left operand does not matter."""
+class CompareBranch:
+    """To ``target`` if ``left`` compares so with ``right``, as signed words: ``setp`` and ``bra``."""
 
-    operation: Arithmetic
-    register: str
-    left: Value
-    right: Value
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A jump to ``label``, always when ``comparison`` is None."""
-
-    label: str
-    comparison: Comparison | None = None
-    left: Value = 0
-    right: Value = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A place to jump to."""
-
-    name: str
+    target: str
+    comparison: Comparison
+    left: Operand
+    right: Operand
 
 
 Instruction = (
@@ -298,45 +260,9 @@ Instruction = (
     | AsyncCopy
     | CommitGroup
     | WaitGroup
-    | Compute
-    | Branch
-    | Label
+    | CompareBranch
+    | Common
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a thread runs. Without ``cluster`` its CTA is a cluster of its own."""
-
-    cta: int
-    gpu: int = 0
-    cluster: int | None = None
-
-    def shares(self, other: "Placement", scope: Scope) -> bool:
-        """Whether ``other`` is in the set of threads that ``scope`` means here."""
-        if scope is Scope.SYSTEM:
-            return True
-        if self.gpu != other.gpu:
-            return False
-        if scope is Scope.AGENT:
-            return True
-        same_cta = self.cta == other.cta and self.cluster == other.cluster
-        if scope is Scope.CLUSTER and self.cluster is not None:
-            return self.cluster == other.cluster
-        return same_cta
-
-
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """A thread's instructions, its placement and its registers at the start (0 if not named).
-
-    ``places`` say where its instructions were written; they are no part of what it is.
-    """
-
-    placement: Placement
-    code: tuple[Instruction, ...]
-    registers: Mapping[str, int] = field(default_factory=dict[str, int])
-    places: Places = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,22 +279,30 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """Threads over named locations.
+class PtxProgram(Program[Instruction]):
+    """Threads over named locations; those that are not declared start at 0.
 
-    ``initial`` has the value of every location that does not start at 0, ``aliases`` has the
-    names that are not locations of their own, ``mbarriers`` has the
+    ``aliases`` has the names that are not locations of their own, ``mbarriers`` has the
     arrival count of each mbarrier, which is initialised before the threads start. ``shared``
     has the CTA of every location in shared memory; only ``.sync_restrict`` tells them apart.
+    ``registers`` are those that do not start at 0.
     """
 
-    threads: tuple[Thread, ...]
-    initial: Mapping[str, int] = field(default_factory=dict[str, int])
     aliases: Mapping[str, Alias] = field(default_factory=dict[str, Alias])
     mbarriers: Mapping[str, int] = field(default_factory=dict[str, int])
     shared: Mapping[str, Placement] = field(default_factory=dict[str, Placement])
+    registers: Mapping[Register, int] = field(default_factory=dict[Register, int])
 
-    def location(self, name: str) -> str:
+    @property
+    def initial(self) -> dict[str, int]:
+        """The words that the declared locations start with."""
+        return {each.name: each.initial & WORD_MASK for each in self.locations}
+
+    def registers_of(self, thread: int) -> dict[str, int]:
+        """The words that the registers of a thread start with."""
+        return {r.name: n & WORD_MASK for r, n in self.registers.items() if r.thread == thread}
+
+    def physical(self, name: str) -> str:
         """The physical location that ``name`` stands for. Raises ``ProgramError``."""
         return self._names(name)[-1]
 
@@ -389,10 +323,6 @@ class Program:
                 raise ProgramError(f"{alias.location} is an alias of itself")
             names.append(alias.location)
         return names
-
-
-class ProgramError(ValueError):
-    """A program that means nothing in the model: a jump nowhere, an access of an mbarrier."""
 
 
 class EventKind(Enum):
@@ -545,29 +475,30 @@ class _Run(Run[Event]):
 class _ThreadRunner(Runner[_Run, Path]):
     """All runs of one thread."""
 
-    LABEL = Label
-    BRANCH = Branch
+    BRANCHES = (Branch, CompareBranch)
     IDLE = (EventKind.READ, EventKind.FENCE)
 
-    def __init__(self, program: Program, thread: int, bound: int, write_bits: dict[object, int]):
-        super().__init__(thread, program.threads[thread].code, bound, write_bits)
+    def __init__(self, program: PtxProgram, thread: int, bound: int, write_bits: dict[object, int]):
+        super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
         self.program = program
-        self.locations = {each: program.location(each) for each in _variables(self.code)}
+        self.locations = {each: program.physical(each) for each in _variables(self.code)}
         self.addresses = {each: program.address(each) for each in self.locations}
         self.sets = frozenset(name for each in self.code for name in assigned(each))
 
     def begin(self) -> _Run:
-        return _Run(0, dict(self.program.threads[self.thread].registers), {})
+        return _Run(0, self.program.registers_of(self.thread), {})
 
     def assigned(self, instruction: Instruction) -> tuple[str, ...]:
         return assigned(instruction)
 
-    def used(self, instruction: Instruction) -> tuple[Value, ...]:
-        is_computed = isinstance(instruction, Compute)
-        return (instruction.left, instruction.right) if is_computed else ()
-
-    def label_of(self, branch: Branch) -> str:
-        return branch.label
+    def used(self, instruction: Instruction) -> tuple[Operand, ...]:
+        match instruction:
+            case Arithmetic(_, _, a, b):
+                return (a, b)
+            case Move(_, value):
+                return (value,)
+            case _:
+                return ()
 
     def path(self, run: _Run) -> Path:
         return self._path(run, blocked=False)
@@ -600,7 +531,7 @@ class _ThreadRunner(Runner[_Run, Path]):
         )
 
     def load(self, run: _Run, load: Load) -> list[_Run]:
-        return self._read(run, self._event(run, EventKind.READ, load), load.register)
+        return self._read(run, self._event(run, EventKind.READ, load), load.dst)
 
     def _read(self, run: _Run, event: Event, register: str | None) -> list[_Run]:
         forks: list[_Run] = []
@@ -632,20 +563,20 @@ class _ThreadRunner(Runner[_Run, Path]):
     def atomic(self, run: _Run, atomic: Atomic) -> list[_Run]:
         read = self._event(run, EventKind.READ, atomic)
         write = self._event(run, EventKind.WRITE, atomic)
-        if atomic.register is None:
+        if atomic.dst is None:
             read = replace(read, is_red=True)
         operand = run.value(atomic.operand)
         expected = None if atomic.compare is None else run.value(atomic.compare)
-        uses_old = expected is not None or atomic.operation is not Arithmetic.EXCH
+        uses_old = expected is not None or atomic.operation is not RmwKind.XCHG
         dependences = run.taint(*atomic.operands) | run.control
         forks: list[_Run] = []
-        for fork in self._read(run, read, atomic.register):
+        for fork in self._read(run, read, atomic.dst):
             number = len(fork.events) - 1
             old = fork.values[number]
             if expected is not None and old != expected:
                 forks.append(fork)
                 continue
-            new = atomic.operation.apply(old, operand)
+            new = RMW[atomic.operation](old, operand)
             if self._write(fork, write, new, dependences | uses_old << number):
                 fork.read_modify_writes = (*fork.read_modify_writes, (number, number + 1))
                 forks.append(fork)
@@ -799,19 +730,13 @@ class _ThreadRunner(Runner[_Run, Path]):
         fence = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
-    def compute(self, run: _Run, compute: Compute) -> None:
-        left, right = run.value(compute.left), run.value(compute.right)
-        result = compute.operation.apply(left, right)
-        run.assign(compute.register, result, run.taint(compute.left, compute.right))
-
-    def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
-        if branch.comparison is not None:
-            run.control |= run.taint(branch.left, branch.right)
-            if not branch.comparison.holds(run.value(branch.left), run.value(branch.right)):
-                return None
-        return self.jump(run, branch.label)
+    def compare_branch(self, run: _Run, branch: CompareBranch) -> list[_Run] | None:
+        run.control |= run.taint(branch.left, branch.right)
+        left, right = signed(run.value(branch.left)), signed(run.value(branch.right))
+        return self.jump(run, branch.target) if branch.comparison.holds(left, right) else None
 
     STEPS: ClassVar[Steps] = {
+        **COMMON_STEPS,
         Load: load,
         Store: store,
         Atomic: atomic,
@@ -824,17 +749,14 @@ class _ThreadRunner(Runner[_Run, Path]):
         AsyncCopy: async_copy,
         CommitGroup: commit_group,
         WaitGroup: wait_group,
-        Compute: compute,
-        Branch: branch,
-        Label: Runner[_Run, Path].label,
+        CompareBranch: compare_branch,
     }
 
 
 def assigned(instruction: Instruction) -> tuple[str, ...]:
     """The register that an instruction sets, if any."""
-    if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
-        return (instruction.register,)
-    return ()
+    dst = instruction.dst if isinstance(instruction, Load | Atomic | Move | Arithmetic) else None
+    return () if dst is None else (dst,)
 
 
 def _half(kind: EventKind, ordering: Ordering) -> Ordering:
@@ -863,39 +785,49 @@ def _variables(code: Iterable[Instruction]) -> Iterator[str]:
     return (name for each in code for name, _ in accesses(each))
 
 
-def _check(program: Program) -> None:
+def _check(program: PtxProgram) -> None:
     for number, thread in enumerate(program.threads):
-        labels = {each.name for each in thread.code if isinstance(each, Label)}
-        for each in thread.code:
-            if isinstance(each, Branch) and each.label not in labels:
-                raise ProgramError(f"thread {number} jumps to {each.label}, which is not there")
+        labels = {each.name for each in thread.instructions if isinstance(each, Label)}
+        for each in thread.instructions:
+            if isinstance(each, Branch | CompareBranch) and each.target not in labels:
+                raise ProgramError(f"thread {number} jumps to {each.target}, which is not there")
             problem = each.problem if isinstance(each, Fence) else ""
             if problem:
                 raise ProgramError(f"thread {number}: {problem}")
             mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
             if mbarrier is not None and mbarrier not in program.mbarriers:
                 raise ProgramError(f"thread {number} uses {mbarrier}, which is not an mbarrier")
-        for variable in _variables(thread.code):
-            if program.location(variable) in program.mbarriers:
+        for variable in _variables(thread.instructions):
+            if program.physical(variable) in program.mbarriers:
                 raise ProgramError(f"thread {number} accesses {variable}, which is an mbarrier")
 
 
 _MBARRIER_OPERATIONS = (MbarrierArrive, MbarrierWait, AsyncCopy)
 
 
-def _constants(program: Program) -> set[int]:
-    found = {value for thread in program.threads for value in thread.registers.values()}
+def _constants(program: PtxProgram) -> set[int]:
+    found = set(program.registers.values())
     for thread in program.threads:
-        for each in thread.code:
-            operands: tuple[Value, ...] = ()
-            if isinstance(each, Store | AsyncCopy):
-                operands = (each.value,)
-            elif isinstance(each, Atomic):
-                operands = each.operands
-            elif isinstance(each, Compute | Branch):
-                operands = (each.left, each.right)
-            found.update(operand for operand in operands if isinstance(operand, int))
-    return found
+        for each in thread.instructions:
+            found.update(operand for operand in operands(each) if isinstance(operand, int))
+    return {value & WORD_MASK for value in found}
+
+
+def operands(instruction: Instruction) -> tuple[Operand, ...]:
+    """The values that an instruction stores, computes with or compares."""
+    match instruction:
+        case Store() | AsyncCopy() | Move():
+            return (instruction.value,)
+        case Atomic():
+            return instruction.operands
+        case Arithmetic():
+            return (instruction.a, instruction.b)
+        case CompareBranch():
+            return (instruction.left, instruction.right)
+        case Branch(_, condition) if condition is not None:
+            return (condition, 0)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -916,7 +848,7 @@ class Skeleton:
     which barrier operations met.
     """
 
-    program: Program
+    program: PtxProgram
     events: tuple[Event, ...]
     po: Relation
     issue: Relation
@@ -970,7 +902,7 @@ class Candidates:
 
     def __init__(
         self,
-        program: Program,
+        program: PtxProgram,
         bound: int = 1,
         thin_air: bool = False,
         work: Work | None = None,
@@ -983,7 +915,7 @@ class Candidates:
         self._numbers = Choices()
         self._paths = self._run_threads(bound, thin_air)
         events = (e for paths in self._paths for p in paths for e in p.events if e.location)
-        named = {program.location(each) for each in program.initial}
+        named = {program.physical(each) for each in program.initial}
         locations = sorted({each.location or "" for each in events} | named - {*program.mbarriers})
         self.registers = tuple(
             frozenset(name for path in paths for name in path.registers) for paths in self._paths
@@ -1047,7 +979,7 @@ class Candidates:
 
 
 def _skeletons(
-    program: Program, initial: Iterable[tuple[str, int]], paths: list[Path], work: Work
+    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[Path], work: Work
 ) -> Iterator[Skeleton]:
     """One skeleton for each way that the barrier operations of ``paths`` can meet."""
     events = [Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial]
@@ -1088,18 +1020,20 @@ class Walks:
     Raises ``ProgramError`` as ``Candidates`` does.
     """
 
-    def __init__(self, program: Program, bound: int = 1):
+    def __init__(self, program: PtxProgram, bound: int = 1):
         _check(program)
         self.program = program
         named = {
             *program.initial,
-            *(v for thread in program.threads for v in _variables(thread.code)),
+            *(v for thread in program.threads for v in _variables(thread.instructions)),
         }
-        locations = sorted({program.location(each) for each in named} - {*program.mbarriers})
+        locations = sorted({program.physical(each) for each in named} - {*program.mbarriers})
         self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
         self.registers = tuple(
-            frozenset({*thread.registers, *(r for each in thread.code for r in assigned(each))})
-            for thread in program.threads
+            frozenset(
+                {*program.registers_of(n), *(r for e in each.instructions for r in assigned(e))}
+            )
+            for n, each in enumerate(program.threads)
         )
         self._interleaving = Interleaving(self.initial)
         domain = WalkedDomain(self._interleaving)
@@ -1154,7 +1088,7 @@ class Walks:
         return [ended[number] for number in range(len(runs))]
 
 
-def interleaved(program: Program, text: Callable[[Instruction], str]) -> Interleaved | None:
+def interleaved(program: PtxProgram, text: Callable[[Instruction], str]) -> Interleaved | None:
     """The program for its interleavings; ``text`` writes instructions.
 
     Asynchronous copies are done when they are issued. None if a barrier is named by a register,
@@ -1192,15 +1126,15 @@ def interleaved(program: Program, text: Callable[[Instruction], str]) -> Interle
 
     named = {
         *program.initial,
-        *(v for thread in program.threads for v in _variables(thread.code)),
+        *(v for thread in program.threads for v in _variables(thread.instructions)),
     }
-    locations = {program.location(each) for each in named} - {*program.mbarriers}
+    locations = {program.physical(each) for each in named} - {*program.mbarriers}
     initial = {each: program.initial.get(each, 0) for each in sorted(locations)}
     return Interleaved(runners, [each.places for each in program.threads], initial, passage, text)
 
 
 def _gate(
-    program: Program, thread: int, kind: str, name: tuple[Value, ...], count: int | None
+    program: PtxProgram, thread: int, kind: str, name: tuple[Operand, ...], count: int | None
 ) -> Gate:
     """The barrier that threads of one place share; its members are those that come to it."""
     here = _shared_place(kind, program.threads[thread].placement)
@@ -1212,16 +1146,16 @@ def _gate(
     return Gate((kind, name), here, members, count)
 
 
-def _barriers(thread: Thread) -> Iterator[tuple[Value, ...]]:
+def _barriers(thread: Thread[Instruction]) -> Iterator[tuple[Operand, ...]]:
     """What barriers of a thread are called, those of its CTA and that of its cluster, ``()``."""
-    for each in thread.code:
+    for each in thread.instructions:
         if isinstance(each, Barrier):
             yield (each.instance, each.number)
         elif isinstance(each, ClusterBarrier):
             yield ()
 
 
-def _mbarrier_gate(program: Program, name: str) -> Gate:
+def _mbarrier_gate(program: PtxProgram, name: str) -> Gate:
     return Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
 
 
@@ -1240,7 +1174,7 @@ def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: 
 
 
 def _meetings(
-    program: Program, events: list[Event], po: Relation, blocked: set[int]
+    program: PtxProgram, events: list[Event], po: Relation, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
     """Every way in which the barrier operations of an execution can meet."""
     objects: dict[object, list[int]] = {}
@@ -1272,9 +1206,7 @@ def _place(rendezvous: Rendezvous, placement: Placement) -> object:
 
 
 def _shared_place(name: str, placement: Placement) -> object:
-    if name == "barrier.cluster" and placement.cluster is not None:
-        return (placement.gpu, placement.cluster)
-    return placement
+    return placement.instance(Scope.CLUSTER if name == "barrier.cluster" else Scope.WORKGROUP)
 
 
 def _everyone_who_comes(events: list[Event], members: list[int]) -> tuple[Meeting, ...]:

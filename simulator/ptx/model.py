@@ -11,6 +11,7 @@ How outcomes are found: for each way to take reads from writes and each Fence-SC
 causality order is fixed, and what is left (coherence order, and the axioms that use it)
 falls apart into independent questions, one for each location. The axioms only ever forbid
 more when coherence order grows, so that the least order which answers them is enough.
+``definition`` has the same relations and axioms without any of this.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,6 +34,7 @@ from fencewright.simulator.core.condition import (
 )
 from fencewright.simulator.core.exploration import LimitReached, Work
 from fencewright.simulator.core.interleaving import Hint
+from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.relation import (
     Mask,
     Relation,
@@ -47,7 +49,6 @@ from fencewright.simulator.core.relation import (
     transitive_closure,
     union,
 )
-from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
     Atomic,
@@ -57,10 +58,9 @@ from fencewright.simulator.ptx.events import (
     Event,
     EventKind,
     Load,
-    Program,
-    ProgramError,
     Proxy,
     ProxyFence,
+    PtxProgram,
     Skeleton,
     Store,
     WaitGroup,
@@ -852,13 +852,13 @@ def _orient(
     yield co
 
 
-def _check_version(program: Program, model: PtxModel) -> None:
+def _check_version(program: PtxProgram, model: PtxModel) -> None:
     if model.version is Version.V7_5:
         return
     if program.aliases:
         raise ProgramError("aliases need the model of PTX 7.5")
     for thread in program.threads:
-        for each in thread.code:
+        for each in thread.instructions:
             if isinstance(each, ProxyFence | AsyncCopy | CommitGroup | WaitGroup) or (
                 isinstance(each, Load | Store | Atomic) and each.proxy is not Proxy.GENERIC
             ):
@@ -866,7 +866,7 @@ def _check_version(program: Program, model: PtxModel) -> None:
 
 
 def outcomes(
-    program: Program, model: PtxModel | None = None, bound: int = 1, work: Work | None = None
+    program: PtxProgram, model: PtxModel | None = None, bound: int = 1, work: Work | None = None
 ) -> Outcomes:
     """Every final state that the model allows.
 
@@ -879,7 +879,7 @@ def outcomes(
     spent = Work() if work is None else work
     _check_version(program, chosen)
     candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
-    observed = _observables(candidates)
+    observed = observables_of(candidates)
     registers = [each for each in observed if isinstance(each, Register)]
     frames: dict[int, Frame] = {}
     states: set[tuple[int | None, ...]] = set()
@@ -888,14 +888,9 @@ def outcomes(
         for skeleton in combination.skeletons:
             frame = _frame(frames, skeleton, chosen, spent)
             memories = _Enumeration(chosen, combination, frame).final_memories()
-            states.update(as_words(prefix + memory) for memory in memories)
+            states.update(prefix + memory for memory in memories)
     complete = candidates.complete and not spent.is_spent
     return Outcomes(observed, frozenset(states), complete)
-
-
-def as_words(values: Iterable[int | None]) -> tuple[int | None, ...]:
-    """Final values as the words that a condition compares; None, never set, stays None."""
-    return tuple(None if value is None else value & WORD_MASK for value in values)
 
 
 _MOST_ORDERS = 32
@@ -903,7 +898,11 @@ _MOST_ORDERS = 32
 
 
 def sampled_outcomes(
-    program: Program, model: PtxModel | None = None, bound: int = 1, walks: int = 1, seed: int = 0
+    program: PtxProgram,
+    model: PtxModel | None = None,
+    bound: int = 1,
+    walks: int = 1,
+    seed: int = 0,
 ) -> Outcomes:
     """The final states of ``walks`` random executions that the model allows; never complete.
 
@@ -913,7 +912,7 @@ def sampled_outcomes(
     _check_version(program, chosen)
     random = Random(seed)
     source = Walks(program, bound)
-    observed = _observables(source)
+    observed = observables_of(source)
     registers = [each for each in observed if isinstance(each, Register)]
     states: set[tuple[int | None, ...]] = set()
     for _ in range(walks):
@@ -924,7 +923,7 @@ def sampled_outcomes(
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         frame = Frame(combination.skeletons[0], chosen, random=random)
         memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
-        states.update(as_words(prefix + memory) for memory in memories)
+        states.update(prefix + memory for memory in memories)
     return Outcomes(observed, frozenset(states), complete=False)
 
 
@@ -935,7 +934,8 @@ def _frame(frames: dict[int, Frame], skeleton: Skeleton, model: PtxModel, work: 
     return frame
 
 
-def _observables(candidates: Candidates | Walks) -> tuple[Observable, ...]:
+def observables_of(candidates: Candidates | Walks) -> tuple[Observable, ...]:
+    """What outcomes tell: registers by thread, then locations."""
     registers = {
         Register(number, name)
         for number, names in enumerate(candidates.registers)
@@ -970,7 +970,7 @@ class Witness:
 
 
 def explain(
-    program: Program,
+    program: PtxProgram,
     formula: Formula,
     model: PtxModel | None = None,
     bound: int = 1,
@@ -997,7 +997,7 @@ def explain(
 
 
 def explain_condition(
-    program: Program, condition: Condition, model: PtxModel | None = None, bound: int = 1
+    program: PtxProgram, condition: Condition, model: PtxModel | None = None, bound: int = 1
 ) -> Witness | None:
     """The witness that decides ``condition``: of its formula, for ``forall`` of the opposite."""
     formula = condition.formula
@@ -1007,7 +1007,7 @@ def explain_condition(
 
 
 def _find(
-    program: Program,
+    program: PtxProgram,
     formula: Formula,
     model: PtxModel,
     dropped: Iterable[Axiom],
@@ -1054,7 +1054,7 @@ def _complete(
         x.order_writes(co, search.reads)
         names = (*registers, *(Memory(location.name) for location in search.locations))
         for memory in product(*lasts):
-            yield dict(zip(names, as_words((*registers.values(), *memory)), strict=True))
+            yield dict(zip(names, (*registers.values(), *memory), strict=True))
 
 
 def _witness(

@@ -17,28 +17,33 @@ from functools import cached_property
 from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.core.condition import Outcomes, Register
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    Branch,
+    Label,
+    Move,
+    Placement,
+    Thread,
+)
 from fencewright.simulator.core.relation import bits, transitive_closure
-from fencewright.simulator.ptx.columns import LitmusTest
+from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
     Atomic,
-    Branch,
     ClusterBarrier,
-    Compute,
+    CompareBranch,
     Fence,
     Instruction,
-    Label,
     Load,
     MbarrierArrive,
     MbarrierWait,
-    Placement,
-    Program,
     ProxyFence,
+    PtxProgram,
     Restriction,
     Role,
     Store,
-    Thread,
+    operands,
 )
 from fencewright.simulator.ptx.model import PtxModel, outcomes
 
@@ -60,7 +65,7 @@ class Mutant:
     kind: MutationKind
     thread: int
     position: int
-    program: Program
+    program: PtxProgram
 
 
 _WITHOUT_ACQUIRE = {
@@ -97,20 +102,20 @@ def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instructi
             yield MutationKind.NARROW_SCOPE, narrow
 
 
-def bare(program: Program) -> Program:
+def bare(program: PtxProgram) -> PtxProgram:
     """The program without fences, and with every ordered access relaxed; barriers stay."""
     return replace(program, threads=tuple(map(_bare_thread, program.threads)))
 
 
-def _bare_thread(thread: Thread) -> Thread:
-    code = (each for each in thread.code if not isinstance(each, Fence))
+def _bare_thread(thread: Thread[Instruction]) -> Thread[Instruction]:
+    code = (each for each in thread.instructions if not isinstance(each, Fence))
     relaxed = (
         replace(each, ordering=Ordering.RELAXED)
         if isinstance(each, Load | Store | Atomic) and each.ordering is not Ordering.WEAK
         else each
         for each in code
     )
-    return replace(thread, code=tuple(relaxed))
+    return replace(thread, instructions=tuple(relaxed))
 
 
 def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
@@ -120,15 +125,19 @@ def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
         yield MutationKind.RESTRICT_FENCE, replace(fence, restriction=restriction)
 
 
-def mutants(program: Program) -> Iterator[Mutant]:
+def mutants(program: PtxProgram) -> Iterator[Mutant]:
     """Every single-point mutant of ``program``."""
     for number, thread in enumerate(program.threads):
-        for position, instruction in enumerate(thread.code):
+        for position, instruction in enumerate(thread.instructions):
             for kind, changed in _changed(instruction):
                 middle = () if changed is None else (changed,)
-                code = (*thread.code[:position], *middle, *thread.code[position + 1 :])
+                code = (
+                    *thread.instructions[:position],
+                    *middle,
+                    *thread.instructions[position + 1 :],
+                )
                 threads = list(program.threads)
-                threads[number] = replace(thread, code=code)
+                threads[number] = replace(thread, instructions=code)
                 mutated = replace(program, threads=tuple(threads))
                 yield Mutant(kind, number, position, mutated)
 
@@ -136,16 +145,16 @@ def mutants(program: Program) -> Iterator[Mutant]:
 # Other places for the threads of a test
 
 
-def placements(program: Program) -> Iterator[tuple[Placement, ...]]:
+def placements(program: PtxProgram) -> Iterator[tuple[Placement, ...]]:
     """All threads in one CTA; each in a CTA of its own, in a cluster or not; on GPUs apart."""
     count = range(len(program.threads))
-    yield tuple(Placement(0) for _ in count)
-    yield tuple(Placement(number, 0, 0) for number in count)
+    yield tuple(Placement(cluster=None) for _ in count)
     yield tuple(Placement(number) for number in count)
-    yield tuple(Placement(number, number) for number in count)
+    yield tuple(Placement(number, cluster=None) for number in count)
+    yield tuple(Placement(number, agent=number, cluster=None) for number in count)
 
 
-def placed(program: Program, places: Iterable[Placement]) -> Program:
+def placed(program: PtxProgram, places: Iterable[Placement]) -> PtxProgram:
     """``program`` with its threads at ``places``."""
     threads = zip(program.threads, places, strict=True)
     return replace(
@@ -162,7 +171,7 @@ _FRESH = "fresh"
 _FURTHEST = Scope.SYSTEM
 
 
-def partners(thread: Thread) -> Iterator[tuple[Thread, ...]]:
+def partners(thread: Thread[Instruction]) -> Iterator[tuple[Thread[Instruction], ...]]:
     """The threads that a thread is put among, in order of how often they tell something.
 
     First every partner of two operations on the thread's locations, each an acquiring load or
@@ -171,10 +180,10 @@ def partners(thread: Thread) -> Iterator[tuple[Thread, ...]]:
     by way of the thread alone, near on one side and far on the other. Last, two operations of
     one partner while another overwrites a location.
     """
-    locations = sorted({each for each in _locations(thread.code)})
+    locations = sorted({each for each in _locations(thread.instructions)})
     places = _places(thread.placement)
     fence = Fence(Ordering.SEQ_CST, _FURTHEST)
-    awaited = sorted(_awaited(thread.code))
+    awaited = sorted(_awaited(thread.instructions))
     pairs = tuple(
         pair
         for value in (_FIRST, *awaited)
@@ -211,9 +220,10 @@ def _chained(places: tuple[Placement, ...]) -> Iterator[tuple[_Placed, _Placed]]
 
 def _places(here: Placement) -> tuple[Placement, ...]:
     """The same CTA, another CTA of the cluster if there is one, another CTA, another GPU."""
-    cta = here.cta + 100
-    cluster = () if here.cluster is None else (replace(here, cta=cta),)
-    return (here, *cluster, Placement(cta, here.gpu), Placement(cta, here.gpu + 100))
+    cta = here.workgroup + 100
+    cluster = () if here.cluster is None else (replace(here, workgroup=cta),)
+    alone = replace(here, workgroup=cta, cluster=None)
+    return (here, *cluster, alone, replace(alone, agent=here.agent + 100))
 
 
 def _locations(code: Iterable[Instruction]) -> Iterator[str]:
@@ -230,10 +240,10 @@ def _awaited(code: Iterable[Instruction]) -> frozenset[int]:
         value
         for each in code
         for value in (
-            (each.left, each.right)
-            if isinstance(each, Branch)
-            else (each.compare,)
+            (each.compare,)
             if isinstance(each, Atomic)
+            else operands(each)
+            if isinstance(each, Branch | CompareBranch)
             else ()
         )
     )
@@ -246,17 +256,18 @@ def _operations(locations: Iterable[str], register: str, value: int) -> Iterator
         yield Store(location, value, Ordering.RELEASE, _FURTHEST)
 
 
-def among(program: Program, thread: int, others: tuple[Thread, ...]) -> Program:
+def among(program: PtxProgram, thread: int, others: tuple[Thread[Instruction], ...]) -> PtxProgram:
     """One thread of ``program`` together with ``others`` in place of the other threads."""
-    return replace(program, threads=(program.threads[thread], *others))
+    registers = {Register(0, r): n for r, n in program.registers_of(thread).items()}
+    return replace(program, threads=(program.threads[thread], *others), registers=registers)
 
 
 # Equivalent mutants
 
-_NEUTRAL = Compute | Branch | Label
+_NEUTRAL = Move | Arithmetic | Branch | CompareBranch | Label
 
 
-def equivalence(program: Program, mutant: Mutant) -> str:
+def equivalence(program: PtxProgram, mutant: Mutant) -> str:
     """Why no program with this thread can tell ``mutant`` from ``program``; "" if it may.
 
     Ordering is between what is before and what is after an operation in its thread. A fence
@@ -268,7 +279,7 @@ def equivalence(program: Program, mutant: Mutant) -> str:
     acquire pattern, and observation by later accesses of its location. Fences of shared memory
     alone do all this for the objects that they are about.
     """
-    code = program.threads[mutant.thread].code
+    code = program.threads[mutant.thread].instructions
     before, after = _around(code, mutant.position)
     objects = _Objects(program, program.threads[mutant.thread].placement)
     instruction = code[mutant.position]
@@ -300,11 +311,11 @@ def _around(
     labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
     reach = [0] * len(code)
     for at, each in enumerate(code):
-        goes_on = not isinstance(each, Branch) or each.comparison is not None
+        goes_on = not isinstance(each, Branch) or each.condition is not None
         if goes_on and at + 1 < len(code):
             reach[at] |= 1 << at + 1
-        if isinstance(each, Branch):
-            reach[at] |= 1 << labels[each.label]
+        if isinstance(each, Branch | CompareBranch):
+            reach[at] |= 1 << labels[each.target]
     reach = transitive_closure(reach)
     before = (code[at] for at, row in enumerate(reach) if row >> position & 1)
     after = (code[at] for at in bits(reach[position]))
@@ -323,13 +334,13 @@ def _only_loads_of(location: str, code: Iterable[Instruction]) -> bool:
 class _Objects:
     """What of a program is in the shared memory of a thread that runs at ``here``."""
 
-    program: Program
+    program: PtxProgram
     here: Placement
 
     def include(self, instruction: Instruction, reach: Scope) -> bool:
         """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
         homes = self.program.shared
-        found = (homes.get(self.program.location(each)) for each in _locations((instruction,)))
+        found = (homes.get(self.program.physical(each)) for each in _locations((instruction,)))
         return any(home is not None and self.here.shares(home, reach) for home in found)
 
     def may_signal(self, fence: Fence, instruction: Instruction) -> bool:
@@ -410,7 +421,7 @@ def _is_strong_read(instruction: Instruction) -> bool:
         case Load():
             return instruction.scope is not None
         case Atomic():
-            return instruction.register is not None
+            return instruction.dst is not None
         case ClusterBarrier():
             return instruction.role is not Role.ARRIVE
         case _:
@@ -481,7 +492,7 @@ class Campaign:
 class _Trial:
     """A test with the outcome sets of its original, which many mutants are compared with."""
 
-    def __init__(self, test: LitmusTest, model: PtxModel | None):
+    def __init__(self, test: PtxLitmusTest, model: PtxModel | None):
         self.test = test
         self.model = model
         self.known: dict[object, Outcomes] = {}
@@ -490,13 +501,15 @@ class _Trial:
     def verdict(self) -> bool:
         return self.test.condition.verdict(self.original("as it is", self.test.program))
 
-    def original(self, key: object, program: Program) -> Outcomes:
+    def original(self, key: object, program: PtxProgram) -> Outcomes:
         """The outcomes of an original, found once for each ``key``."""
         if key not in self.known:
             self.known[key] = outcomes(program, self.model)
         return self.known[key]
 
-    def differs(self, key: object, mutant: Mutant, change: Callable[[Program], Program]) -> bool:
+    def differs(
+        self, key: object, mutant: Mutant, change: Callable[[PtxProgram], PtxProgram]
+    ) -> bool:
         """Whether outcome sets differ when ``change`` is made to the test and to its mutant."""
         original = self.original(key, change(self.test.program))
         mutated = outcomes(change(mutant.program), self.model)
@@ -521,7 +534,7 @@ class _Trial:
         return Notice.MISSED
 
 
-def run_campaign(tests: Iterable[LitmusTest], model: PtxModel | None = None) -> Campaign:
+def run_campaign(tests: Iterable[PtxLitmusTest], model: PtxModel | None = None) -> Campaign:
     """What notices each of the mutants of ``tests`` first."""
     found: Counter[tuple[MutationKind, Notice]] = Counter()
     for test in tests:

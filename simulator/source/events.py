@@ -32,7 +32,6 @@ from fencewright.lowering.vocabulary import (
 from fencewright.simulator.core.exploration import Work
 from fencewright.simulator.core.interleaving import Hint, Interleaving
 from fencewright.simulator.core.program import (
-    ARITHMETIC,
     RMW,
     Arithmetic,
     Branch,
@@ -48,6 +47,7 @@ from fencewright.simulator.core.program import (
 from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic
 from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.core.thread_runs import (
+    COMMON_STEPS,
     Choice,
     Choices,
     Domain,
@@ -204,11 +204,7 @@ def scope_instance(placement: Placement, thread: int, scope: Scope) -> tuple[obj
     """
     if scope in (Scope.SINGLETHREAD, Scope.WAVEFRONT):
         return (Scope.WAVEFRONT, thread)
-    if scope is Scope.WORKGROUP:
-        return (scope, placement.workgroup)
-    if scope is Scope.CLUSTER:
-        return (scope, placement.agent, placement.cluster)
-    return (scope, placement.agent) if scope is Scope.AGENT else (scope,)
+    return (scope, *placement.instance(scope))
 
 
 # Events
@@ -316,8 +312,6 @@ class _Run(Run[Event]):
 class _ThreadRunner(Runner[_Run, Path]):
     """All runs of one thread."""
 
-    LABEL = Label
-    BRANCH = Branch
     IDLE = (EventKind.READ, EventKind.FENCE)
 
     def __init__(
@@ -337,9 +331,6 @@ class _ThreadRunner(Runner[_Run, Path]):
 
     def used(self, instruction: ScopedInstruction) -> tuple[Operand, ...]:
         return used(instruction)
-
-    def label_of(self, branch: Branch) -> str:
-        return branch.target
 
     def _event(self, run: _Run, kind: EventKind, operation: ScopedOperation) -> Event:
         key = (kind, run.pc)
@@ -424,31 +415,14 @@ class _ThreadRunner(Runner[_Run, Path]):
         run.append(self._event(run, EventKind.ARRIVE, barrier))
         run.append(self._event(run, EventKind.WAIT, barrier))
 
-    def move(self, run: _Run, move: Move) -> None:
-        run.assign(move.dst, run.value(move.value), run.taint(move.value))
-
-    def arithmetic(self, run: _Run, step: Arithmetic) -> None:
-        value = ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
-        run.assign(step.dst, value, run.taint(step.a, step.b))
-
-    def branch(self, run: _Run, branch: Branch) -> list[_Run] | None:
-        if branch.condition is not None:
-            run.control |= run.taint(branch.condition)
-            if bool(run.value(branch.condition)) is branch.unless:
-                return None
-        return self.jump(run, branch.target)
-
     STEPS: ClassVar[Steps] = {
+        **COMMON_STEPS,
         Load: load,
         Store: store,
         AtomicRmw: atomic_rmw,
         Cmpxchg: cmpxchg,
         Fence: fence,
         Barrier: barrier,
-        Move: move,
-        Arithmetic: arithmetic,
-        Label: Runner[_Run, Path].label,
-        Branch: branch,
     }
 
 

@@ -213,15 +213,12 @@ def test_ptx():
         Barrier(Scope.CLUSTER),
     )
     (thread,) = ptx_program(lowered(*code, mode=SM_90)).threads
-    exchange = ptx.Arithmetic.EXCH
-    assert thread.code == (
+    assert thread.instructions == (
         ptx.Store("x", 1),
         ptx.Fence(Ordering.SEQ_CST, AGENT),
-        ptx.Atomic("r0", "f", exchange, 1, None, Ordering.ACQ_REL, Scope.SYSTEM),
+        ptx.Atomic("r0", "f", RmwKind.XCHG, 1, None, Ordering.ACQ_REL, Scope.SYSTEM),
         ptx.Load("r1", "s", ACQUIRE, Scope.WORKGROUP),
-        ptx.Branch("end", ptx.Comparison.EQ, "r1", 0),
-        ptx.Compute(ptx.Arithmetic.SUB, "r2", "r1", 1),
-        ptx.Label("end"),
+        *code[4:7],
         ptx.ClusterBarrier(ptx.Role.ARRIVE, RELEASE),
         ptx.ClusterBarrier(ptx.Role.WAIT, ACQUIRE),
     )
@@ -230,10 +227,10 @@ def test_ptx():
 def test_ptx_loops():
     nand = AtomicRmw(RmwKind.NAND, "x", 1, RELAXED, AGENT, "r0")
     (thread,) = ptx_program(lowered(nand, mode=SM_90)).threads
-    assert thread.code[0] == ptx.Load("r0", "x", RELAXED, AGENT)
-    (swap,) = (each for each in thread.code if isinstance(each, ptx.Atomic))
-    assert (swap.register, swap.ordering, swap.scope) == ("r0", RELAXED, AGENT)
-    assert isinstance(thread.code[-1], ptx.Branch)
+    assert thread.instructions[0] == ptx.Load("r0", "x", RELAXED, AGENT)
+    (swap,) = (each for each in thread.instructions if isinstance(each, ptx.Atomic))
+    assert (swap.dst, swap.ordering, swap.scope) == ("r0", RELAXED, AGENT)
+    assert isinstance(thread.instructions[-1], Branch)
 
 
 def test_ptx_loops_of_other_values_are_refused():

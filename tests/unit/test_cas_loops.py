@@ -17,9 +17,7 @@ from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowerin
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import forbidden, source_outcomes
 from fencewright.simulator.certify.shapes import BatteryTest, battery
-from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.program import (
-    WORD_MASK,
     Location,
     Placement,
     Program,
@@ -82,13 +80,7 @@ def is_forbidden(test: BatteryTest, mode: Mode, lowering: Lowering) -> bool:
     program = ptx_program(lower_program(test.program, mode, lowering, test.generic))
     found = outcomes(program, bound=BOUND)
     assert found.states
-    return bool(forbidden(allowed, in_words(found)))
-
-
-def in_words(found: Outcomes) -> Outcomes:
-    """The same values as words, which the model, that computes without overflow, has not."""
-    states = (tuple(v if v is None else v & WORD_MASK for v in state) for state in found.states)
-    return replace(found, states=frozenset(states))
+    return bool(forbidden(allowed, found))
 
 
 ORDERINGS = (RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST)

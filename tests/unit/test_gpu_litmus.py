@@ -15,6 +15,7 @@ from scripts import ScriptedDevice
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Memory, Outcomes, Register
+from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.gpu import kernels as gpu_kernels
 from fencewright.simulator.gpu.kernels import (
     MOST_SHARED,
@@ -28,8 +29,8 @@ from fencewright.simulator.gpu.kernels import (
     prepare,
 )
 from fencewright.simulator.gpu.litmus import Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx.columns import LitmusTest, parse_litmus, read_litmus
-from fencewright.simulator.ptx.events import AsyncCopy, Placement, Program, Store, Thread
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.events import AsyncCopy, PtxProgram, Store
 from fencewright.simulator.ptx.model import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "gpu"
@@ -38,13 +39,15 @@ IDS = [path.stem for path in PATHS]
 PTXAS = shutil.which("ptxas")
 
 
-def read(name: str) -> LitmusTest:
+def read(name: str) -> PtxLitmusTest:
     return read_litmus(LITMUS / f"{name}.litmus")
 
 
-def spaces(test: LitmusTest) -> tuple[bool, ...]:
+def spaces(test: PtxLitmusTest) -> tuple[bool, ...]:
     """Whether locations are in shared memory: no, and yes where that is a choice."""
-    copies = any(isinstance(each, AsyncCopy) for t in test.program.threads for each in t.code)
+    copies = any(
+        isinstance(each, AsyncCopy) for t in test.program.threads for each in t.instructions
+    )
     return (False,) if copies or len(arrange(test.program).clusters) > 1 else (False, True)
 
 
@@ -215,7 +218,7 @@ def test_locations_are_in_the_shared_memory_that_the_program_says() -> None:
         "fence.acquire.sync_restrict::shared::cluster.cluster;",
     ):
         assert kernels.ptx.count(line) == 1
-    nowhere = replace(test.program, shared={"x": Placement(7, 0, 0)})
+    nowhere = replace(test.program, shared={"x": Placement(7)})
     with pytest.raises(GpuLitmusError, match="'x' is in the shared memory of a CTA without"):
         prepare(nowhere, outcomes(nowhere))
 
@@ -333,22 +336,26 @@ def test_stress_that_means_nothing_is_refused(options: dict[str, int], message: 
         Stress(**options)  # pyright: ignore[reportArgumentType]  # wrong on purpose
 
 
-def threads_at(*placements: Placement) -> Program:
+def threads_at(*placements: Placement) -> PtxProgram:
     store = Store("x", 1, Ordering.RELAXED, Scope.AGENT)
-    return Program(tuple(Thread(each, (store,)) for each in placements))
+    return PtxProgram((), tuple(Thread(each, (store,)) for each in placements))
+
+
+def apart_at(cta: int) -> Placement:
+    return Placement(cta, cluster=None)
 
 
 def test_arrangement_follows_placement() -> None:
-    apart = arrange(threads_at(Placement(0), Placement(1)))
+    apart = arrange(threads_at(apart_at(0), apart_at(1)))
     assert apart.clusters == (((0,),), ((1,),))
     assert (apart.width, apart.roles, apart.slots(1024)) == (1, 1, 1024)
     assert apart.blocks(apart.slots(256), 65536) == 2 * 65536 // 256
-    together = arrange(threads_at(Placement(0), Placement(0), Placement(0)))
+    together = arrange(threads_at(apart_at(0), apart_at(0), apart_at(0)))
     assert together.clusters == (((0, 1, 2),),)
     assert [together.slots(size) for size in (32, 256, 1024)] == [32, 64, 256]
-    mixed = arrange(threads_at(Placement(0), Placement(0), Placement(1)))
+    mixed = arrange(threads_at(apart_at(0), apart_at(0), apart_at(1)))
     assert [mixed.key(thread) for thread in range(3)] == [0, 1, 2]
-    cluster = arrange(threads_at(Placement(0, cluster=4), Placement(1, cluster=4), Placement(2)))
+    cluster = arrange(threads_at(Placement(0, cluster=4), Placement(1, cluster=4), apart_at(2)))
     assert cluster.clusters == (((0,), (1,)), ((2,),))
     assert [cluster.key(thread) for thread in range(3)] == [0, 1, 2]
     assert cluster.blocks(32, 32) == 4
@@ -367,7 +374,7 @@ def test_arrangement_follows_placement() -> None:
         ),
         ("P0@cta 0,gpu 0 ;\n tld r0, x ;", "only the generic proxy"),
         ("P0@cta 0,gpu 0 ;\n fence.proxy.alias ;", "only that of the async proxy"),
-        ("P0@cta 0,gpu 0 ;\n atom.mul r0, x, 2 ;", "PTX has no such atomic"),
+        ("P0@cta 0,gpu 0 ;\n atom.sub r0, x, 0 ;", "PTX has no such atomic"),
         ("P0@cta 0,gpu 0 ;\n red.exch x, 2 ;", "PTX has no red"),
         ("P0@cta 0,gpu 0 ;\n div r0, 4, 2 ;", "division"),
         ("P0@cta 0,gpu 0 ;\n st.weak x, -1 ;", "smaller values"),

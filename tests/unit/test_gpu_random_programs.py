@@ -57,7 +57,7 @@ def test_what_is_bare_has_no_synchronisation(
     for each in drafts:
         for entry in each.entries:
             if entry.form is random_programs.Form.BARE:
-                code = [i for thread in entry.test.program.threads for i in thread.code]
+                code = [i for thread in entry.test.program.threads for i in thread.instructions]
                 assert not any(isinstance(i, Fence) for i in code)
                 ordered = [i.ordering for i in code if isinstance(i, Load | Store | Atomic)]
                 assert {*ordered} <= {Ordering.WEAK, Ordering.RELAXED}

@@ -22,7 +22,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.chip import CHIPS, default_version
-from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
@@ -34,8 +34,8 @@ from fencewright.passes.proxies.insert_proxy_fences import (
 )
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 from fencewright.simulator.core.condition import Memory, Observable, Register
+from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.events import (
-    Arithmetic,
     AsyncCopy,
     Atomic,
     Barrier,
@@ -46,14 +46,12 @@ from fencewright.simulator.ptx.events import (
     Load,
     MbarrierArrive,
     MbarrierWait,
-    Placement,
-    Program,
     Proxy,
     ProxyFence,
+    PtxProgram,
     Restriction,
     Role,
     Store,
-    Thread,
     WaitGroup,
 )
 from fencewright.simulator.ptx.model import outcomes
@@ -446,7 +444,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 AsyncCopy("data", None, 1),
                 CommitGroup(),
                 ("cp.async.bulk.wait_group", WaitGroup(reads_only=False)),
-                Atomic(None, "flag", Arithmetic.ADD, 1, ordering=_RELEASE, scope=_AGENT),
+                Atomic(None, "flag", RmwKind.ADD, 1, ordering=_RELEASE, scope=_AGENT),
             ),
         ),
         (_CTA1, (Load("flag", "flag", _ACQUIRE, _AGENT), Load("result", "data"))),
@@ -536,7 +534,7 @@ def results_of(model: Iterable[tuple[Placement, Code]], dropped: str | None) -> 
         )
         for placement, code in model
     )
-    found = outcomes(Program(threads, mbarriers={"full": 1}, shared={"tile": _CTA0}))
+    found = outcomes(PtxProgram((), threads, mbarriers={"full": 1}, shared={"tile": _CTA0}))
     return {
         value
         for state in found.as_mappings()

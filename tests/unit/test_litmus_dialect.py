@@ -47,8 +47,8 @@ litmus.test @t {
             assert (s.initial, s.workgroup) == (1, 4)
         case PtxTest():
             first, second = (thread.placement for thread in test.test.program.threads)
-            assert (first.cta, first.gpu, first.cluster) == (4, 1, 0)
-            assert (second.cta, second.gpu, second.cluster) == (1, 0, 1)
+            assert (first.workgroup, first.agent, first.cluster) == (4, 1, 0)
+            assert (second.workgroup, second.agent, second.cluster) == (1, 0, 1)
             assert test.test.program.initial == {"x": 7, "s": 1}
     assert final_state(text, chip) == {"P0:r5": 1, "x": 7, "s": 1}
 
@@ -136,15 +136,35 @@ def test_signed_comparison_of_negative_numbers(chip: str | None) -> None:
     assert (state["P0:r0"], state["P0:r1"], state["P0:r2"]) == (1, 0, 0xFFFFFFFF)
 
 
-def test_negative_numbers_unsigned_are_refused_where_the_model_has_no_words() -> None:
+@pytest.mark.parametrize("chip", LANGUAGES)
+def test_order_of_words_with_and_without_a_sign(chip: str | None) -> None:
     body = """
-    %a = arith.constant -1 : i32
+    %one = arith.constant 1 : i32
+    %four = arith.constant 4 : i32
+    %least = arith.constant -2147483648 : i32
     %b = scoped.load weak %x : !llvm.ptr<1> -> i32
-    %u = arith.cmpi ult, %a, %b : i32
+    %most = arith.subi %least, %one : i32
+    %negative = arith.subi %b, %four : i32
+    %u = arith.cmpi ult, %negative, %most : i32
+    %s = arith.cmpi slt, %negative, %most : i32
+    %wide = arith.cmpi slt, %least, %most : i32
+    %t = arith.cmpi eq, %most, %negative : i32
+    cf.cond_br %u, ^below, ^above
+  ^below:
+    litmus.observe "r0", %one : i32
+    litmus.end
+  ^above:
     litmus.observe "r1", %u : i1
+    litmus.observe "r2", %s : i1
+    litmus.observe "r3", %wide : i1
+    litmus.observe "r4", %t : i1
+    %n = scoped.atomic_rmw umin relaxed agent %x, %negative : !llvm.ptr<1>, i32
+    %m = scoped.atomic_rmw umax relaxed agent %x, %negative : !llvm.ptr<1>, i32
+    litmus.end
 """
-    with pytest.raises(DiagnosticException, match="signed numbers without overflow"):
-        one_program(one_thread(body), "sm_90")
+    state = final_state(one_thread(body), chip)
+    found = [state.get(f"P0:r{n}", 0) for n in range(5)]
+    assert (found, state["x"]) == ([0, 0, 1, 1, 0], 0xFFFFFFFF)
 
 
 @pytest.mark.parametrize("chip", LANGUAGES)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.condition import LitmusError
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import LitmusError, Register
+from fencewright.simulator.core.program import Move, Placement
 from fencewright.simulator.ptx.columns import (
     instruction_text,
     parse_litmus,
@@ -14,15 +15,12 @@ from fencewright.simulator.ptx.columns import (
 )
 from fencewright.simulator.ptx.events import (
     Alias,
-    Arithmetic,
     Atomic,
     Barrier,
-    Compute,
     Fence,
     Instruction,
     Load,
     MbarrierArrive,
-    Placement,
     Proxy,
     Restriction,
     Role,
@@ -35,7 +33,48 @@ LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 
 def one(instruction: str) -> Instruction:
     text = f"PTX t\n{{ b = mbarrier(1); }}\nP0@cta 0,gpu 0 ;\n{instruction} ;\nexists true"
-    return parse_litmus(text).program.threads[0].code[0]
+    return parse_litmus(text).program.threads[0].instructions[0]
+
+
+WORDS = """PTX words
+{ x=-1; y=0x80000000; P0:r0=4294967295; P0:r1=-1; }
+P0@cta 0,gpu 0 ;
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("add r2, r0, 2", 1),
+        ("sub r2, 0, 1", 0xFFFFFFFF),
+        ("mul r2, r0, r1", 1),
+        ("mul r2, 65536, 65536", 0),
+        ("div r2, -7, 2", 0xFFFFFFFD),
+        ("div r2, -2147483648, -1", 0x80000000),
+        ("div r2, 7, 0", 0),
+        ("min r2, r0, 1", 0xFFFFFFFF),
+        ("max r2, r0, 1", 1),
+        ("setp.lt.u32 r2, r0, 1", 0),
+        ("setp.le.u32 r2, 1, r0", 1),
+        ("setp.eq r2, r0, r1", 1),
+        ("setp.ne r2, r0, -1", 0),
+        ("atom.add r2, x, 2 ; ld r2, x", 1),
+        ("atom.min r2, y, 1 ; ld r2, y", 0x80000000),
+        ("atom.min.u32 r2, y, 1 ; ld r2, y", 1),
+        ("atom.max r2, x, 1 ; ld r2, x", 1),
+        ("atom.max.u32 r2, x, 1 ; ld r2, x", 0xFFFFFFFF),
+        ("atom.cas r2, x, 4294967295, 7 ; ld r2, x", 7),
+        ("mov r2, 1 ; blt r0, 1, L ; mov r2, 2 ; L:", 1),
+        ("mov r2, 1 ; beq r0, -1, L ; mov r2, 2 ; L:", 1),
+    ],
+)
+def test_values_are_words_of_32_bits(code: str, value: int) -> None:
+    test = parse_litmus(f"{WORDS} {code} ;\nexists (P0:r2 == {value})")
+    assert parse_litmus(write_litmus(test)) == test
+    assert [state[Register(0, "r2")] for state in outcomes(test.program).as_mappings()] == [value]
+    witness = explain(test.program, test.condition.formula)
+    assert witness is not None
+    assert all(0 <= each < 1 << 32 for each in witness.values)
 
 
 @pytest.mark.parametrize("path", sorted(LITMUS.glob("*.litmus")), ids=lambda path: path.stem)
@@ -50,15 +89,15 @@ def test_round_trip(path: Path) -> None:
         ("ld r0, x", Load("r0", "x")),
         ("ld.volatile r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
         ("ld.mmio.relaxed.sys r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
-        ("ld r0, 7", Compute(Arithmetic.EXCH, "r0", 0, 7)),
+        ("ld r0, 7", Move("r0", 7)),
         ("tld.weak r0, x", Load("r0", "x", proxy=Proxy.TEXTURE)),
         ("st.release.cluster x, -1", Store("x", -1, Ordering.RELEASE, Scope.CLUSTER)),
-        ("atom.add r0, x, 1", Atomic("r0", "x", Arithmetic.ADD, 1)),
+        ("atom.add r0, x, 1", Atomic("r0", "x", RmwKind.ADD, 1)),
         (
             "atom.acquire.sys.cas r0, x, 0, r1",
-            Atomic("r0", "x", Arithmetic.EXCH, "r1", 0, Ordering.ACQUIRE, Scope.SYSTEM),
+            Atomic("r0", "x", RmwKind.XCHG, "r1", 0, Ordering.ACQUIRE, Scope.SYSTEM),
         ),
-        ("red.relaxed.gpu.max x, 3", Atomic(None, "x", Arithmetic.MAX, 3)),
+        ("red.relaxed.gpu.max x, 3", Atomic(None, "x", RmwKind.MAX, 3)),
         ("fence.gpu", Fence(Ordering.ACQ_REL, Scope.AGENT)),
         ("membar.gl", Fence(Ordering.SEQ_CST, Scope.AGENT)),
         (
@@ -262,6 +301,6 @@ def test_placements_and_initial_state() -> None:
     assert program.initial == {"x": 3}
     assert program.aliases == {"a": Alias("x", Proxy.TEXTURE)}
     assert program.mbarriers == {"b": 2}
-    assert program.threads[0].placement == Placement(1, 3, 2)
-    assert program.threads[0].registers == {"r1": 2}
+    assert program.threads[0].placement == Placement(1, agent=3, cluster=2)
+    assert program.registers_of(0) == {"r1": 2}
     assert "a @ texture aliases x;" in write_litmus(test)

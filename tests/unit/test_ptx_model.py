@@ -1,40 +1,33 @@
 """The PTX model: verdicts, every axiom broken on purpose, witnesses, loops.
 
 The outcome sets are also compared with a second implementation of the axioms, which is
-written with sets of pairs and without any of the short cuts (``naive_outcomes``).
+written with sets of pairs and without any of the short cuts (``definition``).
 """
 
 import csv
 import os
 import random
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations, product
 from pathlib import Path
 
 import pytest
 
-from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.condition import Quantifier, Register, parse_condition
-from fencewright.simulator.ptx.columns import LitmusTest, parse_litmus, read_litmus, witness_text
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Quantifier, parse_condition
+from fencewright.simulator.core.program import Location, Placement, ProgramError, Thread
+from fencewright.simulator.ptx import definition
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus, witness_text
 from fencewright.simulator.ptx.events import (
-    Arithmetic,
     Atomic,
     Barrier,
-    Candidates,
-    EventKind,
     Fence,
     Instruction,
     Load,
-    Placement,
-    Program,
-    ProgramError,
+    PtxProgram,
     Restriction,
     Role,
-    Skeleton,
     Store,
-    Thread,
 )
 from fencewright.simulator.ptx.model import (
     Axiom,
@@ -54,13 +47,13 @@ DAT3M_VERDICTS = Path("dartagnan/src/test/resources")
 """Where a checkout of Dat3M has the verdicts that it publishes."""
 
 
-def own_tests(version: Version) -> list[tuple[LitmusTest, bool]]:
+def own_tests(version: Version) -> list[tuple[PtxLitmusTest, bool]]:
     with (LITMUS / "expected.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row[version.value] != "-"]
     return [(read_litmus(LITMUS / row["test"]), row[version.value] == "1") for row in rows]
 
 
-def corpus_tests(version: Version) -> list[tuple[LitmusTest, bool]]:
+def corpus_tests(version: Version) -> list[tuple[PtxLitmusTest, bool]]:
     """The published tests: of a checkout of Dat3M, or of a folder with an ``expected.csv``."""
     folder = Path(CORPUS or "")
     verdicts = folder / DAT3M_VERDICTS / f"PTXv{version.value.replace('.', '_')}-expected.csv"
@@ -77,7 +70,7 @@ CASES = [
 ]
 
 
-def named(name: str) -> LitmusTest:
+def named(name: str) -> PtxLitmusTest:
     return read_litmus(LITMUS / f"{name}.litmus")
 
 
@@ -88,7 +81,7 @@ def test_every_litmus_file_has_an_expected_verdict() -> None:
 
 
 @pytest.mark.parametrize(("version", "test", "expected"), CASES)
-def test_verdict(version: Version, test: LitmusTest, expected: bool) -> None:
+def test_verdict(version: Version, test: PtxLitmusTest, expected: bool) -> None:
     allowed = outcomes(test.program, PtxModel(version))
     assert allowed.complete
     assert test.condition.verdict(allowed) is expected
@@ -192,230 +185,18 @@ def test_what_the_public_verdicts_can_tell_apart(axiom: Axiom) -> None:
     assert found == CORPUS_FLIPS[len(tests[Version.V6_0])][axiom]
 
 
-# A second implementation, without short cuts
-
-Pairs = set[tuple[int, int]]
+# The engine and the definition
 
 
-def closure(relation: Pairs) -> Pairs:
-    while True:
-        more = relation | compose(relation, relation)
-        if more == relation:
-            return relation
-        relation = more
-
-
-def compose(left: Pairs, right: Pairs) -> Pairs:
-    return {(a, d) for a, b in left for c, d in right if b == c}
-
-
-def is_cyclic(relation: Pairs) -> bool:
-    return any(a == b for a, b in closure(relation))
-
-
-def as_pairs(rows: list[int]) -> Pairs:
-    return {(a, b) for a, row in enumerate(rows) for b in range(len(rows)) if row >> b & 1}
-
-
-def in_scope(scope: Scope, here: Placement, there: Placement) -> bool:
-    if scope is Scope.WORKGROUP:
-        return here == there
-    if scope is Scope.CLUSTER:
-        return (here.gpu, here.cluster) == (there.gpu, there.cluster)
-    return scope is Scope.SYSTEM or here.gpu == there.gpu
-
-
-def naive_morally_strong(skeleton: Skeleton, po: Pairs) -> Pairs:
-    events, result = skeleton.events, set[tuple[int, int]]()
-    for a, b in product(range(len(events)), repeat=2):
-        first, second = events[a], events[b]
-        here, there = skeleton.placement(a), skeleton.placement(b)
-        both_scopes = (
-            first.scope is not None
-            and second.scope is not None
-            and here is not None
-            and there is not None
-            and in_scope(first.scope, here, there)
-            and in_scope(second.scope, there, here)
-        )
-        if a == b or not ((a, b) in po or (b, a) in po or both_scopes):
-            continue
-        if first.is_access and second.is_access and first.location != second.location:
-            continue
-        result.add((a, b))
-    return result
-
-
-def may_signal(skeleton: Skeleton, fence: int, access: int) -> bool:
-    """Whether a fence may synchronise through an access; one with .sync_restrict not always."""
-    home = skeleton.program.shared.get(skeleton.events[access].location or "")
-    here = skeleton.placement(fence)
-    if skeleton.events[fence].restriction is None:
-        return True
-    return home is not None and here is not None and in_scope(Scope.CLUSTER, here, home)
-
-
-def idle_fences(skeleton: Skeleton, location: str) -> set[int]:
-    """The fences with .sync_restrict that do not order accesses of a location."""
-    home, idle = skeleton.program.shared.get(location), set[int]()
-    for n, event in enumerate(skeleton.events):
-        here = skeleton.placement(n)
-        if event.restriction is None or here is None:
-            continue
-        near = home is not None and in_scope(Scope.CLUSTER, here, home)
-        if home is None or (here != home if event.restriction is Restriction.OWN else not near):
-            idle.add(n)
-    return idle
-
-
-def naive_causality(
-    skeleton: Skeleton, po: Pairs, po_loc: Pairs, sync: Pairs, obs: Pairs, version: Version
-) -> Pairs:
-    """Causality order between accesses of one location, for each location by itself."""
-    events = skeleton.events
-    identity = {(n, n) for n in range(len(events))}
-    result: Pairs = set()
-    for location in skeleton.locations:
-        idle = idle_fences(skeleton, location)
-        base = naive_base(po, {(a, b) for a, b in sync if not idle & {a, b}}, identity, version)
-        follows = base if version is Version.V7_5 else base | po_loc
-        here = {n for n, event in enumerate(events) if event.location == location}
-        result |= {(a, b) for a, b in base | compose(obs, follows) if {a, b} <= here}
-    return result
-
-
-def naive_base(po: Pairs, sync: Pairs, identity: Pairs, version: Version) -> Pairs:
-    base = closure(compose(compose(po | identity, sync), po | identity))
-    return closure(base | po) if version is Version.V7_5 else base
-
-
-def naive_synchronizes(
-    skeleton: Skeleton, po: Pairs, po_loc: Pairs, ms: Pairs, obs: Pairs
-) -> Pairs:
-    events = range(len(skeleton.events))
-    strong_write, strong_read = set[int](), set[int]()
-    releases, acquires, fences = set[int](), set[int](), set[int]()
-    for n in events:
-        event = skeleton.events[n]
-        if event.kind is EventKind.FENCE:
-            fences.add(n)
-        if event.kind is EventKind.WRITE and event.scope is not None:
-            strong_write.add(n)
-        if event.kind is EventKind.READ and event.scope is not None:
-            strong_read.add(n)
-        if event.ordering in (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST):
-            releases.add(n)
-        if event.ordering in (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST):
-            acquires.add(n)
-    release = {(w, w) for w in strong_write & releases}
-    release |= {(a, b) for a, b in po_loc if a in strong_write & releases and b in strong_write}
-    release |= {
-        (f, w)
-        for f, w in po
-        if f in fences & releases and w in strong_write and may_signal(skeleton, f, w)
-    }
-    acquire = {(r, r) for r in strong_read & acquires}
-    acquire |= {(a, b) for a, b in po_loc if a in strong_read and b in strong_read & acquires}
-    acquire |= {
-        (r, f)
-        for r, f in po
-        if r in strong_read
-        and f in fences & acquires
-        and not skeleton.events[r].is_red
-        and may_signal(skeleton, f, r)
-    }
-    return compose(compose(release, obs), acquire) & ms
-
-
-def naive_executions(
-    skeleton: Skeleton, values: tuple[int, ...], version: Version
-) -> Iterator[dict[str, set[int]]]:
-    """The final values of each location in every execution that all axioms allow."""
-    events = skeleton.events
-    everything = range(len(events))
-    reads = [n for n in everything if events[n].kind is EventKind.READ]
-    writes = [n for n in everything if events[n].kind is EventKind.WRITE]
-    po, rmw = as_pairs(skeleton.po), as_pairs(skeleton.rmw)
-    dependences = as_pairs(skeleton.dependences)
-    same = {
-        (a, b)
-        for a, b in product(everything, repeat=2)
-        if events[a].location is not None and events[a].location == events[b].location
-    }
-    po_loc = po & same
-    ms = naive_morally_strong(skeleton, po)
-    meetings = [m for m in skeleton.meetings if events[m.arrivals[0]].kind is EventKind.BARRIER]
-    barrier = {(a, w) for m in meetings for a in m.arrivals for w in m.waits if a != w}
-    fences = [n for n in everything if events[n].ordering is Ordering.SEQ_CST]
-    restricted = {n for n in everything if events[n].restriction is not None}
-    identity = {(n, n) for n in everything}
-    sources = [[w for w in writes if (w, r) in same and values[w] == values[r]] for r in reads]
-    for chosen in product(*sources):
-        rf = {(w, r) for w, r in zip(chosen, reads, strict=True)}
-        if is_cyclic(rf | dependences):
-            continue
-        obs = ms & rf
-        while True:
-            more = obs | compose(compose(obs, rmw), obs)
-            if more == obs:
-                break
-            obs = more
-        for order in permutations(fences):
-            sc = {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]} & ms
-            sync = naive_synchronizes(skeleton, po, po_loc, ms, obs) | sc | barrier
-            cause = naive_causality(skeleton, po, po_loc, sync, obs, version)
-            unrestricted = {(a, b) for a, b in sync if not restricted & {a, b}}
-            base = naive_base(po, unrestricted, identity, version)
-            if any((b, a) in base for a, b in sc):
-                continue
-            forced = {(a, b) for a, b in cause & same if a in writes and b in writes}
-            forced |= {(a, b) for a, b in same if events[a].thread < 0 and b in writes and a != b}
-            racing = [(a, b) for a, b in ms & same if a < b and a in writes and b in writes]
-            for turns in product((False, True), repeat=len(racing)):
-                turned = {(b, a) if t else (a, b) for (a, b), t in zip(racing, turns, strict=True)}
-                co = closure(forced | turned)
-                if any(a == b for a, b in co):
-                    continue
-                fr = {(r, b) for w, r in rf for a, b in co if a == w}
-                between = compose(ms & fr, ms & co)
-                if rmw & between or is_cyclic(ms & (rf | co | fr) | po_loc):
-                    continue
-                communication = rf | fr
-                if version is Version.V7_5:
-                    communication |= co | {(a, a) for a, _ in cause}
-                if any((b, a) in cause for a, b in communication):
-                    continue
-                last = [w for w in writes if not any(a == w for a, _ in co)]
-                yield {
-                    name: {values[w] for w in last if events[w].location == name}
-                    for name in skeleton.locations
-                }
-
-
-def naive_outcomes(program: Program, version: Version) -> set[tuple[int | None, ...]]:
-    observed = outcomes(program, PtxModel(version)).observables
-    result = set[tuple[int | None, ...]]()
-    for combination in Candidates(program):
-        prefix = tuple(
-            combination.registers[each.thread].get(each.name, 0)
-            for each in observed
-            if isinstance(each, Register)
-        )
-        for skeleton in combination.skeletons:
-            for final in naive_executions(skeleton, combination.values, version):
-                memory = (sorted(final[name]) for name in skeleton.locations)
-                result |= {prefix + last for last in product(*memory)}
-    return result
-
-
-def random_program(seed: int, restricted: bool = False) -> Program:
+def random_program(seed: int, restricted: bool = False) -> PtxProgram:
     """``restricted``: in clusters, partly in shared memory, with fences of that alone."""
     choose = random.Random(seed)
     scopes = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
     clusters = (0, 0, 0, 1) if restricted else (None,)
 
     def placement() -> Placement:
-        return Placement(choose.randrange(2), choose.choice((0, 0, 1)), choose.choice(clusters))
+        cta, gpu = choose.randrange(2), choose.choice((0, 0, 1))
+        return Placement(cta, agent=gpu, cluster=choose.choice(clusters))
 
     def instruction(register: str) -> Instruction:
         location, scope = choose.choice("xy"), choose.choice(scopes)
@@ -437,7 +218,7 @@ def random_program(seed: int, restricted: bool = False) -> Program:
                 orderings = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
                 ordering = choose.choice((Ordering.RELAXED, *orderings))
                 target = choose.choice((register, None))
-                operation = choose.choice((Arithmetic.ADD, Arithmetic.EXCH))
+                operation = choose.choice((RmwKind.ADD, RmwKind.XCHG))
                 compare = choose.choice((None, None, 0))
                 return Atomic(target, location, operation, 1, compare, ordering, scope)
             case 5:
@@ -448,44 +229,44 @@ def random_program(seed: int, restricted: bool = False) -> Program:
                 return Fence(ordering, scope)
 
     size = choose.choice(((3, 3), (2, 3, 2), (2, 2, 2), (4, 2)))
-    return Program(
+    return PtxProgram(
+        (Location("x"), Location("y")),
         tuple(
             Thread(placement(), tuple(instruction(f"r{i}") for i in range(length)))
             for length in size
         ),
-        {"x": 0, "y": 0},
         shared={name: placement() for name in "xy" if restricted and choose.random() < 0.8},
     )
 
 
 @pytest.mark.parametrize("version", list(Version))
 @pytest.mark.parametrize("first", range(0, 120, 20))
-def test_outcomes_agree_with_a_naive_implementation(version: Version, first: int) -> None:
+def test_outcomes_agree_with_the_definition(version: Version, first: int) -> None:
     for seed in range(first, first + 20):
         program = random_program(seed)
         found = outcomes(program, PtxModel(version))
-        assert found.states == naive_outcomes(program, version), seed
+        assert found == definition.outcomes(program, version), seed
 
 
 @pytest.mark.parametrize("version", list(Version))
-def test_restricted_fences_agree_with_a_naive_implementation(version: Version) -> None:
+def test_restricted_fences_agree_with_the_definition(version: Version) -> None:
     """The random programs around message passing, of which few would happen by themselves."""
     told_apart = 0
     for seed in range(60):
         program = random_program(seed, restricted=True)
         data, flag = "xy" if seed % 2 else "yx"
         first, second = program.threads[:2]
-        middle = first.code[:1], second.code[:1]
+        middle = first.instructions[:1], second.instructions[:1]
         release, acquire = (Fence(e.ordering, Scope.CLUSTER, e) for e in Restriction)
         relaxed = Ordering.RELAXED, Scope.CLUSTER
         publish = (Store(data, 3), release, *middle[0], Store(flag, 3, *relaxed))
         consume = (Load("r8", flag, *relaxed), acquire, *middle[1], Load("r9", data))
         program = replace(
             program,
-            threads=(replace(first, code=publish), replace(second, code=consume)),
+            threads=(replace(first, instructions=publish), replace(second, instructions=consume)),
         )
         found = outcomes(program, PtxModel(version))
-        assert found.states == naive_outcomes(program, version), seed
+        assert found == definition.outcomes(program, version), seed
         told_apart += found != outcomes(unrestricted(program), PtxModel(version))
     assert told_apart > 10
 
@@ -507,13 +288,14 @@ def test_what_a_restricted_fence_leaves_out_a_whole_one_orders(what: str) -> Non
     assert not test.condition.verdict(outcomes(unrestricted(test.program)))
 
 
-def unrestricted(program: Program) -> Program:
+def unrestricted(program: PtxProgram) -> PtxProgram:
     """The program with fences of everything."""
     threads = (
         replace(
             thread,
-            code=tuple(
-                replace(e, restriction=None) if isinstance(e, Fence) else e for e in thread.code
+            instructions=tuple(
+                replace(e, restriction=None) if isinstance(e, Fence) else e
+                for e in thread.instructions
             ),
         )
         for thread in program.threads
@@ -559,7 +341,9 @@ def test_an_allowed_outcome_has_an_execution() -> None:
 
 
 @pytest.mark.parametrize(("version", "test", "expected"), CASES)
-def test_witnesses_agree_with_verdicts(version: Version, test: LitmusTest, expected: bool) -> None:
+def test_witnesses_agree_with_verdicts(
+    version: Version, test: PtxLitmusTest, expected: bool
+) -> None:
     witness = explain_condition(test.program, test.condition, PtxModel(version))
     allowed = witness is not None and witness.allowed
     assert allowed is (expected is (test.condition.quantifier is Quantifier.EXISTS))
@@ -592,7 +376,7 @@ def test_a_value_that_nobody_writes_has_no_execution() -> None:
 # Loops
 
 
-def looping(body: str) -> Program:
+def looping(body: str) -> PtxProgram:
     rows = "".join(f" | {row} ;\n" for row in body.split("; "))
     return parse_litmus(
         f"PTX t {{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | ;\n{rows}exists true"

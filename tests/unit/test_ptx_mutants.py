@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 from test_ptx_model import OWN, named, needs_corpus, random_program
 
-from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import parse_condition
-from fencewright.simulator.ptx.columns import LitmusTest
+from fencewright.simulator.core.program import Placement, Thread
+from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
-    Arithmetic,
     Atomic,
     Fence,
     Instruction,
     Load,
-    Placement,
-    Program,
+    PtxProgram,
     Restriction,
     Store,
-    Thread,
 )
 from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
 from fencewright.simulator.ptx.mutants import (
@@ -106,13 +104,13 @@ def test_an_outcome_set_sees_what_the_verdict_does_not() -> None:
     assert campaign.rate(Notice.OUTCOMES) == 1
 
 
-def alone(*code: Instruction) -> Program:
-    return Program((Thread(Placement(0), code),))
+def alone(*code: Instruction) -> PtxProgram:
+    return PtxProgram((), (Thread(Placement(cluster=None), code),))
 
 
-def notice_of(program: Program, kind: MutationKind) -> Notice:
+def notice_of(program: PtxProgram, kind: MutationKind) -> Notice:
     """What notices the first mutant of one kind."""
-    test = LitmusTest("test", program, named("MP").condition)
+    test = PtxLitmusTest(program, named("MP").condition)
     campaign = run_campaign([test])
     (found,) = {notice for (each, notice), n in campaign.found.items() if each is kind and n}
     return found
@@ -121,7 +119,7 @@ def notice_of(program: Program, kind: MutationKind) -> Notice:
 def test_places_show_what_a_scope_is_for() -> None:
     """In one CTA the scope may as well be narrow."""
     program = named("MP+rel+acq").program
-    together = placed(program, [Placement(0)] * 2)
+    together = placed(program, [Placement(cluster=None)] * 2)
     assert notice_of(together, MutationKind.NARROW_SCOPE) is Notice.PLACEMENT
 
 
@@ -133,7 +131,7 @@ def test_partners_show_what_a_fence_is_for() -> None:
 
 def test_a_chain_shows_what_an_atomic_passes_on() -> None:
     """What an atomic acquires and releases by itself only a third thread can tell."""
-    program = alone(Atomic("r0", "x", Arithmetic.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
+    program = alone(Atomic("r0", "x", RmwKind.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
     for mutant in mutants(program):
         if mutant.kind is MutationKind.NARROW_SCOPE:
             continue
@@ -148,14 +146,14 @@ def test_a_chain_shows_what_an_atomic_passes_on() -> None:
 # Equivalent mutants
 
 
-def noticed(program: Program, mutant: Mutant, model: PtxModel) -> bool:
+def noticed(program: PtxProgram, mutant: Mutant, model: PtxModel) -> bool:
     """Whether outcome sets differ, here or at another place."""
     pairs = [(program, mutant.program)]
     pairs += [(placed(program, at), placed(mutant.program, at)) for at in placements(program)]
     return any(_differ(*pair, model) for pair in pairs)
 
 
-def _differ(program: Program, mutated: Program, model: PtxModel) -> bool:
+def _differ(program: PtxProgram, mutated: PtxProgram, model: PtxModel) -> bool:
     original = outcomes(program, model)
     return outcomes(mutated, model).project(original.observables) != original
 
@@ -181,7 +179,7 @@ def test_no_mutant_of_a_restricted_fence_that_is_called_equivalent_is_noticed() 
         flag = "xy"[seed % 2], 1, Ordering.RELAXED, Scope.CLUSTER
         release = Fence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN)
         first, *others = program.threads
-        first = replace(first, code=(*first.code[:1], release, Store(*flag)))
+        first = replace(first, instructions=(*first.instructions[:1], release, Store(*flag)))
         program = replace(program, threads=(first, *others))
         for mutant in mutants(program):
             if reason := equivalence(program, mutant):

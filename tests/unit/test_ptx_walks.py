@@ -6,7 +6,7 @@ import pytest
 
 from fencewright.simulator.core.exploration import LimitReached, Work
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
-from fencewright.simulator.ptx.events import Program
+from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.ptx.model import (
     Axiom,
     PtxModel,
@@ -22,11 +22,11 @@ IDS = [path.stem for path in PATHS]
 WALKS = 150
 
 
-def program(name: str) -> Program:
+def program(name: str) -> PtxProgram:
     return read_litmus(LITMUS / f"{name}.litmus").program
 
 
-def counting(threads: int, passes: int) -> Program:
+def counting(threads: int, passes: int) -> PtxProgram:
     """Threads that each add 1 so often to one location."""
     rows = [
         ["L:"] * threads,

@@ -34,7 +34,7 @@ from fencewright.simulator.litmus_run import (
     refines,
     run,
 )
-from fencewright.simulator.ptx.columns import LitmusTest as PtxLitmusTest
+from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import mutants
 from fencewright.simulator.source.events import (
@@ -78,7 +78,7 @@ def lowered(
             yield CdnaTest(LitmusTest(cdna_program(code), TRUE), machine.configuration)
         else:
             observed = test.program.observables()
-            yield PtxTest(PtxLitmusTest(test.name, ptx_program(code), TRUE), PtxModel(), observed)
+            yield PtxTest(PtxLitmusTest(ptx_program(code), TRUE), PtxModel(), observed)
 
 
 # Itself

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Dialect
 
-    from fencewright.simulator.ptx.columns import LitmusTest
+    from fencewright.simulator.ptx.columns import PtxLitmusTest
 
 STDIN = "<stdin>"
 
@@ -37,7 +37,7 @@ def is_columns(path: str, text: str) -> bool:
     return path.endswith(".litmus") or (path == "-" and text.lstrip()[:4].lower() == "ptx ")
 
 
-def parse_columns(path: str, text: str) -> "LitmusTest":
+def parse_columns(path: str, text: str) -> "PtxLitmusTest":
     """A PTX litmus test in columns. Raises :class:`ToolError` with the place of what is wrong."""
     from fencewright.simulator.ptx.columns import parse_litmus
 

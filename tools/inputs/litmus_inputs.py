@@ -254,7 +254,7 @@ def _check_clusters(module: "ModuleOp", chip: str) -> None:
     for test in module.walk():
         if not isinstance(test, TestOp) or not test.is_placed_in_clusters:
             continue
-        workgroups: dict[tuple[int, int], int] = {}
+        workgroups: dict[tuple[int, int | None], int] = {}
         for number, thread in enumerate(test.threads):
             place = thread.placement.resolve(number)
             cluster = (place.agent, place.cluster)

@@ -8,25 +8,30 @@ behind a label takes those that are still read as arguments.
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Comparison, Condition
-from fencewright.simulator.ptx.columns import LitmusTest, instruction_text
-from fencewright.simulator.ptx.events import (
+from fencewright.simulator.core.program import (
     Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Move,
+    Operand,
+)
+from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
+from fencewright.simulator.ptx.events import (
     Atomic,
     Barrier,
-    Branch,
-    Compute,
+    CompareBranch,
     Fence,
     Instruction,
-    Label,
     Load,
-    Program,
     Proxy,
+    PtxProgram,
     Role,
     Store,
-    Thread,
-    Value,
+    assigned,
+    operands,
 )
 
 
@@ -34,7 +39,7 @@ class WriterError(ValueError):
     """A test that scoped operations cannot say; the message names what."""
 
 
-def module_text(test: LitmusTest) -> str:
+def module_text(test: PtxLitmusTest) -> str:
     """The test as MLIR text. Raises ``WriterError``."""
     program = test.program
     for name in (*program.aliases, *program.mbarriers):
@@ -42,16 +47,17 @@ def module_text(test: LitmusTest) -> str:
     instances = {
         (each.instance, each.number)
         for thread in program.threads
-        for each in thread.code
+        for each in thread.instructions
         if isinstance(each, Barrier)
     }
     if len(instances) > 1:
         raise WriterError("scoped barriers have no numbers: all must be one barrier")
-    writers = [_ThreadWriter(number, each) for number, each in enumerate(program.threads)]
+    writers = [_ThreadWriter(program, number) for number in range(len(program.threads))]
     bodies = [each.body() for each in writers]
-    locations = sorted({*program.initial, *(n for each in writers for n in each.locations)})
+    initial = {each.name: each.initial for each in program.locations}
+    locations = sorted({*initial, *(n for each in writers for n in each.locations)})
     lines = [f"litmus.test @{_symbol(test.name)} {{"]
-    lines += [f"  litmus.location @{n} = {program.initial.get(n, 0)} : i32" for n in locations]
+    lines += [f"  litmus.location @{n} = {initial.get(n, 0)} : i32" for n in locations]
     for number, (place, body) in enumerate(zip(_placements(program), bodies, strict=True)):
         lines += [f"  litmus.thread @P{number} at <{place}> {{", *body, "  }"]
     lines += [f'  litmus.condition "{condition_text(test.condition)}"', "}"]
@@ -70,43 +76,39 @@ def _symbol(name: str) -> str:
     return name if name.replace("_", "a").isalnum() and not name[0].isdigit() else f'"{name}"'
 
 
-def _placements(program: Program) -> list[str]:
+def _placements(program: PtxProgram) -> list[str]:
     """Placements; PTX numbers CTAs within a cluster or GPU, litmus tests across all of them."""
     places = [thread.placement for thread in program.threads]
-    ctas = list(dict.fromkeys((each.gpu, each.cluster, each.cta) for each in places))
+    ctas = list(dict.fromkeys((each.agent, each.cluster, each.workgroup) for each in places))
     result: list[str] = []
     for each in places:
-        number = ctas.index((each.gpu, each.cluster, each.cta))
+        number = ctas.index((each.agent, each.cluster, each.workgroup))
         cluster = ""
         if any(other.cluster is not None for other in places):
             own = len(ctas) + number
             cluster = f", cluster = {own if each.cluster is None else each.cluster}"
-        result.append(f"workgroup = {number}, agent = {each.gpu}{cluster}")
+        result.append(f"workgroup = {number}, agent = {each.agent}{cluster}")
     return result
 
 
-_KINDS: Mapping[Arithmetic, RmwKind] = MappingProxyType(
+_OPERATIONS: Mapping[ArithmeticKind, str] = MappingProxyType(
     {
-        Arithmetic.EXCH: RmwKind.XCHG,
-        Arithmetic.ADD: RmwKind.ADD,
-        Arithmetic.SUB: RmwKind.SUB,
-        Arithmetic.AND: RmwKind.AND,
-        Arithmetic.OR: RmwKind.OR,
-        Arithmetic.XOR: RmwKind.XOR,
-        Arithmetic.MIN: RmwKind.MIN,
-        Arithmetic.MAX: RmwKind.MAX,
+        ArithmeticKind.ADD: "addi",
+        ArithmeticKind.SUB: "subi",
+        ArithmeticKind.MUL: "muli",
+        ArithmeticKind.AND: "andi",
+        ArithmeticKind.OR: "ori",
+        ArithmeticKind.XOR: "xori",
+        ArithmeticKind.MIN: "minsi",
+        ArithmeticKind.MAX: "maxsi",
     }
 )
-_OPERATIONS: Mapping[Arithmetic, str] = MappingProxyType(
+_SETS: Mapping[ArithmeticKind, str] = MappingProxyType(
     {
-        Arithmetic.ADD: "addi",
-        Arithmetic.SUB: "subi",
-        Arithmetic.MUL: "muli",
-        Arithmetic.AND: "andi",
-        Arithmetic.OR: "ori",
-        Arithmetic.XOR: "xori",
-        Arithmetic.MIN: "minsi",
-        Arithmetic.MAX: "maxsi",
+        ArithmeticKind.EQ: "eq",
+        ArithmeticKind.NE: "ne",
+        ArithmeticKind.LT: "ult",
+        ArithmeticKind.LE: "ule",
     }
 )
 _PREDICATES: Mapping[Comparison, str] = MappingProxyType(
@@ -124,26 +126,27 @@ _PREDICATES: Mapping[Comparison, str] = MappingProxyType(
 class _ThreadWriter:
     """One thread; ``values`` has the value that each register holds where it is."""
 
-    def __init__(self, number: int, thread: Thread):
+    def __init__(self, program: PtxProgram, number: int):
         self.number = number
-        self.thread = thread
+        self.thread = thread = program.threads[number]
+        self.initial = {r.name: n for r, n in program.registers.items() if r.thread == number}
         self.lines: list[str] = []
         self.locations: dict[str, None] = {}
-        accesses = (each for each in thread.code if isinstance(each, Load | Store | Atomic))
+        accesses = (each for each in thread.instructions if isinstance(each, Load | Store | Atomic))
         self.taken = {each.location for each in accesses}
-        assigned = {name for each in thread.code for name in _assigned(each)}
-        self.observed = sorted(assigned, key=lambda r: (len(r), r))
+        registers = {name for each in thread.instructions for name in assigned(each)}
+        self.observed = sorted(registers, key=lambda r: (len(r), r))
         self.values: dict[str, str] = {}
-        self.live = _live_at_labels(thread.code, self.observed)
+        self.live = _live_at_labels(thread.instructions, self.observed)
         self._names = 0
 
     def body(self) -> list[str]:
         """The lines of the thread's body."""
         if self.live:
             for each in sorted(set[str]().union(*self.live.values())):
-                self.values[each] = self.constant(self.thread.registers.get(each, 0))
+                self.values[each] = self.constant(self.initial.get(each, 0))
         reachable = True
-        for each in self.thread.code:
+        for each in self.thread.instructions:
             if isinstance(each, Label):
                 if reachable:
                     self.lines.append(f"    cf.br ^{each.name}{self.passed(each.name)}")
@@ -155,7 +158,10 @@ class _ThreadWriter:
             for register in self.observed:
                 value = self.value(register)
                 self.lines.append(f'    litmus.observe "{register}", {value} : i32')
-            if any(isinstance(each, Label | Branch) for each in self.thread.code):
+            if any(
+                isinstance(each, Label | Branch | CompareBranch)
+                for each in self.thread.instructions
+            ):
                 self.lines.append("    litmus.end")
         addresses = [
             f"    %{name} = litmus.address @{name} : !llvm.ptr<1>" for name in self.locations
@@ -174,12 +180,12 @@ class _ThreadWriter:
         self.lines.append(f"    {name} = arith.constant {value} : i32")
         return name
 
-    def value(self, value: Value) -> str:
+    def value(self, value: Operand) -> str:
         """The name of a register's value, or of a constant."""
         if isinstance(value, int):
             return self.constant(value)
         if value not in self.values:
-            self.values[value] = self.constant(self.thread.registers.get(value, 0))
+            self.values[value] = self.constant(self.initial.get(value, 0))
         return self.values[value]
 
     def passed(self, label: str) -> str:
@@ -227,10 +233,18 @@ class _ThreadWriter:
                 self.lines.append(f"    scoped.fence {words}")
             case Barrier(role=Role.SYNC, count=None):
                 self.lines.append("    scoped.barrier workgroup")
-            case Compute():
-                self.compute(instruction)
-            case Branch():
-                return self.branch(instruction)
+            case Move(dst, value):
+                self.values[dst] = self.value(value)
+            case Arithmetic() if instruction.kind in (*_OPERATIONS, *_SETS):
+                self.arithmetic(instruction)
+            case Branch(target, None):
+                self.lines.append(f"    cf.br ^{target}{self.passed(target)}")
+                return False
+            case Branch(target, condition, unless) if condition is not None:
+                comparison = Comparison.EQ if unless else Comparison.NE
+                self.branch(CompareBranch(target, comparison, condition, 0))
+            case CompareBranch():
+                self.branch(instruction)
             case _:
                 raise self.refuse(instruction)
         return True
@@ -238,20 +252,17 @@ class _ThreadWriter:
     def load(self, load: Load) -> None:
         pointer = self.pointer(load.location)
         words = _words(load.ordering, load.scope)
-        name = self.values[load.register] = self.fresh(load.register)
+        name = self.values[load.dst] = self.fresh(load.dst)
         self.lines.append(f"    {name} = scoped.load {words} {pointer} : !llvm.ptr<1> -> i32")
 
     def atomic(self, atomic: Atomic) -> None:
-        if atomic.operation not in _KINDS:
-            raise self.refuse(atomic)
         pointer = self.pointer(atomic.location)
         operands = ", ".join([pointer, *(self.value(each) for each in atomic.operands)])
-        old = self.fresh(atomic.register or "old")
+        old = self.fresh(atomic.dst or "old")
         words = _words(atomic.ordering, atomic.scope)
         if atomic.compare is None:
-            kind = _KINDS[atomic.operation]
             self.lines.append(
-                f"    {old} = scoped.atomic_rmw {kind} {words} {operands} : !llvm.ptr<1>, i32"
+                f"    {old} = scoped.atomic_rmw {atomic.operation} {words} {operands} : !llvm.ptr<1>, i32"
             )
         else:
             failure = Ordering.ACQUIRE if atomic.ordering.acquires else Ordering.RELAXED
@@ -259,50 +270,27 @@ class _ThreadWriter:
                 f"    {old}, {self.fresh('ok')} = scoped.cmpxchg {atomic.ordering} {failure} "
                 f"{atomic.scope} {operands} : !llvm.ptr<1>, i32"
             )
-        if atomic.register is not None:
-            self.values[atomic.register] = old
+        if atomic.dst is not None:
+            self.values[atomic.dst] = old
 
-    def compute(self, compute: Compute) -> None:
-        if compute.operation is Arithmetic.EXCH:
-            self.values[compute.register] = self.value(compute.right)
+    def arithmetic(self, step: Arithmetic) -> None:
+        operands = f"{self.value(step.a)}, {self.value(step.b)}"
+        name = self.values[step.dst] = self.fresh(step.dst)
+        if step.kind in _OPERATIONS:
+            self.lines.append(f"    {name} = arith.{_OPERATIONS[step.kind]} {operands} : i32")
             return
-        if compute.operation not in _OPERATIONS:
-            raise self.refuse(compute)
-        operands = f"{self.value(compute.left)}, {self.value(compute.right)}"
-        name = self.fresh(compute.register)
-        self.lines.append(f"    {name} = arith.{_OPERATIONS[compute.operation]} {operands} : i32")
-        self.values[compute.register] = name
+        holds = self.fresh("if")
+        self.lines.append(f"    {holds} = arith.cmpi {_SETS[step.kind]}, {operands} : i32")
+        self.lines.append(f"    {name} = arith.extui {holds} : i1 to i32")
 
-    def branch(self, branch: Branch) -> bool:
-        if branch.comparison is None:
-            self.lines.append(f"    cf.br ^{branch.label}{self.passed(branch.label)}")
-            return False
+    def branch(self, branch: CompareBranch) -> None:
         operands = f"{self.value(branch.left)}, {self.value(branch.right)}"
         condition, following = self.fresh("if"), self.fresh("next")[1:]
         predicate = _PREDICATES[branch.comparison]
         self.lines.append(f"    {condition} = arith.cmpi {predicate}, {operands} : i32")
-        target = f"^{branch.label}{self.passed(branch.label)}"
+        target = f"^{branch.target}{self.passed(branch.target)}"
         self.lines.append(f"    cf.cond_br {condition}, {target}, ^{following}")
         self.lines.append(f"  ^{following}:")
-        return True
-
-
-def _assigned(instruction: Instruction) -> tuple[str, ...]:
-    """The register that an instruction sets, if it is one that can be written."""
-    if isinstance(instruction, Load | Atomic | Compute) and instruction.register is not None:
-        return (instruction.register,)
-    return ()
-
-
-def _used(instruction: Instruction) -> tuple[Value, ...]:
-    """The registers and constants that an instruction reads."""
-    match instruction:
-        case Store() | Atomic():
-            return (instruction.value,) if isinstance(instruction, Store) else instruction.operands
-        case Compute() | Branch():
-            return (instruction.left, instruction.right)
-        case _:
-            return ()
 
 
 def _live_at_labels(
@@ -310,18 +298,18 @@ def _live_at_labels(
 ) -> dict[str, tuple[str, ...]]:
     """The registers that are read behind each label before they are set, or observed at the end."""
     places = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
-    live: list[set[Value]] = [set() for _ in code]
+    live: list[set[Operand]] = [set() for _ in code]
     live.append(set(observed))
     changed = True
     while changed:
         changed = False
         for n in reversed(range(len(code))):
             each = code[n]
-            jumps = isinstance(each, Branch)
-            after = set[Value]() if jumps and each.comparison is None else set(live[n + 1])
-            if jumps:
-                after |= live[places.get(each.label, len(code))]
-            before = (after - set(_assigned(each))) | set(_used(each))
+            goes = isinstance(each, Branch) and each.condition is None
+            after = set[Operand]() if goes else set(live[n + 1])
+            if isinstance(each, Branch | CompareBranch):
+                after |= live[places.get(each.target, len(code))]
+            before = (after - set(assigned(each))) | set(operands(each))
             if before != live[n]:
                 live[n] = before
                 changed = True
