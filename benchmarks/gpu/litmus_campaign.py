@@ -96,7 +96,8 @@ def run_campaign(
     for test in listed.values():
         yield _row(test, device, stress, target)
         if len(arrange(test.program).clusters) == 1 and not _has_copies(test):
-            shared = replace(test, name=f"{test.name} (shared)")
+            named = replace(test.program, name=f"{test.name} (shared)")
+            shared = replace(test, program=named)
             yield _row(shared, device, stress, target, shared=True)
     for weakened, right in PLANTED:
         if weakened in listed and right in listed:

@@ -55,9 +55,9 @@ def ptx_program(code: Code) -> ptx.PtxProgram:
 
     Raises ``ProgramError`` for an instruction that is not in the model, or not covered here.
     """
-    threads: list[Thread[ptx.Instruction]] = []
+    threads: list[Thread[ptx.PtxInstruction]] = []
     for number, thread in enumerate(code.program.threads):
-        made: list[ptx.Instruction] = []
+        made: list[ptx.PtxInstruction] = []
         for position, each in enumerate(thread.instructions):
             if isinstance(each, SCOPED):
                 sequence = code.sequences[number, position].instructions
@@ -74,12 +74,12 @@ def ptx_program(code: Code) -> ptx.PtxProgram:
     return ptx.PtxProgram(locations, tuple(threads), shared=_homes(code, threads))
 
 
-def _homes(code: Code, threads: list[Thread[ptx.Instruction]]) -> dict[str, Placement]:
+def _homes(code: Code, threads: list[Thread[ptx.PtxInstruction]]) -> dict[str, Placement]:
     """The CTA of each location in shared memory; none where no fence asks.
 
     Programs that mean the same are then the same, and executed once.
     """
-    fences = (each for t in threads for each in t.instructions if isinstance(each, ptx.Fence))
+    fences = (each for t in threads for each in t.instructions if isinstance(each, ptx.PtxFence))
     if all(fence.restriction is None for fence in fences):
         return {}
     homes = {t.placement.workgroup: _placement(t.placement) for t in code.program.threads}
@@ -106,24 +106,24 @@ def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
 
 def _instructions(
     operation: ScopedOperation, instruction: Instruction
-) -> tuple[ptx.Instruction, ...]:
+) -> tuple[ptx.PtxInstruction, ...]:
     """What one line of a sequence is in the model."""
     head = words_of(instruction.mnemonic)[0]
     ordering, scope = _words(instruction)
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
-            return (ptx.Fence(ordering, scope, restriction_in(instruction.mnemonic)),)
+            return (ptx.PtxFence(ordering, scope, restriction_in(instruction.mnemonic)),)
         case "barrier", Barrier():
             return (_barrier(instruction, ordering),)
         case "ld", Load():
             dst, location = operation.dst, operation.location
-            return (ptx.Load(dst, location, ordering or Ordering.WEAK, scope),)
+            return (ptx.Ld(dst, location, ordering or Ordering.WEAK, scope),)
         case "st", Store():
             location, value = operation.location, operation.value
-            return (ptx.Store(location, value, ordering or Ordering.WEAK, scope),)
+            return (ptx.St(location, value, ordering or Ordering.WEAK, scope),)
         case (("atom" | "red"), AtomicRmw()) if operation.kind in _RMW:
             return (
-                ptx.Atomic(
+                ptx.Atom(
                     None if head == "red" else operation.dst or "unused",
                     operation.location,
                     operation.kind,
@@ -135,7 +135,7 @@ def _instructions(
             )
         case "atom", Cmpxchg():
             return (
-                ptx.Atomic(
+                ptx.Atom(
                     _old(operation),
                     operation.location,
                     RmwKind.XCHG,
@@ -149,20 +149,20 @@ def _instructions(
             raise ProgramError(f"the PTX model does not cover '{instruction.text}' here")
 
 
-def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.Instruction:
+def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.PtxInstruction:
     words = words_of(instruction.mnemonic)
     if "cluster" not in words:
-        return ptx.Barrier(ptx.Role.SYNC, 0)
+        return ptx.Bar(ptx.BarrierRole.SYNC, 0)
     if "arrive" in words:
-        return ptx.ClusterBarrier(ptx.Role.ARRIVE, ordering or Ordering.RELEASE)
-    return ptx.ClusterBarrier(ptx.Role.WAIT, ordering or Ordering.ACQUIRE)
+        return ptx.ClusterBarrier(ptx.BarrierRole.ARRIVE, ordering or Ordering.RELEASE)
+    return ptx.ClusterBarrier(ptx.BarrierRole.WAIT, ordering or Ordering.ACQUIRE)
 
 
 def _old(cmpxchg: Cmpxchg) -> str:
     return cmpxchg.dst or f"{cmpxchg.success or 'unused'}.old"
 
 
-def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.Instruction, ...]:
+def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.PtxInstruction, ...]:
     """Whether a compare-exchange wrote, which PTX leaves to a comparison."""
     if not isinstance(operation, Cmpxchg) or operation.success is None:
         return ()
@@ -208,7 +208,7 @@ class _Loop:
         if dst is not None:
             self.names["dst"] = dst
 
-    def read(self, sequence: tuple[Instruction, ...]) -> Iterator[ptx.Instruction]:
+    def read(self, sequence: tuple[Instruction, ...]) -> Iterator[ptx.PtxInstruction]:
         """The instructions. Raises ``ProgramError`` for what is not in a loop."""
         for each in sequence:
             if words_of(each.mnemonic)[0] == "fence":
@@ -233,7 +233,7 @@ class _Loop:
             case _:
                 raise ProgramError(f"'{operand}' is no register and no constant")
 
-    def instruction(self, line: Instruction) -> Iterator[ptx.Instruction]:
+    def instruction(self, line: Instruction) -> Iterator[ptx.PtxInstruction]:
         """What one line computes, accesses, or where it goes."""
         head, *words = words_of(line.mnemonic)
         if not head:
@@ -251,16 +251,16 @@ class _Loop:
         dst, *values = self.register(line.places[0]), *map(self.value, line.operands[1:])
         yield from self.compute(line, dst, head, words, values)
 
-    def access(self, line: Instruction, head: str, words: list[str]) -> ptx.Instruction:
+    def access(self, line: Instruction, head: str, words: list[str]) -> ptx.PtxInstruction:
         ordering, scope = _words(line)
         result = line.operands[0]
         dst = "unused" if result == ("_",) else self.register(line.places[0])
         if head == "ld":
-            return ptx.Load(dst, self.location, ordering or Ordering.WEAK, scope)
+            return ptx.Ld(dst, self.location, ordering or Ordering.WEAK, scope)
         if "cas" not in words:
             raise ProgramError(f"the PTX model does not cover '{line.text}' here")
         compare, new = map(self.value, line.operands[2:])
-        return ptx.Atomic(
+        return ptx.Atom(
             dst,
             self.location,
             RmwKind.XCHG,
@@ -272,7 +272,7 @@ class _Loop:
 
     def compute(
         self, line: Instruction, dst: str, head: str, words: list[str], values: list[Value]
-    ) -> Iterator[ptx.Instruction]:
+    ) -> Iterator[ptx.PtxInstruction]:
         a = ArithmeticKind
         match head, words:
             case "mov", _:

@@ -36,21 +36,21 @@ from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.events import (
     SCOPES,
     AsyncCopy,
-    Atomic,
-    Barrier,
+    Atom,
+    Bar,
+    BarrierRole,
     ClusterBarrier,
     CommitGroup,
     CompareBranch,
-    Fence,
-    Instruction,
-    Load,
+    Ld,
     MbarrierArrive,
     MbarrierWait,
     Proxy,
     ProxyFence,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
-    Role,
-    Store,
+    St,
     WaitGroup,
     assigned,
     operands,
@@ -224,7 +224,7 @@ _SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
 _COPY_BYTES = 16
 """The least that a bulk copy copies. Source: PTX ISA, "cp.async.bulk"."""
 _WORD_BYTES = 4
-_WAITING = Barrier | MbarrierWait
+_WAITING = Bar | MbarrierWait
 _LAST = Move("end", 1)
 """Appended to a thread to see whether it ends."""
 _GAVE_UP = 0
@@ -443,27 +443,27 @@ class _Writer:
         if not found.states or any(None in state for state in ends.states):
             raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
 
-    def _counted(self, number: int, thread: Thread[Instruction]) -> Iterator[Instruction]:
+    def _counted(self, number: int, thread: Thread[PtxInstruction]) -> Iterator[PtxInstruction]:
         """The thread's code, with barriers that wait for all who take part, as on a GPU."""
         for each in thread.instructions:
-            is_barrier = isinstance(each, Barrier)
+            is_barrier = isinstance(each, Bar)
             yield replace(each, count=len(self._participants(number, each))) if is_barrier else each
 
-    def _refusal(self, thread: int, instruction: Instruction) -> str | None:
+    def _refusal(self, thread: int, instruction: PtxInstruction) -> str | None:
         """Why an instruction cannot be run; None if it can."""
         match instruction:
-            case Load() | Store() | Atomic() if instruction.proxy is not Proxy.GENERIC:
+            case Ld() | St() | Atom() if instruction.proxy is not Proxy.GENERIC:
                 return "only the generic proxy is run"
-            case Atomic() if instruction.operation not in _ATOMIC_NAMES:
+            case Atom() if instruction.operation not in _ATOMIC_NAMES:
                 return "PTX has no such atomic"
-            case Atomic(dst=None, operation=RmwKind.XCHG):
+            case Atom(dst=None, operation=RmwKind.XCHG):
                 return "PTX has no red that exchanges"
             case Arithmetic(kind=ArithmeticKind.DIV):
                 return "division is not run"
-            case Fence(ordering=Ordering.ACQUIRE | Ordering.RELEASE):
+            case PtxFence(ordering=Ordering.ACQUIRE | Ordering.RELEASE):
                 if Form.ONE_SIDED_FENCE not in self.forms:
                     return f"{self.chip.name} has no {Form.ONE_SIDED_FENCE.value}"
-            case Barrier():
+            case Bar():
                 return self._barrier_refusal(thread, instruction)
             case ClusterBarrier():
                 return self._cluster_barrier_refusal()
@@ -479,16 +479,16 @@ class _Writer:
         if reason:
             return reason
         if (
-            isinstance(instruction, Load | Store | Atomic | Fence)
+            isinstance(instruction, Ld | St | Atom | PtxFence)
             and instruction.scope is Scope.CLUSTER
             and Form.CLUSTER not in self.forms
         ):
             return f"{self.chip.name} has no cluster scope"
         return None
 
-    def _reach_refusal(self, thread: int, instruction: Instruction) -> str | None:
+    def _reach_refusal(self, thread: int, instruction: PtxInstruction) -> str | None:
         """Why a thread cannot reach the shared memory that an access is to; None if it can."""
-        if not isinstance(instruction, Load | Store | Atomic):
+        if not isinstance(instruction, Ld | St | Atom):
             return None
         home = self.homes.get(instruction.location)
         if home is None or home[0] == self.arrangement.home(thread)[0]:
@@ -522,7 +522,7 @@ class _Writer:
             for each in thread.instructions
         )
 
-    def _barrier_refusal(self, thread: int, barrier: Barrier) -> str | None:
+    def _barrier_refusal(self, thread: int, barrier: Bar) -> str | None:
         if not isinstance(barrier.number, int) or not 0 <= barrier.number < 15:
             return "only barriers 0 to 14 are run"
         neighbours = [self.program.threads[number] for number in self._neighbours(thread)]
@@ -539,7 +539,7 @@ class _Writer:
             self._participants(thread, each)
             for number in self._neighbours(thread)
             for each in self.program.threads[number].instructions
-            if isinstance(each, Barrier) and each.number == barrier.number
+            if isinstance(each, Bar) and each.number == barrier.number
         )
         return None if all(other == mine for other in others) else "its participants change"
 
@@ -547,13 +547,13 @@ class _Writer:
         m, rank = self.arrangement.home(thread)
         return self.arrangement.clusters[m][rank]
 
-    def _participants(self, thread: int, barrier: Barrier) -> list[int]:
+    def _participants(self, thread: int, barrier: Bar) -> list[int]:
         """The threads of the CTA that take part in a barrier."""
         return [
             number
             for number in self._neighbours(thread)
             for each in self.program.threads[number].instructions
-            if isinstance(each, Barrier)
+            if isinstance(each, Bar)
             and (each.instance, each.number) == (barrier.instance, barrier.number)
         ]
 
@@ -567,7 +567,7 @@ class _Writer:
         if len(turns) > 1 or not self.arrangement.is_full:
             return "every thread of every block must take part in it"
         (roles,) = turns
-        if roles != (Role.ARRIVE, Role.WAIT) * (len(roles) // 2):
+        if roles != (BarrierRole.ARRIVE, BarrierRole.WAIT) * (len(roles) // 2):
             return "arriving and waiting must take turns"
         if any(
             isinstance(each, Branch | CompareBranch)
@@ -731,7 +731,7 @@ class _Writer:
     def _global_address(self, register: str, name: str) -> list[str]:
         return _location_address(register, self.locations.index(name))
 
-    def _thread(self, number: int, thread: Thread[Instruction]) -> list[str]:
+    def _thread(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """One thread of the program; its names are its own."""
         observed = [o for o in self.observables if isinstance(o, Register) and o.thread == number]
         start = self.program.registers_of(number)
@@ -766,7 +766,7 @@ class _Writer:
             lines += ["GIVE_UP:", *gave_up, f"st.global.b32 [%d], {_GAVE_UP};", "bra END;"]
         return [*lines, "}"]
 
-    def _addresses(self, number: int, thread: Thread[Instruction]) -> list[str]:
+    def _addresses(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """Every address that a thread uses, before its first instruction."""
         lines: list[str] = []
         for name in sorted(_locations(thread)):
@@ -792,17 +792,17 @@ class _Writer:
             return ".global"
         return ".shared::cta" if home == self.arrangement.home(thread) else ".shared::cluster"
 
-    def _instruction(self, thread: int, position: int, instruction: Instruction) -> list[str]:
+    def _instruction(self, thread: int, position: int, instruction: PtxInstruction) -> list[str]:
         match instruction:
-            case Load():
+            case Ld():
                 space = self._space(thread, instruction.location)
                 name = f"ld{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
                 return [f"{name} {_value(instruction.dst)}, [%at_{instruction.location}];"]
-            case Store():
+            case St():
                 space = self._space(thread, instruction.location)
                 name = f"st{_qualifiers(instruction.ordering, instruction.scope)}{space}.b32"
                 return [f"{name} [%at_{instruction.location}], {_value(instruction.value)};"]
-            case Atomic():
+            case Atom():
                 return [_atomic(instruction, self._space(thread, instruction.location))]
             case AsyncCopy():
                 return [_copy(instruction)]
@@ -812,12 +812,12 @@ class _Writer:
                 return [f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0;"]
             case ProxyFence():
                 return ["fence.proxy.async;"]
-            case Fence():
+            case PtxFence():
                 return [f"{instruction_text(instruction)};"]
-            case Barrier(number=int(barrier)):
+            case Bar(number=int(barrier)):
                 # One warp's lanes wait for the same warps, whatever the instance.
                 count = f"%count_{position}"
-                role = "sync" if instruction.role is Role.SYNC else "arrive"
+                role = "sync" if instruction.role is BarrierRole.SYNC else "arrive"
                 participants = len(self._participants(thread, instruction))
                 return [
                     f".reg .b32 {count};",
@@ -862,7 +862,7 @@ class _Writer:
                 return _compare_branch(instruction)
             case Label():
                 return [f"LABEL_{instruction.name}:"]
-            case Barrier():
+            case Bar():
                 raise GpuLitmusError(f"{instruction_text(instruction)} is not run")
 
     def _transaction_bytes(self, mbarrier: str) -> int:
@@ -961,7 +961,7 @@ def _compare_branch(branch: CompareBranch) -> list[str]:
     ]
 
 
-def _atomic(atomic: Atomic, space: str) -> str:
+def _atomic(atomic: Atom, space: str) -> str:
     head = "red" if atomic.dst is None else "atom"
     operation = _ATOMIC_NAMES[atomic.operation]
     if atomic.compare is not None:
@@ -989,7 +989,7 @@ def _copy(copy: AsyncCopy) -> str:
     return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
 
 
-def _goes_back(thread: Thread[Instruction]) -> bool:
+def _goes_back(thread: Thread[PtxInstruction]) -> bool:
     """Whether a thread has a loop."""
     passed: set[str] = set()
     for each in thread.instructions:
@@ -1000,23 +1000,23 @@ def _goes_back(thread: Thread[Instruction]) -> bool:
     return False
 
 
-def _registers(thread: Thread[Instruction]) -> set[str]:
+def _registers(thread: Thread[PtxInstruction]) -> set[str]:
     """Every register that the code of a thread names."""
     named = (n for each in thread.instructions for n in (*assigned(each), *operands(each)))
     return {name for name in named if isinstance(name, str)}
 
 
-def _locations(thread: Thread[Instruction]) -> set[str]:
+def _locations(thread: Thread[PtxInstruction]) -> set[str]:
     found: set[str] = set()
     for each in thread.instructions:
-        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+        if isinstance(each, Ld | St | Atom | AsyncCopy):
             found.add(each.location)
         if isinstance(each, AsyncCopy) and each.source is not None:
             found.add(each.source)
     return found
 
 
-def _mbarriers(thread: Thread[Instruction]) -> set[str]:
+def _mbarriers(thread: Thread[PtxInstruction]) -> set[str]:
     named = (
         each.mbarrier
         for each in thread.instructions

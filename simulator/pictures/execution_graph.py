@@ -13,7 +13,7 @@ from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
-from fencewright.simulator.ptx.model import Witness as PtxWitness
+from fencewright.simulator.ptx.model import PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source.events import ScopedProgram
 from fencewright.simulator.source.model import Witness as SourceWitness
@@ -107,11 +107,11 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
     )
 
 
-def _ptx_effect(event: ptx_events.Event, value: int) -> str:
+def _ptx_effect(event: ptx_events.PtxEvent, value: int) -> str:
     return f"{event.kind.value} {event.variable} = {value}" if event.is_access else event.kind.value
 
 
-def _ptx_instruction(test: PtxLitmusTest, event: ptx_events.Event) -> str:
+def _ptx_instruction(test: PtxLitmusTest, event: ptx_events.PtxEvent) -> str:
     if event.thread == INITIAL:
         return ""
     return instruction_text(test.program.threads[event.thread].instructions[event.position])
@@ -122,13 +122,13 @@ def _ptx_place(placement: Placement) -> str:
     return f"cta {placement.workgroup}{cluster}, gpu {placement.agent}"
 
 
-def _halves(events: Sequence[ptx_events.Event]) -> list[Pair]:
+def _halves(events: Sequence[ptx_events.PtxEvent]) -> list[Pair]:
     """The read and the write of each read-modify-write."""
     return [
         (number, number + 1)
         for number, (one, other) in enumerate(pairwise(events))
-        if one.kind is ptx_events.EventKind.READ
-        and other.kind is ptx_events.EventKind.WRITE
+        if one.kind is ptx_events.PtxEventKind.READ
+        and other.kind is ptx_events.PtxEventKind.WRITE
         and (one.thread, one.position) == (other.thread, other.position)
     ]
 

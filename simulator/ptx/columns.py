@@ -23,7 +23,7 @@ Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -55,31 +55,31 @@ from fencewright.simulator.ptx.events import (
     SCOPES,
     Alias,
     AsyncCopy,
-    Atomic,
-    Barrier,
+    Atom,
+    Bar,
+    BarrierRole,
     ClusterBarrier,
     CommitGroup,
     CompareBranch,
-    Fence,
-    Instruction,
-    Load,
+    Ld,
     MbarrierArrive,
     MbarrierWait,
     Proxy,
     ProxyFence,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
     Restriction,
-    Role,
-    Store,
+    St,
     WaitGroup,
     accesses,
     assigned,
 )
-from fencewright.simulator.ptx.model import Witness
+from fencewright.simulator.ptx.model import PtxWitness
 
 
 @dataclass(frozen=True, slots=True)
-class PtxLitmusTest(LitmusTest[Instruction]):
+class PtxLitmusTest(LitmusTest[PtxInstruction]):
     """A named program with the condition on its outcomes; ``remarks`` are kept as written."""
 
     program: PtxProgram
@@ -139,7 +139,7 @@ _SETS: Mapping[ArithmeticKind, str] = {
     ArithmeticKind.LE: "setp.le.u32",
 }
 _MEMBAR_SCOPES = {"cta": Scope.WORKGROUP, "gl": Scope.AGENT, "sys": Scope.SYSTEM}
-_ROLES = {"sync": Role.SYNC, "red": Role.SYNC, "arrive": Role.ARRIVE}
+_ROLES = {"sync": BarrierRole.SYNC, "red": BarrierRole.SYNC, "arrive": BarrierRole.ARRIVE}
 _LOAD_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
 _STORE_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
 _ATOMIC_ORDERINGS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
@@ -305,26 +305,26 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(f".{word}" for word in words)
 
 
-def _load(op: _Operation) -> Instruction:
+def _load(op: _Operation) -> PtxInstruction:
     target, source = op.expect(2)
     ordering, scope = op.access(_LOAD_ORDERINGS)
     if _NUMBER.match(source.text):
         return Move(target.register(), source.number())
     proxy = _ACCESS_PROXIES[op.head]
-    return Load(target.register(), source.location(), ordering, scope, proxy)
+    return Ld(target.register(), source.location(), ordering, scope, proxy)
 
 
-def _store(op: _Operation) -> Instruction:
+def _store(op: _Operation) -> PtxInstruction:
     if op.take("async"):
         op.finish()
         target, value, mbarrier = op.expect(3)
         return AsyncCopy(target.location(), None, value.value(), mbarrier.location())
     target, value = op.expect(2)
     ordering, scope = op.access(_STORE_ORDERINGS)
-    return Store(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
+    return St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
 
 
-def _atomic(op: _Operation) -> Instruction:
+def _atomic(op: _Operation) -> PtxInstruction:
     is_cas = op.take("cas")
     found = ["exch"] if is_cas else [q for q in op.qualifiers if q in ATOMICS]
     if len(found) != 1:
@@ -341,7 +341,7 @@ def _atomic(op: _Operation) -> Instruction:
     register = operands[0].register() if returns else None
     location, *values = operands[returns:]
     compare = values[0].value() if is_cas else None
-    return Atomic(
+    return Atom(
         register,
         location.location(),
         operation,
@@ -353,7 +353,7 @@ def _atomic(op: _Operation) -> Instruction:
     )
 
 
-def _fence(op: _Operation) -> Instruction:
+def _fence(op: _Operation) -> PtxInstruction:
     op.expect(0)
     if op.take("proxy"):
         return _proxy_fence(op)
@@ -365,13 +365,13 @@ def _fence(op: _Operation) -> Instruction:
     op.finish()
     if scope is None:
         raise op.error(f"{op.mnemonic} needs a scope: {_listed(SCOPES)}")
-    fence = Fence(ordering, scope, restriction)
+    fence = PtxFence(ordering, scope, restriction)
     if fence.problem:
         raise op.error(fence.problem)
     return fence
 
 
-def _proxy_fence(op: _Operation) -> Instruction:
+def _proxy_fence(op: _Operation) -> PtxInstruction:
     proxies = {proxy.value: proxy for proxy in Proxy if proxy is not Proxy.GENERIC}
     if op.take("alias"):
         op.finish()
@@ -384,23 +384,23 @@ def _proxy_fence(op: _Operation) -> Instruction:
     return ProxyFence(proxies[found[0]])
 
 
-def _membar(op: _Operation) -> Instruction:
+def _membar(op: _Operation) -> PtxInstruction:
     op.expect(0)
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _MEMBAR_SCOPES:
         raise op.error(f"membar needs one of {_listed(_MEMBAR_SCOPES)}")
-    return Fence(Ordering.SEQ_CST, _MEMBAR_SCOPES[op.qualifiers[0]])
+    return PtxFence(Ordering.SEQ_CST, _MEMBAR_SCOPES[op.qualifiers[0]])
 
 
-def _bar(op: _Operation) -> Instruction:
+def _bar(op: _Operation) -> PtxInstruction:
     op.take("cta")
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
         raise op.error(f"bar needs one of {_listed(_ROLES)}")
     instance, *rest = (operand.value() for operand in op.expect(1, 3))
     number = rest[0] if rest else 0
-    return Barrier(_ROLES[op.qualifiers[0]], instance, number, rest[1] if rest[1:] else None)
+    return Bar(_ROLES[op.qualifiers[0]], instance, number, rest[1] if rest[1:] else None)
 
 
-def _barrier(op: _Operation) -> Instruction:
+def _barrier(op: _Operation) -> PtxInstruction:
     op.expect(0)
     if not op.take("cluster"):
         raise op.error("expected barrier.cluster.arrive or barrier.cluster.wait")
@@ -411,10 +411,10 @@ def _barrier(op: _Operation) -> Instruction:
     allowed = (Ordering.RELEASE, Ordering.RELAXED) if arrives else (Ordering.ACQUIRE,)
     ordering = op.ordering(default, allowed)
     op.finish()
-    return ClusterBarrier(Role.ARRIVE if arrives else Role.WAIT, ordering)
+    return ClusterBarrier(BarrierRole.ARRIVE if arrives else BarrierRole.WAIT, ordering)
 
 
-def _mbarrier(op: _Operation) -> Instruction:
+def _mbarrier(op: _Operation) -> PtxInstruction:
     arrives, expects = op.take("arrive"), op.take("expect_tx")
     waits = op.take("try_wait") or op.take("test_wait")
     op.take("parity")
@@ -433,7 +433,7 @@ def _mbarrier(op: _Operation) -> Instruction:
     return MbarrierWait(name.location(), rest[0].number() if rest else 0, ordering, scope)
 
 
-def _copy(op: _Operation) -> Instruction:
+def _copy(op: _Operation) -> PtxInstruction:
     if not (op.take("async") and op.take("bulk")):
         raise op.error("expected cp.async.bulk")
     if op.take("commit_group"):
@@ -455,13 +455,13 @@ def _copy(op: _Operation) -> Instruction:
     return AsyncCopy(target.location(), source.location(), 0, mbarrier.location())
 
 
-def _compute(op: _Operation) -> Instruction:
+def _compute(op: _Operation) -> PtxInstruction:
     op.finish()
     target, left, right = op.expect(3)
     return Arithmetic(ArithmeticKind(op.head), target.register(), left.value(), right.value())
 
 
-def _set(op: _Operation) -> Instruction:
+def _set(op: _Operation) -> PtxInstruction:
     kinds = {word: kind for kind, word in _SETS.items()}
     if op.mnemonic not in kinds:
         raise op.error(f"expected {', '.join(kinds)}")
@@ -469,13 +469,13 @@ def _set(op: _Operation) -> Instruction:
     return Arithmetic(kinds[op.mnemonic], target.register(), left.value(), right.value())
 
 
-def _move(op: _Operation) -> Instruction:
+def _move(op: _Operation) -> PtxInstruction:
     op.finish()
     target, source = op.expect(2)
     return Move(target.register(), source.value())
 
 
-def _branch(op: _Operation) -> Instruction:
+def _branch(op: _Operation) -> PtxInstruction:
     op.finish()
     left, right, label = op.expect(3)
     comparison, compared = _BRANCHES[op.head], right.value()
@@ -484,12 +484,12 @@ def _branch(op: _Operation) -> Instruction:
     return CompareBranch(label.location(), comparison, left.value(), compared)
 
 
-def _goto(op: _Operation) -> Instruction:
+def _goto(op: _Operation) -> PtxInstruction:
     op.finish()
     return Branch(op.expect(1)[0].location())
 
 
-_READERS: Mapping[str, Callable[[_Operation], Instruction]] = {
+_READERS: Mapping[str, Callable[[_Operation], PtxInstruction]] = {
     **dict.fromkeys(("ld", "tld", "suld", "cold"), _load),
     **dict.fromkeys(("st", "sust"), _store),
     **dict.fromkeys(("atom", "suatom", "red", "sured"), _atomic),
@@ -586,7 +586,7 @@ def _check_condition(text: _Piece, condition: Condition, program: PtxProgram) ->
             raise at.error(f"the condition names {each}, which nothing in the test sets")
 
 
-def read_litmus(path: FilePath) -> PtxLitmusTest:
+def read_litmus(path: Path) -> PtxLitmusTest:
     """The test in the file at ``path``. Raises ``LitmusError``, or ``OSError``."""
     return parse_litmus(path.read_text(), str(path))
 
@@ -653,7 +653,7 @@ class _Initial:
 
 def _columns(
     table: _Piece, aliases: Mapping[str, Alias]
-) -> list[tuple[Placement, tuple[Instruction, ...], Places]]:
+) -> list[tuple[Placement, tuple[PtxInstruction, ...], Places]]:
     """The threads of the table: the first row places them, every further row adds an instruction."""
     head, *rows = table.split(";")
     if rows and not rows[-1].text:
@@ -664,7 +664,7 @@ def _columns(
         if match is None or match["number"] != str(number):
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
         placements.append(_placement(match, cell))
-    codes: list[list[Instruction]] = [[] for _ in placements]
+    codes: list[list[PtxInstruction]] = [[] for _ in placements]
     lines: list[list[Place]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
@@ -679,7 +679,7 @@ def _columns(
     return [(placement, tuple(code), tuple(places)) for placement, code, places in columns]
 
 
-def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> Instruction:
+def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> PtxInstruction:
     if label := _LABEL.match(cell.text):
         return Label(label["name"])
     operation = _Operation(cell)
@@ -731,24 +731,24 @@ def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
     return f".{_ORDERING_WORDS[ordering]}{suffix}"
 
 
-def instruction_text(instruction: Instruction) -> str:
+def instruction_text(instruction: PtxInstruction) -> str:
     """An instruction as a litmus test writes it; ``parse_litmus`` reads it back unchanged."""
     match instruction:
-        case Load():
+        case Ld():
             head = f"{_PROXY_PREFIX[instruction.proxy]}ld"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             return f"{head}{qualifiers} {instruction.dst}, {instruction.location}"
-        case Store():
+        case St():
             head = f"{_PROXY_PREFIX[instruction.proxy]}st"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             return f"{head}{qualifiers} {instruction.location}, {instruction.value}"
-        case Atomic():
+        case Atom():
             return _atomic_text(instruction)
-        case Fence():
+        case PtxFence():
             return _fence_text(instruction)
         case ProxyFence():
             return f"fence.proxy.{instruction.proxy.value if instruction.proxy else 'alias'}"
-        case Barrier():
+        case Bar():
             operands = _operands(instruction.instance, instruction.number, instruction.count)
             return f"bar.cta.{instruction.role.value} {operands}"
         case ClusterBarrier():
@@ -785,14 +785,14 @@ def instruction_text(instruction: Instruction) -> str:
             return str(instruction)
 
 
-def _fence_text(fence: Fence) -> str:
+def _fence_text(fence: PtxFence) -> str:
     if fence.restriction is None:
         return f"fence{_qualifiers(fence.ordering, fence.scope)}"
     words = (_ORDERING_WORDS[fence.ordering], _restriction_word(fence.restriction))
     return ".".join(("fence", *words, _SCOPE_WORDS[fence.scope]))
 
 
-def _atomic_text(atomic: Atomic) -> str:
+def _atomic_text(atomic: Atom) -> str:
     head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.dst is None else "atom")
     operation = _ATOMIC_WORDS[atomic.operation] if atomic.compare is None else "cas"
     operands = _operands(atomic.dst, atomic.location, atomic.compare, atomic.operand)
@@ -842,7 +842,7 @@ def _table(columns: list[list[str]]) -> list[str]:
     return rows
 
 
-def witness_text(test: PtxLitmusTest, witness: Witness) -> str:
+def witness_text(test: PtxLitmusTest, witness: PtxWitness) -> str:
     """A witness for people: events with their instructions, relations, and what is broken."""
     lines: list[str] = []
     for number, event in enumerate(witness.events):

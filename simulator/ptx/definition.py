@@ -16,7 +16,7 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Outcomes, Register
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import pairs
-from fencewright.simulator.ptx.events import Candidates, EventKind, PtxProgram, Skeleton
+from fencewright.simulator.ptx.events import PtxCandidates, PtxEventKind, PtxProgram, PtxSkeleton
 from fencewright.simulator.ptx.model import Version, observables_of
 
 Pairs = set[tuple[int, int]]
@@ -56,14 +56,14 @@ def includes(scope: Scope, here: Placement, there: Placement) -> bool:
 class Operations:
     """The operations of an execution, and the relations that no value has a part in."""
 
-    def __init__(self, skeleton: Skeleton, version: Version):
+    def __init__(self, skeleton: PtxSkeleton, version: Version):
         self.skeleton = skeleton
         self.version = version
         self.events = events = skeleton.events
         self.all = range(len(events))
         self.reads, self.writes, self.fences = (
             [n for n in self.all if events[n].kind is kind]
-            for kind in (EventKind.READ, EventKind.WRITE, EventKind.FENCE)
+            for kind in (PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE)
         )
         self.identity = {(n, n) for n in self.all}
         self.po, self.rmw = set(pairs(skeleton.po)), set(pairs(skeleton.rmw))
@@ -81,7 +81,7 @@ class Operations:
             (arrival, wait)
             for meeting in skeleton.meetings
             for arrival, wait in product(meeting.arrivals, meeting.waits)
-            if arrival != wait and events[arrival].kind is EventKind.BARRIER
+            if arrival != wait and events[arrival].kind is PtxEventKind.BARRIER
         }
 
     def are_strong(self, a: int, b: int) -> bool:
@@ -223,7 +223,7 @@ def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
 
 def outcomes(program: PtxProgram, version: Version) -> Outcomes:
     """Every final state of a program without loops. Raises ``ProgramError``."""
-    candidates, states = Candidates(program), set[tuple[int | None, ...]]()
+    candidates, states = PtxCandidates(program), set[tuple[int | None, ...]]()
     observed = observables_of(candidates)
     for combination in candidates:
         values = combination.values

@@ -1,9 +1,9 @@
 """PTX programs as data, and what each of their threads can do: events, dependences, final registers.
 
 A program becomes *candidate executions* in two steps. Every thread is run on its own, each
-read returning any value that some write could have put there: a ``Path`` is one such run.
+read returning any value that some write could have put there: a ``PtxPath`` is one such run.
 A choice of one path for each thread in which every value read was also written is a
-``Combination``; the model then decides which write each read takes (``model``).
+``PtxCombination``; the model then decides which write each read takes (``model``).
 
 Values are 32-bit words. Addresses are names, never computed, so that there are
 no address dependences. Mixed sizes, vectors, textures as objects, and targets below sm_70
@@ -72,7 +72,7 @@ class Proxy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Ld:
     """``ld``: read ``location`` into ``dst``. ``scope`` is None for a weak access."""
 
     dst: str
@@ -83,7 +83,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class St:
     """``st``: write ``value`` to ``location``."""
 
     location: str
@@ -94,7 +94,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic:
+class Atom:
     """``atom``, or ``red`` when ``dst`` is None.
 
     ``atom.cas`` exchanges, and only if the old value equals ``compare``.
@@ -135,7 +135,7 @@ class Restriction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class PtxFence:
     """``fence``; ``fence.sc`` has the ordering seq_cst, ``restriction`` is ``.sync_restrict``."""
 
     ordering: Ordering
@@ -162,7 +162,7 @@ class ProxyFence:
     proxy: Proxy | None
 
 
-class Role(Enum):
+class BarrierRole(Enum):
     """What a barrier operation does: sync arrives and waits."""
 
     SYNC = "sync"
@@ -171,14 +171,14 @@ class Role(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class Bar:
     """``bar.cta``: the ``instance`` written in the program, its barrier number, its thread count.
 
     Without ``count`` the participants are the threads of the CTA that execute it, the n-th
     time each with the n-th time of the others, and nobody is left waiting.
     """
 
-    role: Role
+    role: BarrierRole
     instance: Operand
     number: Operand = 0
     count: Operand | None = None
@@ -188,7 +188,7 @@ class Barrier:
 class ClusterBarrier:
     """``barrier.cluster.arrive`` (release or relaxed) and ``.wait`` (acquire)."""
 
-    role: Role
+    role: BarrierRole
     ordering: Ordering
 
 
@@ -247,13 +247,13 @@ class CompareBranch:
     right: Operand
 
 
-Instruction = (
-    Load
-    | Store
-    | Atomic
-    | Fence
+PtxInstruction = (
+    Ld
+    | St
+    | Atom
+    | PtxFence
     | ProxyFence
-    | Barrier
+    | Bar
     | ClusterBarrier
     | MbarrierArrive
     | MbarrierWait
@@ -279,7 +279,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class PtxProgram(Program[Instruction]):
+class PtxProgram(Program[PtxInstruction]):
     """Threads over named locations; those that are not declared start at 0.
 
     ``aliases`` has the names that are not locations of their own, ``mbarriers`` has the
@@ -325,7 +325,7 @@ class PtxProgram(Program[Instruction]):
         return names
 
 
-class EventKind(Enum):
+class PtxEventKind(Enum):
     """What an event is. Source: PTX ISA, "Operation types" (memory, fence, proxy fence, barrier)."""
 
     READ = "R"
@@ -351,7 +351,7 @@ class Rendezvous:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PtxEvent:
     """One memory, fence or barrier operation of a run.
 
     ``thread`` is -1 for initial writes, ``position`` the index of its instruction in the
@@ -360,7 +360,7 @@ class Event:
     is the alias fence. ``phase`` is the phase that an mbarrier wait asks for.
     """
 
-    kind: EventKind
+    kind: PtxEventKind
     thread: int
     position: int
     ordering: Ordering = Ordering.WEAK
@@ -371,7 +371,7 @@ class Event:
     is_red: bool = False
     restriction: Restriction | None = None
     rendezvous: Rendezvous | None = None
-    role: Role | None = None
+    role: BarrierRole | None = None
     phase: int | None = None
     expect_tx: int = 0
     is_complete_tx: bool = False
@@ -384,7 +384,7 @@ class Event:
     @property
     def is_access(self) -> bool:
         """Whether it reads or writes memory."""
-        return self.kind in (EventKind.READ, EventKind.WRITE)
+        return self.kind in (PtxEventKind.READ, PtxEventKind.WRITE)
 
     def __str__(self) -> str:
         where = "init" if self.thread < 0 else f"P{self.thread}:{self.position}"
@@ -395,7 +395,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PtxPath:
     """One run of one thread.
 
     Numbers count the path's own events. ``values`` has what each event read or wrote,
@@ -406,7 +406,7 @@ class Path:
     never completes; a register that was still to be set is None.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[PtxEvent, ...]
     values: tuple[int, ...]
     dependences: tuple[Mask, ...]
     read_modify_writes: tuple[Pair, ...]
@@ -417,7 +417,7 @@ class Path:
 
 
 @dataclass(slots=True)
-class _Run(Run[Event]):
+class _PtxRun(Run[PtxEvent]):
     """A run with all that becomes of a path; copied where a read can return several values.
 
     Of its events those of asynchronous copies are in the ``background``; ``uncommitted`` and
@@ -433,8 +433,8 @@ class _Run(Run[Event]):
     uncommitted: Mask = 0
     committed: Mask = 0
 
-    def copy(self) -> "_Run":
-        return _Run(
+    def copy(self) -> "_PtxRun":
+        return _PtxRun(
             self.pc,
             dict(self.registers),
             dict(self.taints),
@@ -452,12 +452,12 @@ class _Run(Run[Event]):
             self.committed,
         )
 
-    def append(self, event: Event, value: int, dependences: Mask) -> int:
+    def append(self, event: PtxEvent, value: int, dependences: Mask) -> int:
         """Add an event after all earlier ones of the thread, copies apart; its number."""
         return self.append_after(self.foreground(), event, value, dependences)
 
     def append_after(
-        self, follows: Mask, event: Event, value: int, dependences: Mask, issued: Mask = 0
+        self, follows: Mask, event: PtxEvent, value: int, dependences: Mask, issued: Mask = 0
     ) -> int:
         """Add an event after ``follows`` alone; its number."""
         self.events = (*self.events, event)
@@ -472,11 +472,11 @@ class _Run(Run[Event]):
         return (1 << len(self.events)) - 1 & ~self.background
 
 
-class _ThreadRunner(Runner[_Run, Path]):
+class _PtxRunner(Runner[_PtxRun, PtxPath]):
     """All runs of one thread."""
 
     BRANCHES = (Branch, CompareBranch)
-    IDLE = (EventKind.READ, EventKind.FENCE)
+    IDLE = (PtxEventKind.READ, PtxEventKind.FENCE)
 
     def __init__(self, program: PtxProgram, thread: int, bound: int, write_bits: dict[object, int]):
         super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
@@ -485,13 +485,13 @@ class _ThreadRunner(Runner[_Run, Path]):
         self.addresses = {each: program.address(each) for each in self.locations}
         self.sets = frozenset(name for each in self.code for name in assigned(each))
 
-    def begin(self) -> _Run:
-        return _Run(0, self.program.registers_of(self.thread), {})
+    def begin(self) -> _PtxRun:
+        return _PtxRun(0, self.program.registers_of(self.thread), {})
 
-    def assigned(self, instruction: Instruction) -> tuple[str, ...]:
+    def assigned(self, instruction: PtxInstruction) -> tuple[str, ...]:
         return assigned(instruction)
 
-    def used(self, instruction: Instruction) -> tuple[Operand, ...]:
+    def used(self, instruction: PtxInstruction) -> tuple[Operand, ...]:
         match instruction:
             case Arithmetic(_, _, a, b):
                 return (a, b)
@@ -500,14 +500,14 @@ class _ThreadRunner(Runner[_Run, Path]):
             case _:
                 return ()
 
-    def path(self, run: _Run) -> Path:
+    def path(self, run: _PtxRun) -> PtxPath:
         return self._path(run, blocked=False)
 
-    def _path(self, run: _Run, blocked: bool) -> Path:
+    def _path(self, run: _PtxRun, blocked: bool) -> PtxPath:
         registers: dict[str, int | None] = dict(run.registers)
         if blocked:
             registers.update((name, None) for name in self.sets if name not in run.taints)
-        return Path(
+        return PtxPath(
             run.events,
             run.values,
             run.dependences,
@@ -518,8 +518,8 @@ class _ThreadRunner(Runner[_Run, Path]):
             blocked,
         )
 
-    def _event(self, run: _Run, kind: EventKind, access: Load | Store | Atomic) -> Event:
-        return Event(
+    def _event(self, run: _PtxRun, kind: PtxEventKind, access: Ld | St | Atom) -> PtxEvent:
+        return PtxEvent(
             kind,
             self.thread,
             run.pc - 1,
@@ -530,11 +530,11 @@ class _ThreadRunner(Runner[_Run, Path]):
             proxy=access.proxy,
         )
 
-    def load(self, run: _Run, load: Load) -> list[_Run]:
-        return self._read(run, self._event(run, EventKind.READ, load), load.dst)
+    def load(self, run: _PtxRun, load: Ld) -> list[_PtxRun]:
+        return self._read(run, self._event(run, PtxEventKind.READ, load), load.dst)
 
-    def _read(self, run: _Run, event: Event, register: str | None) -> list[_Run]:
-        forks: list[_Run] = []
+    def _read(self, run: _PtxRun, event: PtxEvent, register: str | None) -> list[_PtxRun]:
+        forks: list[_PtxRun] = []
         for value in self.domain.choices(event.location or ""):
             fork = run.copy()
             number = fork.append(event, value, 0)
@@ -543,33 +543,33 @@ class _ThreadRunner(Runner[_Run, Path]):
             forks.append(fork)
         return forks
 
-    def _derives(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+    def _derives(self, run: _PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Note that ``value`` can be written; False if it would have to come out of thin air."""
         reads = [(run.events[n].location or "", run.values[n]) for n in bits(dependences)]
         return self.derives(run, event.location or "", value, reads)
 
-    def _write(self, run: _Run, event: Event, value: int, dependences: Mask) -> bool:
+    def _write(self, run: _PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Append a write; False if its value would have to come out of thin air."""
         if not self._derives(run, event, value, dependences):
             return False
         run.append(event, value, dependences)
         return True
 
-    def store(self, run: _Run, store: Store) -> list[_Run] | None:
-        event = self._event(run, EventKind.WRITE, store)
+    def store(self, run: _PtxRun, store: St) -> list[_PtxRun] | None:
+        event = self._event(run, PtxEventKind.WRITE, store)
         dependences = run.taint(store.value) | run.control
         return None if self._write(run, event, run.value(store.value), dependences) else []
 
-    def atomic(self, run: _Run, atomic: Atomic) -> list[_Run]:
-        read = self._event(run, EventKind.READ, atomic)
-        write = self._event(run, EventKind.WRITE, atomic)
+    def atomic(self, run: _PtxRun, atomic: Atom) -> list[_PtxRun]:
+        read = self._event(run, PtxEventKind.READ, atomic)
+        write = self._event(run, PtxEventKind.WRITE, atomic)
         if atomic.dst is None:
             read = replace(read, is_red=True)
         operand = run.value(atomic.operand)
         expected = None if atomic.compare is None else run.value(atomic.compare)
         uses_old = expected is not None or atomic.operation is not RmwKind.XCHG
         dependences = run.taint(*atomic.operands) | run.control
-        forks: list[_Run] = []
+        forks: list[_PtxRun] = []
         for fork in self._read(run, read, atomic.dst):
             number = len(fork.events) - 1
             old = fork.values[number]
@@ -582,9 +582,9 @@ class _ThreadRunner(Runner[_Run, Path]):
                 forks.append(fork)
         return forks
 
-    def fence(self, run: _Run, fence: Fence) -> None:
-        event = Event(
-            EventKind.FENCE,
+    def fence(self, run: _PtxRun, fence: PtxFence) -> None:
+        event = PtxEvent(
+            PtxEventKind.FENCE,
             self.thread,
             run.pc - 1,
             fence.ordering,
@@ -593,32 +593,34 @@ class _ThreadRunner(Runner[_Run, Path]):
         )
         run.append(event, 0, 0)
 
-    def proxy_fence(self, run: _Run, fence: ProxyFence) -> None:
-        event = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=fence.proxy)
+    def proxy_fence(self, run: _PtxRun, fence: ProxyFence) -> None:
+        event = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=fence.proxy)
         run.append(event, 0, 0)
 
-    def barrier(self, run: _Run, barrier: Barrier) -> list[_Run] | None:
+    def barrier(self, run: _PtxRun, barrier: Bar) -> list[_PtxRun] | None:
         count = None if barrier.count is None else run.value(barrier.count)
         name = f"bar.{run.value(barrier.instance)}"
         rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
-        event = Event(
-            EventKind.BARRIER,
+        event = PtxEvent(
+            PtxEventKind.BARRIER,
             self.thread,
             run.pc - 1,
             rendezvous=rendezvous,
             role=barrier.role,
         )
         run.append(event, 0, 0)
-        return self._may_block(run) if count is not None and barrier.role is Role.SYNC else None
+        return (
+            self._may_block(run) if count is not None and barrier.role is BarrierRole.SYNC else None
+        )
 
-    def _may_block(self, run: _Run) -> list[_Run]:
+    def _may_block(self, run: _PtxRun) -> list[_PtxRun]:
         self.paths.append(self._path(run, blocked=True))
         return [run]
 
-    def cluster_barrier(self, run: _Run, barrier: ClusterBarrier) -> None:
-        arrives = barrier.role is Role.ARRIVE
-        event = Event(
-            EventKind.ARRIVE if arrives else EventKind.WAIT,
+    def cluster_barrier(self, run: _PtxRun, barrier: ClusterBarrier) -> None:
+        arrives = barrier.role is BarrierRole.ARRIVE
+        event = PtxEvent(
+            PtxEventKind.ARRIVE if arrives else PtxEventKind.WAIT,
             self.thread,
             run.pc - 1,
             barrier.ordering,
@@ -631,34 +633,34 @@ class _ThreadRunner(Runner[_Run, Path]):
     def _mbarrier(self, name: str) -> Rendezvous:
         return Rendezvous(name, 0, self.program.mbarriers[name], mbarrier=True)
 
-    def mbarrier_arrive(self, run: _Run, arrive: MbarrierArrive) -> None:
-        event = Event(
-            EventKind.ARRIVE,
+    def mbarrier_arrive(self, run: _PtxRun, arrive: MbarrierArrive) -> None:
+        event = PtxEvent(
+            PtxEventKind.ARRIVE,
             self.thread,
             run.pc - 1,
             arrive.ordering,
             arrive.scope,
             rendezvous=self._mbarrier(arrive.mbarrier),
-            role=Role.ARRIVE,
+            role=BarrierRole.ARRIVE,
             expect_tx=arrive.expect_tx,
         )
         run.append(event, 0, 0)
 
-    def mbarrier_wait(self, run: _Run, wait: MbarrierWait) -> list[_Run]:
-        event = Event(
-            EventKind.WAIT,
+    def mbarrier_wait(self, run: _PtxRun, wait: MbarrierWait) -> list[_PtxRun]:
+        event = PtxEvent(
+            PtxEventKind.WAIT,
             self.thread,
             run.pc - 1,
             wait.ordering,
             wait.scope,
             rendezvous=self._mbarrier(wait.mbarrier),
-            role=Role.WAIT,
+            role=BarrierRole.WAIT,
             phase=wait.phase,
         )
         run.append(event, 0, 0)
         return self._may_block(run)
 
-    def async_copy(self, run: _Run, copy: AsyncCopy) -> list[_Run]:
+    def async_copy(self, run: _PtxRun, copy: AsyncCopy) -> list[_PtxRun]:
         """The copy's own events follow what the thread did before, and nothing waits for them.
 
         Completion is followed by an implicit proxy fence, and its complete_tx releases at
@@ -666,16 +668,16 @@ class _ThreadRunner(Runner[_Run, Path]):
         """
         issued, first = run.foreground(), len(run.events)
         forks = [run] if copy.source is None else self._copy_read(run, copy.source, issued)
-        passed: list[_Run] = []
+        passed: list[_PtxRun] = []
         for fork in forks:
             own = (1 << len(fork.events)) - (1 << first)
             value = fork.values[first] if own else run.value(copy.value)
             dependences = (own or run.taint(copy.value)) | fork.control
-            write = self._async_event(fork, EventKind.WRITE, copy.location)
+            write = self._async_event(fork, PtxEventKind.WRITE, copy.location)
             if not self._derives(fork, write, value, dependences):
                 continue
             own |= 1 << fork.append_after(own, write, value, dependences, issued)
-            fence = Event(EventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=Proxy.ASYNC)
+            fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=Proxy.ASYNC)
             own |= 1 << fork.append_after(own, fence, 0, 0)
             if copy.mbarrier is not None:
                 own |= 1 << fork.append_after(own, self._complete_tx(fork, copy.mbarrier), 0, 0)
@@ -685,17 +687,17 @@ class _ThreadRunner(Runner[_Run, Path]):
             passed.append(fork)
         return passed
 
-    def _copy_read(self, run: _Run, source: str, issued: Mask) -> list[_Run]:
-        event = self._async_event(run, EventKind.READ, source)
-        forks: list[_Run] = []
+    def _copy_read(self, run: _PtxRun, source: str, issued: Mask) -> list[_PtxRun]:
+        event = self._async_event(run, PtxEventKind.READ, source)
+        forks: list[_PtxRun] = []
         for value in self.domain.choices(event.location or ""):
             fork = run.copy()
             fork.append_after(0, event, value, 0, issued)
             forks.append(fork)
         return forks
 
-    def _async_event(self, run: _Run, kind: EventKind, variable: str) -> Event:
-        return Event(
+    def _async_event(self, run: _PtxRun, kind: PtxEventKind, variable: str) -> PtxEvent:
+        return PtxEvent(
             kind,
             self.thread,
             run.pc - 1,
@@ -704,45 +706,45 @@ class _ThreadRunner(Runner[_Run, Path]):
             proxy=Proxy.ASYNC,
         )
 
-    def _complete_tx(self, run: _Run, mbarrier: str) -> Event:
-        return Event(
-            EventKind.ARRIVE,
+    def _complete_tx(self, run: _PtxRun, mbarrier: str) -> PtxEvent:
+        return PtxEvent(
+            PtxEventKind.ARRIVE,
             self.thread,
             run.pc - 1,
             Ordering.RELEASE,
             Scope.CLUSTER,
             rendezvous=self._mbarrier(mbarrier),
-            role=Role.ARRIVE,
+            role=BarrierRole.ARRIVE,
             is_complete_tx=True,
         )
 
-    def commit_group(self, run: _Run, commit: CommitGroup) -> None:
+    def commit_group(self, run: _PtxRun, commit: CommitGroup) -> None:
         run.committed |= run.uncommitted
         run.uncommitted = 0
 
-    def wait_group(self, run: _Run, wait: WaitGroup) -> None:
+    def wait_group(self, run: _PtxRun, wait: WaitGroup) -> None:
         """What the thread does from here on follows its committed copies, or only their reads."""
         done = 0
         for event in bits(run.committed):
             kind = run.events[event].kind
-            if kind is EventKind.READ or not wait.reads_only:
+            if kind is PtxEventKind.READ or not wait.reads_only:
                 done |= 1 << event
-        fence = Event(EventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
+        fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
-    def compare_branch(self, run: _Run, branch: CompareBranch) -> list[_Run] | None:
+    def compare_branch(self, run: _PtxRun, branch: CompareBranch) -> list[_PtxRun] | None:
         run.control |= run.taint(branch.left, branch.right)
         left, right = signed(run.value(branch.left)), signed(run.value(branch.right))
         return self.jump(run, branch.target) if branch.comparison.holds(left, right) else None
 
     STEPS: ClassVar[Steps] = {
         **COMMON_STEPS,
-        Load: load,
-        Store: store,
-        Atomic: atomic,
-        Fence: fence,
+        Ld: load,
+        St: store,
+        Atom: atomic,
+        PtxFence: fence,
         ProxyFence: proxy_fence,
-        Barrier: barrier,
+        Bar: barrier,
         ClusterBarrier: cluster_barrier,
         MbarrierArrive: mbarrier_arrive,
         MbarrierWait: mbarrier_wait,
@@ -753,25 +755,25 @@ class _ThreadRunner(Runner[_Run, Path]):
     }
 
 
-def assigned(instruction: Instruction) -> tuple[str, ...]:
+def assigned(instruction: PtxInstruction) -> tuple[str, ...]:
     """The register that an instruction sets, if any."""
-    dst = instruction.dst if isinstance(instruction, Load | Atomic | Move | Arithmetic) else None
+    dst = instruction.dst if isinstance(instruction, Ld | Atom | Move | Arithmetic) else None
     return () if dst is None else (dst,)
 
 
-def _half(kind: EventKind, ordering: Ordering) -> Ordering:
+def _half(kind: PtxEventKind, ordering: Ordering) -> Ordering:
     """The ordering of one half of an access: an acquire is the read's, a release the write's."""
     if ordering is Ordering.WEAK:
         return ordering
-    if kind is EventKind.READ:
+    if kind is PtxEventKind.READ:
         return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
 
 
-def accesses(instruction: Instruction) -> Iterator[tuple[str, Proxy]]:
+def accesses(instruction: PtxInstruction) -> Iterator[tuple[str, Proxy]]:
     """The names through which an instruction accesses memory, each with the proxy."""
     match instruction:
-        case Load() | Store() | Atomic():
+        case Ld() | St() | Atom():
             yield instruction.location, instruction.proxy
         case AsyncCopy():
             yield instruction.location, Proxy.ASYNC
@@ -781,7 +783,7 @@ def accesses(instruction: Instruction) -> Iterator[tuple[str, Proxy]]:
             pass
 
 
-def _variables(code: Iterable[Instruction]) -> Iterator[str]:
+def _variables(code: Iterable[PtxInstruction]) -> Iterator[str]:
     return (name for each in code for name, _ in accesses(each))
 
 
@@ -791,7 +793,7 @@ def _check(program: PtxProgram) -> None:
         for each in thread.instructions:
             if isinstance(each, Branch | CompareBranch) and each.target not in labels:
                 raise ProgramError(f"thread {number} jumps to {each.target}, which is not there")
-            problem = each.problem if isinstance(each, Fence) else ""
+            problem = each.problem if isinstance(each, PtxFence) else ""
             if problem:
                 raise ProgramError(f"thread {number}: {problem}")
             mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
@@ -813,12 +815,12 @@ def _constants(program: PtxProgram) -> set[int]:
     return {value & WORD_MASK for value in found}
 
 
-def operands(instruction: Instruction) -> tuple[Operand, ...]:
+def operands(instruction: PtxInstruction) -> tuple[Operand, ...]:
     """The values that an instruction stores, computes with or compares."""
     match instruction:
-        case Store() | AsyncCopy() | Move():
+        case St() | AsyncCopy() | Move():
             return (instruction.value,)
-        case Atomic():
+        case Atom():
             return instruction.operands
         case Arithmetic():
             return (instruction.a, instruction.b)
@@ -839,7 +841,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class PtxSkeleton:
     """What executions have in common whatever their reads return.
 
     Events are numbered: first one initial write for each location, then thread by thread.
@@ -849,7 +851,7 @@ class Skeleton:
     """
 
     program: PtxProgram
-    events: tuple[Event, ...]
+    events: tuple[PtxEvent, ...]
     po: Relation
     issue: Relation
     dependences: Relation
@@ -864,12 +866,12 @@ class Skeleton:
     @cached_property
     def reads(self) -> tuple[int, ...]:
         """The numbers of the reads."""
-        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.READ)
+        return tuple(i for i, e in enumerate(self.events) if e.kind is PtxEventKind.READ)
 
     @cached_property
     def writes(self) -> tuple[int, ...]:
         """The numbers of the writes, initial ones included."""
-        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.WRITE)
+        return tuple(i for i, e in enumerate(self.events) if e.kind is PtxEventKind.WRITE)
 
     def placement(self, event: int) -> Placement | None:
         """Where the event's thread runs; None for initial writes."""
@@ -878,19 +880,19 @@ class Skeleton:
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
+class PtxCombination:
     """A path for each thread, which together write every value that they read.
 
     ``skeletons`` has one for each way that their barrier operations can meet. ``values`` has
     what each event read or wrote.
     """
 
-    skeletons: tuple[Skeleton, ...]
+    skeletons: tuple[PtxSkeleton, ...]
     values: tuple[int, ...]
     registers: tuple[Mapping[str, int | None], ...]
 
 
-class Candidates:
+class PtxCandidates:
     """Every combination of paths of a program.
 
     ``bound`` is how often the target of a backward jump may be passed; ``complete`` says
@@ -911,7 +913,7 @@ class Candidates:
         self.program = program
         self.complete = True
         self.work = Work() if work is None else work
-        self._skeletons: dict[tuple[int, ...], tuple[Skeleton, ...]] = {}
+        self._skeletons: dict[tuple[int, ...], tuple[PtxSkeleton, ...]] = {}
         self._numbers = Choices()
         self._paths = self._run_threads(bound, thin_air)
         events = (e for paths in self._paths for p in paths for e in p.events if e.location)
@@ -922,19 +924,17 @@ class Candidates:
         )
         self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
 
-    def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
+    def _run_threads(self, bound: int, thin_air: bool) -> list[list[PtxPath]]:
         """Run all threads until no store writes a value that no earlier round has seen."""
         program = self.program
         write_bits: dict[object, int] = {}
-        runners = [
-            _ThreadRunner(program, i, bound, write_bits) for i in range(len(program.threads))
-        ]
+        runners = [_PtxRunner(program, i, bound, write_bits) for i in range(len(program.threads))]
         seeds = _constants(program) if thin_air else ()
         paths = all_paths(runners, Domain(program.initial, seeds, self.work))
         self.complete = all(runner.complete for runner in runners)
         return paths
 
-    def __iter__(self) -> Iterator[Combination]:
+    def __iter__(self) -> Iterator[PtxCombination]:
         initial = self._numbers.values(self.initial)
         choices = [[self._choice(path) for path in paths] for paths in self._paths]
         for chosen in product(*choices):
@@ -958,9 +958,9 @@ class Candidates:
             for choice in chosen:
                 values.extend(choice.path.values)
             registers = tuple(choice.path.registers for choice in chosen)
-            yield Combination(skeletons, tuple(values), registers)
+            yield PtxCombination(skeletons, tuple(values), registers)
 
-    def _choice(self, path: Path) -> Choice[Path]:
+    def _choice(self, path: PtxPath) -> Choice[PtxPath]:
         accesses = [
             (event.kind, (event.location or "", value))
             for event, value in zip(path.events, path.values, strict=True)
@@ -973,16 +973,18 @@ class Candidates:
             path.issued,
             path.blocked,
         )
-        read = (each for kind, each in accesses if kind is EventKind.READ)
-        written = (each for kind, each in accesses if kind is EventKind.WRITE)
+        read = (each for kind, each in accesses if kind is PtxEventKind.READ)
+        written = (each for kind, each in accesses if kind is PtxEventKind.WRITE)
         return self._numbers.choice(path, shape, read, written)
 
 
 def _skeletons(
-    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[Path], work: Work
-) -> Iterator[Skeleton]:
+    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: Work
+) -> Iterator[PtxSkeleton]:
     """One skeleton for each way that the barrier operations of ``paths`` can meet."""
-    events = [Event(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial]
+    events = [
+        PtxEvent(PtxEventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial
+    ]
     starts: list[int] = []
     for path in paths:
         starts.append(len(events))
@@ -999,14 +1001,14 @@ def _skeletons(
     for meetings in _meetings(program, events, union(po, issue), blocked):
         if not work.take():
             return
-        yield Skeleton(program, tuple(events), po, issue, dependences, rmw, meetings)
+        yield PtxSkeleton(program, tuple(events), po, issue, dependences, rmw, meetings)
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class PtxWalk:
     """One combination of paths, with one skeleton, and what suggests its execution."""
 
-    combination: Combination
+    combination: PtxCombination
     hint: Hint
 
 
@@ -1014,10 +1016,10 @@ _MOST_MEETINGS = 64
 """How many ways for barrier operations to meet are looked at in one walk."""
 
 
-class Walks:
+class PtxWalks:
     """Random interleavings of a program's threads, each a combination of paths.
 
-    Raises ``ProgramError`` as ``Candidates`` does.
+    Raises ``ProgramError`` as ``PtxCandidates`` does.
     """
 
     def __init__(self, program: PtxProgram, bound: int = 1):
@@ -1038,13 +1040,11 @@ class Walks:
         self._interleaving = Interleaving(self.initial)
         domain = WalkedDomain(self._interleaving)
         bits: dict[object, int] = {}
-        self._runners = [
-            _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
-        ]
+        self._runners = [_PtxRunner(program, n, bound, bits) for n in range(len(program.threads))]
         for runner in self._runners:
             runner.domain = domain
 
-    def walk(self, random: Random) -> Walk | None:
+    def walk(self, random: Random) -> PtxWalk | None:
         """The combination of one walk; None where it leads to no execution that ends."""
         paths = self._paths(random)
         if paths is None:
@@ -1056,18 +1056,18 @@ class Walks:
         for path in paths:
             values.extend(path.values)
         registers = tuple(path.registers for path in paths)
-        combination = Combination((random.choice(skeletons),), tuple(values), registers)
+        combination = PtxCombination((random.choice(skeletons),), tuple(values), registers)
         hint = self._interleaving.hint(
-            [(e.kind is EventKind.READ, e.kind is EventKind.WRITE) for e in path.events]
+            [(e.kind is PtxEventKind.READ, e.kind is PtxEventKind.WRITE) for e in path.events]
             for path in paths
         )
-        return Walk(combination, hint)
+        return PtxWalk(combination, hint)
 
-    def _paths(self, random: Random) -> list[Path] | None:
+    def _paths(self, random: Random) -> list[PtxPath] | None:
         """A path for each thread; None if one was cut at the bound of a loop."""
         self._interleaving.start(random)
         runs = [runner.begin() for runner in self._runners]
-        ended: dict[int, Path] = {}
+        ended: dict[int, PtxPath] = {}
         going = list(range(len(runs)))
         while going:
             number = random.choice(going)
@@ -1088,30 +1088,30 @@ class Walks:
         return [ended[number] for number in range(len(runs))]
 
 
-def interleaved(program: PtxProgram, text: Callable[[Instruction], str]) -> Interleaved | None:
+def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> Interleaved | None:
     """The program for its interleavings; ``text`` writes instructions.
 
     Asynchronous copies are done when they are issued. None if a barrier is named by a register,
-    for nobody knows then who comes to it. Raises ``ProgramError`` as ``Candidates``.
+    for nobody knows then who comes to it. Raises ``ProgramError`` as ``PtxCandidates``.
     """
     _check(program)
     names = (name for thread in program.threads for name in _barriers(thread))
     if any(isinstance(each, str) for name in names for each in name):
         return None
     bits: dict[object, int] = {}
-    runners = [_ThreadRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+    runners = [_PtxRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
 
-    def passage(thread: int, instruction: Instruction, run: _Run) -> Passage | None:
+    def passage(thread: int, instruction: PtxInstruction, run: _PtxRun) -> Passage | None:
         match instruction:
-            case Barrier():
+            case Bar():
                 count = None if instruction.count is None else run.value(instruction.count)
                 name = (instruction.instance, instruction.number)
                 gate = _gate(program, thread, "bar", name, count)
                 role = instruction.role
-                return Passage(gate, role is not Role.WAIT, role is not Role.ARRIVE)
+                return Passage(gate, role is not BarrierRole.WAIT, role is not BarrierRole.ARRIVE)
             case ClusterBarrier():
                 gate = _gate(program, thread, "barrier.cluster", (), None)
-                arrives = instruction.role is Role.ARRIVE
+                arrives = instruction.role is BarrierRole.ARRIVE
                 return Passage(gate, arrives, not arrives)
             case MbarrierArrive():
                 gate = _mbarrier_gate(program, instruction.mbarrier)
@@ -1146,10 +1146,10 @@ def _gate(
     return Gate((kind, name), here, members, count)
 
 
-def _barriers(thread: Thread[Instruction]) -> Iterator[tuple[Operand, ...]]:
+def _barriers(thread: Thread[PtxInstruction]) -> Iterator[tuple[Operand, ...]]:
     """What barriers of a thread are called, those of its CTA and that of its cluster, ``()``."""
     for each in thread.instructions:
-        if isinstance(each, Barrier):
+        if isinstance(each, Bar):
             yield (each.instance, each.number)
         elif isinstance(each, ClusterBarrier):
             yield ()
@@ -1159,7 +1159,9 @@ def _mbarrier_gate(program: PtxProgram, name: str) -> Gate:
     return Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
 
 
-def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: Relation) -> None:
+def _add_path(
+    path: PtxPath, start: int, po: Relation, dependences: Relation, rmw: Relation
+) -> None:
     closed: list[Mask] = []
     for number, before in enumerate(path.order):
         for earlier in bits(before):
@@ -1174,7 +1176,7 @@ def _add_path(path: Path, start: int, po: Relation, dependences: Relation, rmw: 
 
 
 def _meetings(
-    program: PtxProgram, events: list[Event], po: Relation, blocked: set[int]
+    program: PtxProgram, events: list[PtxEvent], po: Relation, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
     """Every way in which the barrier operations of an execution can meet."""
     objects: dict[object, list[int]] = {}
@@ -1209,18 +1211,18 @@ def _shared_place(name: str, placement: Placement) -> object:
     return placement.instance(Scope.CLUSTER if name == "barrier.cluster" else Scope.WORKGROUP)
 
 
-def _everyone_who_comes(events: list[Event], members: list[int]) -> tuple[Meeting, ...]:
+def _everyone_who_comes(events: list[PtxEvent], members: list[int]) -> tuple[Meeting, ...]:
     arrivals: dict[int, list[int]] = {}
     waits: dict[int, list[int]] = {}
     arrived: dict[int, int] = {}
     waited: dict[int, int] = {}
     for number in members:
         thread, role = events[number].thread, events[number].role
-        if role is not Role.WAIT:
+        if role is not BarrierRole.WAIT:
             turn = arrived.get(thread, 0)
             arrived[thread] = turn + 1
             arrivals.setdefault(turn, []).append(number)
-        if role is not Role.ARRIVE:
+        if role is not BarrierRole.ARRIVE:
             turn = waited.get(thread, 0)
             waited[thread] = turn + 1
             waits.setdefault(turn, []).append(number)
@@ -1230,7 +1232,7 @@ def _everyone_who_comes(events: list[Event], members: list[int]) -> tuple[Meetin
 
 
 def _counted(
-    events: list[Event], members: list[int], count: int, blocked: set[int]
+    events: list[PtxEvent], members: list[int], count: int, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
     """Partitions into phases of ``count`` threads each; who is blocked must be too few for one."""
     queues: dict[int, list[int]] = {}
@@ -1247,14 +1249,14 @@ def _counted(
             if positions[thread] < len(queue)
         ]
         if len(heads) < count:
-            waiting = [n for n in heads if events[n].role is Role.SYNC and n not in blocked]
+            waiting = [n for n in heads if events[n].role is BarrierRole.SYNC and n not in blocked]
             key = frozenset(done)
             if not waiting and key not in seen:
                 seen.add(key)
                 yield done
             return
         for group in combinations([n for n in heads if n not in blocked], count):
-            waits = tuple(n for n in group if events[n].role is Role.SYNC)
+            waits = tuple(n for n in group if events[n].role is BarrierRole.SYNC)
             after = dict(positions)
             for number in group:
                 after[events[number].thread] += 1
@@ -1264,12 +1266,12 @@ def _counted(
 
 
 def _mbarrier_phases(
-    events: list[Event], members: list[int], count: int, blocked: set[int]
+    events: list[PtxEvent], members: list[int], count: int, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
     """Assignments of arrivals to phases: ``count`` arrivals and the copies they expect."""
-    waits = [n for n in members if events[n].kind is EventKind.WAIT]
+    waits = [n for n in members if events[n].kind is PtxEventKind.WAIT]
     copies = frozenset(n for n in members if events[n].is_complete_tx)
-    arrivals = frozenset(n for n in members if events[n].kind is EventKind.ARRIVE) - copies
+    arrivals = frozenset(n for n in members if events[n].kind is PtxEventKind.ARRIVE) - copies
 
     def extend(
         left: frozenset[int], copies_left: frozenset[int], phases: tuple[tuple[int, ...], ...]

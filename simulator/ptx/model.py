@@ -51,23 +51,23 @@ from fencewright.simulator.core.relation import (
 )
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
-    Atomic,
-    Candidates,
-    Combination,
+    Atom,
     CommitGroup,
-    Event,
-    EventKind,
-    Load,
+    Ld,
     Proxy,
     ProxyFence,
+    PtxCandidates,
+    PtxCombination,
+    PtxEvent,
+    PtxEventKind,
     PtxProgram,
-    Skeleton,
-    Store,
+    PtxSkeleton,
+    PtxWalks,
+    St,
     WaitGroup,
-    Walks,
 )
 
-_READ, _WRITE, _FENCE = EventKind.READ, EventKind.WRITE, EventKind.FENCE
+_READ, _WRITE, _FENCE = PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE
 
 
 class Version(Enum):
@@ -111,7 +111,7 @@ class PtxModel:
 # Relations that depend on the program alone
 
 
-def morally_strong(skeleton: Skeleton, version: Version) -> Relation:
+def morally_strong(skeleton: PtxSkeleton, version: Version) -> Relation:
     """Pairs in program order or strong with scopes that include each other; overlapping wholly.
 
     Source: PTX ISA, "Morally strong operations"; same proxy and same address from 7.5 on.
@@ -133,7 +133,7 @@ def morally_strong(skeleton: Skeleton, version: Version) -> Relation:
     return ms
 
 
-def _scopes_include_each_other(skeleton: Skeleton, a: int, b: int) -> bool:
+def _scopes_include_each_other(skeleton: PtxSkeleton, a: int, b: int) -> bool:
     first, second = skeleton.events[a], skeleton.events[b]
     here, there = skeleton.placement(a), skeleton.placement(b)
     if first.scope is None or second.scope is None or here is None or there is None:
@@ -141,11 +141,11 @@ def _scopes_include_each_other(skeleton: Skeleton, a: int, b: int) -> bool:
     return here.shares(there, first.scope) and there.shares(here, second.scope)
 
 
-def _same_proxy(first: Event, second: Event) -> bool:
+def _same_proxy(first: PtxEvent, second: PtxEvent) -> bool:
     return first.proxy is second.proxy
 
 
-def _overlap(first: Event, second: Event, version: Version) -> bool:
+def _overlap(first: PtxEvent, second: PtxEvent, version: Version) -> bool:
     if version is Version.V6_0:
         return first.location == second.location
     return first.variable == second.variable
@@ -161,7 +161,7 @@ class RestrictedFence:
     orders: Mask
 
 
-def restricted_fences(skeleton: Skeleton) -> Mapping[int, RestrictedFence]:
+def restricted_fences(skeleton: PtxSkeleton) -> Mapping[int, RestrictedFence]:
     """What each fence with ``.sync_restrict`` is for.
 
     It "restrict[s] the class of memory operations for which the fence instruction provides the
@@ -193,7 +193,7 @@ def restricted_fences(skeleton: Skeleton) -> Mapping[int, RestrictedFence]:
 
 
 def release_patterns(
-    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+    skeleton: PtxSkeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
 ) -> Relation:
     """From the first operation of each release pattern to the writes that end it.
 
@@ -201,14 +201,14 @@ def release_patterns(
     barrier counts as a write.
     """
     events = skeleton.events
-    writes = _strong(events, _WRITE, EventKind.ARRIVE)
+    writes = _strong(events, _WRITE, PtxEventKind.ARRIVE)
     patterns = [0] * len(events)
     for number, event in enumerate(events):
         if not event.ordering.releases:
             continue
         if event.kind is _FENCE:
             patterns[number] = skeleton.po[number] & writes
-        elif event.kind in (_WRITE, EventKind.ARRIVE):
+        elif event.kind in (_WRITE, PtxEventKind.ARRIVE):
             patterns[number] = 1 << number | po_loc[number] & writes
     for number, fence in restricted.items():
         patterns[number] &= fence.signals
@@ -216,7 +216,7 @@ def release_patterns(
 
 
 def acquire_patterns(
-    skeleton: Skeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
+    skeleton: PtxSkeleton, po_loc: Relation, restricted: Mapping[int, RestrictedFence]
 ) -> Relation:
     """From the reads that start an acquire pattern to its last operations.
 
@@ -226,7 +226,7 @@ def acquire_patterns(
     acquires = mask_of(n for n, e in enumerate(events) if e.kind is _READ and e.ordering.acquires)
     fences = mask_of(n for n, e in enumerate(events) if e.kind is _FENCE and e.ordering.acquires)
     patterns = [0] * len(events)
-    for number in bits(_strong(events, _READ, EventKind.WAIT)):
+    for number in bits(_strong(events, _READ, PtxEventKind.WAIT)):
         event = events[number]
         if event.ordering.acquires:
             patterns[number] |= 1 << number
@@ -239,21 +239,21 @@ def acquire_patterns(
     return patterns
 
 
-def _strong(events: Iterable[Event], *kinds: EventKind) -> Mask:
+def _strong(events: Iterable[PtxEvent], *kinds: PtxEventKind) -> Mask:
     return mask_of(n for n, e in enumerate(events) if e.is_strong and e.kind in kinds)
 
 
-def barrier_synchronization(skeleton: Skeleton) -> Relation:
+def barrier_synchronization(skeleton: PtxSkeleton) -> Relation:
     """``bar``: every arrival synchronizes with every wait of its phase. Source: PTX ISA, "bar"."""
     sync = [0] * len(skeleton.events)
     for meeting in skeleton.meetings:
         for arrival in meeting.arrivals:
-            if skeleton.events[arrival].kind is EventKind.BARRIER:
+            if skeleton.events[arrival].kind is PtxEventKind.BARRIER:
                 sync[arrival] |= mask_of(meeting.waits) & ~(1 << arrival)
     return sync
 
 
-def phase_observation(skeleton: Skeleton, ms: Relation) -> Relation:
+def phase_observation(skeleton: PtxSkeleton, ms: Relation) -> Relation:
     """A wait on an mbarrier or cluster barrier observes the arrivals of the phase it waits for.
 
     Source: PTX ISA, "mbarrier" and "barrier.cluster": arrive releases, wait acquires.
@@ -261,17 +261,17 @@ def phase_observation(skeleton: Skeleton, ms: Relation) -> Relation:
     observed = [0] * len(skeleton.events)
     for meeting in skeleton.meetings:
         for arrival in meeting.arrivals:
-            if skeleton.events[arrival].kind is EventKind.ARRIVE:
+            if skeleton.events[arrival].kind is PtxEventKind.ARRIVE:
                 observed[arrival] |= mask_of(meeting.waits) & ms[arrival]
     return observed
 
 
-class Frame:
+class PtxFrame:
     """Everything about a skeleton that does not depend on what its reads return."""
 
     def __init__(
         self,
-        skeleton: Skeleton,
+        skeleton: PtxSkeleton,
         model: PtxModel,
         work: Work | None = None,
         random: Random | None = None,
@@ -354,11 +354,11 @@ def _spheres(size: int, restricted: Mapping[int, RestrictedFence]) -> Mapping[Ma
     return found
 
 
-def _address(event: Event, version: Version) -> str:
+def _address(event: PtxEvent, version: Version) -> str:
     return (event.location if version is Version.V6_0 else event.variable) or ""
 
 
-def _by_variable(events: Iterable[Event]) -> dict[str, Mask]:
+def _by_variable(events: Iterable[PtxEvent]) -> dict[str, Mask]:
     result: dict[str, Mask] = {}
     for number, event in enumerate(events):
         if event.variable is not None:
@@ -369,7 +369,7 @@ def _by_variable(events: Iterable[Event]) -> dict[str, Mask]:
 # Relations of one execution
 
 
-def observation(frame: Frame, rf: Relation) -> Relation:
+def observation(frame: PtxFrame, rf: Relation) -> Relation:
     """Writes before the reads that see them, strongly and through chains of atomics.
 
     Source: PTX ISA, "Observation order".
@@ -390,7 +390,7 @@ def observation(frame: Frame, rf: Relation) -> Relation:
     return [a | b for a, b in zip(obs, frame.phases, strict=True)]
 
 
-def synchronizes(frame: Frame, obs: Relation) -> Relation:
+def synchronizes(frame: PtxFrame, obs: Relation) -> Relation:
     """Release patterns to the acquire patterns that observe them, and barriers.
 
     Source: PTX ISA, "Causality order: Synchronizes". The Fence-SC part is added per order.
@@ -404,7 +404,7 @@ def synchronizes(frame: Frame, obs: Relation) -> Relation:
     return sync
 
 
-def base_causality(frame: Frame, sync: Relation) -> Relation:
+def base_causality(frame: PtxFrame, sync: Relation) -> Relation:
     """Program order and synchronization, chained; in 6.0 with one synchronization at least.
 
     Source: PTX ISA, "Causality order: base causality order".
@@ -416,7 +416,7 @@ def base_causality(frame: Frame, sync: Relation) -> Relation:
     return [row | image(before, after) for row, before in zip(after, frame.po, strict=True)]
 
 
-def _issue_copies(frame: Frame, base: Relation) -> Relation:
+def _issue_copies(frame: PtxFrame, base: Relation) -> Relation:
     """What comes before an asynchronous copy is issued is before its accesses, and no further.
 
     The completion of a copy releases its own accesses alone. Source: PTX ISA, cp.async.bulk.
@@ -427,7 +427,7 @@ def _issue_copies(frame: Frame, base: Relation) -> Relation:
     return [row | image(row | 1 << n, issue) for n, row in enumerate(base)]
 
 
-def proxy_preserved(frame: Frame, base: Relation) -> Relation:
+def proxy_preserved(frame: PtxFrame, base: Relation) -> Relation:
     """Base causality between accesses as far as it survives the change of proxy or address.
 
     Source: PTX ISA 7.5, "Proxy-preserved base causality order", closed as in ISCA 2022: an
@@ -454,38 +454,38 @@ def proxy_preserved(frame: Frame, base: Relation) -> Relation:
     return result
 
 
-def _proxy_fences(frame: Frame, proxy: Proxy | None) -> Mask:
+def _proxy_fences(frame: PtxFrame, proxy: Proxy | None) -> Mask:
     return mask_of(
         n
         for n, e in enumerate(frame.skeleton.events)
-        if e.kind is EventKind.PROXY_FENCE and e.proxy is proxy
+        if e.kind is PtxEventKind.PROXY_FENCE and e.proxy is proxy
     )
 
 
-def _same_cta(frame: Frame, a: int, b: int) -> bool:
+def _same_cta(frame: PtxFrame, a: int, b: int) -> bool:
     return frame.skeleton.placement(a) == frame.skeleton.placement(b)
 
 
-def _cta_fences(frame: Frame, event: int) -> Mask:
+def _cta_fences(frame: PtxFrame, event: int) -> Mask:
     fences = _proxy_fences(frame, frame.skeleton.events[event].proxy)
     return mask_of(n for n in bits(fences) if _same_cta(frame, n, event))
 
 
-def _exits(frame: Frame, base: Relation, x: int) -> Mask:
+def _exits(frame: PtxFrame, base: Relation, x: int) -> Mask:
     """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one."""
     if frame.skeleton.events[x].proxy is Proxy.GENERIC:
         return 1 << x
     return base[x] & _cta_fences(frame, x)
 
 
-def _entries(frame: Frame, base: Relation, y: int) -> Mask:
+def _entries(frame: PtxFrame, base: Relation, y: int) -> Mask:
     """Where ``y`` enters its proxy."""
     if frame.skeleton.events[y].proxy is Proxy.GENERIC:
         return 1 << y
     return mask_of(n for n in bits(_cta_fences(frame, y)) if base[n] >> y & 1)
 
 
-def causality(frame: Frame, obs: Relation, base: Relation) -> Relation:
+def causality(frame: PtxFrame, obs: Relation, base: Relation) -> Relation:
     """Base causality (7.5: proxy-preserved), and what follows an observation.
 
     Source: PTX ISA, "Causality order".
@@ -500,7 +500,9 @@ def causality(frame: Frame, obs: Relation, base: Relation) -> Relation:
     ]
 
 
-def causality_by_sphere(frame: Frame, obs: Relation, sync: Relation) -> tuple[Relation, Relation]:
+def causality_by_sphere(
+    frame: PtxFrame, obs: Relation, sync: Relation
+) -> tuple[Relation, Relation]:
     """Base causality by what orders everything, and causality order.
 
     Causality order from an operation is by the fences that order operations on its object: it
@@ -522,18 +524,18 @@ def _without(relation: Relation, events: Mask) -> Relation:
     return [0 if events >> n & 1 else row & ~events for n, row in enumerate(relation)]
 
 
-def _mixes_addresses(frame: Frame) -> bool:
+def _mixes_addresses(frame: PtxFrame) -> bool:
     return any(
         e.proxy is not Proxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
     )
 
 
-class Execution:
+class PtxExecution:
     """One candidate execution: a frame with its reads-from, Fence-SC and coherence order."""
 
     __slots__ = ("base", "cause", "co", "fr", "frame", "obs", "rf", "rf_inverse", "sc", "sync")
 
-    def __init__(self, frame: Frame, rf: Relation, rf_inverse: list[int]):
+    def __init__(self, frame: PtxFrame, rf: Relation, rf_inverse: list[int]):
         self.frame = frame
         self.rf = rf
         self.rf_inverse = rf_inverse
@@ -571,7 +573,7 @@ class Execution:
 Violation = tuple[int, ...]
 
 
-def coherence(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+def coherence(x: PtxExecution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
     """Overlapping writes in causality order are in coherence order alike, which has no cycle."""
     all_writes = mask_of(writes)
     for write in writes:
@@ -582,7 +584,7 @@ def coherence(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Viol
     return ()
 
 
-def atomicity(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+def atomicity(x: PtxExecution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
     """No morally strong write falls between the read and the write of an atomic."""
     ms = x.frame.ms
     for read in x.frame.rmw_reads:
@@ -593,7 +595,7 @@ def atomicity(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Viol
     return ()
 
 
-def sc_per_location(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+def sc_per_location(x: PtxExecution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
     """Morally strong communication does not contradict program order to one location."""
     ms, po_loc = x.frame.ms, x.frame.po_loc
     order = [0] * x.frame.size
@@ -604,7 +606,7 @@ def sc_per_location(x: Execution, reads: Iterable[int], writes: Iterable[int]) -
     return () if is_acyclic(order) else find_cycle(order)
 
 
-def causality_axiom(x: Execution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
+def causality_axiom(x: PtxExecution, reads: Iterable[int], writes: Iterable[int]) -> Violation:
     """Reads-from, from-reads (and from 7.5 on coherence) do not contradict causality order."""
     cause = x.cause
     for read in reads:
@@ -627,7 +629,7 @@ def causality_axiom(x: Execution, reads: Iterable[int], writes: Iterable[int]) -
     return ()
 
 
-def fence_sc(x: Execution) -> Violation:
+def fence_sc(x: PtxExecution) -> Violation:
     """Fence-SC order does not contradict causality order.
 
     Fence-SC order is part of synchronization, so an order that contradicts causality order
@@ -641,13 +643,13 @@ def fence_sc(x: Execution) -> Violation:
     return ()
 
 
-def no_thin_air(x: Execution) -> Violation:
+def no_thin_air(x: PtxExecution) -> Violation:
     """No value depends on itself."""
     order = [a | b for a, b in zip(x.rf, x.frame.skeleton.dependences, strict=True)]
     return () if is_acyclic(order) else find_cycle(order)
 
 
-LocationAxiom = Callable[[Execution, Iterable[int], Iterable[int]], Violation]
+LocationAxiom = Callable[[PtxExecution, Iterable[int], Iterable[int]], Violation]
 
 LOCATION_AXIOMS: Mapping[Axiom, LocationAxiom] = {
     Axiom.COHERENCE: coherence,
@@ -657,7 +659,7 @@ LOCATION_AXIOMS: Mapping[Axiom, LocationAxiom] = {
 }
 """The axioms that speak of one location at a time, once causality order is known."""
 
-EXECUTION_AXIOMS: Mapping[Axiom, Callable[[Execution], Violation]] = {
+EXECUTION_AXIOMS: Mapping[Axiom, Callable[[PtxExecution], Violation]] = {
     Axiom.NO_THIN_AIR: no_thin_air,
     Axiom.FENCE_SC: fence_sc,
 }
@@ -680,7 +682,7 @@ class _Location:
 class _Enumeration:
     """All outcomes of one combination of paths."""
 
-    def __init__(self, model: PtxModel, combination: Combination, frame: Frame):
+    def __init__(self, model: PtxModel, combination: PtxCombination, frame: PtxFrame):
         self.model = model
         self.frame = frame
         self.values = combination.values
@@ -708,7 +710,7 @@ class _Enumeration:
             candidates &= ~frame.po_loc[read]
         return [write for write in bits(candidates) if self.values[write] == value]
 
-    def executions(self) -> Iterator[Execution]:
+    def executions(self) -> Iterator[PtxExecution]:
         """Every choice of reads-from and Fence-SC order that its own axioms allow."""
         frame, axioms = self.frame, self.model.axioms
         for chosen in product(*self.sources):
@@ -719,7 +721,7 @@ class _Enumeration:
             for read, write in zip(self.reads, chosen, strict=True):
                 rf[write] |= 1 << read
                 rf_inverse[read] = write
-            x = Execution(frame, rf, rf_inverse)
+            x = PtxExecution(frame, rf, rf_inverse)
             if Axiom.NO_THIN_AIR in axioms and no_thin_air(x):
                 continue
             released = synchronizes(frame, x.obs)
@@ -749,7 +751,7 @@ class _Enumeration:
                     break
         return found
 
-    def _final_values(self, x: Execution, location: _Location) -> set[int]:
+    def _final_values(self, x: PtxExecution, location: _Location) -> set[int]:
         """The values that ``location`` can end with; none when no coherence order is allowed."""
         if len(location.writes) == 1 and not location.reads:
             return {self.values[location.initial]}
@@ -775,7 +777,7 @@ class _Enumeration:
         return set()
 
     def _sampled_values(
-        self, x: Execution, location: _Location, hint: Hint, random: Random
+        self, x: PtxExecution, location: _Location, hint: Hint, random: Random
     ) -> set[int]:
         """The values that ``location`` can end with under the first orders that are tried."""
 
@@ -787,14 +789,14 @@ class _Enumeration:
                 return {self.values[w] for w in location.writes if not co[w]}
         return set()
 
-    def allows(self, x: Execution, location: _Location, co: Relation) -> bool:
+    def allows(self, x: PtxExecution, location: _Location, co: Relation) -> bool:
         """Whether the axioms hold at ``location`` with the coherence order ``co``."""
         x.order_writes(co, location.reads)
         return not any(axiom(x, location.reads, location.writes) for axiom in self.location_axioms)
 
     def coherence_orders(
         self,
-        x: Execution,
+        x: PtxExecution,
         location: _Location,
         comes_first: Callable[[int, int], bool] | None = None,
     ) -> Iterator[Relation]:
@@ -860,7 +862,7 @@ def _check_version(program: PtxProgram, model: PtxModel) -> None:
     for thread in program.threads:
         for each in thread.instructions:
             if isinstance(each, ProxyFence | AsyncCopy | CommitGroup | WaitGroup) or (
-                isinstance(each, Load | Store | Atomic) and each.proxy is not Proxy.GENERIC
+                isinstance(each, Ld | St | Atom) and each.proxy is not Proxy.GENERIC
             ):
                 raise ProgramError("proxies need the model of PTX 7.5")
 
@@ -878,10 +880,10 @@ def outcomes(
     chosen = PtxModel() if model is None else model
     spent = Work() if work is None else work
     _check_version(program, chosen)
-    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
+    candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
     observed = observables_of(candidates)
     registers = [each for each in observed if isinstance(each, Register)]
-    frames: dict[int, Frame] = {}
+    frames: dict[int, PtxFrame] = {}
     states: set[tuple[int | None, ...]] = set()
     for combination in candidates:
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
@@ -911,7 +913,7 @@ def sampled_outcomes(
     chosen = PtxModel() if model is None else model
     _check_version(program, chosen)
     random = Random(seed)
-    source = Walks(program, bound)
+    source = PtxWalks(program, bound)
     observed = observables_of(source)
     registers = [each for each in observed if isinstance(each, Register)]
     states: set[tuple[int | None, ...]] = set()
@@ -921,20 +923,22 @@ def sampled_outcomes(
             continue
         combination = walk.combination
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
-        frame = Frame(combination.skeletons[0], chosen, random=random)
+        frame = PtxFrame(combination.skeletons[0], chosen, random=random)
         memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
         states.update(prefix + memory for memory in memories)
     return Outcomes(observed, frozenset(states), complete=False)
 
 
-def _frame(frames: dict[int, Frame], skeleton: Skeleton, model: PtxModel, work: Work) -> Frame:
+def _frame(
+    frames: dict[int, PtxFrame], skeleton: PtxSkeleton, model: PtxModel, work: Work
+) -> PtxFrame:
     frame = frames.get(id(skeleton))
     if frame is None:
-        frame = frames[id(skeleton)] = Frame(skeleton, model, work)
+        frame = frames[id(skeleton)] = PtxFrame(skeleton, model, work)
     return frame
 
 
-def observables_of(candidates: Candidates | Walks) -> tuple[Observable, ...]:
+def observables_of(candidates: PtxCandidates | PtxWalks) -> tuple[Observable, ...]:
     """What outcomes tell: registers by thread, then locations."""
     registers = {
         Register(number, name)
@@ -949,7 +953,7 @@ def observables_of(candidates: Candidates | Walks) -> tuple[Observable, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class PtxWitness:
     """One execution with a given final state, and what speaks against it.
 
     ``relations`` has po, rf, co, fr, sync, cause and sc as pairs of event numbers (po and
@@ -957,7 +961,7 @@ class Witness:
     axioms that it breaks, each with the events of the cycle: none in an allowed execution.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[PtxEvent, ...]
     values: tuple[int, ...]
     relations: Mapping[str, tuple[tuple[int, int], ...]]
     state: Mapping[Observable, int | None]
@@ -975,7 +979,7 @@ def explain(
     model: PtxModel | None = None,
     bound: int = 1,
     work: Work | None = None,
-) -> Witness | None:
+) -> PtxWitness | None:
     """An execution whose final state satisfies ``formula``.
 
     An allowed one if there is any; otherwise one that breaks as few axioms as possible; None
@@ -998,7 +1002,7 @@ def explain(
 
 def explain_condition(
     program: PtxProgram, condition: Condition, model: PtxModel | None = None, bound: int = 1
-) -> Witness | None:
+) -> PtxWitness | None:
     """The witness that decides ``condition``: of its formula, for ``forall`` of the opposite."""
     formula = condition.formula
     if condition.quantifier is Quantifier.FORALL:
@@ -1013,11 +1017,11 @@ def _find(
     dropped: Iterable[Axiom],
     bound: int,
     work: Work,
-) -> Witness | None:
+) -> PtxWitness | None:
     """An execution that ``model`` allows, with what the ``dropped`` axioms say of it."""
-    candidates = Candidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
+    candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
     named = formula.observables()
-    frames: dict[int, Frame] = {}
+    frames: dict[int, PtxFrame] = {}
     for combination in candidates:
         registers: dict[Observable, int | None] = {
             Register(thread, name): value
@@ -1036,7 +1040,7 @@ def _find(
 
 
 def _complete(
-    search: _Enumeration, x: Execution, registers: Mapping[Observable, int | None]
+    search: _Enumeration, x: PtxExecution, registers: Mapping[Observable, int | None]
 ) -> Iterator[dict[Observable, int | None]]:
     """The final states of ``x``; while one is looked at, ``x`` has its coherence order."""
     orders: list[list[Relation]] = []
@@ -1059,10 +1063,10 @@ def _complete(
 
 def _witness(
     search: _Enumeration,
-    x: Execution,
+    x: PtxExecution,
     state: Mapping[Observable, int | None],
     dropped: Iterable[Axiom],
-) -> Witness:
+) -> PtxWitness:
     skeleton = search.frame.skeleton
     violations: list[tuple[Axiom, Violation]] = []
     for axiom in dropped:
@@ -1084,7 +1088,7 @@ def _witness(
         "cause": x.cause,
         "sc": x.sc,
     }
-    return Witness(
+    return PtxWitness(
         skeleton.events,
         search.values,
         {name: tuple(pairs(relation)) for name, relation in relations.items()},

@@ -30,19 +30,19 @@ from fencewright.simulator.core.relation import bits, transitive_closure
 from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
-    Atomic,
+    Atom,
+    BarrierRole,
     ClusterBarrier,
     CompareBranch,
-    Fence,
-    Instruction,
-    Load,
+    Ld,
     MbarrierArrive,
     MbarrierWait,
     ProxyFence,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
     Restriction,
-    Role,
-    Store,
+    St,
     operands,
 )
 from fencewright.simulator.ptx.model import PtxModel, outcomes
@@ -77,15 +77,15 @@ _WITHOUT_RELEASE = {
     Ordering.ACQ_REL: Ordering.ACQUIRE,
 }
 _RESTRICTIONS = {each.ordering: each for each in Restriction}
-_ORDERED = Load | Store | Atomic | ClusterBarrier | MbarrierArrive | MbarrierWait
-_SCOPED = Load | Store | Atomic | Fence | MbarrierArrive | MbarrierWait
+_ORDERED = Ld | St | Atom | ClusterBarrier | MbarrierArrive | MbarrierWait
+_SCOPED = Ld | St | Atom | PtxFence | MbarrierArrive | MbarrierWait
 
 
-def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instruction | None]]:
+def _changed(instruction: PtxInstruction) -> Iterator[tuple[MutationKind, PtxInstruction | None]]:
     """What one instruction can be changed into; None takes it out."""
-    if isinstance(instruction, Fence | ProxyFence):
+    if isinstance(instruction, PtxFence | ProxyFence):
         yield MutationKind.DROP_FENCE, None
-    if isinstance(instruction, Fence):
+    if isinstance(instruction, PtxFence):
         yield from _restricted(instruction)
     if isinstance(instruction, _ORDERED):
         ordering = instruction.ordering
@@ -98,7 +98,7 @@ def _changed(instruction: Instruction) -> Iterator[tuple[MutationKind, Instructi
             yield MutationKind.DROP_RELEASE, weaker
     if isinstance(instruction, _SCOPED) and instruction.scope not in (None, Scope.WORKGROUP):
         narrow = replace(instruction, scope=Scope.WORKGROUP)
-        if not (isinstance(narrow, Fence) and narrow.problem):
+        if not (isinstance(narrow, PtxFence) and narrow.problem):
             yield MutationKind.NARROW_SCOPE, narrow
 
 
@@ -107,18 +107,18 @@ def bare(program: PtxProgram) -> PtxProgram:
     return replace(program, threads=tuple(map(_bare_thread, program.threads)))
 
 
-def _bare_thread(thread: Thread[Instruction]) -> Thread[Instruction]:
-    code = (each for each in thread.instructions if not isinstance(each, Fence))
+def _bare_thread(thread: Thread[PtxInstruction]) -> Thread[PtxInstruction]:
+    code = (each for each in thread.instructions if not isinstance(each, PtxFence))
     relaxed = (
         replace(each, ordering=Ordering.RELAXED)
-        if isinstance(each, Load | Store | Atomic) and each.ordering is not Ordering.WEAK
+        if isinstance(each, Ld | St | Atom) and each.ordering is not Ordering.WEAK
         else each
         for each in code
     )
     return replace(thread, instructions=tuple(relaxed))
 
 
-def _restricted(fence: Fence) -> Iterator[tuple[MutationKind, Fence]]:
+def _restricted(fence: PtxFence) -> Iterator[tuple[MutationKind, PtxFence]]:
     """The fence of shared memory alone, where there is one that orders less."""
     restriction = _RESTRICTIONS.get(fence.ordering)
     if fence.scope is Scope.CLUSTER and fence.restriction is None and restriction is not None:
@@ -171,7 +171,7 @@ _FRESH = "fresh"
 _FURTHEST = Scope.SYSTEM
 
 
-def partners(thread: Thread[Instruction]) -> Iterator[tuple[Thread[Instruction], ...]]:
+def partners(thread: Thread[PtxInstruction]) -> Iterator[tuple[Thread[PtxInstruction], ...]]:
     """The threads that a thread is put among, in order of how often they tell something.
 
     First every partner of two operations on the thread's locations, each an acquiring load or
@@ -182,7 +182,7 @@ def partners(thread: Thread[Instruction]) -> Iterator[tuple[Thread[Instruction],
     """
     locations = sorted({each for each in _locations(thread.instructions)})
     places = _places(thread.placement)
-    fence = Fence(Ordering.SEQ_CST, _FURTHEST)
+    fence = PtxFence(Ordering.SEQ_CST, _FURTHEST)
     awaited = sorted(_awaited(thread.instructions))
     pairs = tuple(
         pair
@@ -196,16 +196,16 @@ def partners(thread: Thread[Instruction]) -> Iterator[tuple[Thread[Instruction],
             yield (Thread(place, (first, *between, second)),)
     for (source, publish), (sink, observe) in _chained(places):
         for written, read, value in product(locations, locations, (_FIRST, *awaited)):
-            release = Store(written, value, Ordering.RELEASE, publish)
-            acquire = Load("r0", read, Ordering.ACQUIRE, observe)
+            release = St(written, value, Ordering.RELEASE, publish)
+            acquire = Ld("r0", read, Ordering.ACQUIRE, observe)
             yield (
-                Thread(source, (Store(_FRESH, 1), release)),
-                Thread(sink, (acquire, Load("r1", _FRESH))),
+                Thread(source, (St(_FRESH, 1), release)),
+                Thread(sink, (acquire, Ld("r1", _FRESH))),
             )
     for place, (first, second), location, value in product(
         places[1:], pairs, locations, (_SECOND, *awaited)
     ):
-        overwrite = Store(location, value, Ordering.RELAXED, _FURTHEST)
+        overwrite = St(location, value, Ordering.RELAXED, _FURTHEST)
         yield Thread(place, (first, second)), Thread(place, (overwrite,))
 
 
@@ -226,22 +226,22 @@ def _places(here: Placement) -> tuple[Placement, ...]:
     return (here, *cluster, alone, replace(alone, agent=here.agent + 100))
 
 
-def _locations(code: Iterable[Instruction]) -> Iterator[str]:
+def _locations(code: Iterable[PtxInstruction]) -> Iterator[str]:
     for each in code:
-        if isinstance(each, Load | Store | Atomic | AsyncCopy):
+        if isinstance(each, Ld | St | Atom | AsyncCopy):
             yield each.location
         if isinstance(each, AsyncCopy) and each.source is not None:
             yield each.source
 
 
-def _awaited(code: Iterable[Instruction]) -> frozenset[int]:
+def _awaited(code: Iterable[PtxInstruction]) -> frozenset[int]:
     """The constants that a thread compares what it reads with."""
     compared = (
         value
         for each in code
         for value in (
             (each.compare,)
-            if isinstance(each, Atomic)
+            if isinstance(each, Atom)
             else operands(each)
             if isinstance(each, Branch | CompareBranch)
             else ()
@@ -250,13 +250,15 @@ def _awaited(code: Iterable[Instruction]) -> frozenset[int]:
     return frozenset(value for value in compared if isinstance(value, int))
 
 
-def _operations(locations: Iterable[str], register: str, value: int) -> Iterator[Instruction]:
+def _operations(locations: Iterable[str], register: str, value: int) -> Iterator[PtxInstruction]:
     for location in locations:
-        yield Load(register, location, Ordering.ACQUIRE, _FURTHEST)
-        yield Store(location, value, Ordering.RELEASE, _FURTHEST)
+        yield Ld(register, location, Ordering.ACQUIRE, _FURTHEST)
+        yield St(location, value, Ordering.RELEASE, _FURTHEST)
 
 
-def among(program: PtxProgram, thread: int, others: tuple[Thread[Instruction], ...]) -> PtxProgram:
+def among(
+    program: PtxProgram, thread: int, others: tuple[Thread[PtxInstruction], ...]
+) -> PtxProgram:
     """One thread of ``program`` together with ``others`` in place of the other threads."""
     registers = {Register(0, r): n for r, n in program.registers_of(thread).items()}
     return replace(program, threads=(program.threads[thread], *others), registers=registers)
@@ -284,29 +286,29 @@ def equivalence(program: PtxProgram, mutant: Mutant) -> str:
     objects = _Objects(program, program.threads[mutant.thread].placement)
     instruction = code[mutant.position]
     match instruction, mutant.kind:
-        case Fence(), MutationKind.RESTRICT_FENCE if objects.are_all(
+        case PtxFence(), MutationKind.RESTRICT_FENCE if objects.are_all(
             replace(instruction, restriction=_RESTRICTIONS[instruction.ordering]), before, after
         ):
             return "a fence of shared memory in any case"
-        case Fence(), (
+        case PtxFence(), (
             MutationKind.DROP_FENCE | MutationKind.NARROW_SCOPE | MutationKind.RESTRICT_FENCE
         ):
             return _useless_fence(instruction, before, after, objects)
-        case Store() | MbarrierArrive() | ClusterBarrier(), MutationKind.DROP_RELEASE if not before:
+        case St() | MbarrierArrive() | ClusterBarrier(), MutationKind.DROP_RELEASE if not before:
             return "a release with nothing before it"
-        case Load(), MutationKind.DROP_ACQUIRE if _only_loads_of(instruction.location, after):
+        case Ld(), MutationKind.DROP_ACQUIRE if _only_loads_of(instruction.location, after):
             return "an acquire with nothing after it but loads of its location"
-        case Atomic(), MutationKind.DROP_ACQUIRE if not (after or instruction.ordering.releases):
+        case Atom(), MutationKind.DROP_ACQUIRE if not (after or instruction.ordering.releases):
             return "an acquire with nothing after it"
-        case Load(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after, objects):
+        case Ld(), MutationKind.NARROW_SCOPE if _begins_nothing(instruction, after, objects):
             return "the scope of a load that begins nothing"
         case _:
             return ""
 
 
 def _around(
-    code: tuple[Instruction, ...], position: int
-) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
+    code: tuple[PtxInstruction, ...], position: int
+) -> tuple[tuple[PtxInstruction, ...], tuple[PtxInstruction, ...]]:
     """What can be executed before an instruction, and after it."""
     labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
     reach = [0] * len(code)
@@ -322,12 +324,12 @@ def _around(
     return _effective(before), _effective(after)
 
 
-def _effective(code: Iterable[Instruction]) -> tuple[Instruction, ...]:
+def _effective(code: Iterable[PtxInstruction]) -> tuple[PtxInstruction, ...]:
     return tuple(each for each in code if not isinstance(each, _NEUTRAL))
 
 
-def _only_loads_of(location: str, code: Iterable[Instruction]) -> bool:
-    return all(isinstance(each, Load) and each.location == location for each in code)
+def _only_loads_of(location: str, code: Iterable[PtxInstruction]) -> bool:
+    return all(isinstance(each, Ld) and each.location == location for each in code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,19 +339,19 @@ class _Objects:
     program: PtxProgram
     here: Placement
 
-    def include(self, instruction: Instruction, reach: Scope) -> bool:
+    def include(self, instruction: PtxInstruction, reach: Scope) -> bool:
         """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
         homes = self.program.shared
         found = (homes.get(self.program.physical(each)) for each in _locations((instruction,)))
         return any(home is not None and self.here.shares(home, reach) for home in found)
 
-    def may_signal(self, fence: Fence, instruction: Instruction) -> bool:
+    def may_signal(self, fence: PtxFence, instruction: PtxInstruction) -> bool:
         """Whether ``fence`` may synchronise through an instruction."""
         if fence.restriction is None or isinstance(instruction, MbarrierArrive | MbarrierWait):
             return True
         return self.include(instruction, Scope.CLUSTER)
 
-    def may_order(self, fence: Fence, code: Iterable[Instruction]) -> bool:
+    def may_order(self, fence: PtxFence, code: Iterable[PtxInstruction]) -> bool:
         """Whether of what is on its one side ``fence`` orders any, or what that passes on."""
         restriction = fence.restriction
         return restriction is None or any(
@@ -357,7 +359,7 @@ class _Objects:
         )
 
     def are_all(
-        self, fence: Fence, before: tuple[Instruction, ...], after: tuple[Instruction, ...]
+        self, fence: PtxFence, before: tuple[PtxInstruction, ...], after: tuple[PtxInstruction, ...]
     ) -> bool:
         """Whether a restricted fence orders as much as a whole one, through as much."""
         restriction = fence.restriction
@@ -371,31 +373,31 @@ class _Objects:
         )
 
 
-def _is_unordered(instruction: Instruction) -> bool:
+def _is_unordered(instruction: PtxInstruction) -> bool:
     """Whether an instruction is an access that neither acquires nor releases."""
-    return isinstance(instruction, Load | Store) and instruction.ordering in (
+    return isinstance(instruction, Ld | St) and instruction.ordering in (
         Ordering.WEAK,
         Ordering.RELAXED,
     )
 
 
-def _begins_nothing(load: Load, after: tuple[Instruction, ...], objects: _Objects) -> bool:
+def _begins_nothing(load: Ld, after: tuple[PtxInstruction, ...], objects: _Objects) -> bool:
     if load.ordering.acquires:
         return not after
     return not any(
         each.ordering.acquires
         and objects.may_signal(each, load)
         and objects.may_order(each, (other for other in after if other is not each))
-        if isinstance(each, Fence)
+        if isinstance(each, PtxFence)
         else load.location in _locations((each,))
         for each in after
     )
 
 
 def _useless_fence(
-    fence: Fence,
-    before: tuple[Instruction, ...],
-    after: tuple[Instruction, ...],
+    fence: PtxFence,
+    before: tuple[PtxInstruction, ...],
+    after: tuple[PtxInstruction, ...],
     objects: _Objects,
 ) -> str:
     if not before:
@@ -416,26 +418,26 @@ def _useless_fence(
     return "" if objects.may_order(fence, ordered) else "a fence that orders nothing on that side"
 
 
-def _is_strong_read(instruction: Instruction) -> bool:
+def _is_strong_read(instruction: PtxInstruction) -> bool:
     match instruction:
-        case Load():
+        case Ld():
             return instruction.scope is not None
-        case Atomic():
+        case Atom():
             return instruction.dst is not None
         case ClusterBarrier():
-            return instruction.role is not Role.ARRIVE
+            return instruction.role is not BarrierRole.ARRIVE
         case _:
             return isinstance(instruction, MbarrierWait)
 
 
-def _is_strong_write(instruction: Instruction) -> bool:
+def _is_strong_write(instruction: PtxInstruction) -> bool:
     match instruction:
-        case Store():
+        case St():
             return instruction.scope is not None
         case ClusterBarrier():
-            return instruction.role is not Role.WAIT
+            return instruction.role is not BarrierRole.WAIT
         case _:
-            return isinstance(instruction, Atomic | MbarrierArrive)
+            return isinstance(instruction, Atom | MbarrierArrive)
 
 
 # Campaigns

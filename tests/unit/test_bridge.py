@@ -214,21 +214,21 @@ def test_ptx():
     )
     (thread,) = ptx_program(lowered(*code, mode=SM_90)).threads
     assert thread.instructions == (
-        ptx.Store("x", 1),
-        ptx.Fence(Ordering.SEQ_CST, AGENT),
-        ptx.Atomic("r0", "f", RmwKind.XCHG, 1, None, Ordering.ACQ_REL, Scope.SYSTEM),
-        ptx.Load("r1", "s", ACQUIRE, Scope.WORKGROUP),
+        ptx.St("x", 1),
+        ptx.PtxFence(Ordering.SEQ_CST, AGENT),
+        ptx.Atom("r0", "f", RmwKind.XCHG, 1, None, Ordering.ACQ_REL, Scope.SYSTEM),
+        ptx.Ld("r1", "s", ACQUIRE, Scope.WORKGROUP),
         *code[4:7],
-        ptx.ClusterBarrier(ptx.Role.ARRIVE, RELEASE),
-        ptx.ClusterBarrier(ptx.Role.WAIT, ACQUIRE),
+        ptx.ClusterBarrier(ptx.BarrierRole.ARRIVE, RELEASE),
+        ptx.ClusterBarrier(ptx.BarrierRole.WAIT, ACQUIRE),
     )
 
 
 def test_ptx_loops():
     nand = AtomicRmw(RmwKind.NAND, "x", 1, RELAXED, AGENT, "r0")
     (thread,) = ptx_program(lowered(nand, mode=SM_90)).threads
-    assert thread.instructions[0] == ptx.Load("r0", "x", RELAXED, AGENT)
-    (swap,) = (each for each in thread.instructions if isinstance(each, ptx.Atomic))
+    assert thread.instructions[0] == ptx.Ld("r0", "x", RELAXED, AGENT)
+    (swap,) = (each for each in thread.instructions if isinstance(each, ptx.Atom))
     assert (swap.dst, swap.ordering, swap.scope) == ("r0", RELAXED, AGENT)
     assert isinstance(thread.instructions[-1], Branch)
 

@@ -30,7 +30,7 @@ from fencewright.simulator.gpu.kernels import (
 )
 from fencewright.simulator.gpu.litmus import Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
-from fencewright.simulator.ptx.events import AsyncCopy, PtxProgram, Store
+from fencewright.simulator.ptx.events import AsyncCopy, PtxProgram, St
 from fencewright.simulator.ptx.model import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "gpu"
@@ -337,7 +337,7 @@ def test_stress_that_means_nothing_is_refused(options: dict[str, int], message: 
 
 
 def threads_at(*placements: Placement) -> PtxProgram:
-    store = Store("x", 1, Ordering.RELAXED, Scope.AGENT)
+    store = St("x", 1, Ordering.RELAXED, Scope.AGENT)
     return PtxProgram((), tuple(Thread(each, (store,)) for each in placements))
 
 

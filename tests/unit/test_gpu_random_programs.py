@@ -12,7 +12,7 @@ from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.simulator.gpu.litmus import GpuResult, Stress
-from fencewright.simulator.ptx.events import Atomic, Fence, Load, Store
+from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, St
 
 STRESS = Stress(instances=32, launches=1, block_sizes=(32,), strides=(5,))
 SEEDS = range(12)
@@ -58,8 +58,8 @@ def test_what_is_bare_has_no_synchronisation(
         for entry in each.entries:
             if entry.form is random_programs.Form.BARE:
                 code = [i for thread in entry.test.program.threads for i in thread.instructions]
-                assert not any(isinstance(i, Fence) for i in code)
-                ordered = [i.ordering for i in code if isinstance(i, Load | Store | Atomic)]
+                assert not any(isinstance(i, PtxFence) for i in code)
+                ordered = [i.ordering for i in code if isinstance(i, Ld | St | Atom)]
                 assert {*ordered} <= {Ordering.WEAK, Ordering.RELAXED}
 
 

@@ -37,21 +37,21 @@ from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
-    Atomic,
-    Barrier,
+    Atom,
+    Bar,
+    BarrierRole,
     ClusterBarrier,
     CommitGroup,
-    Fence,
-    Instruction,
-    Load,
+    Ld,
     MbarrierArrive,
     MbarrierWait,
     Proxy,
     ProxyFence,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
     Restriction,
-    Role,
-    Store,
+    St,
     WaitGroup,
 )
 from fencewright.simulator.ptx.model import outcomes
@@ -409,23 +409,23 @@ def test_whatever_was_inserted_is_missed(name: str, number: int) -> None:
 
 # The same in the PTX model: a step is the name of the instruction that can be left out
 
-Code = tuple[Instruction | tuple[str, Instruction], ...]
+Code = tuple[PtxInstruction | tuple[str, PtxInstruction], ...]
 _CTA0, _CTA0B, _CTA1 = (Placement(cta, cluster=0) for cta in (0, 0, 1))
 _ASYNC = ProxyFence(Proxy.ASYNC)
-_BAR = Barrier(Role.SYNC, 0)
+_BAR = Bar(BarrierRole.SYNC, 0)
 _CLUSTER, _AGENT = Scope.CLUSTER, Scope.AGENT
 _RELAXED, _ACQUIRE, _RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
 _LOCAL_FENCE = "fence.proxy.async.shared::cta"
 _GLOBAL_FENCE = "fence.proxy.async.global"
 
 
-def generic_to_async(*release: Instruction | tuple[str, Instruction]) -> Code:
-    return (Store("tile", 1), (_LOCAL_FENCE, _ASYNC), *release)
+def generic_to_async(*release: PtxInstruction | tuple[str, PtxInstruction]) -> Code:
+    return (St("tile", 1), (_LOCAL_FENCE, _ASYNC), *release)
 
 
 MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
     "core_to_tma_store": (
-        (_CTA0, (*generic_to_async(_BAR, Barrier(Role.SYNC, 1)), Store("tile", 2))),
+        (_CTA0, (*generic_to_async(_BAR, Bar(BarrierRole.SYNC, 1)), St("tile", 2))),
         (
             _CTA0,
             (
@@ -433,7 +433,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 AsyncCopy("result", "tile"),
                 CommitGroup(),
                 ("cp.async.bulk.wait_group.read", WaitGroup(reads_only=True)),
-                Barrier(Role.SYNC, 1),
+                Bar(BarrierRole.SYNC, 1),
             ),
         ),
     ),
@@ -444,32 +444,32 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 AsyncCopy("data", None, 1),
                 CommitGroup(),
                 ("cp.async.bulk.wait_group", WaitGroup(reads_only=False)),
-                Atomic(None, "flag", RmwKind.ADD, 1, ordering=_RELEASE, scope=_AGENT),
+                Atom(None, "flag", RmwKind.ADD, 1, ordering=_RELEASE, scope=_AGENT),
             ),
         ),
-        (_CTA1, (Load("flag", "flag", _ACQUIRE, _AGENT), Load("result", "data"))),
+        (_CTA1, (Ld("flag", "flag", _ACQUIRE, _AGENT), Ld("result", "data"))),
     ),
     "other_cta_generic_to_tma_load": (
-        (_CTA1, (Store("data", 1), Store("flag", 1, _RELEASE, _AGENT))),
+        (_CTA1, (St("data", 1), St("flag", 1, _RELEASE, _AGENT))),
         (
             _CTA0,
             (
-                Load("flag", "flag", _ACQUIRE, _AGENT),
+                Ld("flag", "flag", _ACQUIRE, _AGENT),
                 (_GLOBAL_FENCE, _ASYNC),
                 MbarrierArrive("full", expect_tx=1),
                 AsyncCopy("tile", "data", mbarrier="full"),
                 MbarrierWait("full"),
-                Load("result", "tile"),
+                Ld("result", "tile"),
             ),
         ),
     ),
     "core_smem_to_tcgen05": (
         (_CTA0, generic_to_async(MbarrierArrive("full"))),
-        (_CTA0, (MbarrierWait("full"), Load("result", "tile", proxy=Proxy.ASYNC))),
+        (_CTA0, (MbarrierWait("full"), Ld("result", "tile", proxy=Proxy.ASYNC))),
     ),
     "core_to_wgmma_smem": (
         (_CTA0, generic_to_async(_BAR)),
-        (_CTA0, (_BAR, Load("result", "tile", proxy=Proxy.ASYNC))),
+        (_CTA0, (_BAR, Ld("result", "tile", proxy=Proxy.ASYNC))),
     ),
     "cluster_dsmem_bulk": (
         (_CTA0, generic_to_async(_BAR)),
@@ -479,7 +479,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
             (
                 MbarrierArrive("full", expect_tx=1),
                 MbarrierWait("full", ordering=_ACQUIRE, scope=_CLUSTER),
-                Load("result", "peer"),
+                Ld("result", "peer"),
             ),
         ),
     ),
@@ -487,10 +487,10 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
         (
             _CTA0,
             (
-                Store("tile", 1),
+                St("tile", 1),
                 (
                     "fence.release.sync_restrict::shared::cta.cluster",
-                    Fence(_RELEASE, _CLUSTER, Restriction.OWN),
+                    PtxFence(_RELEASE, _CLUSTER, Restriction.OWN),
                 ),
                 MbarrierArrive("full", _RELAXED, _CLUSTER),
             ),
@@ -501,9 +501,9 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
                 MbarrierWait("full", 0, _RELAXED, _CLUSTER),
                 (
                     "fence.acquire.sync_restrict::shared::cluster.cluster",
-                    Fence(_ACQUIRE, _CLUSTER, Restriction.CLUSTER),
+                    PtxFence(_ACQUIRE, _CLUSTER, Restriction.CLUSTER),
                 ),
-                Load("result", "tile"),
+                Ld("result", "tile"),
             ),
         ),
     ),
@@ -512,7 +512,7 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
             _CTA0,
             (MbarrierArrive("full", expect_tx=1), AsyncCopy("tile", None, 1, mbarrier="full")),
         ),
-        (_CTA0, (MbarrierWait("full"), Load("result", "tile"))),
+        (_CTA0, (MbarrierWait("full"), Ld("result", "tile"))),
     ),
 }
 
@@ -934,7 +934,7 @@ def test_a_fence_lost_between_threads_on_different_ways_is_missed(
     monkeypatch.setattr(cluster_phases, "_in_step", own_way)
     assert added(*DIVERGING) == []
     arrive, wait = (ClusterBarrier(role, of) for role, of in CLUSTER_ROLES)
-    push = (Store("tile", 1), arrive, wait)
+    push = (St("tile", 1), arrive, wait)
     fence = ("fence", ProxyFence(Proxy.ASYNC))
     copy = (arrive, wait, fence, AsyncCopy("result", "tile"), CommitGroup(), WaitGroup(False))
     model = (_CTA0, push), (_CTA1, copy)
@@ -943,7 +943,7 @@ def test_a_fence_lost_between_threads_on_different_ways_is_missed(
 
 
 After = Mapping[Operation, frozenset[Operation]]
-CLUSTER_ROLES = (Role.ARRIVE, _RELEASE), (Role.WAIT, _ACQUIRE)
+CLUSTER_ROLES = (BarrierRole.ARRIVE, _RELEASE), (BarrierRole.WAIT, _ACQUIRE)
 
 
 def reached(first: Iterable[Operation], after: After) -> set[Operation]:

@@ -15,23 +15,23 @@ from fencewright.simulator.ptx.columns import (
 )
 from fencewright.simulator.ptx.events import (
     Alias,
-    Atomic,
-    Barrier,
-    Fence,
-    Instruction,
-    Load,
+    Atom,
+    Bar,
+    BarrierRole,
+    Ld,
     MbarrierArrive,
     Proxy,
+    PtxFence,
+    PtxInstruction,
     Restriction,
-    Role,
-    Store,
+    St,
 )
 from fencewright.simulator.ptx.model import explain, outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 
 
-def one(instruction: str) -> Instruction:
+def one(instruction: str) -> PtxInstruction:
     text = f"PTX t\n{{ b = mbarrier(1); }}\nP0@cta 0,gpu 0 ;\n{instruction} ;\nexists true"
     return parse_litmus(text).program.threads[0].instructions[0]
 
@@ -86,34 +86,34 @@ def test_round_trip(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "instruction"),
     [
-        ("ld r0, x", Load("r0", "x")),
-        ("ld.volatile r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
-        ("ld.mmio.relaxed.sys r0, x", Load("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
+        ("ld r0, x", Ld("r0", "x")),
+        ("ld.volatile r0, x", Ld("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
+        ("ld.mmio.relaxed.sys r0, x", Ld("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
         ("ld r0, 7", Move("r0", 7)),
-        ("tld.weak r0, x", Load("r0", "x", proxy=Proxy.TEXTURE)),
-        ("st.release.cluster x, -1", Store("x", -1, Ordering.RELEASE, Scope.CLUSTER)),
-        ("atom.add r0, x, 1", Atomic("r0", "x", RmwKind.ADD, 1)),
+        ("tld.weak r0, x", Ld("r0", "x", proxy=Proxy.TEXTURE)),
+        ("st.release.cluster x, -1", St("x", -1, Ordering.RELEASE, Scope.CLUSTER)),
+        ("atom.add r0, x, 1", Atom("r0", "x", RmwKind.ADD, 1)),
         (
             "atom.acquire.sys.cas r0, x, 0, r1",
-            Atomic("r0", "x", RmwKind.XCHG, "r1", 0, Ordering.ACQUIRE, Scope.SYSTEM),
+            Atom("r0", "x", RmwKind.XCHG, "r1", 0, Ordering.ACQUIRE, Scope.SYSTEM),
         ),
-        ("red.relaxed.gpu.max x, 3", Atomic(None, "x", RmwKind.MAX, 3)),
-        ("fence.gpu", Fence(Ordering.ACQ_REL, Scope.AGENT)),
-        ("membar.gl", Fence(Ordering.SEQ_CST, Scope.AGENT)),
+        ("red.relaxed.gpu.max x, 3", Atom(None, "x", RmwKind.MAX, 3)),
+        ("fence.gpu", PtxFence(Ordering.ACQ_REL, Scope.AGENT)),
+        ("membar.gl", PtxFence(Ordering.SEQ_CST, Scope.AGENT)),
         (
             "fence.release.sync_restrict::shared::cta.cluster",
-            Fence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN),
+            PtxFence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN),
         ),
         (
             "fence.acquire.sync_restrict::shared::cluster.cluster",
-            Fence(Ordering.ACQUIRE, Scope.CLUSTER, Restriction.CLUSTER),
+            PtxFence(Ordering.ACQUIRE, Scope.CLUSTER, Restriction.CLUSTER),
         ),
-        ("bar.cta.sync 1", Barrier(Role.SYNC, 1)),
-        ("bar.cta.red 1, r2, 64", Barrier(Role.SYNC, 1, "r2", 64)),
+        ("bar.cta.sync 1", Bar(BarrierRole.SYNC, 1)),
+        ("bar.cta.red 1, r2, 64", Bar(BarrierRole.SYNC, 1, "r2", 64)),
         ("mbarrier.arrive b", MbarrierArrive("b")),
     ],
 )
-def test_instructions_and_their_defaults(text: str, instruction: Instruction) -> None:
+def test_instructions_and_their_defaults(text: str, instruction: PtxInstruction) -> None:
     assert one(text) == instruction
     assert one(instruction_text(instruction)) == instruction
 

@@ -19,15 +19,15 @@ from fencewright.simulator.core.program import Location, Placement, ProgramError
 from fencewright.simulator.ptx import definition
 from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus, witness_text
 from fencewright.simulator.ptx.events import (
-    Atomic,
-    Barrier,
-    Fence,
-    Instruction,
-    Load,
+    Atom,
+    Bar,
+    BarrierRole,
+    Ld,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
     Restriction,
-    Role,
-    Store,
+    St,
 )
 from fencewright.simulator.ptx.model import (
     Axiom,
@@ -198,35 +198,35 @@ def random_program(seed: int, restricted: bool = False) -> PtxProgram:
         cta, gpu = choose.randrange(2), choose.choice((0, 0, 1))
         return Placement(cta, agent=gpu, cluster=choose.choice(clusters))
 
-    def instruction(register: str) -> Instruction:
+    def instruction(register: str) -> PtxInstruction:
         location, scope = choose.choice("xy"), choose.choice(scopes)
         if restricted and choose.random() < 0.4:
             restriction = choose.choice(tuple(Restriction))
-            return Fence(restriction.ordering, Scope.CLUSTER, restriction)
+            return PtxFence(restriction.ordering, Scope.CLUSTER, restriction)
         match choose.randrange(7):
             case 0:
-                return Load(register, location)
+                return Ld(register, location)
             case 1:
                 ordering = choose.choice((Ordering.RELAXED, Ordering.ACQUIRE))
-                return Load(register, location, ordering, scope)
+                return Ld(register, location, ordering, scope)
             case 2:
-                return Store(location, choose.choice((1, 2, "r0")))
+                return St(location, choose.choice((1, 2, "r0")))
             case 3:
                 ordering = choose.choice((Ordering.RELAXED, Ordering.RELEASE))
-                return Store(location, choose.choice((1, 2)), ordering, scope)
+                return St(location, choose.choice((1, 2)), ordering, scope)
             case 4:
                 orderings = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
                 ordering = choose.choice((Ordering.RELAXED, *orderings))
                 target = choose.choice((register, None))
                 operation = choose.choice((RmwKind.ADD, RmwKind.XCHG))
                 compare = choose.choice((None, None, 0))
-                return Atomic(target, location, operation, 1, compare, ordering, scope)
+                return Atom(target, location, operation, 1, compare, ordering, scope)
             case 5:
-                return Barrier(Role.SYNC, 1)
+                return Bar(BarrierRole.SYNC, 1)
             case _:
                 orderings = (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
                 ordering = choose.choice((*orderings, Ordering.SEQ_CST, Ordering.SEQ_CST))
-                return Fence(ordering, scope)
+                return PtxFence(ordering, scope)
 
     size = choose.choice(((3, 3), (2, 3, 2), (2, 2, 2), (4, 2)))
     return PtxProgram(
@@ -257,10 +257,10 @@ def test_restricted_fences_agree_with_the_definition(version: Version) -> None:
         data, flag = "xy" if seed % 2 else "yx"
         first, second = program.threads[:2]
         middle = first.instructions[:1], second.instructions[:1]
-        release, acquire = (Fence(e.ordering, Scope.CLUSTER, e) for e in Restriction)
+        release, acquire = (PtxFence(e.ordering, Scope.CLUSTER, e) for e in Restriction)
         relaxed = Ordering.RELAXED, Scope.CLUSTER
-        publish = (Store(data, 3), release, *middle[0], Store(flag, 3, *relaxed))
-        consume = (Load("r8", flag, *relaxed), acquire, *middle[1], Load("r9", data))
+        publish = (St(data, 3), release, *middle[0], St(flag, 3, *relaxed))
+        consume = (Ld("r8", flag, *relaxed), acquire, *middle[1], Ld("r9", data))
         program = replace(
             program,
             threads=(replace(first, instructions=publish), replace(second, instructions=consume)),
@@ -294,7 +294,7 @@ def unrestricted(program: PtxProgram) -> PtxProgram:
         replace(
             thread,
             instructions=tuple(
-                replace(e, restriction=None) if isinstance(e, Fence) else e
+                replace(e, restriction=None) if isinstance(e, PtxFence) else e
                 for e in thread.instructions
             ),
         )

@@ -13,13 +13,13 @@ from fencewright.simulator.core.condition import parse_condition
 from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
-    Atomic,
-    Fence,
-    Instruction,
-    Load,
+    Atom,
+    Ld,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
     Restriction,
-    Store,
+    St,
 )
 from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
 from fencewright.simulator.ptx.mutants import (
@@ -104,7 +104,7 @@ def test_an_outcome_set_sees_what_the_verdict_does_not() -> None:
     assert campaign.rate(Notice.OUTCOMES) == 1
 
 
-def alone(*code: Instruction) -> PtxProgram:
+def alone(*code: PtxInstruction) -> PtxProgram:
     return PtxProgram((), (Thread(Placement(cluster=None), code),))
 
 
@@ -125,13 +125,13 @@ def test_places_show_what_a_scope_is_for() -> None:
 
 def test_partners_show_what_a_fence_is_for() -> None:
     """A thread by itself has the same outcomes without it."""
-    program = alone(Store("x", 1), Fence(Ordering.SEQ_CST, Scope.AGENT), Load("r0", "y"))
+    program = alone(St("x", 1), PtxFence(Ordering.SEQ_CST, Scope.AGENT), Ld("r0", "y"))
     assert notice_of(program, MutationKind.DROP_FENCE) is Notice.PARTNER
 
 
 def test_a_chain_shows_what_an_atomic_passes_on() -> None:
     """What an atomic acquires and releases by itself only a third thread can tell."""
-    program = alone(Atomic("r0", "x", RmwKind.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
+    program = alone(Atom("r0", "x", RmwKind.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
     for mutant in mutants(program):
         if mutant.kind is MutationKind.NARROW_SCOPE:
             continue
@@ -177,9 +177,9 @@ def test_no_mutant_of_a_restricted_fence_that_is_called_equivalent_is_noticed() 
     for seed in range(1000 if THOROUGH else 100):
         program = random_program(seed, restricted=True)
         flag = "xy"[seed % 2], 1, Ordering.RELAXED, Scope.CLUSTER
-        release = Fence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN)
+        release = PtxFence(Ordering.RELEASE, Scope.CLUSTER, Restriction.OWN)
         first, *others = program.threads
-        first = replace(first, instructions=(*first.instructions[:1], release, Store(*flag)))
+        first = replace(first, instructions=(*first.instructions[:1], release, St(*flag)))
         program = replace(program, threads=(first, *others))
         for mutant in mutants(program):
             if reason := equivalence(program, mutant):
@@ -206,18 +206,20 @@ def test_partners_do_not_notice_what_is_called_equivalent() -> None:
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [
-        ((Fence(Ordering.SEQ_CST, Scope.AGENT), Load("r0", "x")), "drop fence", "nothing before"),
-        ((Store("x", 1), Fence(Ordering.SEQ_CST, Scope.AGENT)), "drop fence", "nothing after"),
-        ((Store("x", 1), Fence(Ordering.ACQ_REL, Scope.AGENT), Load("r0", "y")),
+        ((PtxFence(Ordering.SEQ_CST, Scope.AGENT), Ld("r0", "x")), "drop fence", "nothing before"),
+        ((St("x", 1), PtxFence(Ordering.SEQ_CST, Scope.AGENT)), "drop fence", "nothing after"),
+        ((St("x", 1), PtxFence(Ordering.ACQ_REL, Scope.AGENT), Ld("r0", "y")),
          "drop fence", "in no pattern"),
-        ((Store("x", 1, Ordering.RELEASE, Scope.AGENT),), "release to relaxed", "nothing before"),
-        ((Load("r0", "x", Ordering.ACQUIRE, Scope.AGENT), Load("r1", "x")),
+        ((St("x", 1, Ordering.RELEASE, Scope.AGENT),), "release to relaxed", "nothing before"),
+        ((Ld("r0", "x", Ordering.ACQUIRE, Scope.AGENT), Ld("r1", "x")),
          "acquire to relaxed", "loads of its location"),
-        ((Load("r0", "x", Ordering.RELAXED, Scope.AGENT), Load("r1", "y")),
+        ((Ld("r0", "x", Ordering.RELAXED, Scope.AGENT), Ld("r1", "y")),
          "scope to cta", "begins nothing"),
     ],
 )  # fmt: skip
-def test_why_a_mutant_is_equivalent(code: tuple[Instruction, ...], kind: str, reason: str) -> None:
+def test_why_a_mutant_is_equivalent(
+    code: tuple[PtxInstruction, ...], kind: str, reason: str
+) -> None:
     program = alone(*code)
     (mutant,) = (each for each in mutants(program) if each.kind.value == kind)
     assert reason in equivalence(program, mutant)

@@ -20,16 +20,16 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.events import (
-    Atomic,
-    Barrier,
+    Atom,
+    Bar,
+    BarrierRole,
     CompareBranch,
-    Fence,
-    Instruction,
-    Load,
+    Ld,
     Proxy,
+    PtxFence,
+    PtxInstruction,
     PtxProgram,
-    Role,
-    Store,
+    St,
     assigned,
     operands,
 )
@@ -48,7 +48,7 @@ def module_text(test: PtxLitmusTest) -> str:
         (each.instance, each.number)
         for thread in program.threads
         for each in thread.instructions
-        if isinstance(each, Barrier)
+        if isinstance(each, Bar)
     }
     if len(instances) > 1:
         raise WriterError("scoped barriers have no numbers: all must be one barrier")
@@ -132,7 +132,7 @@ class _ThreadWriter:
         self.initial = {r.name: n for r, n in program.registers.items() if r.thread == number}
         self.lines: list[str] = []
         self.locations: dict[str, None] = {}
-        accesses = (each for each in thread.instructions if isinstance(each, Load | Store | Atomic))
+        accesses = (each for each in thread.instructions if isinstance(each, Ld | St | Atom))
         self.taken = {each.location for each in accesses}
         registers = {name for each in thread.instructions for name in assigned(each)}
         self.observed = sorted(registers, key=lambda r: (len(r), r))
@@ -205,7 +205,7 @@ class _ThreadWriter:
         arguments = ", ".join(f"{self.values[each]}: i32" for each in live)
         self.lines.append(f"  ^{label}{f'({arguments})' if arguments else ''}:")
 
-    def refuse(self, instruction: Instruction) -> WriterError:
+    def refuse(self, instruction: PtxInstruction) -> WriterError:
         """The error that there is no such scoped operation."""
         text = instruction_text(instruction)
         return WriterError(f"P{self.number}: scoped operations have no '{text}'")
@@ -215,23 +215,23 @@ class _ThreadWriter:
         self.locations[location] = None
         return f"%{location}"
 
-    def instruction(self, instruction: Instruction) -> bool:
+    def instruction(self, instruction: PtxInstruction) -> bool:
         """Append an instruction; whether what follows it is reached from it."""
         match instruction:
-            case Load(proxy=Proxy.GENERIC):
+            case Ld(proxy=Proxy.GENERIC):
                 self.load(instruction)
-            case Store(proxy=Proxy.GENERIC):
+            case St(proxy=Proxy.GENERIC):
                 value, pointer = self.value(instruction.value), self.pointer(instruction.location)
                 words = _words(instruction.ordering, instruction.scope)
                 self.lines.append(
                     f"    scoped.store {words} {value}, {pointer} : i32, !llvm.ptr<1>"
                 )
-            case Atomic(proxy=Proxy.GENERIC):
+            case Atom(proxy=Proxy.GENERIC):
                 self.atomic(instruction)
-            case Fence(restriction=None):
+            case PtxFence(restriction=None):
                 words = _words(instruction.ordering, instruction.scope)
                 self.lines.append(f"    scoped.fence {words}")
-            case Barrier(role=Role.SYNC, count=None):
+            case Bar(role=BarrierRole.SYNC, count=None):
                 self.lines.append("    scoped.barrier workgroup")
             case Move(dst, value):
                 self.values[dst] = self.value(value)
@@ -249,13 +249,13 @@ class _ThreadWriter:
                 raise self.refuse(instruction)
         return True
 
-    def load(self, load: Load) -> None:
+    def load(self, load: Ld) -> None:
         pointer = self.pointer(load.location)
         words = _words(load.ordering, load.scope)
         name = self.values[load.dst] = self.fresh(load.dst)
         self.lines.append(f"    {name} = scoped.load {words} {pointer} : !llvm.ptr<1> -> i32")
 
-    def atomic(self, atomic: Atomic) -> None:
+    def atomic(self, atomic: Atom) -> None:
         pointer = self.pointer(atomic.location)
         operands = ", ".join([pointer, *(self.value(each) for each in atomic.operands)])
         old = self.fresh(atomic.dst or "old")
@@ -294,7 +294,7 @@ class _ThreadWriter:
 
 
 def _live_at_labels(
-    code: tuple[Instruction, ...], observed: Iterable[str]
+    code: tuple[PtxInstruction, ...], observed: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
     """The registers that are read behind each label before they are set, or observed at the end."""
     places = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
