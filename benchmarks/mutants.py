@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencewright.simulator.certify.assemble import Mode
+from fencewright.lowering.sequence import Target
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import (
     Certificate,
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "litmus" / "ptx"
 PAGE = ROOT / "docs" / "mutants.md"
 CORPUS = "FENCEWRIGHT_PTX_LITMUS"
-LOWERED = Mode("sm_90", ptx_version=(8, 6))
+LOWERED = Target("sm_90", ptx_version=(8, 6))
 
 _UNCONDITIONAL = Condition(Quantifier.FORALL, And(()))
 

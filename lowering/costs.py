@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from fencewright.lowering.sequence import Line
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Word
 
 
@@ -47,7 +47,7 @@ class _Rows(Protocol):
 
 @cache
 def _rows(target: str) -> _Rows:
-    architecture = load_target(target).architecture
+    architecture = backend_of(target).architecture
     return cast(_Rows, import_module(f"fencewright.lowering.{architecture}.costs"))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Operation, Scope, Word
 
 
@@ -112,7 +112,7 @@ STORE_CLAMPS = (
 
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
-    architecture = load_target(target).architecture
+    architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
     useful |= {each.fact for each in (*CACHE_CLAMPS, *STORE_CLAMPS) if target in each.chips}
     for name in names:

@@ -1,19 +1,16 @@
 """The lowering of one scoped operation to its instructions, callable from any compiler."""
 
-import re
-from collections.abc import Iterable
-from enum import Enum
+from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any
 
-from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of, parse_target, several, word
 from fencewright.lowering.vocabulary import (
     FLOAT_KINDS,
     AddressSpace,
     Availability,
-    Compat,
     L2PerAgent,
     Operation,
     Ordering,
@@ -21,8 +18,6 @@ from fencewright.lowering.vocabulary import (
     Scope,
     ValueType,
 )
-
-_E = TypeVar("_E", bound=Enum)
 
 
 def lower(
@@ -59,72 +54,87 @@ def lower(
     means nothing or that the target cannot meet; never ignores or silently widens a scope.
     """
     return _lower(
-        op, ordering, scope, space, target, failure_ordering, returns, kind, width,
-        volatile, nontemporal, one_as,
+        target, features if isinstance(features, tuple) else several("features", features),
+        l2_per_agent, compat, ptx_version, op, ordering, scope, space, failure_ordering, returns,
+        kind, width, volatile, nontemporal, one_as,
         spaces if spaces is None else frozenset(several("spaces", spaces)),
-        availability, features if isinstance(features, tuple) else several("features", features),
-        l2_per_agent, compat, ptx_version, type, elementwise,
+        availability, type, elementwise,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 16)
 def _lower(
-    op: str,
-    ordering: str,
-    scope: str,
-    space: str | None,
-    target: str,
-    failure_ordering: str | None,
-    returns: bool,
-    kind: str,
-    width: int | None,
-    volatile: bool,
-    nontemporal: bool,
-    one_as: bool,
-    spaces: frozenset[str] | None,
-    availability: str,
+    chip: str,
     features: tuple[str, ...],
     l2_per_agent: str,
     compat: str | None,
     ptx_version: str | None,
-    type: str | None,
-    elementwise: bool,
+    *operation: Any,
 ) -> Sequence:
-    value = None if type is None else _word(ValueType, "type", type)
+    target = parse_target(chip, features, l2_per_agent, compat, ptx_version)
+    return lower_for(target, *operation)
+
+
+@lru_cache(maxsize=1 << 16)
+def lower_for(
+    target: Target,
+    op: str,
+    ordering: str = Ordering.WEAK,
+    scope: str = Scope.SYSTEM,
+    space: str | None = None,
+    failure_ordering: str | None = None,
+    returns: bool = True,
+    kind: str = RmwKind.ADD,
+    width: int | None = None,
+    volatile: bool = False,
+    nontemporal: bool = False,
+    one_as: bool = False,
+    spaces: Collection[str] | None = None,
+    availability: str = Availability.FULL,
+    type: str | None = None,
+    elementwise: bool = False,
+) -> Sequence:
+    """As ``lower``, for a target that has been parsed."""
+    value = None if type is None else word(ValueType, "type", type)
     if width is None:
         width = 32 if value is None else value.bits
     request = Request(
-        op=_word(Operation, "operation", op),
-        ordering=_word(Ordering, "ordering", ordering),
-        scope=_word(Scope, "scope", scope),
-        space=None if space is None else _word(AddressSpace, "address space", space),
+        op=word(Operation, "operation", op),
+        ordering=word(Ordering, "ordering", ordering),
+        scope=word(Scope, "scope", scope),
+        space=None if space is None else word(AddressSpace, "address space", space),
         failure_ordering=None
         if failure_ordering is None
-        else _word(Ordering, "failure ordering", failure_ordering),
+        else word(Ordering, "failure ordering", failure_ordering),
         returns=bool(returns),
-        kind=_word(RmwKind, "read-modify-write kind", kind),
+        kind=word(RmwKind, "read-modify-write kind", kind),
         width=width,
         volatile=bool(volatile),
         nontemporal=bool(nontemporal),
         one_as=bool(one_as),
         spaces=None
         if spaces is None
-        else frozenset(_word(AddressSpace, "address space", each) for each in spaces),
-        availability=_word(Availability, "availability", availability),
-        features=frozenset(features),
-        l2_per_agent=_word(L2PerAgent, "number of L2s", l2_per_agent),
-        compat=None if compat is None else _word(Compat, "compatibility", compat),
-        ptx_version=None if ptx_version is None else _version(ptx_version),
+        else frozenset(word(AddressSpace, "address space", each) for each in spaces),
+        availability=word(Availability, "availability", availability),
+        target=target,
         type=value,
         elementwise=bool(elementwise),
     )
+    return lower_request(request)
+
+
+@lru_cache(maxsize=1 << 16)
+def lower_request(request: Request) -> Sequence:
+    """The sequence of a request, for its target. Raises ``UnsupportedError``."""
     check(request)
-    return load_target(target).lower(request)
+    return backend_of(request.target.chip).lower(request)
 
 
 def forget_sequences() -> None:
-    """Empty the cache of sequences, so that the next request is worked out anew."""
+    """Empty the caches of sequences, so that the next request is worked out anew."""
     _lower.cache_clear()
+    lower_for.cache_clear()
+    lower_request.cache_clear()
 
 
 def check(request: Request) -> None:
@@ -185,25 +195,3 @@ def _check_failure(request: Request) -> None:
     illegal = None if failure is None else ILLEGAL_FAILURE.get(failure)
     if illegal is not None:
         raise UnsupportedError(str(request), illegal.reason, illegal.accepted)
-
-
-def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its letters."""
-    if isinstance(given, str):
-        raise UnsupportedError(f"{what} '{given}'", "one word for several", (f"['{given}']",))
-    return tuple(given)
-
-
-def _word(words: type[_E], what: str, given: str) -> _E:
-    try:
-        return words(given)
-    except ValueError:
-        accepted = tuple(str(word.value) for word in words)
-        raise UnsupportedError(f"{what} '{given}'", f"unknown {what}", accepted) from None
-
-
-def _version(given: object) -> tuple[int, int]:
-    match = re.fullmatch(r"([0-9]+)\.([0-9]+)", given) if isinstance(given, str) else None
-    if match is None:
-        raise UnsupportedError(f"PTX version {given!r}", "not a version", ("'8.6'",))
-    return int(match[1]), int(match[2])

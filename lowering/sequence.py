@@ -1,4 +1,4 @@
-"""What is asked of a lowering and what it answers: requests, instructions, sequences."""
+"""What is asked of a lowering and what it answers: targets, requests, instructions, sequences."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -32,6 +32,46 @@ class UnsupportedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What is lowered for: a chip, and what else decides its sequences.
+
+    ``features``: what is switched on (tgsplit), and what is promised of single operations.
+    ``l2_per_agent`` and ``compat`` are for CDNA only, ``ptx_version``, as (major, minor), for PTX
+    only; None: the lowest with all that the chip has. ``lowering.targets`` parses the words of a
+    user to one. Whether the chip has a feature is for its rows to say.
+    """
+
+    chip: str
+    features: frozenset[str] = frozenset()
+    l2_per_agent: L2PerAgent = L2PerAgent.MANY
+    ptx_version: tuple[int, int] | None = None
+    compat: Compat | None = None
+
+    @property
+    def tgsplit(self) -> bool:
+        """Whether it is CDNA's threadgroup split mode."""
+        return "tgsplit" in self.features
+
+    def promising(self, *features: str) -> "Target":
+        """The same with more features."""
+        return replace(self, features=self.features.union(features)) if features else self
+
+    @property
+    def is_ptx(self) -> bool:
+        """Whether its instructions are PTX's; else they are CDNA's."""
+        return self.chip.startswith("sm_")
+
+    def __str__(self) -> str:
+        """A name that is also good for a file: ``gfx942-tgsplit-one-l2``, ``sm_90-ptx8.6``."""
+        parts = [self.chip, *sorted(self.features)]
+        if self.l2_per_agent is L2PerAgent.ONE:
+            parts.append("one-l2")
+        if self.ptx_version is not None:
+            parts.append("ptx{}.{}".format(*self.ptx_version))
+        return "-".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One scoped operation to lower, every choice spelled out.
 
@@ -40,7 +80,8 @@ class Request:
     address space on its own but not one against another (LLVM's ``-one-as``).
     ``width`` in bits. ``type``: what the value is, of that width; None: an integer, or for the
     floating-point kinds f32 or f64. ``elementwise``: each number of a packed value need only be
-    updated atomically by itself, not the value as a whole. ``ptx_version`` as (major, minor), for PTX targets only.
+    updated atomically by itself, not the value as a whole. ``target`` has no chip where the
+    request is yet to be put to one.
     """
 
     op: Operation
@@ -56,10 +97,7 @@ class Request:
     one_as: bool = False
     spaces: frozenset[AddressSpace] | None = None
     availability: Availability = Availability.FULL
-    features: frozenset[str] = frozenset()
-    l2_per_agent: L2PerAgent = L2PerAgent.MANY
-    compat: Compat | None = None
-    ptx_version: tuple[int, int] | None = None
+    target: Target = Target("")
     type: ValueType | None = None
     elementwise: bool = False
 
@@ -71,7 +109,7 @@ class Request:
         type_ = self.type or f"i{self.width}"
         whole = " elementwise" if self.elementwise else ""
         size = f" {type_}{whole}" if self.op.is_access else ""
-        features = "".join(f" +{feature}" for feature in sorted(self.features))
+        features = "".join(f" +{feature}" for feature in sorted(self.target.features))
         scope = "" if self.ordering is Ordering.WEAK else f" {self.scope}"
         return f"{self.op}{kind} {self.ordering}{failure}{scope}{size}{where}{features}"
 

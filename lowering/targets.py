@@ -1,20 +1,97 @@
-"""The targets by name, and where their rows are; a target's rows are loaded when first asked for."""
+"""The words of a user to a ``Target``, and what lowers for its chip, loaded when first asked for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencewright.lowering.boards import chip_of_board
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Request, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
+from fencewright.lowering.vocabulary import Compat, L2PerAgent
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def parse_target(
+    target: str,
+    features: Iterable[str] = (),
+    l2_per_agent: str = L2PerAgent.MANY,
+    compat: str | None = None,
+    ptx_version: str | None = None,
+) -> Target:
+    """The target that a user's words name, as ``fencewright.lower`` takes them.
+
+    Raises ``UnsupportedError`` for a word that there is not, and for a version that is none. That
+    the chip exists, and has what is asked of it, is checked where the target is lowered for.
+    """
+    return Target(
+        target,
+        frozenset(several("features", features)),
+        word(L2PerAgent, "number of L2s", l2_per_agent),
+        None if ptx_version is None else _version(ptx_version),
+        None if compat is None else word(Compat, "compatibility", compat),
+    )
+
+
+def target_of(options: "DataclassInstance") -> Target:
+    """The target that the options of a pass name, which has as fields those that it takes."""
+    given = {each.name: getattr(options, each.name) for each in fields(options)}
+    return parse_target(
+        given["mcpu"],
+        ("tgsplit",) if given.get("tgsplit") else (),
+        given.get("l2_per_agent", L2PerAgent.MANY),
+        given.get("compat"),
+        given.get("ptx_version"),
+    )
+
+
+def options_of(target: Target) -> dict[str, Any]:
+    """The options that name ``target`` to a pass, but for those that are as they are by default."""
+    given: dict[str, Any] = {"mcpu": target.chip, **dict.fromkeys(target.features, True)}
+    if target.l2_per_agent is L2PerAgent.ONE:
+        given["l2_per_agent"] = target.l2_per_agent.value
+    if target.compat is not None:
+        given["compat"] = target.compat.value
+    if target.ptx_version is not None:
+        given["ptx_version"] = ".".join(map(str, target.ptx_version))
+    return given
+
+
+def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
+    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its letters."""
+    if isinstance(given, str):
+        raise UnsupportedError(f"{what} '{given}'", "one word for several", (f"['{given}']",))
+    return tuple(given)
+
+
+def word(words: type[_E], what: str, given: str) -> _E:
+    """The member of ``words`` that is ``given``. Raises ``UnsupportedError`` that lists them."""
+    try:
+        return words(given)
+    except ValueError:
+        accepted = tuple(str(each.value) for each in words)
+        raise UnsupportedError(f"{what} '{given}'", f"unknown {what}", accepted) from None
+
+
+def _version(given: object) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]+)\.([0-9]+)", given) if isinstance(given, str) else None
+    if match is None:
+        raise UnsupportedError(f"PTX version {given!r}", "not a version", ("'8.6'",))
+    return int(match[1]), int(match[2])
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A target: its name, its architecture (``cdna`` or ``ptx``), and the function that lowers for it."""
+class Backend:
+    """What lowers for a chip, of the architecture ``cdna`` or ``ptx``."""
 
-    name: str
+    chip: str
     architecture: str
     lower: Callable[[Request], Sequence]
 
@@ -26,13 +103,13 @@ _NOT_YET = ("gfx10", "gfx11", "gfx12")
 
 
 def known_targets() -> tuple[str, ...]:
-    """The names that ``load_target`` accepts."""
+    """The chips that ``backend_of`` accepts."""
     return (*_CDNA, *_ptx_names())
 
 
 @cache
-def load_target(name: str) -> Target:
-    """The target called ``name``, or of that target id. Raises ``UnsupportedError``.
+def backend_of(name: str) -> Backend:
+    """What lowers for the chip called ``name``, or of that target id. Raises ``UnsupportedError``.
 
     The error names the known targets.
     """
@@ -62,7 +139,7 @@ def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> Unsupporte
 
 def has_clusters(name: str) -> bool:
     """Whether work-groups of the target called ``name`` can be launched in clusters."""
-    if load_target(name).architecture != "ptx":
+    if backend_of(name).architecture != "ptx":
         return False
     from fencewright.lowering.ptx.chip import FORMS, Form
     from fencewright.lowering.ptx.select import chip_named
@@ -70,18 +147,18 @@ def has_clusters(name: str) -> bool:
     return chip_named(name).number >= FORMS[Form.CLUSTER].number
 
 
-def _load_cdna(name: str) -> Target:
+def _load_cdna(name: str) -> Backend:
     from fencewright.lowering.cdna import select
 
     chip = import_module(f"fencewright.lowering.cdna.{name.replace('-', '_')}").CHIP
-    return Target(name, "cdna", lambda request: select.lower(chip, request))
+    return Backend(name, "cdna", lambda request: select.lower(chip, request))
 
 
-def _load_ptx(name: str) -> Target:
+def _load_ptx(name: str) -> Backend:
     from fencewright.lowering.ptx import select
 
     chip = select.chip_named(name)
-    return Target(name, "ptx", lambda request: select.lower(chip, request))
+    return Backend(name, "ptx", lambda request: select.lower(chip, request))
 
 
 def _ptx_names() -> tuple[str, ...]:

@@ -11,9 +11,8 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
-from fencewright.lowering.lower import several
-from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.sequence import Target, UnsupportedError
+from fencewright.lowering.targets import backend_of, options_of, several
 from fencewright.mlir_dialects.verification import verify
 
 if TYPE_CHECKING:
@@ -295,7 +294,7 @@ class LLVMIRPipeline(Pipeline):
 
     @property
     def _is_ptx(self) -> bool:
-        return load_target(self.mcpu).architecture == "ptx"
+        return backend_of(self.mcpu).architecture == "ptx"
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
@@ -321,6 +320,12 @@ def pipeline_for(architecture: str, *, llvm_ir: bool) -> str:
     return LLVMIRPipeline.name if llvm_ir else _PIPELINE_OF[architecture].name
 
 
+def pipeline_of(target: Target, **options: Any) -> Pipeline:
+    """The pipeline that lowers kernels for ``target``, with more of its ``options``."""
+    architecture = backend_of(target.chip).architecture
+    return _PIPELINE_OF[architecture](**options_of(target), **options)
+
+
 def lower_module(
     module: ModuleOp,
     target: str,
@@ -340,8 +345,8 @@ def lower_module(
     Verifies the module before and after. Raises ``UnsupportedError`` for an unknown target or
     option, ``DiagnosticException`` at the operation that cannot be lowered.
     """
-    chip = load_target(target)
-    pipeline = _PIPELINE_OF[chip.architecture]
+    backend = backend_of(target)
+    pipeline = _PIPELINE_OF[backend.architecture]
     switches = several("features", features)
     asked: dict[str, Any] = dict.fromkeys(switches, True) | {
         name: value
@@ -349,7 +354,7 @@ def lower_module(
             ("l2_per_agent", None if l2_per_agent == "many" else l2_per_agent),
             ("compat", compat),
             ("ptx_version", ptx_version),
-            (TARGET_ID, target if target != chip.name else None),
+            (TARGET_ID, target if target != backend.chip else None),
         )
         if value is not None
     }
@@ -360,7 +365,7 @@ def lower_module(
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
     verify(module)
     promised = several("facts", facts)
-    pipeline(chip.name, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
+    pipeline(backend.chip, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
     verify(module)
 
 
@@ -395,14 +400,14 @@ def lower_llvm_ir(
     from fencewright.passes.pipelines import LLVMIRPipeline
 
     switches = frozenset(several("features", features))
-    chip = load_target(target)
-    known = ARCHITECTURES[chip.architecture].features
+    backend = backend_of(target)
+    known = ARCHITECTURES[backend.architecture].features
     for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
     module = import_llvm_ir(text, file)
     LLVMIRPipeline(
-        chip.name,
+        backend.chip,
         tgsplit="tgsplit" in switches,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
         compat=cast(Literal["llvm"] | None, compat),

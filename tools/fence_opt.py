@@ -25,7 +25,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from fencewright.lowering.facts import MEANING
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.pipelines import (
     DEFAULT_OPT_LEVEL,
@@ -54,6 +54,7 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
 from fencewright.universe import PASSES, UNIVERSE
 
 if TYPE_CHECKING:
+    from fencewright.passes.litmus.programs import ReadOptions
     from fencewright.passes.remarks.observer import Observer
     from fencewright.passes.remarks.remarks import Remark
 
@@ -192,7 +193,7 @@ class FenceOptMain(xDSLOptMain):
         options = self._target_options()
         specs = tuple(parse_pipeline(self.args.passes))
         if not specs and "mcpu" in options:
-            architecture = load_target(options["mcpu"]).architecture
+            architecture = backend_of(options["mcpu"]).architecture
             specs = (ArgSpec(pipeline_for(architecture, llvm_ir=self._is_llvm_ir()), {}),)
         taken = set[str]()
         passes = [self._make_pass(spec, options, taken) for spec in specs]
@@ -228,7 +229,7 @@ class FenceOptMain(xDSLOptMain):
         """The flags that choose a target, by the name of the pass option that they set."""
         options: dict[str, Any] = {}
         if self.args.mcpu is not None:
-            options["mcpu"] = load_target(self.args.mcpu).name
+            options["mcpu"] = backend_of(self.args.mcpu).chip
             if options["mcpu"] != self.args.mcpu:
                 # Only assembly says for which settings it is; LLVM has its own flags for them.
                 options[TARGET_ID] = self.args.mcpu
@@ -244,6 +245,19 @@ class FenceOptMain(xDSLOptMain):
         if self.args.facts is not None:
             options["facts"] = tuple(self.args.facts.split(","))
         return options
+
+    def _read_options(self) -> "ReadOptions":
+        """What the flags say of the machine that lowered tests run on."""
+        from fencewright.lowering.vocabulary import L2PerAgent
+        from fencewright.passes.litmus.programs import ReadOptions
+
+        options = self._target_options()
+        l2s = options.get("l2_per_agent")
+        return ReadOptions(
+            None if l2s is None else L2PerAgent(l2s),
+            chip=options.get("mcpu"),
+            tgsplit=options.get("tgsplit", False),
+        )
 
     def _make_pass(self, spec: ArgSpec, options: dict[str, Any], taken: set[str]) -> ModulePass:
         """The pass of ``spec``, options that it leaves open set from the command line."""
@@ -398,9 +412,7 @@ class FenceOptMain(xDSLOptMain):
 
             if not self.args.disable_verify:
                 verify(module)
-            options = self._target_options()
-            mode = (options.get("mcpu"), options.get("tgsplit", False))
-            check = LoweringCheck(self.args.l2_per_agent, *mode)
+            check = LoweringCheck(self._read_options())
             check.around(module, lambda: self.apply_passes(module), self.get_input_name())
         else:
             self.apply_passes(module)

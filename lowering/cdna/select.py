@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fencewright.lowering.cdna import common
-from fencewright.lowering.cdna.chip import SPACES, TGSPLIT, CacheOp, Chip, Hint
+from fencewright.lowering.cdna.chip import SPACES, CacheOp, Chip, Hint
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     memory_instruction,
@@ -74,11 +74,11 @@ def _covers(before: WaitCounts | None, wait: WaitCounts | None) -> bool:
 
 
 def _check(chip: Chip, request: Request) -> None:
-    unknown = request.features - chip.features
+    unknown = request.target.features - chip.features
     if unknown:
         reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
         raise UnsupportedError(str(request), reason, tuple(sorted(chip.features)) or ("none",))
-    if request.ptx_version is not None:
+    if request.target.ptx_version is not None:
         raise UnsupportedError(str(request), f"{chip.name} has no PTX version")
     for named in request.spaces or ():
         _check_space(chip, request, named)
@@ -86,7 +86,7 @@ def _check(chip: Chip, request: Request) -> None:
         return
     _check_space(chip, request, space)
     atomic = request.ordering is not Ordering.WEAK
-    illegal = chip.legal[request.op, atomic, space, TGSPLIT in request.features].value
+    illegal = chip.legal[request.op, atomic, space, request.target.tgsplit].value
     if illegal is not None:
         raise UnsupportedError(str(request), illegal.reason, illegal.accepted)
 
@@ -123,7 +123,7 @@ def _steps(chip: Chip, request: Request) -> Steps:
     if request.availability is Availability.NONE:
         return tuple(s for s in steps if s not in _AVAILABILITY)
     if (request.op, request.ordering) in _BOTH and _write_back(chip, request):
-        return common.FENCE[request.scope, TGSPLIT in request.features, request.compat].value
+        return common.FENCE[request.scope, request.target.tgsplit, request.target.compat].value
     return steps
 
 
@@ -143,14 +143,14 @@ def _leaves_lds(request: Request) -> bool:
     They are not where a flat access may be to LDS: it passes ds_ ones (certified by message
     passing in LDS with a flat flag).
     """
-    return request.one_as and request.compat is Compat.LLVM
+    return request.one_as and request.target.compat is Compat.LLVM
 
 
 def _wait(
     chip: Chip, request: Request, spaces: frozenset[AddressSpace], phase: Phase
 ) -> list[Instruction]:
-    tgsplit = TGSPLIT in request.features
-    rows = [chip.wait[space, request.scope, tgsplit, request.compat] for space in sorted(spaces)]
+    tgsplit, compat = request.target.tgsplit, request.target.compat
+    rows = [chip.wait[space, request.scope, tgsplit, compat] for space in sorted(spaces)]
     counts = WaitCounts()
     for each in rows:
         counts |= each.value
@@ -186,8 +186,8 @@ def _maintenance(
 
 
 def _write_back(chip: Chip, request: Request) -> list[Instruction]:
-    tgsplit = TGSPLIT in request.features
-    found = chip.write_back[request.scope, tgsplit, request.l2_per_agent, request.compat]
+    target = request.target
+    found = chip.write_back[request.scope, target.tgsplit, target.l2_per_agent, target.compat]
     return _maintenance(found.value, request, Phase.RELEASE, found.source)
 
 
@@ -200,7 +200,7 @@ def _wait_for_caches(chip: Chip, request: Request) -> list[Instruction]:
 
 
 def _invalidate(chip: Chip, request: Request) -> list[Instruction]:
-    found = chip.invalidate[request.scope, TGSPLIT in request.features]
+    found = chip.invalidate[request.scope, request.target.tgsplit]
     return _maintenance(found.value, request, Phase.ACQUIRE, found.source)
 
 
@@ -285,7 +285,7 @@ def _nearest(chip: Chip, request: Request) -> tuple[str, ...]:
 def _policy(chip: Chip, request: Request) -> tuple[tuple[str, ...], str]:
     if request.space is AddressSpace.LOCAL:
         return (), "LDS has no caches"
-    found = chip.policy[request.op, _hint(request), request.scope, TGSPLIT in request.features]
+    found = chip.policy[request.op, _hint(request), request.scope, request.target.tgsplit]
     if request.op in (Operation.LOAD, Operation.STORE):
         return found.value, found.source
     returning = chip.returning[request.returns,]

@@ -37,7 +37,7 @@ from fencewright.lowering.ptx.chip import (
 from fencewright.lowering.ptx.loops import Access
 from fencewright.lowering.ptx.rows import Hint, Reach, ScopeRule, Space
 from fencewright.lowering.ptx.text import read_line, words_of
-from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, Step, Steps, merged_ordering
 from fencewright.lowering.table import Illegal, Row
 from fencewright.lowering.vocabulary import (
@@ -95,14 +95,14 @@ class _Context:
 def lower(chip: Chip, asked: Request) -> Sequence:
     """The instructions for one request on one chip.
 
-    ``asked.ptx_version`` None stands for ``default_version(chip)``, which has every form that
+    A PTX version of None stands for ``default_version(chip)``, which has every form that
     the newest version has. Raises ``UnsupportedError``, naming the lowest that would do.
     """
     _check_features(chip, asked)
     # Promises make nothing unsupported: messages leave them out.
-    shown = replace(asked, features=frozenset()) if asked.features else asked
+    shown = replace(asked, target=replace(asked.target, features=frozenset()))
     _check(chip, shown)
-    context = _normalise(chip, shown, asked.features)
+    context = _normalise(chip, shown, asked.target)
     instructions: list[Instruction] = []
     for step in _steps(context):
         instructions += _EMIT[step](context) if step in _EMIT else _fence(context, step)
@@ -119,17 +119,17 @@ def chip_named(name: str) -> Chip:
 
 
 def _check_features(chip: Chip, request: Request) -> None:
-    unknown = request.features - FEATURES
+    unknown = request.target.features - FEATURES
     if unknown:
         reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
         raise UnsupportedError(str(request), reason, tuple(sorted(FEATURES)))
 
 
 def _check(chip: Chip, request: Request) -> None:
-    if request.compat is not None:
-        reason = f"compat={request.compat} is for CDNA; LLVM drops orderings of PTX atomics"
+    if request.target.compat is not None:
+        reason = f"compat={request.target.compat} is for CDNA; LLVM drops orderings of PTX atomics"
         raise UnsupportedError(str(request), reason, ("no compat",))
-    if request.l2_per_agent is not L2PerAgent.MANY:
+    if request.target.l2_per_agent is not L2PerAgent.MANY:
         raise UnsupportedError(str(request), "partition modes are CDNA's", ("many",))
     if request.op.is_access and request.width not in rows.WIDTHS:
         widths = tuple(f"i{width}" for width in rows.WIDTHS)
@@ -146,7 +146,7 @@ def _raise_illegal(request: Request, value: object) -> None:
 
 
 def _version(chip: Chip, request: Request) -> Version:
-    version = request.ptx_version
+    version = request.target.ptx_version
     if version is None:
         return default_version(chip)
     last = VERSIONS[-1] if chip.last is None else chip.last
@@ -157,7 +157,7 @@ def _version(chip: Chip, request: Request) -> Version:
     raise UnsupportedError(str(request), reason, accepted)
 
 
-def _normalise(chip: Chip, asked: Request, features: frozenset[str]) -> _Context:
+def _normalise(chip: Chip, asked: Request, target: Target) -> _Context:
     """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
     forms = forms_of(chip, _version(chip, asked))
     clusters = Form.CLUSTER in forms
@@ -171,7 +171,7 @@ def _normalise(chip: Chip, asked: Request, features: frozenset[str]) -> _Context
         ordering = Ordering.WEAK
     elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
         ordering = Ordering.RELAXED
-    request = replace(asked, ordering=ordering, features=features)
+    request = replace(asked, ordering=ordering, target=target)
     context = _Context(chip, asked, request, forms, scope, space)
     context.need(space.value.form)
     for each in asked.spaces or ():
@@ -235,7 +235,7 @@ def _restricted(context: _Context) -> rows.Restricted | None:
     found = rows.RESTRICTED.get(request.ordering)
     if found is None or not _orders_shared_memory_alone(request):
         return None
-    if NO_RELAXED_BARRIER not in request.features:
+    if NO_RELAXED_BARRIER not in request.target.features:
         return None
     if Form.RESTRICTED_FENCE not in context.forms or context.scope.value.qualifier != "cluster":
         return None
@@ -327,7 +327,7 @@ def _may_reduce(context: _Context) -> bool:
     if context.request.ordering.acquires:
         return False
     alone = context.request.scope is Scope.SINGLETHREAD
-    return alone or NO_ACQUIRE_FENCE_AFTER in context.request.features
+    return alone or NO_ACQUIRE_FENCE_AFTER in context.request.target.features
 
 
 def _cmpxchg(context: _Context) -> list[Instruction]:
@@ -385,7 +385,7 @@ def _barrier_row(context: _Context) -> Row[rows.Barrier | Illegal]:
     request = context.request
     clusters = Form.CLUSTER in context.forms
     ordered = Form.CLUSTER_BARRIER_ORDERING in context.forms
-    converged = CONVERGED in request.features
+    converged = CONVERGED in request.target.features
     return rows.BARRIER[request.scope, request.ordering, clusters, ordered, converged]
 
 

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from fencewright.lowering.sequence import Target
+from fencewright.lowering.targets import parse_target
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, InstOp, TerminatorOp
 
 _PLAIN = re.compile(
@@ -60,11 +61,11 @@ def is_kernel(function: FuncOp) -> bool:
     return _KERNEL.match(function.text.data) is not None
 
 
-def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, dict[str, Any]]]:
-    """The functions that have been lowered for CDNA, each with what was asked of ``lower``."""
+def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Target]]:
+    """The functions that have been lowered for CDNA, each with the target."""
     for function in module.ops:
         if isinstance(function, FuncOp) and (options := function.lowered_for) is not None:
-            yield function, options
+            yield function, parse_target(**options)
 
 
 def unknown_in(function: FuncOp) -> Iterator[Operation]:

@@ -23,8 +23,8 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import Sequence, UnsupportedError
+from fencewright.lowering.lower import lower_for
+from fencewright.lowering.sequence import Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
@@ -216,7 +216,8 @@ def lower_operation(
     used: bool,
     path: str,
     floats: Collection[ValueType] = frozenset(ValueType),
-    **target: object,
+    *,
+    target: Target,
 ) -> Sequence:
     """The sequence of a scoped operation; an error at ``op`` if the target cannot do it.
 
@@ -227,19 +228,18 @@ def lower_operation(
         what = f"'{op.name}' {cast(scoped.AtomicRmwOp, op).kind.data} on {type}"
         unsupported(op, f"{what} is not supported on the {path} path")
     try:
-        return sequence_of(op, bits, used, **target)
+        return sequence_of(op, bits, used, target)
     except UnsupportedError as error:
         op.emit_error(str(error), DiagnosticException(str(error)))
 
 
-def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, **target: object) -> Sequence:
+def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, target: Target) -> Sequence:
     """The sequence of a scoped operation. Raises ``UnsupportedError`` if the target cannot do it.
 
-    ``used``: whether the old value of a read-modify-write is. ``target``: the arguments of
-    ``lower`` that say what to lower for.
+    ``used``: whether the old value of a read-modify-write is.
     """
     request = dict[str, object](
-        op=op.OPERATION, returns=used or op.OPERATION is ScopedOperation.LOAD, **target
+        op=op.OPERATION, returns=used or op.OPERATION is ScopedOperation.LOAD
     )
     for name, attribute in op.properties.items():
         match attribute:
@@ -259,7 +259,7 @@ def sequence_of(op: scoped.ScopedOperation, bits: Bits, used: bool, **target: ob
         request["type"] = float_type(op.value_type)
         if request["type"] is None:
             raise UnsupportedError(op.name, f"there is no sequence for {op.value_type}")
-    return cast(Callable[..., Sequence], lower)(**request)
+    return cast(Callable[..., Sequence], lower_for)(target, **request)
 
 
 def _other_float(op: scoped.ScopedOperation, floats: Collection[ValueType]) -> Attribute | None:

@@ -10,6 +10,7 @@ from xdsl.dialects import cf, func, gpu
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
+from fencewright.lowering.sequence import Target
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.passes.analysis.dominance import check_definitions
@@ -52,16 +53,16 @@ class Plans(Generic[PlanT]):
     def find(
         self,
         op: scoped.ScopedOperation,
-        make: Callable[[scoped.ScopedOperation, bool], PlanT],
-        features: tuple[str, ...] = (),
+        target: Target,
+        make: Callable[[scoped.ScopedOperation, Target, bool], PlanT],
     ) -> PlanT:
-        """What ``make`` makes of ``op``, of whether it is used, and of ``features``."""
+        """What ``make`` makes of ``op``, of ``target``, and of whether the result is used."""
         used = is_used(op)
         likeness, named = op.likeness()
-        key = (likeness, used, features)
+        key = (likeness, used, target)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = make(op, used), named
+            known = self._known[key] = make(op, target, used), named
         return known[0]
 
 

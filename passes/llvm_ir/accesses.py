@@ -12,9 +12,9 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.lower import lower
+from fencewright.lowering.lower import lower_for
 from fencewright.lowering.ptx.llvm_asm import ADDRESS, Register, inline_asm
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.vocabulary import FLOAT_KINDS, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
@@ -137,32 +137,40 @@ class InlineAssembly:
     pointer_widths: Mapping[int, int]
 
     def replace(
-        self, op: ScopedOperation, request: dict[str, Any], visible: Sequence[SSAValue] = ()
+        self,
+        op: ScopedOperation,
+        target: Target,
+        request: dict[str, Any],
+        visible: Sequence[SSAValue] = (),
     ) -> None:
         """Put inline assembly in the place of ``op``.
 
-        ``request`` is what to ask of ``lower``; what is accessed is added to it. ``visible`` are
+        ``request`` is what to ask of ``lower_for``; what is accessed is added to it. ``visible`` are
         pointers through which LLVM has to take memory for changed. Raises
         ``UnsupportedError`` for what the target lacks.
         """
         if isinstance(op, AccessOperation):
             others = [each for each in visible if each is not op.pointer]
-            self._replace_access(op, request, others)
+            self._replace_access(op, target, request, others)
         else:
             code = _Code(op)
             attributes = " convergent" if isinstance(op, BarrierOp) else ""
-            text = _call(op.OPERATION, None, len(visible), **request)
+            text = _call(target, op.OPERATION, None, len(visible), **request)
             code.add(text + attributes, [code.to_integer(each, ADDRESS.bits) for each in visible])
         Rewriter.erase_op(op)
 
     def _replace_access(
-        self, op: AccessOperation, request: dict[str, Any], visible: Sequence[SSAValue]
+        self,
+        op: AccessOperation,
+        target: Target,
+        request: dict[str, Any],
+        visible: Sequence[SSAValue],
     ) -> None:
         width = self._width(op.value_type)
         request = {**request, **_accessed(op), "width": width}
         # What has no register has no sequence either: lower says why.
         register = self.registers.get(width)
-        text = _call(op.OPERATION, register, len(visible), **request)
+        text = _call(target, op.OPERATION, register, len(visible), **request)
         assert register is not None
         code = _Code(op)
         values: list[SSAValue] = [getattr(op, name) for _, name in _VALUES[op.OPERATION]]
@@ -197,7 +205,7 @@ _FLOATS = ("half", "bfloat", "float", "double", "<2 x half>", "<2 x bfloat>")
 
 
 def _accessed(op: AccessOperation) -> dict[str, Any]:
-    """What to ask of ``lower`` about the access itself. Raises ``UnsupportedError`` for vectors."""
+    """What to ask of ``lower_for`` about the access itself. Raises ``UnsupportedError`` for vectors."""
     accessed: dict[str, Any] = {
         "volatile": op.volatile is not None,
         "nontemporal": "nontemporal" in op.properties,
@@ -215,9 +223,11 @@ def _accessed(op: AccessOperation) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _call(operation: Operations, register: Register | None, visible: int, **request: Any) -> str:
+def _call(
+    target: Target, operation: Operations, register: Register | None, visible: int, **request: Any
+) -> str:
     """The call for a request; ``visible`` pointers follow the operands of the access."""
-    sequence = lower(op=operation, **request)
+    sequence = lower_for(target, op=operation, **request)
     operands: list[tuple[str, Register]] = []
     if register is not None:
         operands = [("addr", ADDRESS), *((place, register) for place, _ in _VALUES[operation])]

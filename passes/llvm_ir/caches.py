@@ -7,8 +7,7 @@ such instructions before and behind it. What is put somewhere has LLVM's own fen
 LLVM moves no access past it.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from xdsl.dialects.builtin import (
     Float16Type,
@@ -29,10 +28,9 @@ from fencewright.lowering.cdna.caches import (
     Reach,
     access_effect,
 )
-from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.costs import cost_of
-from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.lower import lower_for
+from fencewright.lowering.sequence import Instruction, Target
 from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
@@ -73,23 +71,19 @@ _BOTH = VMCNT | LGKMCNT
 
 def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
     """The code of every function that has been lowered for CDNA, if there are ``cdna`` operations."""
-    for function, options in lowered_functions(module):
+    for function, target in lowered_functions(module):
         ops = (op for block in function.body.blocks for op in block.ops)
         if any(type(op) in _MAINTENANCE for op in ops):
-            yield LLVMIRCode(function, options)
+            yield LLVMIRCode(function, target)
 
 
 class LLVMIRCode(CacheCode):
-    """A function in LLVM IR, which a work-group runs as a kernel or calls.
+    """A function in LLVM IR, lowered for a target, which a work-group runs as a kernel or calls."""
 
-    ``options``: what to ask of ``lower`` besides the operation.
-    """
-
-    def __init__(self, function: FuncOp, options: Mapping[str, Any]):
+    def __init__(self, function: FuncOp, target: Target):
         blocks = reachable_blocks(function.body)
-        features = options["features"]
-        super().__init__(blocks, blocks[:1], options["target"], TGSPLIT in features)
-        self.options = options
+        super().__init__(blocks, blocks[:1], target.chip, target.tgsplit)
+        self.target = target
         self.is_kernel = is_kernel(function)
 
     def read(self, block: Block) -> CacheSteps:
@@ -110,7 +104,7 @@ class LLVMIRCode(CacheCode):
             meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
         if isinstance(op, scoped.AccessOperation):
-            meaning = access_meaning(op, self.options)
+            meaning = access_meaning(op, self.target)
             return [] if meaning is None else [CacheStep(op, meaning)]
         match memory_of(op):
             case Memory.NONE:
@@ -129,11 +123,11 @@ class LLVMIRCode(CacheCode):
         if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
             return None
         scopes = (_scope_of(op), _SCOPES[reach])
-        now, then = (_access_of("store", op, scope, self.options) for scope in scopes)
+        now, then = (_access_of("store", op, scope, self.target) for scope in scopes)
         before, got = self._stores(now.modifiers), self._stores(then.modifiers)
         if not before < reach <= got:
             return None
-        meaning = access_meaning(op, self.options)
+        meaning = access_meaning(op, self.target)
         assert meaning is not None
         cost = cost_of(self.chip, then).amount - cost_of(self.chip, now).amount
         return Through(meaning._replace(stores=got), cost)
@@ -228,8 +222,8 @@ def is_flag(op: scoped.AccessOperation) -> bool:
     return op.ordering.data is not Ordering.WEAK or op.volatile is not None
 
 
-def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Meaning | None:
-    """What an access means to the caches; None: nothing. ``options`` as of ``LLVMIRCode``."""
+def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None:
+    """What an access means to the caches; None: nothing."""
     metadata = op.attributes.get(METADATA)
     invariant = isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
     if op.space not in SHARED or invariant:
@@ -238,7 +232,7 @@ def access_meaning(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Me
     flag = is_flag(op)
     publishes = flag and not isinstance(op, scoped.LoadOp)
     return meaning_of(
-        _effect(op, options) if in_memory else Effect(),
+        _effect(op, target) if in_memory else Effect(),
         publishes=publishes,
         takes_in=flag and not isinstance(op, scoped.StoreOp),
         leaves_workgroup=publishes and in_memory,
@@ -250,27 +244,25 @@ _LOADS = (scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
 _STORES = (scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
 
 
-def _effect(op: scoped.AccessOperation, options: Mapping[str, Any]) -> Effect:
+def _effect(op: scoped.AccessOperation, target: Target) -> Effect:
     """What an access does to the caches, by the policy bits that LLVM gives it.
 
     LLVM makes a load or a store of a read-modify-write that does no more: it counts as these.
     """
     reads, stores = Caches.NONE, None
-    chip = options["target"]
+    chip = target.chip
     if isinstance(op, _LOADS):
-        bits = bits_of_access("load", op, options)
+        bits = bits_of_access("load", op, target)
         reads = access_effect(chip, AccessKind.LOAD, bits).reads
     if isinstance(op, _STORES):
-        bits = bits_of_access("store", op, options)
+        bits = bits_of_access("store", op, target)
         stores = access_effect(chip, AccessKind.STORE, bits).stores
     return Effect(reads=reads, stores=stores)
 
 
-def bits_of_access(
-    operation: str, op: scoped.AccessOperation, options: Mapping[str, Any]
-) -> tuple[str, ...]:
+def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -> tuple[str, ...]:
     """The cache policy bits of ``operation``, a load or a store, with the scope of ``op``."""
-    return _access_of(operation, op, _scope_of(op), options).modifiers
+    return _access_of(operation, op, _scope_of(op), target).modifiers
 
 
 def _scope_of(op: Operation) -> Scope | None:
@@ -280,16 +272,16 @@ def _scope_of(op: Operation) -> Scope | None:
 
 
 def _access_of(
-    operation: str, op: scoped.AccessOperation, scope: Scope | None, options: Mapping[str, Any]
+    operation: str, op: scoped.AccessOperation, scope: Scope | None, target: Target
 ) -> Instruction:
     """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one, weak."""
-    sequence = lower(
+    sequence = lower_for(
+        target,
         op=operation,
         ordering=Ordering.WEAK if scope is None else Ordering.RELAXED,
         scope=Scope.SYSTEM if scope is None else scope,
         space=op.space,
         volatile=op.volatile is not None,
-        **options,
     )
     return next(each for each in sequence.instructions if each.phase is Phase.ACCESS)
 

@@ -33,10 +33,10 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
-from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import Instruction, UnsupportedError
+from fencewright.lowering.lower import lower_for
+from fencewright.lowering.sequence import Instruction, Target, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, Step, merged_ordering
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir.dialect import (
@@ -90,10 +90,12 @@ class _Synchronisation:
 
 
 @lru_cache(maxsize=1 << 12)
-def _synchronisation(operation: type[ScopedOperation], **request: Any) -> _Synchronisation:
+def _synchronisation(
+    operation: type[ScopedOperation], target: Target, **request: Any
+) -> _Synchronisation:
     from fencewright.lowering.cdna.common import NARROW
 
-    sequence = lower(op=operation.OPERATION, **request).instructions
+    sequence = lower_for(target, op=operation.OPERATION, **request).instructions
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
     shared = request["scope"] not in NARROW and Step.RELEASE_WAIT in steps
@@ -136,7 +138,7 @@ class LowerScopedLLVMIRPass(ModulePass):
     ptx_version: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        architecture = ARCHITECTURES[load_target(self.mcpu).architecture]
+        architecture = ARCHITECTURES[backend_of(self.mcpu).architecture]
         self._check_options(architecture)
         lines = [line.text.data for line in op.ops if isinstance(line, TopLevelOp)]
         for triple in triples_in(lines):
@@ -196,9 +198,11 @@ class _Lowering:
             for op in tuple(block.ops):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None:
-                        features = (*options["features"], *promised.get(op, ()))
-                        request = self._request(op, {**options, "features": features})
-                        lower_operation(op, request, visible)
+                        try:
+                            target = parse_target(**options).promising(*promised.get(op, ()))
+                            lower_operation(op, target, _request(op), visible)
+                        except UnsupportedError as problem:
+                            op.emit_error(str(problem), problem)
                 elif accesses and isinstance(op, InstOp):
                     _require_no_atomic(op)
         if not accesses:
@@ -223,7 +227,7 @@ class _Lowering:
         function.properties["text"] = StringAttr(_with_group(function.text.data, name))
 
     def _options(self, attributes: str) -> dict[str, Any]:
-        """What ``lower`` is asked for in a function with these ``attributes``."""
+        """The words of the target, as ``parse_target`` takes them, in a function of ``attributes``."""
         asked, architecture = self.asked, self.architecture
         switches = [
             each for found in _FEATURES.findall(attributes) for each in found.split(",") if each
@@ -250,32 +254,23 @@ class _Lowering:
             "ptx_version": version,
         }
 
-    def _request(self, op: ScopedOperation, options: dict[str, Any]) -> dict[str, Any]:
-        """What to ask of ``lower`` about how ``op`` orders others."""
-        assert op.scope is not None
-        return {
-            "ordering": op.ordering.data,
-            "scope": op.scope.data,
-            "space": op.space if isinstance(op, AccessOperation) else None,
-            "failure_ordering": op.failure_ordering.data if isinstance(op, CmpxchgOp) else None,
-            "one_as": op.one_as is not None,
-            "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
-            "availability": op.availability.data if op.availability else Availability.FULL,
-            **options,
-        }
-
     def _replace(
-        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+        self,
+        op: ScopedOperation,
+        target: Target,
+        request: dict[str, Any],
+        visible: tuple[SSAValue, ...],
     ) -> None:
         """Put inline assembly in the place of ``op``."""
         orders = _merged(request) is not Ordering.RELAXED
-        try:
-            self.assembly.replace(op, request, visible if orders else ())
-        except UnsupportedError as problem:
-            op.emit_error(str(problem), problem)
+        self.assembly.replace(op, target, request, visible if orders else ())
 
     def _surround(
-        self, op: ScopedOperation, request: dict[str, Any], visible: tuple[SSAValue, ...]
+        self,
+        op: ScopedOperation,
+        target: Target,
+        request: dict[str, Any],
+        visible: tuple[SSAValue, ...],
     ) -> None:
         """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
         from fencewright.passes.llvm_ir.acquires import clobber
@@ -283,10 +278,7 @@ class _Lowering:
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
-        try:
-            around = _synchronisation(type(op), **request)
-        except UnsupportedError as problem:
-            op.emit_error(str(problem), problem)
+        around = _synchronisation(type(op), target, **request)
         if around.releases:
             block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
         attributes = debug_attributes(op)
@@ -309,6 +301,20 @@ class _Lowering:
             op.properties["failure_ordering"] = _RELAXED
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
+
+
+def _request(op: ScopedOperation) -> dict[str, Any]:
+    """What to ask of ``lower_for`` about how ``op`` orders others."""
+    assert op.scope is not None
+    return {
+        "ordering": op.ordering.data,
+        "scope": op.scope.data,
+        "space": op.space if isinstance(op, AccessOperation) else None,
+        "failure_ordering": op.failure_ordering.data if isinstance(op, CmpxchgOp) else None,
+        "one_as": op.one_as is not None,
+        "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
+        "availability": op.availability.data if op.availability else Availability.FULL,
+    }
 
 
 def _with_group(header: str, group: str) -> str:

@@ -6,7 +6,6 @@ nobody observes pays nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from itertools import groupby
 from types import MappingProxyType
 from typing import TypeAlias, cast
@@ -15,9 +14,10 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.costs import Cost, total
 from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.sequence import Target
+from fencewright.lowering.targets import target_of
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
 from fencewright.passes.remarks.remarks import (
@@ -45,37 +45,21 @@ COSTS = "costs"
 """What stands for the pass in remarks on the price of a whole function."""
 
 
-_LOWERED_FOR = MappingProxyType(
-    {
-        "mcpu": "target",
-        "l2_per_agent": "l2_per_agent",
-        "compat": "compat",
-        "ptx_version": "ptx_version",
-    }
-)
-"""The options of passes that lower, and what ``fencewright.lowering.lower`` calls them."""
-
-
-def lowered_for(passes: Iterable[ModulePass]) -> dict[str, object] | None:
-    """What ``passes`` lower for, as ``fencewright.lowering.lower`` takes it; None if none does."""
-    for each in passes:
-        if each.name in LOWERINGS:
-            given = {field.name: getattr(each, field.name) for field in fields(each)}
-            found = {_LOWERED_FOR[name]: given[name] for name in _LOWERED_FOR.keys() & given.keys()}
-            return {**found, "features": (TGSPLIT,) if given.get(TGSPLIT) else ()}
-    return None
+def lowered_for(passes: Iterable[ModulePass]) -> Target | None:
+    """What ``passes`` lower for; None if none does."""
+    return next((target_of(each) for each in passes if each.name in LOWERINGS), None)
 
 
 class Observer:
     """Collects the remarks on one module in ``remarks``, as a pipeline runs.
 
-    ``options``: what is lowered for, as ``fencewright.lowering.lower`` takes it; None: nothing
-    is. Then only what has been lowered already has a price.
+    ``target``: what is lowered for; None: nothing is. Then only what has been lowered already has
+    a price.
     """
 
-    def __init__(self, remarks: list[Remark], options: Mapping[str, object] | None):
+    def __init__(self, remarks: list[Remark], target: Target | None):
         self.remarks = remarks
-        self.prices = None if options is None else Prices(options)
+        self.prices = None if target is None else Prices(target)
         self.seen: dict[Operation, Sight] = {}
         self.reason: Reason | None = None
         self.first_costs: dict[str, tuple[Cost, Place | None]] = {}
@@ -84,8 +68,8 @@ class Observer:
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
     ) -> None:
         """Look at ``module`` between two passes, at the beginning or at the end of them."""
-        if self.prices is None and (target := _lowered_to(module)) is not None:
-            self.prices = Prices({"target": target})
+        if self.prices is None and (chip := _lowered_to(module)) is not None:
+            self.prices = Prices(Target(chip))
         before, after = (None if each is None else each.name for each in (previous, following))
         watched = _is_watched(before) or _is_watched(after)
         plain = _is_plain(before) or _is_plain(after)

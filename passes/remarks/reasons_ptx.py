@@ -7,7 +7,7 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.ptx.chip import Form, lowest_with
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import words_of
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.ptx import FenceOp
@@ -28,7 +28,7 @@ def converted(module: ModuleOp, following: ModulePass) -> Reason:
 def lowered_in_llvm_ir(module: ModuleOp, following: ModulePass) -> Reason:
     """As ``_cheaper_form``, for LLVM IR; nothing for CDNA."""
     assert isinstance(following, LowerScopedLLVMIRPass)
-    if load_target(following.mcpu).architecture == "ptx":
+    if backend_of(following.mcpu).architecture == "ptx":
         return _cheaper_form(module, following.mcpu)
     return lambda finding: None
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import CLAMPS, LANES_OF_WAVE, MEANING, Fact
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.passes.analysis.control_flow import top_level
@@ -244,7 +244,7 @@ on_success = told_of(scoped.CmpxchgOp, "an acquire fence on the way of its succe
 def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
     """The facts by which a scope was narrowed, or with which it could be."""
     assert isinstance(following, ClampScopesPass)
-    architecture = load_target(following.mcpu).architecture
+    architecture = backend_of(following.mcpu).architecture
     scopes = {
         op: op.scope.data
         for op in module.walk()

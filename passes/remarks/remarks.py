@@ -19,7 +19,7 @@ from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
 from fencewright.lowering.facts import MEANING, Fact
 from fencewright.lowering.ptx.text import read_line, words_of
-from fencewright.lowering.sequence import Line, UnsupportedError
+from fencewright.lowering.sequence import Line, Target, UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.kernels.accept import bits_of, is_used, sequence_of
@@ -287,14 +287,10 @@ def space_of(op: Operation) -> str:
 
 
 class Prices:
-    """What operations cost on the target that a pipeline lowers for.
+    """What operations cost on the target that a pipeline lowers for."""
 
-    ``options``: those of ``fencewright.lowering.lower`` that say what to lower for.
-    """
-
-    def __init__(self, options: Mapping[str, object]):
-        self.options = options
-        self.target = str(options["target"])
+    def __init__(self, target: Target):
+        self.target = target
         self.known: dict[object, Cost | None] = {}
 
     def of_one(self, op: Operation) -> Cost | None:
@@ -313,7 +309,7 @@ class Prices:
                 return None
             instructions += found
         try:
-            return cost_of_sequence(self.target, instructions)
+            return cost_of_sequence(self.target.chip, instructions)
         except UnsupportedError:
             return None
 
@@ -323,7 +319,7 @@ class Prices:
         if not isinstance(op, scoped.ScopedOperation):
             return (_line(op),)
         try:
-            sequence = sequence_of(op, _bits, is_used(op), **self.options)
+            sequence = sequence_of(op, _bits, is_used(op), self.target)
         except UnsupportedError:
             # The conversion refuses it, and says so at the operation.
             return None

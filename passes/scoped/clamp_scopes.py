@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import LANES_OF_WAVE, Fact, clamped_scope, facts_for
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import SCOPES
 from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
@@ -56,7 +56,7 @@ class ClampScopesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts = facts_for(self.facts, self.mcpu)
-        architecture = load_target(self.mcpu).architecture
+        architecture = backend_of(self.mcpu).architecture
         placed = _run_by_tests(op)
         definitions = llvm_definitions(op)
         for function in top_level(op):

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
@@ -21,7 +21,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.chip import TGSPLIT
 from fencewright.lowering.cdna.instructions import (
     CHIPS,
     Kind,
@@ -39,8 +38,8 @@ from fencewright.lowering.cdna.kernel import (
     scratch_convention,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Instruction, Place, UnsupportedError
-from fencewright.lowering.targets import unknown_target
+from fencewright.lowering.sequence import Instruction, Place, Target, UnsupportedError
+from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
@@ -131,10 +130,10 @@ class ConvertScopedToCDNAPass(ModulePass):
                 lds.allocate(each)
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
-        target = _Target(self.mcpu, self.tgsplit, self.l2_per_agent, self.compat, self.target_id)
+        target = target_of(self)
         plans = Plans[_Plan]()
         for function in functions:
-            replace(function, _Conversion(target, lds, function, plans).run())
+            replace(function, _Conversion(target, self.target_id, lds, function, plans).run())
         for variable in lds.variables.variables.values():
             variable.op.detach()
 
@@ -147,14 +146,6 @@ class ConvertScopedToCDNAPass(ModulePass):
                 "it has no threadgroup split mode",
                 tuple(sorted(HAS_TG_SPLIT)),
             )
-
-
-class _Target(NamedTuple):
-    chip: str
-    tgsplit: bool
-    l2_per_agent: str
-    compat: str | None
-    target_id: str | None
 
 
 @dataclass(slots=True)
@@ -200,13 +191,20 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
     BRANCH = BranchOp
     COND_BRANCH = CondBranchOp
 
-    def __init__(self, target: _Target, lds: _LDS, function: Function, plans: "Plans[_Plan]"):
+    def __init__(
+        self,
+        target: Target,
+        target_id: str | None,
+        lds: _LDS,
+        function: Function,
+        plans: "Plans[_Plan]",
+    ):
         entry = Block()
         super().__init__(function, entry, Builder(target.chip, entry))
         self.target = target
+        self.target_id = target_id
         self.lds = lds
         self.plans = plans
-        self.make_plan = partial(_make_plan, target)
         self.private_size = 0
         self.resource: SSAValue | None = None
         self.workgroup_ids: list[SSAValue] = []
@@ -245,8 +243,8 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
             "workitem_ids": count_attr(needs.workitem_ids),
             "max_workgroup_size": count_attr(lanes),
         }
-        if self.target.target_id is not None:
-            properties["target_id"] = StringAttr(str(parse_target_id(self.target.target_id)))
+        if self.target_id is not None:
+            properties["target_id"] = StringAttr(str(parse_target_id(self.target_id)))
         if self.target.tgsplit:
             properties["tgsplit"] = _UNIT
         if needs.uses_scratch:
@@ -447,7 +445,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     def plan(self, op: Operation) -> "_Plan":
         """How to build the instructions of ``op``."""
-        return self.plans.find(cast(scoped.ScopedOperation, op), self.make_plan)
+        return self.plans.find(cast(scoped.ScopedOperation, op), self.target, _make_plan)
 
     def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:
         if self.resource is not None:
@@ -575,18 +573,8 @@ _FLOATS = frozenset({ValueType.F32, ValueType.F64})
 """Floats narrower than their register, and several in one, are LLVM's."""
 
 
-def _make_plan(target: _Target, op: scoped.ScopedOperation, returns: bool) -> _Plan:
-    sequence = lower_operation(
-        op,
-        bits_of,
-        returns,
-        _PATH,
-        _FLOATS,
-        target=target.chip,
-        features=(TGSPLIT,) if target.tgsplit else (),
-        l2_per_agent=target.l2_per_agent,
-        compat=target.compat,
-    )
+def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _Plan:
+    sequence = lower_operation(op, bits_of, returns, _PATH, _FLOATS, target=target)
     ordered = op.properties["ordering"] != _WEAK
     is_access = isinstance(op, scoped.AccessOperation)
     result = register_type(op.value_type) if is_access else None

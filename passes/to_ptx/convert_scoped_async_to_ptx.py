@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.async_rows import AsyncRow, Key, select
-from fencewright.lowering.ptx.chip import CHIPS, Version
+from fencewright.lowering.ptx.chip import Chip, Version
 from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Phase
@@ -22,20 +22,13 @@ from fencewright.passes.kernels.accept import unsupported
 from fencewright.passes.to_ptx.arithmetic import Builder, register_type
 
 
-class TargetChip(Protocol):
-    """What is lowered for."""
-
-    @property
-    def chip(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-
-
 class Conversion(Protocol):
     """What these handlers need of the conversion that calls them."""
 
     @property
-    def target(self) -> TargetChip: ...
+    def chip(self) -> Chip: ...
+    @property
+    def version(self) -> Version: ...
     @property
     def values(self) -> dict[SSAValue, SSAValue]: ...
     @property
@@ -70,11 +63,8 @@ def convert_async(conversion: Conversion, op: Operation) -> None:
 
 
 def _row(conversion: Conversion, op: Operation, key: Key) -> AsyncRow:
-    chip = next(chip for chip in CHIPS if chip.name == conversion.target.chip)
-    major, minor = conversion.target.version.split(".")
-    version: Version = (int(major), int(minor))
     try:
-        return select(chip, version, key)
+        return select(conversion.chip, conversion.version, key)
     except UnsupportedError as error:
         op.emit_error(str(error), DiagnosticException(str(error)))
 

@@ -1,9 +1,10 @@
 """The pass ``convert-scoped-to-ptx``: functions on ``scoped`` to kernels of PTX instructions."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, gpu, llvm
@@ -21,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.lower import lower
+from fencewright.lowering.lower import lower_for
 from fencewright.lowering.ptx.chip import CHIPS, default_version
 from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
 from fencewright.lowering.ptx.module import is_identifier
@@ -29,9 +30,10 @@ from fencewright.lowering.ptx.select import (
     CONVERGED,
     NO_ACQUIRE_FENCE_AFTER,
     NO_RELAXED_BARRIER,
+    chip_named,
 )
-from fencewright.lowering.sequence import Instruction
-from fencewright.lowering.targets import unknown_target
+from fencewright.lowering.sequence import Instruction, Target
+from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
@@ -132,21 +134,17 @@ class ConvertScopedToPTXPass(ModulePass):
         for function in functions:
             replace(function, _Conversion(target, shared, function, plans).run())
 
-    def _target(self) -> "_Target":
-        chip = next((chip for chip in CHIPS if chip.name == self.mcpu), None)
-        if chip is None:
-            raise unknown_target(self.mcpu, "not a PTX target", tuple(chip.name for chip in CHIPS))
-        if self.ptx_version is None:
-            major, minor = default_version(chip)
-            return _Target(self.mcpu, f"{major}.{minor}")
+    def _target(self) -> Target:
+        names = tuple(chip.name for chip in CHIPS)
+        if self.mcpu not in names:
+            raise unknown_target(self.mcpu, "not a PTX target", names)
+        target = target_of(self)
+        if target.ptx_version is None:
+            version = default_version(chip_named(self.mcpu))
+            return dataclasses.replace(target, ptx_version=version)
         # Any request will do: the rows say which versions the chip has.
-        lower(op="fence", ordering="seq_cst", target=self.mcpu, ptx_version=self.ptx_version)
-        return _Target(self.mcpu, self.ptx_version)
-
-
-class _Target(NamedTuple):
-    chip: str
-    version: str
+        lower_for(target, op="fence", ordering="seq_cst")
+        return target
 
 
 def _check_name(op: Operation, name: str) -> None:
@@ -164,14 +162,17 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     def __init__(
         self,
-        target: _Target,
+        target: Target,
         shared: SharedVariables,
         function: Function,
         plans: Plans[tuple[ConversionStep, ...]],
     ):
         entry = Block()
         super().__init__(function, entry, Builder(entry))
+        assert target.ptx_version is not None
         self.target = target
+        self.chip = chip_named(target.chip)
+        self.version = target.ptx_version
         self.shared = shared
         self.plans = plans
         self.source_blocks = reachable_blocks(function.body) if function.body.blocks else []
@@ -197,7 +198,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
             "target": StringAttr(self.target.chip),
-            "version": StringAttr(self.target.version),
+            "version": StringAttr(".".join(map(str, self.version))),
             "parameters": DenseArrayBase.from_list(i64, parameters),
         }
         block_size = known_block_size(self.function)
@@ -233,8 +234,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         self.values[op.results[0]] = VECTORS[type(op)](self.build, op, self.operands(op))
 
     def intrinsic(self, op: Operation) -> None:
-        chip = next(chip for chip in CHIPS if chip.name == self.target.chip)
-        value = convert_intrinsic(self.build, op, self.operands(op), chip)
+        value = convert_intrinsic(self.build, op, self.operands(op), self.chip)
         self.values[op.results[0]] = value
 
     def special(self, op: Operation) -> None:
@@ -348,12 +348,8 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     def plan(self, op: Operation) -> tuple[ConversionStep, ...]:
         """How to build the instructions of ``op``."""
-        features = self._features(op)
-
-        def make(operation: scoped.ScopedOperation, used: bool) -> tuple[ConversionStep, ...]:
-            return self._make_plan(operation, used, features)
-
-        return self.plans.find(cast(scoped.ScopedOperation, op), make, features)
+        target = self.target.promising(*self._features(op))
+        return self.plans.find(cast(scoped.ScopedOperation, op), target, self._make_plan)
 
     def _features(self, op: Operation) -> tuple[str, ...]:
         """What the function says of ``op``; each analysis runs once, where something asks for it."""
@@ -374,21 +370,13 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         return ()
 
     def _make_plan(
-        self, op: scoped.ScopedOperation, used: bool, features: tuple[str, ...]
+        self, op: scoped.ScopedOperation, target: Target, used: bool
     ) -> tuple[ConversionStep, ...]:
         result: RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
             result = self.registers_for(op, op.value_type)
             _check_alignment(op)
-        sequence = lower_operation(
-            op,
-            bits_of,
-            used,
-            PATH,
-            target=self.target.chip,
-            ptx_version=self.target.version,
-            features=features,
-        )
+        sequence = lower_operation(op, bits_of, used, PATH, target=target)
         ordered = op.properties["ordering"] != _WEAK
         steps = [
             _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)

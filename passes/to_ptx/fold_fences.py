@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.costs import cost_of_sequence
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.sequence import Instruction, Target, UnsupportedError
+from fencewright.lowering.targets import target_of
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, OrderingAttr
 from fencewright.passes.analysis.control_flow import reachable_blocks
-from fencewright.passes.kernels.accept import is_used, lower_operation
+from fencewright.passes.kernels.accept import is_used, sequence_of
 from fencewright.passes.scoped.merge_fences import (
     acquired_before,
     is_plain,
@@ -24,7 +25,7 @@ from fencewright.passes.scoped.merge_fences import (
     rank_of,
     released_behind,
 )
-from fencewright.passes.to_ptx.arithmetic import PATH, bits_of
+from fencewright.passes.to_ptx.arithmetic import bits_of
 
 
 def _ordering(releases: bool, acquires: bool) -> Ordering:
@@ -94,7 +95,7 @@ class FoldFencesPass(ModulePass):
         try:
             first, last = self._instructions(before), self._instructions(behind)
             self._instructions(access)
-        except DiagnosticException:
+        except UnsupportedError:
             return  # What the target lacks is for the conversion to say.
         ways: list[tuple[int, OrderingAttr, tuple[scoped.FenceOp, ...]]] = []
         for folded in _WAYS:
@@ -121,9 +122,11 @@ class FoldFencesPass(ModulePass):
     def _instructions(self, op: scoped.ScopedOperation | None) -> tuple[Instruction, ...]:
         if op is None:
             return ()
-        return lower_operation(
-            op, bits_of, is_used(op), PATH, target=self.mcpu, ptx_version=self.ptx_version
-        ).instructions
+        return sequence_of(op, bits_of, is_used(op), self._target).instructions
+
+    @cached_property
+    def _target(self) -> Target:
+        return target_of(self)
 
 
 def _fences(body: Region) -> Iterator[scoped.FenceOp]:

@@ -6,15 +6,11 @@ together (``bridge_cdna``, ``bridge_ptx``).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
-from fencewright.lowering.lower import check
-from fencewright.lowering.sequence import Request, Sequence
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.sequence import Request, Sequence, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
-    L2PerAgent,
     Operation,
     Ordering,
     RmwKind,
@@ -40,58 +36,8 @@ Place = tuple[int, int]
 SCOPED = (Load, Store, AtomicRmw, Cmpxchg, Fence, Barrier)
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """What is lowered for: a target and what else decides its sequences."""
-
-    target: str
-    features: frozenset[str] = frozenset()
-    l2_per_agent: L2PerAgent = L2PerAgent.MANY
-    ptx_version: tuple[int, int] | None = None
-
-    @property
-    def is_ptx(self) -> bool:
-        """Whether the target is one of PTX's."""
-        return load_target(self.target).architecture == "ptx"
-
-    def __str__(self) -> str:
-        """A name that is also good for a file: ``gfx942-tgsplit-one-l2``, ``sm_90-ptx8.6``."""
-        parts = [self.target, *sorted(self.features)]
-        if self.l2_per_agent is L2PerAgent.ONE:
-            parts.append("one-l2")
-        if self.ptx_version is not None:
-            parts.append("ptx{}.{}".format(*self.ptx_version))
-        return "-".join(parts)
-
-    def complete(self, request: Request) -> Request:
-        """``request`` for this mode."""
-        return replace(
-            request,
-            features=self.features,
-            l2_per_agent=self.l2_per_agent,
-            ptx_version=self.ptx_version,
-        )
-
-
-@dataclass(frozen=True)
-class TargetLowering:
-    """The project's own lowering for a target, as a function of requests."""
-
-    target: str
-
-    def __call__(self, request: Request) -> Sequence:
-        """The sequence; raises ``UnsupportedError``."""
-        return _lowered(self.target, request)
-
-
-@lru_cache(maxsize=1 << 14)
-def _lowered(target: str, request: Request) -> Sequence:
-    check(request)
-    return load_target(target).lower(request)
-
-
 def request_of(
-    operation: ScopedOperation, mode: Mode, space: AddressSpace | None = None
+    operation: ScopedOperation, mode: Target, space: AddressSpace | None = None
 ) -> Request:
     """What is asked of the lowering for ``operation``; ``space`` is its pointer's, if it has one."""
     kind, failure, returns = RmwKind.ADD, None, True
@@ -111,7 +57,7 @@ def request_of(
         case Barrier():
             op = Operation.BARRIER
     weak = operation.ordering is Ordering.WEAK
-    request = Request(
+    return Request(
         op=op,
         ordering=operation.ordering,
         scope=Scope.SYSTEM if weak or operation.scope is None else operation.scope,
@@ -123,8 +69,8 @@ def request_of(
         one_as=operation.one_as,
         spaces=operation.spaces,
         availability=operation.availability,
+        target=mode,
     )
-    return mode.complete(request)
 
 
 @dataclass(frozen=True)
@@ -141,7 +87,7 @@ class Code:
 
 def lower_program(
     program: ScopedProgram,
-    mode: Mode,
+    mode: Target,
     lowering: Lowering,
     generic: frozenset[str] = frozenset(),
 ) -> Code:

@@ -20,12 +20,14 @@ from typing import Any, Protocol, TypeVar, cast
 
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.lower import lower_request
 from fencewright.lowering.ptx.chip import CHIPS, VERSIONS, Form, forms_of
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import (
     Instruction,
     Request,
     Sequence,
+    Target,
     UnsupportedError,
     WaitCounts,
 )
@@ -46,13 +48,7 @@ from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.progress import stuck
 from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.certify.assemble import (
-    Code,
-    Lowering,
-    Mode,
-    TargetLowering,
-    lower_program,
-)
+from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.shapes import BatteryTest, battery, operations, ptx_forms
@@ -116,7 +112,7 @@ class Machine(Protocol):
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]": ...
 
 
-def machines_of(mode: Mode) -> tuple["Machine", ...]:
+def machines_of(mode: Target) -> tuple["Machine", ...]:
     """The machines that a mode's code has to run on.
 
     Many L2s per agent also stands for an unknown partition mode: then on both kinds.
@@ -125,9 +121,9 @@ def machines_of(mode: Mode) -> tuple["Machine", ...]:
         return (PtxMachine(mode),)
     split = "tgsplit" in mode.features
     numbers = [L2PerAgent.ONE]
-    if HARDER_L2[mode.target] is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
+    if HARDER_L2[mode.chip] is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
         numbers = [L2PerAgent.MANY, L2PerAgent.ONE]
-    return tuple(CdnaMachineOf(CdnaConfiguration(mode.target, split, n)) for n in numbers)
+    return tuple(CdnaMachineOf(CdnaConfiguration(mode.chip, split, n)) for n in numbers)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -202,7 +198,7 @@ class CdnaMachineOf:
 class PtxMachine:
     """The PTX model."""
 
-    def __init__(self, mode: Mode):
+    def __init__(self, mode: Target):
         self.forms = ptx_forms(mode)
 
     @property
@@ -465,7 +461,7 @@ class OperationCertificate:
 class Certificate:
     """Every operation of a mode. ``covers`` names other modes with the very same sequences."""
 
-    mode: Mode
+    mode: Target
     operations: tuple[OperationCertificate, ...]
     covers: tuple[str, ...] = ()
 
@@ -501,7 +497,7 @@ class Certificate:
         content = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
-            "target": mode.target,
+            "target": mode.chip,
             "features": sorted(mode.features),
             "l2_per_agent": mode.l2_per_agent,
             "ptx_version": None if mode.ptx_version is None else list(mode.ptx_version),
@@ -526,7 +522,7 @@ class Certificate:
                 "make it anew with `fence-sim certify`"
             )
         version = content["ptx_version"]
-        mode = Mode(
+        mode = Target(
             content["target"],
             frozenset(content["features"]),
             L2PerAgent(content["l2_per_agent"]),
@@ -537,7 +533,7 @@ class Certificate:
 
 
 def _without_mode(request: Request) -> Request:
-    return Mode("").complete(request)
+    return replace(request, target=Target(""))
 
 
 def _to_data(each: OperationCertificate) -> dict[str, Any]:
@@ -566,7 +562,7 @@ def _witness_data(witness: Witness) -> list[str]:
     return [witness.test, witness.machine, witness.outcome]
 
 
-def _from_data(data: Mapping[str, Any], mode: Mode) -> OperationCertificate:
+def _from_data(data: Mapping[str, Any], mode: Target) -> OperationCertificate:
     parts = tuple(
         Necessity(
             part["at"],
@@ -580,7 +576,7 @@ def _from_data(data: Mapping[str, Any], mode: Mode) -> OperationCertificate:
     )
     return OperationCertificate(
         data["operation"],
-        mode.complete(_request_from(data["request"])),
+        replace(_request_from(data["request"]), target=mode),
         tuple(data["sequence"]),
         data["tests"],
         data["void"],
@@ -719,10 +715,10 @@ KEPT: tuple[Kept, ...] = (
 """Every reason for which something stays though no test needs it."""
 
 
-def _columns(mode: Mode, request: Request, weakening: Weakening) -> dict[str, object]:
+def _columns(mode: Target, request: Request, weakening: Weakening) -> dict[str, object]:
     return {
         "architecture": "ptx" if mode.is_ptx else "cdna",
-        "target": mode.target,
+        "target": mode.chip,
         "tgsplit": "tgsplit" in mode.features,
         "l2_per_agent": mode.l2_per_agent,
         "op": request.op,
@@ -734,7 +730,7 @@ def _columns(mode: Mode, request: Request, weakening: Weakening) -> dict[str, ob
     }
 
 
-def _verdict(mode: Mode, request: Request, weakening: Weakening) -> tuple[Verdict, str]:
+def _verdict(mode: Target, request: Request, weakening: Weakening) -> tuple[Verdict, str]:
     columns = _columns(mode, request, weakening)
     for each in KEPT:
         here = all(columns[name] in values for name, values in each.where.items())
@@ -747,14 +743,14 @@ def _verdict(mode: Mode, request: Request, weakening: Weakening) -> tuple[Verdic
 
 
 def certify_operation(
-    request: Request, mode: Mode, lowering: Lowering | None = None
+    request: Request, mode: Target, lowering: Lowering | None = None
 ) -> OperationCertificate:
     """Runs the battery of one operation. ``lowering`` stands in for the target's own.
 
     Raises ``UnsupportedError`` if the target lacks the operation, ``CertificateError`` if a
     test cannot be decided.
     """
-    request = mode.complete(request)
+    request = replace(request, target=mode)
     trial = Trial(mode, lowering)
     sequence = trial.lowering(request)
     passed: list[BatteryTest] = []
@@ -794,9 +790,9 @@ def certify_operation(
 class Trial:
     """A mode's lowering and machines, to judge tests with."""
 
-    def __init__(self, mode: Mode, lowering: Lowering | None = None):
+    def __init__(self, mode: Target, lowering: Lowering | None = None):
         self.mode = mode
-        self.lowering = lowering or TargetLowering(mode.target)
+        self.lowering = lowering or lower_request
         self.machines = machines_of(mode)
 
     def lower(self, test: BatteryTest) -> Code:
@@ -856,11 +852,8 @@ def _state_text(observables: Iterable[Observable], state: tuple[int | None, ...]
 # Whole modes
 
 
-def certify(
-    target: str,
-    features: Iterable[str] = (),
-    l2_per_agent: L2PerAgent | str = L2PerAgent.MANY,
-    ptx_version: tuple[int, int] | None = None,
+def certify_mode(
+    mode: Target,
     *,
     lowering: Lowering | None = None,
     executor: Executor | None = None,
@@ -872,20 +865,6 @@ def certify(
     they come, and that an interrupted run resumes from (``campaign.run``). ``lowering`` stands
     in for the target's own. Raises ``CertificateError`` or ``campaign.CampaignError``.
     """
-    number = HARDER_L2.get(target, L2PerAgent.MANY)
-    chosen = L2PerAgent(l2_per_agent) if number is L2PerAgent.MANY else L2PerAgent.MANY
-    mode = Mode(target, frozenset(features), chosen, ptx_version)
-    return certify_mode(mode, lowering=lowering, executor=executor, stream=stream)
-
-
-def certify_mode(
-    mode: Mode,
-    *,
-    lowering: Lowering | None = None,
-    executor: Executor | None = None,
-    stream: Path | None = None,
-) -> Certificate:
-    """As ``certify``, for a mode."""
     wanted = requests_of(mode, lowering)
     tasks = [Task(describe(each), _certified, (each, mode, lowering)) for each in wanted]
     name = f"certificate {FORMAT_VERSION} {mode} {battery_digest(mode)}"
@@ -894,16 +873,16 @@ def certify_mode(
     return Certificate(mode, done, covers(mode))
 
 
-def _certified(request: Request, mode: Mode, lowering: Lowering | None) -> dict[str, Any]:
+def _certified(request: Request, mode: Target, lowering: Lowering | None) -> dict[str, Any]:
     return _to_data(certify_operation(request, mode, lowering))
 
 
-def requests_of(mode: Mode, lowering: Lowering | None = None) -> tuple[Request, ...]:
+def requests_of(mode: Target, lowering: Lowering | None = None) -> tuple[Request, ...]:
     """The operations of the battery that the target has in ``mode``.
 
     Cluster scope is left out where the sequence is agent scope's, whose tests are harder.
     """
-    chosen = lowering or TargetLowering(mode.target)
+    chosen = lowering or lower_request
 
     def exists(request: Request) -> bool:
         try:
@@ -922,25 +901,24 @@ def requests_of(mode: Mode, lowering: Lowering | None = None) -> tuple[Request, 
     return tuple(e for e in wanted if e.scope is not Scope.CLUSTER or not is_agent(e))
 
 
-def battery_digest(mode: Mode) -> str:
+def battery_digest(mode: Target) -> str:
     """Changes with any sequence of the mode, so that no stale result is resumed from."""
-    chosen = TargetLowering(mode.target)
-    texts = [f"{describe(each)}: {chosen(each).text}" for each in requests_of(mode)]
+    texts = [f"{describe(each)}: {lower_request(each).text}" for each in requests_of(mode)]
     return sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
-def modes() -> tuple[Mode, ...]:
+def modes() -> tuple[Target, ...]:
     """The modes whose certificates the project ships."""
     split = frozenset({"tgsplit"})
     one = L2PerAgent.ONE
     cdna = (
-        Mode("gfx908"),
-        Mode("gfx90a"),
-        Mode("gfx90a", split),
-        Mode("gfx942"),
-        Mode("gfx942", split),
-        Mode("gfx942", l2_per_agent=one),
-        Mode("gfx942", split, one),
+        Target("gfx908"),
+        Target("gfx90a"),
+        Target("gfx90a", split),
+        Target("gfx942"),
+        Target("gfx942", split),
+        Target("gfx942", l2_per_agent=one),
+        Target("gfx942", split, one),
     )
     return (*cdna, *(mode for mode, _ in ptx_classes()))
 
@@ -948,30 +926,30 @@ def modes() -> tuple[Mode, ...]:
 _ORDERING_FORMS = frozenset({Form.CLUSTER, Form.CLUSTER_BARRIER_ORDERING, Form.ONE_SIDED_FENCE})
 
 
-def ptx_classes() -> tuple[tuple[Mode, tuple[Mode, ...]], ...]:
+def ptx_classes() -> tuple[tuple[Target, tuple[Target, ...]], ...]:
     """Chips and PTX versions by what orders memory in them: the oldest of each class, and all."""
-    classes: dict[frozenset[Form], list[Mode]] = {}
+    classes: dict[frozenset[Form], list[Target]] = {}
     for chip in CHIPS:
         last = chip.last or VERSIONS[-1]
         for version in VERSIONS:
             if chip.first <= version <= last:
                 forms = forms_of(chip, version) & _ORDERING_FORMS
-                mode = Mode(chip.name, ptx_version=version)
+                mode = Target(chip.name, ptx_version=version)
                 classes.setdefault(forms, []).append(mode)
     return tuple((members[0], tuple(members)) for members in classes.values())
 
 
-def covers(mode: Mode) -> tuple[str, ...]:
+def covers(mode: Target) -> tuple[str, ...]:
     """The other modes that have the same sequences and the same machine, by name."""
-    if mode.target == "gfx942":
-        return (str(replace(mode, target="gfx950")),)
+    if mode.chip == "gfx942":
+        return (str(replace(mode, chip="gfx950")),)
     for first, members in ptx_classes():
         if first == mode:
             return tuple(str(each) for each in members[1:])
     return ()
 
 
-def shipped(mode: Mode) -> Certificate:
+def shipped(mode: Target) -> Certificate:
     """The certificate that the project ships for ``mode``.
 
     Raises ``CertificateError`` if there is none.
@@ -1080,7 +1058,7 @@ class Explanation:
 
 def explain(
     request: Request,
-    mode: Mode,
+    mode: Target,
     at: int | None = None,
     certificate: Certificate | None = None,
     lowering: Lowering | None = None,
@@ -1091,7 +1069,7 @@ def explain(
     now. Raises ``UnsupportedError`` for an operation that the target lacks.
     """
     trial = Trial(mode, lowering)
-    request = mode.complete(request)
+    request = replace(request, target=mode)
     sequence = trial.lowering(request)
     text = tuple(each.text for each in sequence.instructions)
     found = None if certificate is None else certificate.find(request)
@@ -1188,7 +1166,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
     """
     if certificate.mode.is_ptx:
         raise CertificateError(f"{certificate.mode}: rows are certified on CDNA only")
-    chip = import_module(f"fencewright.lowering.cdna.{certificate.mode.target}").CHIP
+    chip = import_module(f"fencewright.lowering.cdna.{certificate.mode.chip}").CHIP
     recorders = {name: _Recorder(getattr(chip, name)) for name in _ROW_TABLES}
     recording = replace(chip, **recorders)
     users: dict[tuple[str, int], list[OperationCertificate]] = {}
@@ -1199,7 +1177,6 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
         for name, recorder in recorders.items():
             for number in {recorder.rows.index(row) for row in recorder.used}:
                 users.setdefault((name, number), []).append(each)
-    lowering = TargetLowering(certificate.mode.target)
     result: list[RowCertificate] = []
     for (name, number), operations_of_row in sorted(users.items()):
         row = recorders[name].rows[number]
@@ -1208,7 +1185,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
         for each in operations_of_row:
             for part in each.parts:
                 word = part.part.partition(" of ")[0]
-                if not _is_of_row(name, value, word, part, lowering(each.request)):
+                if not _is_of_row(name, value, word, part, lower_request(each.request)):
                     continue
                 name_of_part = _row_part(name, part.part)
                 new = None if part.witness is None else (each.operation, part.witness)

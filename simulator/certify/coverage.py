@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
+from fencewright.lowering.lower import lower_request
 from fencewright.lowering.ptx.text import words_of
-from fencewright.lowering.sequence import Instruction, Request, Sequence, UnsupportedError
+from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
@@ -19,7 +20,6 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.certify.assemble import Mode, TargetLowering
 from fencewright.simulator.certify.certificate import requests_of
 from fencewright.simulator.ptx.columns import ORDERINGS
 from fencewright.simulator.ptx.events import SCOPES
@@ -73,7 +73,7 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
 """Every reason for which an operation that is lowered is in no certificate; the first one holds."""
 
 
-def columns_of(request: Request, sequence: Sequence, mode: Mode) -> dict[str, object]:
+def columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, object]:
     """What ``UNCERTIFIED`` tells operations apart by."""
     limited = (
         request.one_as
@@ -93,13 +93,12 @@ def columns_of(request: Request, sequence: Sequence, mode: Mode) -> dict[str, ob
     }
 
 
-def lowered_requests(mode: Mode) -> Iterator[tuple[Request, Sequence]]:
+def lowered_requests(mode: Target) -> Iterator[tuple[Request, Sequence]]:
     """Every operation, and each of them with one thing about it changed, that ``mode`` lowers."""
-    lowering = TargetLowering(mode.target)
     for each in (other for base in _bases() for other in _variants(base)):
-        request = mode.complete(each)
+        request = replace(each, target=mode)
         try:
-            yield request, lowering(request)
+            yield request, lower_request(request)
         except UnsupportedError:
             continue
 
@@ -138,12 +137,11 @@ def _variants(base: Request) -> Iterator[Request]:
 class Coverage:
     """What the certificate of a mode covers, as an index."""
 
-    def __init__(self, mode: Mode):
+    def __init__(self, mode: Target):
         self.mode = mode
         self.known: dict[tuple[object, ...], list[Request]] = {}
-        lowering = TargetLowering(mode.target)
         for each in requests_of(mode):
-            shape = _shape(each, lowering(each))
+            shape = _shape(each, lower_request(each))
             self.known.setdefault((*_key(each), shape), []).append(each)
 
     def covers(self, request: Request, sequence: Sequence) -> bool:
@@ -179,7 +177,7 @@ class Coverage:
                 yield request, reason_of(request, sequence, self.mode)
 
 
-def reason_of(request: Request, sequence: Sequence, mode: Mode) -> str:
+def reason_of(request: Request, sequence: Sequence, mode: Target) -> str:
     """The name of the reason why an operation is in no certificate; "" if there is none."""
     columns = columns_of(request, sequence, mode)
     for each in UNCERTIFIED:

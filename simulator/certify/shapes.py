@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.ptx.chip import Form, default_version, forms_of
-from fencewright.lowering.sequence import Request
+from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
@@ -25,7 +25,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
     Word,
 )
-from fencewright.simulator.certify.assemble import Mode, Place
+from fencewright.simulator.certify.assemble import Place
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -108,7 +108,7 @@ _GROUP = (Distance.ONE_CU, Distance.SPLIT, Distance.ONE_CTA)
 _NARROW = (Scope.SINGLETHREAD, Scope.WAVEFRONT)
 
 
-def distances(mode: Mode, scope: Scope) -> tuple[Distance, ...]:
+def distances(mode: Target, scope: Scope) -> tuple[Distance, ...]:
     """How far threads of one ``scope`` can be apart, farthest first."""
     if scope in _NARROW:
         return ()
@@ -116,8 +116,8 @@ def distances(mode: Mode, scope: Scope) -> tuple[Distance, ...]:
     return tuple(distance for narrowest, distance in found if scope.includes(narrowest))
 
 
-def _cdna_distances(mode: Mode) -> list[tuple[Scope, Distance]]:
-    chip_has_xcds = mode.target in ("gfx942", "gfx950", "gfx9-4-generic")
+def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
+    chip_has_xcds = mode.chip in ("gfx942", "gfx950", "gfx9-4-generic")
     many = chip_has_xcds and mode.l2_per_agent is L2PerAgent.MANY
     split = "tgsplit" in mode.features
     return [
@@ -129,7 +129,7 @@ def _cdna_distances(mode: Mode) -> list[tuple[Scope, Distance]]:
     ]
 
 
-def _ptx_distances(mode: Mode) -> list[tuple[Scope, Distance]]:
+def _ptx_distances(mode: Target) -> list[tuple[Scope, Distance]]:
     clusters = Form.CLUSTER in ptx_forms(mode)
     return [
         (Scope.SYSTEM, Distance.TWO_GPUS),
@@ -139,11 +139,11 @@ def _ptx_distances(mode: Mode) -> list[tuple[Scope, Distance]]:
     ]
 
 
-def ptx_forms(mode: Mode) -> frozenset[Form]:
+def ptx_forms(mode: Target) -> frozenset[Form]:
     """The PTX forms that a mode has."""
     from fencewright.lowering.ptx.select import chip_named
 
-    chip = chip_named(mode.target)
+    chip = chip_named(mode.chip)
     return forms_of(chip, mode.ptx_version or default_version(chip))
 
 
@@ -177,7 +177,7 @@ Steps = tuple[Step, ...]
 class _Writer:
     """Turns steps into tests of one mode."""
 
-    mode: Mode
+    mode: Target
     spaces: dict[str, AddressSpace] = field(default_factory=dict[str, AddressSpace])
     generic: frozenset[str] = frozenset()
 
@@ -214,7 +214,7 @@ class _Writer:
                     weak = each.ordering is Ordering.WEAK
                     atomic[each.location] = atomic.get(each.location, False) or not weak
         agents = len({thread.placement.agent for thread in threads}) > 1
-        kinds = MEMORY_KINDS.get(self.mode.target) if agents else None
+        kinds = MEMORY_KINDS.get(self.mode.chip) if agents else None
         for name in sorted(atomic):
             kind = MemoryKind.NONLOCAL if kinds is None else kinds[atomic[name]]
             yield Location(name, 0, kind, self.spaces.get(name, GLOBAL))
@@ -377,7 +377,7 @@ class _Data:
 WEAK_DATA = _Data("", GLOBAL, None)
 
 
-def _data(mode: Mode, distance: Distance, scope: Scope) -> list[_Data]:
+def _data(mode: Target, distance: Distance, scope: Scope) -> list[_Data]:
     found = [WEAK_DATA, _Data("+relaxed", GLOBAL, scope)]
     if distance in _GROUP and "tgsplit" not in mode.features and distance is not Distance.SPLIT:
         found += [_Data("+lds", LOCAL, None), _Data("+lds-relaxed", LOCAL, Scope.WORKGROUP)]
@@ -397,7 +397,7 @@ def _observe(flag: str, dst: str, scope: Scope) -> Steps:
 # The battery of an operation
 
 
-def battery(request: Request, mode: Mode) -> tuple[BatteryTest, ...]:
+def battery(request: Request, mode: Target) -> tuple[BatteryTest, ...]:
     """Every test for the operation of ``request``, the most telling ones first.
 
     Only operations that threads share memory by: weak, nontemporal, private and constant
@@ -406,7 +406,7 @@ def battery(request: Request, mode: Mode) -> tuple[BatteryTest, ...]:
     return tuple(_battery(_Roles(request), mode))
 
 
-def _battery(roles: _Roles, mode: Mode) -> Iterator[BatteryTest]:
+def _battery(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
     if roles.op is Operation.BARRIER:
         yield from _barriers(roles, mode)
         return
@@ -440,7 +440,7 @@ def _battery(roles: _Roles, mode: Mode) -> Iterator[BatteryTest]:
 _Flag = tuple[str, dict[str, AddressSpace], frozenset[str]]
 
 
-def _flags(request: Request, mode: Mode) -> list[_Flag]:
+def _flags(request: Request, mode: Target) -> list[_Flag]:
     """Where the location of the focus can be."""
     in_global: _Flag = ("global", {"f": GLOBAL}, frozenset())
     in_lds: _Flag = ("LDS", {"f": LOCAL, "x": GLOBAL}, frozenset())
@@ -469,7 +469,7 @@ def _with(writer: _Writer, flat: bool = False, **spaces: AddressSpace) -> _Write
 
 
 def _two_threads(
-    roles: _Roles, mode: Mode, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """MP, LB and S, with the focus on either side, over every kind of data."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
@@ -536,7 +536,7 @@ def _passing(
 
 
 def _sequential(
-    roles: _Roles, mode: Mode, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """SB, R, 2+2W and IRIW, where all are seq_cst."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
@@ -639,7 +639,7 @@ def _sequential(
 
 
 def _ring(
-    roles: _Roles, mode: Mode, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """SB among three, the third of them farther away than the flag of the focus reaches."""
     in_lds = writer.spaces["f"] is LOCAL
@@ -788,7 +788,7 @@ def _locks(
 # Three threads
 
 
-def _hops(mode: Mode, roles: _Roles, in_lds: bool) -> Iterator[tuple[Scope, Distance, str]]:
+def _hops(mode: Target, roles: _Roles, in_lds: bool) -> Iterator[tuple[Scope, Distance, str]]:
     """The scopes that another synchronisation in a chain can have, with a distance for each."""
     wanted = [Scope.WORKGROUP, roles.scope]
     if roles.scope in (Scope.WORKGROUP, Scope.CLUSTER) or in_lds:
@@ -804,7 +804,7 @@ def _hops(mode: Mode, roles: _Roles, in_lds: bool) -> Iterator[tuple[Scope, Dist
 
 
 def _chains(
-    roles: _Roles, mode: Mode, writer: _Writer, flag_name: str, in_lds: bool
+    roles: _Roles, mode: Target, writer: _Writer, flag_name: str, in_lds: bool
 ) -> Iterator[BatteryTest]:
     """WRC and ISA2: happens-before through three threads, of one scope and of two.
 
@@ -917,7 +917,7 @@ def _relay(
 # Barriers
 
 
-def _barriers(roles: _Roles, mode: Mode) -> Iterator[BatteryTest]:
+def _barriers(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
     """MP, LB and S through a barrier, with fences around a relaxed one, and chains across it."""
     scope = roles.scope
     relaxed = roles.request.ordering is RELAXED
@@ -980,7 +980,7 @@ def _barriers(roles: _Roles, mode: Mode) -> Iterator[BatteryTest]:
 # What there is to certify
 
 
-def operations(mode: Mode) -> tuple[Request, ...]:
+def operations(mode: Target) -> tuple[Request, ...]:
     """Every operation that is certified in ``mode``, once.
 
     Read-modify-writes are exchanges, and additions where the old value is unused: the rows
@@ -1005,7 +1005,7 @@ def operations(mode: Mode) -> tuple[Request, ...]:
                 Request(Operation.BARRIER, ordering, scope, None)
                 for ordering in (Ordering.ACQ_REL, RELAXED)
             ]
-    return tuple(mode.complete(each) for each in found)
+    return tuple(replace(each, target=mode) for each in found)
 
 
 def _fences(scope: Scope) -> Iterable[Request]:
@@ -1021,7 +1021,7 @@ def _volatile(scope: Scope, space: AddressSpace) -> Iterable[Request]:
         yield Request(Operation.STORE, ordering, scope, space, volatile=True)
 
 
-def _variants(request: Request, mode: Mode) -> Iterable[Request]:
+def _variants(request: Request, mode: Target) -> Iterable[Request]:
     """What limits an operation: fences to some address spaces, anything one-as or av(none)."""
     if request.op is Operation.CMPXCHG or request.ordering is RELAXED or not request.returns:
         return

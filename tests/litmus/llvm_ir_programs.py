@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fencewright.lowering.sequence import Instruction, Sequence, WaitCounts
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Instruction, Sequence, Target, WaitCounts
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Ordering,
@@ -19,7 +20,7 @@ from fencewright.lowering.vocabulary import (
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.pipelines import Stores, lower_llvm_ir
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.certify.assemble import Code, Mode, TargetLowering, request_of
+from fencewright.simulator.certify.assemble import Code, request_of
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import (
@@ -69,7 +70,7 @@ class _Reader:
     """One thread of a lowered kernel as instructions of the source, each with its sequence."""
 
     number: int
-    mode: Mode
+    mode: Target
     instructions: list[source.ScopedInstruction]
     sequences: dict[int, Sequence]
 
@@ -79,7 +80,7 @@ class _Reader:
 
     def access(self, each: source.ScopedOperation, space: str) -> None:
         request = request_of(each, self.mode, _SPACE[int(space)])
-        lowered = TargetLowering(self.mode.target)(request)
+        lowered = lower_request(request)
         relaxed = [i for i in lowered.instructions if i.phase is Phase.ACCESS]
         self.operation(each, Sequence(tuple(relaxed)))
 
@@ -240,7 +241,7 @@ def executable(test: SourceTest, text: str, options: ReadOptions) -> CdnaTest:
     features = ("tgsplit",) if options.tgsplit else ()
     configuration = CdnaConfiguration(chip, bool(options.tgsplit), options.l2_per_agent)
     assert configuration.l2_per_agent is not None
-    mode = Mode(chip, frozenset(features), configuration.l2_per_agent)
+    mode = Target(chip, frozenset(features), configuration.l2_per_agent)
     places = placements([each.placement for each in program.threads], configuration.l2_per_agent)
     threads: list[Thread[source.ScopedInstruction]] = []
     sequences: dict[tuple[int, int], Sequence] = {}

@@ -1,8 +1,11 @@
 """The battery: tests mean something, stand where they can, and judge nothing by themselves."""
 
+from dataclasses import replace
+
 import pytest
 
-from fencewright.lowering.sequence import Request
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     L2PerAgent,
@@ -12,7 +15,7 @@ from fencewright.lowering.vocabulary import (
 )
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.machine import CdnaMachine
-from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program, request_of
+from fencewright.simulator.certify.assemble import lower_program, request_of
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.certificate import (
     CdnaMachineOf,
@@ -31,9 +34,15 @@ from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import MemoryKind
 
 SPLIT = frozenset({"tgsplit"})
-GFX942, GFX90A, GFX908 = Mode("gfx942"), Mode("gfx90a"), Mode("gfx908")
-SM_90, SM_70 = Mode("sm_90", ptx_version=(8, 6)), Mode("sm_70", ptx_version=(6, 0))
-MODES = (GFX942, Mode("gfx942", SPLIT), Mode("gfx942", l2_per_agent=L2PerAgent.ONE), GFX90A, SM_90)
+GFX942, GFX90A, GFX908 = Target("gfx942"), Target("gfx90a"), Target("gfx908")
+SM_90, SM_70 = Target("sm_90", ptx_version=(8, 6)), Target("sm_70", ptx_version=(6, 0))
+MODES = (
+    GFX942,
+    Target("gfx942", SPLIT),
+    Target("gfx942", l2_per_agent=L2PerAgent.ONE),
+    GFX90A,
+    SM_90,
+)
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 
 
@@ -56,20 +65,20 @@ SAMPLE = (
 )
 
 
-def sample(mode: Mode) -> list[Request]:
+def sample(mode: Target) -> list[Request]:
     split = "tgsplit" in mode.features
-    return [mode.complete(each) for each in SAMPLE if not (split and each.space is LOCAL)]
+    return [replace(each, target=mode) for each in SAMPLE if not (split and each.space is LOCAL)]
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_names_tell_tests_apart(mode: Mode):
+def test_names_tell_tests_apart(mode: Target):
     for request in sample(mode):
         names = [test.name for test in battery(request, mode)]
         assert len(set(names)) == len(names) > 0
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_focus_is_the_operation(mode: Mode):
+def test_the_focus_is_the_operation(mode: Target):
     for request in sample(mode):
         for test in battery(request, mode):
             thread, position = test.focus
@@ -79,7 +88,7 @@ def test_the_focus_is_the_operation(mode: Mode):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_no_test_of_a_whole_operation_has_a_data_race(mode: Mode):
+def test_no_test_of_a_whole_operation_has_a_data_race(mode: Target):
     """Only what limits address spaces or availability may make a test void."""
     for request in sample(mode):
         for test in battery(request, mode):
@@ -87,7 +96,7 @@ def test_no_test_of_a_whole_operation_has_a_data_race(mode: Mode):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_source_to_source_and_lowered_to_lowered(mode: Mode):
+def test_source_to_source_and_lowered_to_lowered(mode: Target):
     """The comparison rejects nothing that is the same on both sides."""
     trial = Trial(mode)
     for request in sample(mode):
@@ -115,9 +124,9 @@ def test_comparison_rejects_what_is_not_allowed():
 
 
 @pytest.mark.parametrize("mode", [GFX942, GFX90A], ids=str)
-def test_the_plain_machine_agrees_with_the_engine(mode: Mode):
+def test_the_plain_machine_agrees_with_the_engine(mode: Target):
     """As far as a few hundred states of the definition reach; the engine says no less."""
-    lowering = TargetLowering(mode.target)
+    lowering = lower_request
     for request in sample(mode)[:3]:
         for test in battery(request, mode)[::7]:
             if test.progress:
@@ -138,7 +147,7 @@ def test_distances():
         Distance.TWO_CUS,
         Distance.ONE_CU,
     )
-    assert distances(Mode("gfx942", SPLIT), Scope.WORKGROUP) == (Distance.SPLIT, Distance.ONE_CU)
+    assert distances(Target("gfx942", SPLIT), Scope.WORKGROUP) == (Distance.SPLIT, Distance.ONE_CU)
     assert Distance.TWO_XCDS not in distances(GFX90A, Scope.SYSTEM)
     assert distances(SM_70, Scope.CLUSTER) == (Distance.ONE_CTA,)
     assert distances(SM_90, Scope.CLUSTER) == (Distance.ONE_CLUSTER, Distance.ONE_CTA)
@@ -154,7 +163,7 @@ def test_distances():
     ],
     ids=str,
 )
-def test_memory_between_agents(mode: Mode, data: MemoryKind, flag: MemoryKind):
+def test_memory_between_agents(mode: Target, data: MemoryKind, flag: MemoryKind):
     tests = {test.name: test for test in battery(store(Scope.SYSTEM), mode)}
     far = tests["MP release global, two agents"].program
     assert (far.location("x").kind, far.location("f").kind) == (data, flag)
@@ -168,6 +177,6 @@ def test_hints_have_no_tests_of_order():
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_operations_are_distinct(mode: Mode):
+def test_operations_are_distinct(mode: Target):
     found = operations(mode)
     assert len(set(found)) == len({describe(each) for each in found}) == len(found)

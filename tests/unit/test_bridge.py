@@ -2,15 +2,10 @@
 
 import pytest
 
-from fencewright.lowering.sequence import Instruction, Sequence, UnsupportedError, operands
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Instruction, Sequence, Target, UnsupportedError, operands
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, RmwKind, Scope
-from fencewright.simulator.certify.assemble import (
-    Code,
-    Mode,
-    TargetLowering,
-    lower_program,
-    request_of,
-)
+from fencewright.simulator.certify.assemble import Code, lower_program, request_of
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import machines_of, source_outcomes
@@ -41,7 +36,7 @@ from fencewright.simulator.source.events import (
 
 AGENT, RELEASE, ACQUIRE = Scope.AGENT, Ordering.RELEASE, Ordering.ACQUIRE
 RELAXED = Ordering.RELAXED
-GFX942, SM_90 = Mode("gfx942"), Mode("sm_90", ptx_version=(8, 6))
+GFX942, SM_90 = Target("gfx942"), Target("sm_90", ptx_version=(8, 6))
 LDS = Location("s", space=AddressSpace.LOCAL)
 
 
@@ -51,9 +46,9 @@ def one_thread(*code: ScopedInstruction) -> ScopedProgram:
 
 
 def lowered(
-    *code: ScopedInstruction, mode: Mode = GFX942, generic: frozenset[str] = frozenset()
+    *code: ScopedInstruction, mode: Target = GFX942, generic: frozenset[str] = frozenset()
 ) -> Code:
-    return lower_program(one_thread(*code), mode, TargetLowering(mode.target), generic)
+    return lower_program(one_thread(*code), mode, lower_request, generic)
 
 
 def cdna_text(*code: ScopedInstruction, generic: frozenset[str] = frozenset()) -> list[str]:
@@ -154,7 +149,7 @@ def test_compare_exchange_tells_its_success():
 
 
 @pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
-def test_outcomes_tell_the_success_of_a_compare_exchange(mode: Mode):
+def test_outcomes_tell_the_success_of_a_compare_exchange(mode: Target):
     """Whether or not the old value is asked for as well, in every model."""
     for dst in (None, "r0"):
         for expected, success in ((0, 1), (5, 0)):
@@ -240,5 +235,5 @@ def test_ptx_loops_of_other_values_are_refused():
 
 
 def test_mode_names():
-    assert str(Mode("gfx942", frozenset({"tgsplit"}))) == "gfx942-tgsplit"
+    assert str(Target("gfx942", frozenset({"tgsplit"}))) == "gfx942-tgsplit"
     assert str(SM_90) == "sm_90-ptx8.6"

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from fencewright.lowering.sequence import Request, Sequence
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Request, Sequence, Target
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble import Lowering, lower_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import forbidden, source_outcomes
 from fencewright.simulator.certify.shapes import BatteryTest, battery
@@ -28,7 +29,7 @@ from fencewright.simulator.source.events import AtomicRmw, Cmpxchg, ScopedInstru
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 7
-SM_90, SM_70 = Mode("sm_90", ptx_version=(8, 6)), Mode("sm_70", ptx_version=(6, 0))
+SM_90, SM_70 = Target("sm_90", ptx_version=(8, 6)), Target("sm_70", ptx_version=(6, 0))
 RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
 ACQ_REL, SEQ_CST = Ordering.ACQ_REL, Ordering.SEQ_CST
 GLOBAL, AGENT = AddressSpace.GLOBAL, Scope.AGENT
@@ -44,12 +45,12 @@ def cmpxchg(ordering: Ordering, failure: Ordering, scope: Scope = AGENT) -> Requ
     return Request(Operation.CMPXCHG, ordering, scope, GLOBAL, failure)
 
 
-def of_width(mode: Mode, width: int) -> Lowering:
+def of_width(mode: Target, width: int) -> Lowering:
     """The lowering in which atomics are of another width: the values of the tests fit in a byte."""
 
     def lowering(request: Request) -> Sequence:
         is_rmw = request.op in (Operation.ATOMIC_RMW, Operation.CMPXCHG)
-        return TargetLowering(mode.target)(replace(request, width=width) if is_rmw else request)
+        return lower_request(replace(request, width=width) if is_rmw else request)
 
     return lowering
 
@@ -63,10 +64,10 @@ def rewriting(lowering: Lowering, old: str, new: str) -> Lowering:
 
 
 def failing(
-    request: Request, mode: Mode, lowering: Lowering, chosen: Callable[[str], bool] | None = None
+    request: Request, mode: Target, lowering: Lowering, chosen: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
     """The tests of the battery that end as their source forbids; a sample, or those ``chosen``."""
-    tests = battery(mode.complete(request), mode)
+    tests = battery(replace(request, target=mode), mode)
     if chosen is None:
         tests = tests[::STEP]
     for test in tests:
@@ -74,7 +75,7 @@ def failing(
             yield test.name
 
 
-def is_forbidden(test: BatteryTest, mode: Mode, lowering: Lowering) -> bool:
+def is_forbidden(test: BatteryTest, mode: Target, lowering: Lowering) -> bool:
     allowed = source_outcomes(test.program)
     assert allowed is not None
     program = ptx_program(lower_program(test.program, mode, lowering, test.generic))
@@ -105,17 +106,17 @@ PAIRS = (
     ],
     ids=str,
 )
-def test_read_modify_writes(mode: Mode, kind: RmwKind, width: int, ordering: Ordering) -> None:
+def test_read_modify_writes(mode: Target, kind: RmwKind, width: int, ordering: Ordering) -> None:
     request, lowering = rmw(kind, ordering), of_width(mode, width)
-    assert "bra" in lowering(mode.complete(request)).text
+    assert "bra" in lowering(replace(request, target=mode)).text
     assert list(failing(request, mode, lowering)) == []
 
 
 @pytest.mark.parametrize(("success", "failure"), PAIRS, ids=str)
 @pytest.mark.parametrize(("mode", "width"), [(SM_90, 8), (SM_70, 16)], ids=str)
-def test_compare_exchanges(mode: Mode, width: int, success: Ordering, failure: Ordering) -> None:
+def test_compare_exchanges(mode: Target, width: int, success: Ordering, failure: Ordering) -> None:
     request, lowering = cmpxchg(success, failure), of_width(mode, width)
-    assert "bra" in lowering(mode.complete(request)).text
+    assert "bra" in lowering(replace(request, target=mode)).text
     assert list(failing(request, mode, lowering)) == []
 
 

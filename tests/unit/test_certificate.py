@@ -16,10 +16,9 @@ import pytest
 
 from fencewright.lowering.cdna import gfx942, select
 from fencewright.lowering.cdna.chip import CacheOp, Chip
-from fencewright.lowering.lower import check
-from fencewright.lowering.sequence import Request, Sequence, UnsupportedError, WaitCounts
+from fencewright.lowering.lower import check, lower_request
+from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, WaitCounts
 from fencewright.lowering.table import Row, Table
-from fencewright.lowering.targets import load_target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Compat,
@@ -31,7 +30,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.cdna.rows import ACCESS, CACHE
-from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering
+from fencewright.simulator.certify.assemble import Lowering
 from fencewright.simulator.certify.certificate import (
     KEPT,
     Certificate,
@@ -56,9 +55,9 @@ THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
 SEQ_CST = Ordering.SEQ_CST
-GFX942, GFX90A = Mode("gfx942"), Mode("gfx90a")
-ONE_L2 = Mode("gfx942", l2_per_agent=L2PerAgent.ONE)
-SM_90 = Mode("sm_90", ptx_version=(8, 6))
+GFX942, GFX90A = Target("gfx942"), Target("gfx90a")
+ONE_L2 = Target("gfx942", l2_per_agent=L2PerAgent.ONE)
+SM_90 = Target("sm_90", ptx_version=(8, 6))
 
 
 def store(scope: Scope = Scope.AGENT, ordering: Ordering = RELEASE) -> Request:
@@ -191,14 +190,13 @@ Change = Callable[[Sequence], Sequence]
 
 @dataclass(frozen=True)
 class Changed:
-    """A target's lowering in which some requests come out differently."""
+    """A lowering in which some requests come out differently."""
 
-    target: str
     applies: Callable[[Request], bool]
     change: Change
 
     def __call__(self, request: Request) -> Sequence:
-        made = TargetLowering(self.target)(request)
+        made = lower_request(request)
         return self.change(made) if self.applies(request) else made
 
 
@@ -220,38 +218,34 @@ def is_release_store(request: Request) -> bool:
     return request.op is Operation.STORE and request.ordering is RELEASE
 
 
-def fails(request: Request, mode: Mode, lowering: Lowering) -> set[str]:
+def fails(request: Request, mode: Target, lowering: Lowering) -> set[str]:
     return failing(certify_operation(request, mode, lowering))
 
 
 def test_llvm_178316_wait_after_the_write_back_was_dropped():
-    wrong = Changed("gfx942", is_release_store, dropping("s_waitcnt vmcnt(0) lgkmcnt(0)"))
+    wrong = Changed(is_release_store, dropping("s_waitcnt vmcnt(0) lgkmcnt(0)"))
     assert "MP release global, two XCDs" in fails(store(), GFX942, wrong)
-    assert not fails(store(), GFX942, TargetLowering("gfx942"))
+    assert not fails(store(), GFX942, lower_request)
 
 
-@dataclass(frozen=True)
-class LikeLlvm:
+def like_llvm(request: Request) -> Sequence:
     """LLVM 22's choices."""
-
-    target: str
-
-    def __call__(self, request: Request) -> Sequence:
-        return load_target(self.target).lower(replace(request, compat=Compat.LLVM))
+    target = replace(request.target, compat=Compat.LLVM)
+    return lower_request(replace(request, target=target))
 
 
 @pytest.mark.parametrize("mode", [ONE_L2, GFX90A], ids=str)
-def test_llvm_161638_workgroup_release_is_not_transitive(mode: Mode):
+def test_llvm_161638_workgroup_release_is_not_transitive(mode: Target):
     """With one L2 a leader's wait covers its own stores only (with many, as below)."""
 
     def lowering(request: Request) -> Sequence:
         narrow = request.scope is Scope.WORKGROUP
-        return (LikeLlvm if narrow else TargetLowering)(mode.target)(request)
+        return (like_llvm if narrow else lower_request)(request)
 
     name = "ISA2 first global, one CU, then agent two CUs"
-    request = mode.complete(store(Scope.WORKGROUP))
+    request = replace(store(Scope.WORKGROUP), target=mode)
     assert name in fails(request, mode, lowering)
-    assert not fails(request, mode, TargetLowering(mode.target))
+    assert not fails(request, mode, lower_request)
 
 
 def barrier() -> Request:
@@ -263,22 +257,22 @@ def test_primus_turbo_251_the_payload_is_another_waves():
 
     def wrong(request: Request) -> Sequence:
         if request.op is Operation.BARRIER:
-            return LikeLlvm("gfx942")(request)
-        made = TargetLowering("gfx942")(request)
+            return like_llvm(request)
+        made = lower_request(request)
         own_wait = request.op is Operation.STORE and request.ordering is RELEASE
         return dropping("buffer_wbl2 sc1")(made) if own_wait else made
 
     name = "ISA2 publish first one CU, then agent two XCDs+av(none)"
     assert name in fails(barrier(), GFX942, wrong)
-    assert not fails(barrier(), GFX942, TargetLowering("gfx942"))
+    assert not fails(barrier(), GFX942, lower_request)
 
 
 def test_hecbench_292_a_relaxed_publish_behind_a_wait():
     """Right on gfx90a, where the agent has one L2; wrong on gfx942."""
     text = "buffer_wbl2 sc1"
-    assert fails(store(), GFX942, Changed("gfx942", is_release_store, dropping(text)))
-    assert not fails(store(), ONE_L2, Changed("gfx942", is_release_store, dropping(text)))
-    trial, request = Trial(GFX90A), GFX90A.complete(store())
+    assert fails(store(), GFX942, Changed(is_release_store, dropping(text)))
+    assert not fails(store(), ONE_L2, Changed(is_release_store, dropping(text)))
+    trial, request = Trial(GFX90A), replace(store(), target=GFX90A)
     assert "buffer_wbl2" not in trial.lowering(request).text
     within = [t for t in battery(request, GFX90A) if "two agents" not in t.name]
     assert [t.name for t in within if trial.judge(t)] == []
@@ -290,38 +284,38 @@ def test_pytorch_161180_fence_and_acquire_were_removed():
     def nothing(sequence: Sequence) -> Sequence:
         return Sequence(tuple(i for i in sequence.instructions if i.phase is Phase.ACCESS))
 
-    no_fence = Changed("gfx942", lambda r: r.op is Operation.FENCE, nothing)
+    no_fence = Changed(lambda r: r.op is Operation.FENCE, nothing)
     assert "MP acquire global, two XCDs" in fails(fence, GFX942, no_fence)
-    relaxed = Changed("gfx942", lambda r: r.ordering is ACQUIRE, nothing)
+    relaxed = Changed(lambda r: r.ordering is ACQUIRE, nothing)
     assert "MP acquire global, two XCDs" in fails(load(), GFX942, relaxed)
-    assert not fails(fence, GFX942, TargetLowering("gfx942"))
+    assert not fails(fence, GFX942, lower_request)
 
 
 def test_rccl_1932_a_flag_that_is_never_seen():
     def plain(sequence: Sequence) -> Sequence:
         return Sequence(tuple(replace(i, modifiers=()) for i in sequence.instructions))
 
-    wrong = Changed("gfx942", lambda r: r.op is Operation.STORE, plain)
+    wrong = Changed(lambda r: r.op is Operation.STORE, plain)
     assert "spin on the write global, two XCDs" in fails(store(ordering=RELAXED), GFX942, wrong)
-    assert not fails(store(ordering=RELAXED), GFX942, TargetLowering("gfx942"))
+    assert not fails(store(ordering=RELAXED), GFX942, lower_request)
 
 
 def test_quack_63_arrive_at_cta_instead_of_cluster_scope():
-    wrong = Changed("sm_90", is_release_store, rewriting(".cluster", ".cta"))
+    wrong = Changed(is_release_store, rewriting(".cluster", ".cta"))
     request = store(Scope.CLUSTER)
     assert "MP release global, one cluster" in fails(request, SM_90, wrong)
-    assert not fails(request, SM_90, TargetLowering("sm_90"))
+    assert not fails(request, SM_90, lower_request)
 
 
 def test_llvm_nvptx_atomicrmw_without_its_ordering_and_scope():
     def plain(sequence: Sequence) -> Sequence:
         return rewriting("acq_rel.sys", "relaxed.gpu")(sequence)
 
-    wrong = Changed("sm_90", lambda r: r.op is Operation.ATOMIC_RMW, plain)
+    wrong = Changed(lambda r: r.op is Operation.ATOMIC_RMW, plain)
     found = fails(rmw(Scope.SYSTEM), SM_90, wrong)
     assert {"MP acquire global, one GPU", "MP release global, one GPU"} <= found
     assert "atomicity-add global, two GPUs" in found
-    assert not fails(rmw(Scope.SYSTEM), SM_90, TargetLowering("sm_90"))
+    assert not fails(rmw(Scope.SYSTEM), SM_90, lower_request)
 
 
 def swapping(first: str, second: str) -> Change:
@@ -339,11 +333,11 @@ def swapping(first: str, second: str) -> Change:
 
 def test_llvm_81450_the_far_cache_was_invalidated_last():
     """On gfx10 the L0 could be filled again from an L1 not yet invalidated; here the L1 from the L2."""
-    request = GFX90A.complete(load(Scope.SYSTEM))
-    right = TargetLowering("gfx90a")
+    request = replace(load(Scope.SYSTEM), target=GFX90A)
+    right = lower_request
     order = [i.mnemonic for i in right(request).instructions if "inv" in i.mnemonic]
     assert order == ["buffer_invl2", "buffer_wbinvl1_vol"]
-    wrong = Changed("gfx90a", lambda r: r == request, swapping(*order))
+    wrong = Changed(lambda r: r == request, swapping(*order))
     assert "MP acquire global, two agents" in fails(request, GFX90A, wrong)
     assert not fails(request, GFX90A, right)
 
@@ -355,18 +349,18 @@ def test_llvm_120131_a_generic_fence_became_one_of_each_address_space(ordering: 
 
     def one_as(request: Request) -> Sequence:
         if request.op is not Operation.FENCE:
-            return TargetLowering("gfx942")(request)
-        return LikeLlvm("gfx942")(replace(request, one_as=True))
+            return lower_request(request)
+        return like_llvm(replace(request, one_as=True))
 
-    assert "lgkmcnt" not in one_as(GFX942.complete(fence)).text
+    assert "lgkmcnt" not in one_as(replace(fence, target=GFX942)).text
     found = fails(fence, GFX942, one_as)
     assert found
     assert all("lds" in test.lower() for test in found)
-    assert not fails(fence, GFX942, TargetLowering("gfx942"))
+    assert not fails(fence, GFX942, lower_request)
 
 
 @pytest.mark.parametrize("mode", [GFX942, GFX90A], ids=str)
-def test_llvm_207473_and_220288_the_lds_wait_was_lost_with_the_demotion(mode: Mode):
+def test_llvm_207473_and_220288_the_lds_wait_was_lost_with_the_demotion(mode: Target):
     """A work-group fence as a wavefront's: nothing waits for LDS any more.
 
     In a work-group of one wave that is wrong where LDS is filled by DMA, which the machine does
@@ -376,14 +370,14 @@ def test_llvm_207473_and_220288_the_lds_wait_was_lost_with_the_demotion(mode: Mo
     def demoted(request: Request) -> Sequence:
         is_fence = request.op is Operation.FENCE and request.scope is Scope.WORKGROUP
         narrow = replace(request, scope=Scope.WAVEFRONT) if is_fence else request
-        return TargetLowering(mode.target)(narrow)
+        return lower_request(narrow)
 
-    fence = mode.complete(Request(Operation.FENCE, RELEASE, Scope.WORKGROUP, None))
-    assert "lgkmcnt(0)" in TargetLowering(mode.target)(fence).text
+    fence = replace(Request(Operation.FENCE, RELEASE, Scope.WORKGROUP, None), target=mode)
+    assert "lgkmcnt(0)" in lower_request(fence).text
     assert not demoted(fence).instructions
     found = fails(fence, mode, demoted)
     assert "MP release global, one CU+lds" in found
-    assert not fails(fence, mode, TargetLowering(mode.target))
+    assert not fails(fence, mode, lower_request)
 
 
 @pytest.mark.parametrize("success", [RELAXED, RELEASE], ids=str)
@@ -392,10 +386,10 @@ def test_libcuxx_compare_exchange_lost_its_failure_ordering(success: Ordering):
     request = Request(
         Operation.CMPXCHG, success, Scope.AGENT, GLOBAL, failure_ordering=ACQUIRE, returns=True
     )
-    wrong = Changed("sm_90", lambda r: r.op is Operation.CMPXCHG, weakened_acquire)
+    wrong = Changed(lambda r: r.op is Operation.CMPXCHG, weakened_acquire)
     found = fails(request, SM_90, wrong)
     assert "MP acquire-fails global, one GPU" in found
-    assert not fails(request, SM_90, TargetLowering("sm_90"))
+    assert not fails(request, SM_90, lower_request)
 
 
 def weakened_acquire(sequence: Sequence) -> Sequence:
@@ -407,7 +401,7 @@ def weakened_acquire(sequence: Sequence) -> Sequence:
 def test_rust_cuda_376_a_narrow_fence_was_the_widest():
     """Right, but too strong: no test needs more than the CTA's scope."""
     request = Request(Operation.FENCE, SEQ_CST, Scope.WORKGROUP, None)
-    wrong = Changed("sm_90", lambda r: r.op is Operation.FENCE, rewriting(".cta", ".sys"))
+    wrong = Changed(lambda r: r.op is Operation.FENCE, rewriting(".cta", ".sys"))
     found = certify_operation(request, SM_90, wrong)
     assert found.sequence == ("fence.sc.sys",)
     assert found.is_sound
@@ -437,7 +431,7 @@ def test_the_page_lists_every_bug_with_its_test():
 
 def test_a_test_that_cannot_be_decided_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("fencewright.simulator.certify.certificate.STATE_LIMIT", 3)
-    request = GFX942.complete(rmw(Scope.CLUSTER, Ordering.SEQ_CST))
+    request = replace(rmw(Scope.CLUSTER, Ordering.SEQ_CST), target=GFX942)
     with pytest.raises(CertificateError, match=r"test '.*': limit reached after \d+ states"):
         certify_operation(replace(request, kind=RmwKind.UMAX), GFX942)
 
@@ -549,7 +543,7 @@ SHIPPED = modes()
 
 
 @pytest.mark.parametrize("mode", SHIPPED, ids=str)
-def test_a_certificate_is_shipped_for_every_mode(mode: Mode):
+def test_a_certificate_is_shipped_for_every_mode(mode: Target):
     found = shipped(mode)
     assert found.mode == mode
     assert found.covers == covers(mode)
@@ -557,12 +551,12 @@ def test_a_certificate_is_shipped_for_every_mode(mode: Mode):
 
 
 @pytest.mark.parametrize("mode", SHIPPED, ids=str)
-def test_shipped_certificates_still_hold(mode: Mode):
+def test_shipped_certificates_still_hold(mode: Target):
     assert recheck(shipped(mode), None if THOROUGH else 4) == ()
 
 
 @pytest.mark.parametrize("mode", SHIPPED, ids=str)
-def test_tests_are_void_only_where_the_operation_is_limited(mode: Mode):
+def test_tests_are_void_only_where_the_operation_is_limited(mode: Target):
     for each in shipped(mode).operations:
         r = each.request
         whole = r.spaces is None and not r.one_as and r.availability == "full"
@@ -582,7 +576,7 @@ def test_every_reason_to_keep_something_is_used():
 
 
 @pytest.mark.parametrize("mode", [m for m in SHIPPED if not m.is_ptx], ids=str)
-def test_every_cache_instruction_of_every_row_is_needed(mode: Mode):
+def test_every_cache_instruction_of_every_row_is_needed(mode: Target):
     found = certify_rows(shipped(mode))
     assert {"write_back", "invalidate", "wait", "policy", "barrier"} == {r.table for r in found}
     for row in found:
@@ -608,11 +602,11 @@ def test_rows_are_certified_on_cdna_only():
 
 def test_there_is_no_certificate_for_an_unknown_mode():
     with pytest.raises(CertificateError, match="no certificate for gfx90a-one-l2"):
-        shipped(Mode("gfx90a", l2_per_agent=L2PerAgent.ONE))
+        shipped(Target("gfx90a", l2_per_agent=L2PerAgent.ONE))
 
 
-def texts(mode: Mode) -> list[str]:
-    lowering = TargetLowering(mode.target)
+def texts(mode: Target) -> list[str]:
+    lowering = lower_request
     found: list[str] = []
     for request in operations(mode):
         try:
@@ -622,10 +616,10 @@ def texts(mode: Mode) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("mode", [m for m in SHIPPED if m.target == "gfx942"], ids=str)
-def test_gfx950_is_covered_by_gfx942(mode: Mode):
+@pytest.mark.parametrize("mode", [m for m in SHIPPED if m.chip == "gfx942"], ids=str)
+def test_gfx950_is_covered_by_gfx942(mode: Target):
     """The same sequences, and the same machine."""
-    assert texts(mode) == texts(replace(mode, target="gfx950"))
+    assert texts(mode) == texts(replace(mode, chip="gfx950"))
     for table in (ACCESS, CACHE):
         rows = {key: row.value for key, row in table.items()}
         for key, value in rows.items():
@@ -634,7 +628,7 @@ def test_gfx950_is_covered_by_gfx942(mode: Mode):
 
 
 @pytest.mark.parametrize("first", [mode for mode, _ in ptx_classes()], ids=str)
-def test_ptx_classes_are_of_one_lowering(first: Mode):
+def test_ptx_classes_are_of_one_lowering(first: Target):
     members = dict(ptx_classes())[first]
     assert first in members
     wanted = texts(first)

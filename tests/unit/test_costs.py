@@ -15,7 +15,7 @@ from fencewright.lowering.ptx import costs as ptx_costs
 from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.table import TableError
-from fencewright.lowering.targets import load_target
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Scope
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ FEATURES: dict[str, tuple[tuple[str, ...], ...]] = {
 def instructions(target: str) -> frozenset[str]:
     """All that operations lower to, but for the kinds of read-modify-writes and most widths."""
     found: set[str] = set()
-    features = FEATURES[load_target(target).architecture]
+    features = FEATURES[backend_of(target).architecture]
     for (op, ordering), scope, having in product(SKELETON, Scope, features):
         failure = "relaxed" if op is Operation.CMPXCHG else None
         spaces: tuple[AddressSpace | None, ...] = tuple(AddressSpace) if op.is_access else (None,)

@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
-from fencewright.lowering.sequence import Request
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.simulator.certify import coverage
-from fencewright.simulator.certify.assemble import Mode, TargetLowering
 from fencewright.simulator.certify.certificate import certify_operation, modes
 from fencewright.simulator.certify.coverage import (
     UNCERTIFIED,
@@ -18,18 +18,18 @@ from fencewright.simulator.certify.coverage import (
     reason_of,
 )
 
-GFX942, SM_90 = Mode("gfx942"), Mode("sm_90", ptx_version=(8, 6))
+GFX942, SM_90 = Target("gfx942"), Target("sm_90", ptx_version=(8, 6))
 AGENT, GLOBAL = Scope.AGENT, AddressSpace.GLOBAL
 
 
 @cache
-def found(mode: Mode) -> Counter[str]:
+def found(mode: Target) -> Counter[str]:
     """How many operations are uncovered for which reason."""
     return Counter(reason for _, reason in Coverage(mode).uncovered())
 
 
 @pytest.mark.parametrize("mode", modes(), ids=str)
-def test_there_is_a_reason_for_everything_without_a_certificate(mode: Mode) -> None:
+def test_there_is_a_reason_for_everything_without_a_certificate(mode: Target) -> None:
     assert "" not in found(mode)
 
 
@@ -39,20 +39,20 @@ def test_every_reason_is_needed() -> None:
 
 
 @pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
-def test_most_of_what_is_lowered_is_covered(mode: Mode) -> None:
+def test_most_of_what_is_lowered_is_covered(mode: Target) -> None:
     """Of what another thread can reach."""
     out_of_reach = {"private memory", "constant memory"}
     uncovered = sum(n for reason, n in found(mode).items() if reason not in out_of_reach)
     assert uncovered < 0.5 * sum(1 for _ in lowered_requests(mode))
 
 
-def covers(mode: Mode, request: Request) -> bool:
-    complete = mode.complete(request)
-    return Coverage(mode).covers(complete, TargetLowering(mode.target)(complete))
+def covers(mode: Target, request: Request) -> bool:
+    complete = replace(request, target=mode)
+    return Coverage(mode).covers(complete, lower_request(complete))
 
 
 @pytest.mark.parametrize("mode", [GFX942, SM_90], ids=str)
-def test_what_is_covered(mode: Mode) -> None:
+def test_what_is_covered(mode: Target) -> None:
     store = Request(Operation.STORE, Ordering.RELEASE, AGENT, GLOBAL)
     assert covers(mode, store)
     assert covers(mode, replace(store, width=64))
@@ -66,8 +66,8 @@ def test_what_is_covered(mode: Mode) -> None:
 
 def test_a_sequence_that_is_weaker_is_not_covered() -> None:
     """The release of a store without its write-back is no operation of the certificate."""
-    request = GFX942.complete(Request(Operation.STORE, Ordering.RELEASE, AGENT, GLOBAL))
-    sequence = TargetLowering("gfx942")(request)
+    request = replace(Request(Operation.STORE, Ordering.RELEASE, AGENT, GLOBAL), target=GFX942)
+    sequence = lower_request(request)
     weaker = replace(sequence, instructions=sequence.instructions[1:])
     assert Coverage(GFX942).covers(request, sequence)
     assert not Coverage(GFX942).covers(request, weaker)
@@ -87,14 +87,16 @@ def test_a_missing_operation_of_the_battery_is_noticed(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("scope", [Scope.CLUSTER, AGENT, Scope.SYSTEM], ids=str)
 @pytest.mark.parametrize("ordering", [Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL])
 @pytest.mark.parametrize(
-    "mode", [Mode("sm_70", ptx_version=(6, 0)), Mode("sm_90", ptx_version=(7, 8)), SM_90], ids=str
+    "mode",
+    [Target("sm_70", ptx_version=(6, 0)), Target("sm_90", ptx_version=(7, 8)), SM_90],
+    ids=str,
 )
 def test_fences_of_shared_memory_alone_are_sound(
-    mode: Mode, ordering: Ordering, scope: Scope
+    mode: Target, ordering: Ordering, scope: Scope
 ) -> None:
     spaces = frozenset({AddressSpace.LOCAL})
-    request = mode.complete(Request(Operation.FENCE, ordering, scope, None, spaces=spaces))
-    sequence = TargetLowering(mode.target)(request)
+    request = replace(Request(Operation.FENCE, ordering, scope, None, spaces=spaces), target=mode)
+    sequence = lower_request(request)
     assert not Coverage(mode).covers(request, sequence) or scope is Scope.CLUSTER
     found = certify_operation(request, mode)
     assert found.is_sound
@@ -102,7 +104,7 @@ def test_fences_of_shared_memory_alone_are_sound(
 
 
 def test_distributed_shared_memory_has_the_sequences_of_shared_memory() -> None:
-    lowering = TargetLowering(SM_90.target)
+    lowering = lower_request
     compared = 0
     for request, sequence in lowered_requests(SM_90):
         if request.space is not AddressSpace.SHARED_CLUSTER:
@@ -115,7 +117,9 @@ def test_distributed_shared_memory_has_the_sequences_of_shared_memory() -> None:
 
 
 def test_reasons_say_which_operations() -> None:
-    private = Request(Operation.STORE, Ordering.RELAXED, AGENT, AddressSpace.PRIVATE)
-    sequence = TargetLowering("gfx942")(private)
+    private = replace(
+        Request(Operation.STORE, Ordering.RELAXED, AGENT, AddressSpace.PRIVATE), target=GFX942
+    )
+    sequence = lower_request(private)
     assert reason_of(private, sequence, GFX942) == "private memory"
     assert not reason_of(replace(private, space=GLOBAL), sequence, GFX942)

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from litmus_modules import MESSAGE_PASSING
 
-from fencewright.simulator.certify.assemble import Mode
+from fencewright.lowering.sequence import Target
 from fencewright.simulator.certify.certificate import Certificate
 from fencewright.simulator.core.campaign import TaskError
 from fencewright.simulator.core.exploration import LimitReached
@@ -437,12 +437,12 @@ def test_a_task_that_fails_leaves_a_certificate_incomplete(
 
 
 @pytest.fixture
-def two_modes(monkeypatch: pytest.MonkeyPatch) -> tuple[Mode, Mode]:
+def two_modes(monkeypatch: pytest.MonkeyPatch) -> tuple[Target, Target]:
     """What ``certify all`` certifies here, in no time."""
-    first, second = Mode("gfx942"), Mode("sm_90")
+    first, second = Target("gfx942"), Target("sm_90")
     monkeypatch.setattr("fencewright.simulator.certify.certificate.modes", lambda: (first, second))
 
-    def certify(mode: Mode, **_: object) -> Certificate:
+    def certify(mode: Target, **_: object) -> Certificate:
         return Certificate(mode, ())
 
     monkeypatch.setattr("fencewright.simulator.certify.certificate.certify_mode", certify)
@@ -450,7 +450,7 @@ def two_modes(monkeypatch: pytest.MonkeyPatch) -> tuple[Mode, Mode]:
 
 
 def test_certificates_are_written_to_a_folder_that_is_made(
-    two_modes: tuple[Mode, Mode], tmp_path: Path
+    two_modes: tuple[Target, Target], tmp_path: Path
 ) -> None:
     folder = tmp_path / "new" / "certificates"
     for _ in range(2):
@@ -494,7 +494,7 @@ def test_certificates_that_have_no_place_are_not_begun(
 )
 def test_an_interrupt_leaves_no_half_of_a_certificate(
     where: str,
-    two_modes: tuple[Mode, Mode],
+    two_modes: tuple[Target, Target],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

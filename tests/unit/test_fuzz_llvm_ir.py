@@ -292,7 +292,7 @@ def deletions() -> tuple[Counter[str], Counter[str]]:
             continue
         how = fuzz.build_of(setting)
         text = llvm_ir.lowered(source(small).test.program, how)
-        code = read_assembly(llvm_ir.assembly_of(text, setting.mode.target, how.features))
+        code = read_assembly(llvm_ir.assembly_of(text, setting.mode.chip, how.features))
         assert not _is_noticed(small, str(setting), meant, code), seed
         for instruction, less in _without_each(code):
             deleted[instruction.mnemonic] += 1
@@ -337,7 +337,7 @@ def test_llc_makes_the_same_code(
     seed: int, llvm_tool: Callable[[str], str], tmp_path: Path
 ) -> None:
     setting = fuzz.llvm_ir_setting_of(seed)
-    chip, how = setting.mode.target, fuzz.build_of(setting)
+    chip, how = setting.mode.chip, fuzz.build_of(setting)
     text = llvm_ir.lowered(source(fuzz.program_of(seed)).test.program, how)
     (tmp_path / "k.ll").write_text(text, encoding="utf-8")
     options = ["-O2", f"-mcpu={chip}", *(f"-mattr=+{each}" for each in how.features)]

@@ -1,15 +1,19 @@
 """The public lowering of one operation: what it answers, what it refuses, how fast it is."""
 
 import time
+from dataclasses import make_dataclass
 from typing import Any
 
 import pytest
 
 from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import UnsupportedError, WaitCounts
+from fencewright.lowering.sequence import Target, UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import ILLEGAL, SKELETON
+from fencewright.lowering.targets import options_of, parse_target, target_of
 from fencewright.lowering.vocabulary import (
     AddressSpace,
+    Compat,
+    L2PerAgent,
     Operation,
     Ordering,
     Phase,
@@ -194,3 +198,24 @@ def test_is_fast_enough_to_call_for_every_operation():
     for _ in range(count):
         lower(op="store", ordering="release", scope="agent", space="global", target="gfx942")
     assert count / (time.process_time() - start) > 250_000
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target("gfx908"),
+        Target("gfx942", frozenset({"tgsplit"}), L2PerAgent.ONE, compat=Compat.LLVM),
+        Target("sm_90", ptx_version=(8, 6)),
+    ],
+    ids=str,
+)
+def test_the_options_of_a_pass_name_its_target(target: Target) -> None:
+    made = make_dataclass("Options", options_of(target))(**options_of(target))
+    assert target_of(made) == target
+
+
+def test_a_target_is_parsed_from_words() -> None:
+    parsed = parse_target("gfx942", ["tgsplit"], "one", "llvm")
+    assert parsed == Target("gfx942", frozenset({"tgsplit"}), L2PerAgent.ONE, compat=Compat.LLVM)
+    assert str(parsed) == "gfx942-tgsplit-one-l2"
+    assert parse_target("sm_90", ptx_version="8.6").ptx_version == (8, 6)

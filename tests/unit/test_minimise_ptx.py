@@ -28,12 +28,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.costs import Cost, Unit
+from fencewright.lowering.lower import lower_request
 from fencewright.lowering.ptx.select import (
     CONVERGED,
     NO_ACQUIRE_FENCE_AFTER,
     NO_RELAXED_BARRIER,
 )
-from fencewright.lowering.sequence import Request
+from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.sequence import Sequence as Lowered
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
@@ -45,7 +46,7 @@ from fencewright.passes.pipelines import PTXPipeline
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.to_ptx import fold_fences, merge_ptx_fences
 from fencewright.passes.to_ptx.merge_ptx_fences import Done
-from fencewright.simulator.certify.assemble import Lowering, Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble import Lowering, lower_program
 from fencewright.simulator.certify.certificate import (
     Verdict,
     certify_operation,
@@ -165,7 +166,7 @@ def synchronisation(module: ModuleOp, kernel: int) -> list[str]:
             for opcode in opcodes]  # fmt: skip
 
 
-Target = tuple[str, str | None]
+Versioned = tuple[str, str | None]
 NEW, OLD, VOLTA = ("sm_90", "8.6"), ("sm_90", "8.0"), ("sm_70", None)
 
 READER = (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")])
@@ -173,7 +174,7 @@ WRITER = (HERE, [store("x", 1), store("f", 1, "release")])
 SB_MATE = (FAR, [store("g", 1, "seq_cst"), load("r0", "f", "seq_cst")])
 LAST = (Where(2), [load("r0", "g", "acquire"), when("r0", 1), load("r1", "x")])
 
-MERGED: dict[str, tuple[Target, Threads, int, list[str]]] = {
+MERGED: dict[str, tuple[Versioned, Threads, int, list[str]]] = {
     "a seq_cst fence and a seq_cst load": (
         NEW, ((HERE, [store("f", 1, "relaxed"), fence("seq_cst"), load("r0", "g", "seq_cst")]),
               SB_MATE), 0,
@@ -327,7 +328,7 @@ def nothing_is_published_any_more(patch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
 
 
-BROKEN: dict[Break, tuple[Target, Threads]] = {
+BROKEN: dict[Break, tuple[Versioned, Threads]] = {
     memory_is_nothing: (NEW, MERGED["a store between"][1]),
     scopes_are_alike: (
         NEW,
@@ -385,7 +386,7 @@ class _WithFences(Random):
 
 
 @pytest.mark.parametrize("target", [NEW, OLD, VOLTA], ids=["sm_90 8.6", "sm_90 8.0", "sm_70"])
-def test_random_programs_stay_right(target: Target) -> None:
+def test_random_programs_stay_right(target: Versioned) -> None:
     before = after = checked = 0
     for seed in range(SEEDS // 3):
         text = program(_WithFences(seed).threads())
@@ -463,7 +464,7 @@ def ring(threads: Sequence[tuple[int, list[Access]]]) -> ScopedProgram:
     return Program(locations, tuple(made), (*observed, *map(Memory, names)))
 
 
-def wrong_outcomes(scoped: ScopedProgram, mode: Mode, lowering: Lowering) -> int:
+def wrong_outcomes(scoped: ScopedProgram, mode: Target, lowering: Lowering) -> int:
     """How many outcomes the lowered program has that its source forbids."""
     allowed = source_outcomes(scoped)
     assert allowed is not None
@@ -472,9 +473,9 @@ def wrong_outcomes(scoped: ScopedProgram, mode: Mode, lowering: Lowering) -> int
 
 
 @pytest.mark.parametrize("name", RINGS)
-@pytest.mark.parametrize("mode", [Mode("sm_90"), Mode("sm_70")], ids=str)
-def test_a_fence_of_shared_memorys_reach_orders_every_ring(name: str, mode: Mode) -> None:
-    lowering = TargetLowering(mode.target)
+@pytest.mark.parametrize("mode", [Target("sm_90"), Target("sm_70")], ids=str)
+def test_a_fence_of_shared_memorys_reach_orders_every_ring(name: str, mode: Target) -> None:
+    lowering = lower_request
 
     def weaker(request: Request) -> Lowered:
         sequence = lowering(request)
@@ -490,10 +491,10 @@ def test_a_fence_of_shared_memorys_reach_orders_every_ring(name: str, mode: Mode
     fences = [
         each.mnemonic
         for each in lowering(
-            mode.complete(Request(Operations.LOAD, Ordering.SEQ_CST, Scope.SYSTEM, LOCAL))
+            replace(Request(Operations.LOAD, Ordering.SEQ_CST, Scope.SYSTEM, LOCAL), target=mode)
         ).instructions
     ]
-    assert fences[0] == {"sm_90": "fence.sc.cluster", "sm_70": "fence.sc.cta"}[mode.target]
+    assert fences[0] == {"sm_90": "fence.sc.cluster", "sm_70": "fence.sc.cta"}[mode.chip]
     scoped = ring(RINGS[name])
     assert not wrong_outcomes(scoped, mode, lowering)
     assert wrong_outcomes(scoped, mode, weaker)
@@ -502,14 +503,14 @@ def test_a_fence_of_shared_memorys_reach_orders_every_ring(name: str, mode: Mode
 # What the analyses promise of operations
 
 
-def promised(mode: Mode) -> list[Request]:
+def promised(mode: Target) -> list[Request]:
     """The operations of a mode that a promise changes."""
     plain = replace(mode, features=frozenset())
-    lowering = TargetLowering(mode.target)
+    lowering = lower_request
     return [
         request
         for request in operations(mode)
-        if lowering(request) != lowering(plain.complete(request))
+        if lowering(request) != lowering(replace(request, target=plain))
     ]
 
 
@@ -519,10 +520,10 @@ def promised(mode: Mode) -> list[Request]:
     [(CONVERGED, "barrier.sync.aligned"), (NO_ACQUIRE_FENCE_AFTER, "red.")],
 )
 def test_what_a_promise_changes_is_certified(target: str, feature: str, instruction: str) -> None:
-    changed = promised(Mode(target, frozenset({feature})))
+    changed = promised(Target(target, frozenset({feature})))
     assert changed
     for request in changed:
-        found = certify_operation(request, Mode(target, frozenset({feature})))
+        found = certify_operation(request, Target(target, frozenset({feature})))
         assert any(line.startswith(instruction) for line in found.sequence)
         assert found.is_sound, found.failures
         assert not found.unnecessary
@@ -531,8 +532,8 @@ def test_what_a_promise_changes_is_certified(target: str, feature: str, instruct
 
 def test_fences_of_shared_memory_alone_are_sound_and_needed() -> None:
     """Restricted to it from PTX 8.6 on, before that clamped to what reaches it."""
-    promised = Mode("sm_90", frozenset({NO_RELAXED_BARRIER}))
-    for mode in (promised, Mode("sm_90"), Mode("sm_90", ptx_version=(8, 0)), Mode("sm_70")):
+    promised = Target("sm_90", frozenset({NO_RELAXED_BARRIER}))
+    for mode in (promised, Target("sm_90"), Target("sm_90", ptx_version=(8, 0)), Target("sm_70")):
         for ordering in (Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL):
             for scope in (Scope.AGENT, Scope.SYSTEM):
                 found = certify_operation(
@@ -555,7 +556,7 @@ def test_a_relaxed_barrier_carries_what_fences_of_shared_memory_order() -> None:
     second: Thread[ScopedInstruction] = Thread(Placement(), (relaxed, acquire, Load("r0", "s")))
     shared = Location("s", space=LOCAL)
     scoped = Program((shared,), (first, second), (Register(1, "r0"),))
-    lowering, plain = TargetLowering("sm_90"), Mode("sm_90")
+    lowering, plain = lower_request, Target("sm_90")
     promised = replace(plain, features=frozenset({NO_RELAXED_BARRIER}))
     assert not wrong_outcomes(scoped, plain, lowering)
     assert wrong_outcomes(scoped, promised, lowering)

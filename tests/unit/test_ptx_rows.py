@@ -25,7 +25,7 @@ from fencewright.lowering.ptx.select import (
 from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import Sequence, UnsupportedError
 from fencewright.lowering.table import Table, TableError
-from fencewright.lowering.targets import known_targets, load_target
+from fencewright.lowering.targets import backend_of, known_targets
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, RmwKind, Scope
 
 
@@ -637,10 +637,10 @@ def test_text_fills_places_and_makes_names_fresh():
 
 def test_targets():
     assert set(known_targets()) >= {chip.name for chip in CHIPS}
-    target = load_target("sm_90a")
-    assert (target.name, target.architecture) == ("sm_90a", "ptx")
+    target = backend_of("sm_90a")
+    assert (target.chip, target.architecture) == ("sm_90a", "ptx")
     with pytest.raises(UnsupportedError):
-        load_target("sm_9000")
+        backend_of("sm_9000")
 
 
 def test_ptx_versions_are_all_that_there_are():

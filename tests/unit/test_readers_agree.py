@@ -13,8 +13,8 @@ import pytest
 from litmus_modules import programs
 from scoped_modules import module_of, with_plain_registers
 
-from fencewright.lowering.lower import Request
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.lower import Request, lower_request
+from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     L2PerAgent,
@@ -24,7 +24,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.cdna.engine import CdnaEngine
-from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble import lower_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, machines_of, source_outcomes
 from fencewright.simulator.certify.shapes import BatteryTest, battery
@@ -40,17 +40,17 @@ STEP = 1 if THOROUGH else 9
 """Every how many tests of a battery one is read."""
 SPLIT = frozenset({"tgsplit"})
 MODES = (
-    Mode("gfx908"),
-    Mode("gfx90a"),
-    Mode("gfx90a", SPLIT),
-    Mode("gfx942"),
-    Mode("gfx942", SPLIT),
-    Mode("gfx942", l2_per_agent=L2PerAgent.ONE),
-    Mode("gfx950"),
-    Mode("sm_70", ptx_version=(6, 0)),
-    Mode("sm_90", ptx_version=(7, 8)),
-    Mode("sm_90", ptx_version=(8, 6)),
-    Mode("sm_100", ptx_version=(8, 6)),
+    Target("gfx908"),
+    Target("gfx90a"),
+    Target("gfx90a", SPLIT),
+    Target("gfx942"),
+    Target("gfx942", SPLIT),
+    Target("gfx942", l2_per_agent=L2PerAgent.ONE),
+    Target("gfx950"),
+    Target("sm_70", ptx_version=(6, 0)),
+    Target("sm_90", ptx_version=(7, 8)),
+    Target("sm_90", ptx_version=(8, 6)),
+    Target("sm_100", ptx_version=(8, 6)),
 )
 GLOBAL, LOCAL, GENERIC = AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.GENERIC
 AGENT, GROUP = Scope.AGENT, Scope.WORKGROUP
@@ -68,12 +68,12 @@ SAMPLE = (
 )
 
 
-def sample_of(mode: Mode) -> list[BatteryTest]:
+def sample_of(mode: Target) -> list[BatteryTest]:
     """Some tests of the battery of each sample operation that the mode has."""
     found: list[BatteryTest] = []
-    for request in map(mode.complete, SAMPLE):
+    for request in (replace(each, target=mode) for each in SAMPLE):
         try:
-            TargetLowering(mode.target)(request)
+            lower_request(request)
         except UnsupportedError:
             continue
         tests = [each for each in battery(request, mode) if not each.progress]
@@ -81,10 +81,10 @@ def sample_of(mode: Mode) -> list[BatteryTest]:
     return found
 
 
-def lowering_of(mode: Mode) -> Lowering:
+def lowering_of(mode: Target) -> Lowering:
     version = None if mode.ptx_version is None else "{}.{}".format(*mode.ptx_version)
-    one = "one" if mode.l2_per_agent is L2PerAgent.ONE else None
-    return Lowering(mode.target, tuple(mode.features), one, version, opt_level=0)
+    one = L2PerAgent.ONE if mode.l2_per_agent is L2PerAgent.ONE else None
+    return Lowering(mode.chip, tuple(mode.features), one, version, opt_level=0)
 
 
 def same(left: Outcomes | None, right: Outcomes | None) -> bool:
@@ -95,11 +95,11 @@ def same(left: Outcomes | None, right: Outcomes | None) -> bool:
     return bool(left.states) and right.project(left.observables) == left
 
 
-def disagreements(mode: Mode, tests: Iterable[BatteryTest], lowering: Lowering) -> Iterator[str]:
+def disagreements(mode: Target, tests: Iterable[BatteryTest], lowering: Lowering) -> Iterator[str]:
     """The tests that end one way put together and another way read; "" for each that does not."""
     for test in tests:
         program = with_plain_registers(test.program)
-        code = lower_program(program, mode, TargetLowering(mode.target), test.generic)
+        code = lower_program(program, mode, lower_request, test.generic)
         (read,) = programs(module_of(program, test.generic), lowering).values()
         for machine in machines_of(mode):
             if not machine.fits(program):
@@ -116,7 +116,7 @@ def disagreements(mode: Mode, tests: Iterable[BatteryTest], lowering: Lowering) 
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_both_ways_to_a_target_end_alike(mode: Mode) -> None:
+def test_both_ways_to_a_target_end_alike(mode: Target) -> None:
     found = list(disagreements(mode, sample_of(mode), lowering_of(mode)))
     assert len(found) >= 20
     assert set(found) == {""}
@@ -125,19 +125,19 @@ def test_both_ways_to_a_target_end_alike(mode: Mode) -> None:
 @pytest.mark.parametrize(
     ("mode", "damage"),
     [
-        (Mode("gfx90a"), Damage("buffer_wbinvl1_vol")),
-        (Mode("gfx942"), Damage("buffer_inv")),
-        (Mode("gfx942"), Damage("buffer_wbl2")),
-        (Mode("gfx942"), Damage("buffer_wbl2", ("sc1",))),
-        (Mode("sm_90", ptx_version=(8, 6)), Damage("st.release", (), "st.relaxed")),
+        (Target("gfx90a"), Damage("buffer_wbinvl1_vol")),
+        (Target("gfx942"), Damage("buffer_inv")),
+        (Target("gfx942"), Damage("buffer_wbl2")),
+        (Target("gfx942"), Damage("buffer_wbl2", ("sc1",))),
+        (Target("sm_90", ptx_version=(8, 6)), Damage("st.release", (), "st.relaxed")),
     ],
     ids=str,
 )
-def test_a_reader_that_misses_something_disagrees(mode: Mode, damage: Damage) -> None:
+def test_a_reader_that_misses_something_disagrees(mode: Target, damage: Damage) -> None:
     """As if one of the two readers did not see the instruction."""
     damaged = replace(lowering_of(mode), damages=(damage,))
     (test,) = (
-        t for t in battery(mode.complete(SAMPLE[0]), mode) if t.name == FARTHEST[mode.target]
+        t for t in battery(replace(SAMPLE[0], target=mode), mode) if t.name == FARTHEST[mode.chip]
     )
     assert set(disagreements(mode, [test], lowering_of(mode))) == {""}
     assert test.name in set(disagreements(mode, [test], damaged))
@@ -154,13 +154,13 @@ FARTHEST = {
 @pytest.mark.parametrize(
     "ordering", [Ordering.RELAXED, Ordering.ACQ_REL, Ordering.SEQ_CST], ids=str
 )
-def test_both_ways_to_a_loop_end_alike(mode: Mode, ordering: Ordering) -> None:
+def test_both_ways_to_a_loop_end_alike(mode: Target, ordering: Ordering) -> None:
     """A compare-and-swap loop, as far as three rounds of it."""
     request = Request(Operation.ATOMIC_RMW, ordering, AGENT, GLOBAL, kind=RmwKind.NAND)
-    tests = battery(mode.complete(request), mode)[:: 1 if THOROUGH else 11]
+    tests = battery(replace(request, target=mode), mode)[:: 1 if THOROUGH else 11]
     for test in tests:
         program = with_plain_registers(test.program)
-        code = lower_program(program, mode, TargetLowering(mode.target), test.generic)
+        code = lower_program(program, mode, lower_request, test.generic)
         (read,) = programs(module_of(program, test.generic), lowering_of(mode)).values()
         assert isinstance(read, PtxTest)
         both = (ptx_program(code), read.test.program)
@@ -174,7 +174,7 @@ def words(found: Outcomes) -> frozenset[tuple[int | None, ...]]:
 
 
 @pytest.mark.parametrize("mode", MODES[3:5] + MODES[-1:], ids=str)
-def test_both_ways_to_the_source_model_end_alike(mode: Mode) -> None:
+def test_both_ways_to_the_source_model_end_alike(mode: Target) -> None:
     for test in sample_of(mode):
         program = with_plain_registers(test.program)
         (read,) = programs(module_of(program, test.generic)).values()

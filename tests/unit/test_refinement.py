@@ -17,9 +17,11 @@ from scoped_modules import module_of, with_plain_registers
 from test_ptx_model import OWN
 from test_readers_agree import MODES, lowering_of, sample_of
 
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Ordering, Scope
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.certify.assemble import Mode, TargetLowering, lower_program
+from fencewright.simulator.certify.assemble import lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, Trial
@@ -69,10 +71,10 @@ def source(program: ScopedProgram) -> SourceTest:
 
 
 def lowered(
-    test: BatteryTest, mode: Mode, machines: Mode | None = None
+    test: BatteryTest, mode: Target, machines: Target | None = None
 ) -> Iterator[CdnaTest | PtxTest]:
     """A test lowered for ``mode`` on each of its machines, or on those of another mode."""
-    code = lower_program(test.program, mode, TargetLowering(mode.target), test.generic)
+    code = lower_program(test.program, mode, lower_request, test.generic)
     for machine in Trial(machines or mode).machines_for(test):
         if isinstance(machine, CdnaMachineOf):
             yield CdnaTest(LitmusTest(cdna_program(code), TRUE), machine.configuration)
@@ -116,7 +118,7 @@ def test_ptx_refines_itself_and_its_mutants(version: Version) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_battery_refines_itself(mode: Mode) -> None:
+def test_the_battery_refines_itself(mode: Target) -> None:
     """Source to source, by way of a module too; lowered to lowered; lowered to source."""
     for test in sample_of(mode):
         meant = source(test.program)
@@ -165,7 +167,7 @@ def widened(operation: ScopedOperation) -> ScopedOperation:
 
 @pytest.mark.parametrize("change", [in_one_order, widened], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_stronger_operations_refine_weaker_ones(mode: Mode, change: Change) -> None:
+def test_stronger_operations_refine_weaker_ones(mode: Target, change: Change) -> None:
     for test in sample_of(mode):
         stronger = changed(test, change)
         assert refines(source(test.program), source(stronger.program)).is_sound, test.name
@@ -181,7 +183,7 @@ def relaxed(operation: ScopedOperation) -> ScopedOperation:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_weaker_operations_do_not_refine_stronger_ones(mode: Mode) -> None:
+def test_weaker_operations_do_not_refine_stronger_ones(mode: Target) -> None:
     """Of data that is atomic, so that what is weaker still means something."""
     more = 0
     for test in sample_of(mode):
@@ -195,7 +197,7 @@ def test_weaker_operations_do_not_refine_stronger_ones(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_code_as_lowered_refines_optimised_code(mode: Mode) -> None:
+def test_code_as_lowered_refines_optimised_code(mode: Target) -> None:
     for test in sample_of(mode)[::3]:
         text = module_of(with_plain_registers(test.program), test.generic)
         as_lowered, optimised = (
@@ -209,7 +211,7 @@ def test_code_as_lowered_refines_optimised_code(mode: Mode) -> None:
 @pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
 def test_code_for_many_l2s_refines_code_for_one(chip: str, split: frozenset[str]) -> None:
     """On a machine with one, where what is written back for many is not needed."""
-    many, one = Mode(chip, split), Mode(chip, split, L2PerAgent.ONE)
+    many, one = Target(chip, split), Target(chip, split, L2PerAgent.ONE)
     for test in sample_of(one):
         for strong, weak in zip(lowered(test, many, one), lowered(test, one), strict=True):
             assert within(strong, weak), test.name
@@ -218,7 +220,7 @@ def test_code_for_many_l2s_refines_code_for_one(chip: str, split: frozenset[str]
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
 def test_code_for_split_groups_refines_other_code(chip: str) -> None:
     """On a machine whose work-groups are whole, where there is no LDS to see the difference."""
-    split, whole = Mode(chip, SPLIT), Mode(chip)
+    split, whole = Target(chip, SPLIT), Target(chip)
     for test in sample_of(whole):
         uses_lds = any(each.space is AddressSpace.LOCAL for each in test.program.locations)
         if uses_lds or test.generic or _is_about_lds(test.program):
@@ -237,7 +239,7 @@ def _is_about_lds(program: ScopedProgram) -> bool:
 
 def test_code_for_one_l2_does_not_refine_code_for_many() -> None:
     """On a machine with many: what the comparison is for."""
-    many, one = Mode("gfx942"), Mode("gfx942", l2_per_agent=L2PerAgent.ONE)
+    many, one = Target("gfx942"), Target("gfx942", l2_per_agent=L2PerAgent.ONE)
     configuration = CdnaConfiguration("gfx942")
     caught = 0
     for test in sample_of(many):

@@ -7,6 +7,7 @@ import pytest
 from litmus_modules import CHIPS, MESSAGE_PASSING, one_program, programs
 from xdsl.dialects.builtin import ModuleOp
 
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.verify_lowering import (
     Verdict,
@@ -245,10 +246,9 @@ def test_a_module_without_tests_has_none() -> None:
 
 
 def test_the_machine_is_told_how_many_l2s_there_are() -> None:
-    lowering = Lowering("gfx942", l2_per_agent="one")
+    lowering = Lowering("gfx942", l2_per_agent=L2PerAgent.ONE)
     module = parse_module("test.mlir", MESSAGE_PASSING)
     lower_tests(module, lowering)
-    from fencewright.lowering.vocabulary import L2PerAgent
     from fencewright.passes.litmus.read_litmus import read_tests
 
     ((_, test),) = read_tests(module, ReadOptions(L2PerAgent.ONE))

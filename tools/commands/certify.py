@@ -7,8 +7,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencewright.lowering.lower import lower
-from fencewright.lowering.sequence import Request, UnsupportedError
+from fencewright.lowering.lower import lower_for
+from fencewright.lowering.sequence import Request, Target, UnsupportedError
+from fencewright.lowering.targets import parse_target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
@@ -31,7 +32,6 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from fencewright.simulator.certify.assemble import Mode
     from fencewright.simulator.certify.certificate import Certificate
 
 NAME = "fence-sim"
@@ -103,29 +103,16 @@ def _add_operation(parser: ArgumentParser) -> None:
     )
 
 
-def _mode(arguments: Namespace) -> "Mode":
-    from fencewright.simulator.certify.assemble import Mode
-
+def _mode(arguments: Namespace) -> Target:
     version = arguments.ptx_version
     numbers = None if version is None else tuple(version.split("."))
     if numbers is not None and not (len(numbers) == 2 and all(map(str.isdigit, numbers))):
         raise error(f"'{version}' is not a PTX version like 8.6", NAME)
-    mode = Mode(
-        arguments.chip,
-        frozenset(each.removeprefix("+") for each in arguments.mattr.split(",") if each),
-        L2PerAgent(arguments.l2_per_agent),
-        None if numbers is None else (int(numbers[0]), int(numbers[1])),
-    )
+    features = [each.removeprefix("+") for each in arguments.mattr.split(",") if each]
     # Of a mode that the chip does not have every operation would hold, there being none.
     try:
-        lower(
-            op=Operation.FENCE,
-            ordering=Ordering.SEQ_CST,
-            target=mode.target,
-            features=tuple(mode.features),
-            l2_per_agent=mode.l2_per_agent,
-            ptx_version=version,
-        )
+        mode = parse_target(arguments.chip, features, arguments.l2_per_agent, ptx_version=version)
+        lower_for(mode, Operation.FENCE, Ordering.SEQ_CST)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
     return mode
@@ -262,7 +249,7 @@ def _executor(jobs: int) -> Generator["Executor | None"]:
 
 
 def _certify(
-    mode: "Mode", output: str | None, executor: "Executor | None", stream: Path | None
+    mode: "Target", output: str | None, executor: "Executor | None", stream: Path | None
 ) -> bool:
     """Make, write and report one certificate; whether it has no finding."""
     from fencewright.simulator.certify.certificate import certify_mode

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.verify_lowering import (
     Verdict,
@@ -31,14 +30,9 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class LoweringCheck:
-    """How to check: the L2s of an agent if they are known, and how far to go.
+    """How to check: how lowered tests are read, and how far to go."""
 
-    ``chip`` and ``tgsplit`` are for a lowered test in CDNA instructions that are in no kernel.
-    """
-
-    l2_per_agent: str | None = None
-    chip: str | None = None
-    tgsplit: bool = False
+    options: ReadOptions
     state_limit: int = DEFAULT_LIMIT
 
     def around(self, module: ModuleOp, apply_passes: Callable[[], None], file: str) -> None:
@@ -49,11 +43,9 @@ class LoweringCheck:
         """
         sources = read_sources(module)
         apply_passes()
-        l2s = None if self.l2_per_agent is None else L2PerAgent(self.l2_per_agent)
-        options = ReadOptions(l2s, chip=self.chip, tgsplit=self.tgsplit)
         limits = Limits(states=self.state_limit)
         try:
-            found = list(verify_lowering(sources, module, options, limits))
+            found = list(verify_lowering(sources, module, self.options, limits))
         except ProgramError as problem:
             raise ToolError((Diagnostic(str(problem), file),)) from problem
         if not found:

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import AddressSpace, Scope
-from fencewright.simulator.certify.assemble import Mode
 from fencewright.simulator.certify.certificate import (
     KEPT,
     Certificate,
@@ -40,8 +40,8 @@ is run on machines of both kinds.
 """
 
 _DETAILED = (
-    Mode("gfx942"),
-    Mode("sm_90", ptx_version=(8, 6)),
+    Target("gfx942"),
+    Target("sm_90", ptx_version=(8, 6)),
 )
 
 

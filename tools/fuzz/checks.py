@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.facts import Fact
+from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.mlir_dialects.ptx import FenceOp
@@ -28,9 +29,8 @@ from fencewright.passes.analysis.control_flow import successors, top_level
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import CDNAPipeline, OptLevel, PTXPipeline, Stores
+from fencewright.passes.pipelines import OptLevel, Stores, pipeline_of
 from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
-from fencewright.simulator.certify.assemble import Mode
 from fencewright.simulator.core.campaign import Task
 from fencewright.simulator.core.campaign import run as run_tasks
 from fencewright.simulator.core.exploration import LimitReached
@@ -87,7 +87,7 @@ class Setting:
     ``facts`` hold of the programs that are checked on it.
     """
 
-    mode: Mode
+    mode: Target
     stores: Stores = "back"
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
@@ -104,36 +104,25 @@ class Setting:
         return f"{self.mode}{stores}{machine}" + "".join(f"+{f}" for f in self.facts) + through
 
     @property
-    def tgsplit(self) -> bool:
-        """Whether waves of one work-group run on several CUs."""
-        return "tgsplit" in self.mode.features
-
-    @property
     def options(self) -> ReadOptions:
         """How its code is read for the simulator."""
         one = L2PerAgent.ONE
         l2_per_agent = self.machine or (one if self.mode.l2_per_agent is one else None)
-        return ReadOptions(l2_per_agent=l2_per_agent, chip=self.mode.target, tgsplit=self.tgsplit)
+        return ReadOptions(
+            l2_per_agent=l2_per_agent, chip=self.mode.chip, tgsplit=self.mode.tgsplit
+        )
 
     def passes(self, opt_level: OptLevel) -> tuple[ModulePass, ...]:
         """The passes that lower for it."""
         facts = self.facts if opt_level else ()
-        if self.mode.is_ptx:
-            return PTXPipeline(self.mode.target, opt_level=opt_level, facts=facts).passes()
-        return CDNAPipeline(
-            self.mode.target,
-            tgsplit=self.tgsplit,
-            l2_per_agent="one" if self.mode.l2_per_agent is L2PerAgent.ONE else "many",
-            opt_level=opt_level,
-            facts=facts,
-            stores=self.stores,
-        ).passes()
+        stores = {} if self.mode.is_ptx else {"stores": self.stores}
+        return pipeline_of(self.mode, opt_level=opt_level, facts=facts, **stores).passes()
 
     def place(self, program: SmallProgram) -> SmallProgram:
         """The program in memory of the kinds that the setting has."""
         if Fact.UNCACHED_MEMORY in self.facts:
             return program.in_memory(MemoryKind.UNCACHED)
-        return program.for_chip(self.mode.target)
+        return program.for_chip(self.mode.chip)
 
 
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
@@ -141,39 +130,39 @@ _TGSPLIT = frozenset({"tgsplit"})
 _NOTHING = frozenset[str]()
 
 CDNA_SETTINGS = (
-    Setting(Mode("gfx942")),
-    Setting(Mode("gfx950")),
-    Setting(Mode("gfx90a")),
-    Setting(Mode("gfx942", _NOTHING, ONE)),
-    Setting(Mode("gfx942", _TGSPLIT)),
-    Setting(Mode("gfx942"), "auto"),
-    Setting(Mode("gfx942"), "through"),
-    Setting(Mode("gfx908")),
-    Setting(Mode("gfx942"), machine=ONE),
-    Setting(Mode("gfx950", _TGSPLIT)),
-    Setting(Mode("gfx90a", _TGSPLIT)),
-    Setting(Mode("gfx942", _NOTHING, ONE), "auto"),
-    Setting(Mode("gfx950", _NOTHING, ONE), "through"),
-    Setting(Mode("gfx942", _TGSPLIT, ONE)),
-    Setting(Mode("gfx942", _TGSPLIT), "through"),
-    Setting(Mode("gfx950"), "auto"),
-    Setting(Mode("gfx942", _TGSPLIT), machine=ONE),
-    Setting(Mode("gfx942", _TGSPLIT), "auto"),
-    Setting(Mode("gfx942"), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
-    Setting(Mode("gfx942"), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
-    Setting(Mode("gfx90a"), facts=(Fact.UNCACHED_MEMORY,)),
+    Setting(Target("gfx942")),
+    Setting(Target("gfx950")),
+    Setting(Target("gfx90a")),
+    Setting(Target("gfx942", _NOTHING, ONE)),
+    Setting(Target("gfx942", _TGSPLIT)),
+    Setting(Target("gfx942"), "auto"),
+    Setting(Target("gfx942"), "through"),
+    Setting(Target("gfx908")),
+    Setting(Target("gfx942"), machine=ONE),
+    Setting(Target("gfx950", _TGSPLIT)),
+    Setting(Target("gfx90a", _TGSPLIT)),
+    Setting(Target("gfx942", _NOTHING, ONE), "auto"),
+    Setting(Target("gfx950", _NOTHING, ONE), "through"),
+    Setting(Target("gfx942", _TGSPLIT, ONE)),
+    Setting(Target("gfx942", _TGSPLIT), "through"),
+    Setting(Target("gfx950"), "auto"),
+    Setting(Target("gfx942", _TGSPLIT), machine=ONE),
+    Setting(Target("gfx942", _TGSPLIT), "auto"),
+    Setting(Target("gfx942"), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
+    Setting(Target("gfx942"), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
+    Setting(Target("gfx90a"), facts=(Fact.UNCACHED_MEMORY,)),
 )
 """Every chip in every mode; seeds take them in turn."""
 
 PTX_SETTINGS = (
     *(
-        Setting(Mode(chip))
+        Setting(Target(chip))
         for chip in (
             "sm_90", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89",
             "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a",
         )
     ),
-    Setting(Mode("sm_90"), facts=(Fact.NO_CLUSTERS,)),
+    Setting(Target("sm_90"), facts=(Fact.NO_CLUSTERS,)),
 )  # fmt: skip
 LLVM_IR_SETTINGS = tuple(
     replace(each, through=through) for through in LLVM_IR_FORMS for each in CDNA_SETTINGS
@@ -233,7 +222,7 @@ def program_of(seed: int) -> SmallProgram:
     setting, _ = settings_of(seed)
     mates = Fact.SINGLE_WAVE_WORKGROUP not in setting.facts
     drawn = varied_program if seed >= VARIED else random_program
-    return drawn(seed, lds=not setting.tgsplit, split=setting.tgsplit, mates=mates)
+    return drawn(seed, lds=not setting.mode.tgsplit, split=setting.mode.tgsplit, mates=mates)
 
 
 def meant_by(program: SmallProgram) -> Run:
@@ -335,7 +324,7 @@ def build_of(setting: Setting) -> "Build":
 
     return Build(
         configuration_of(setting),
-        l2_per_agent=setting.mode.l2_per_agent or MANY,
+        l2_per_agent=setting.mode.l2_per_agent,
         stores=setting.stores,
         facts=setting.facts,
         noalias=setting.through is Through.LLVM_IR_NOALIAS,
@@ -345,9 +334,9 @@ def build_of(setting: Setting) -> "Build":
 
 def configuration_of(setting: Setting) -> CdnaConfiguration:
     """The machine of a CDNA setting."""
-    chip = setting.mode.target
+    chip = setting.mode.chip
     l2_per_agent = setting.options.l2_per_agent or HARDER_L2[chip]
-    return CdnaConfiguration(chip, setting.tgsplit, l2_per_agent)
+    return CdnaConfiguration(chip, setting.mode.tgsplit, l2_per_agent)
 
 
 def _judged(

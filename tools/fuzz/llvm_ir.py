@@ -94,7 +94,7 @@ def lowered(program: source.ScopedProgram, build: Build) -> str:
         text,
         chip,
         build.features,
-        l2_per_agent="one" if build.l2_per_agent is L2PerAgent.ONE else "many",
+        l2_per_agent=build.l2_per_agent,
         opt_level=build.opt_level,
         facts=build.facts,
         stores=build.stores,

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.litmus_run import PtxTest, RunnableTest, SourceTest
 from fencewright.tools.diagnostics import ToolError, diagnose, error
 from fencewright.tools.inputs.litmus_files import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
-    from fencewright.passes.litmus.programs import TestCode
+    from fencewright.passes.litmus.programs import ReadOptions, TestCode
     from fencewright.passes.pipelines import OptLevel
 
 NAME = "fence-sim"
@@ -62,7 +63,7 @@ class Lowering:
 
     chip: str | None = None
     features: tuple[str, ...] = ()
-    l2_per_agent: str | None = None
+    l2_per_agent: L2PerAgent | None = None
     ptx_version: str | None = None
     ptx_model: str | None = None
     damages: tuple[Damage, ...] = ()
@@ -76,11 +77,19 @@ class Lowering:
         return "7.5" if self.ptx_model is None else self.ptx_model
 
     @property
+    def read_options(self) -> "ReadOptions":
+        """How lowered tests are read: of the machine what the command line says."""
+        from fencewright.passes.litmus.programs import ReadOptions
+
+        tgsplit = "tgsplit" in self.features
+        return ReadOptions(self.l2_per_agent, self.model, self.chip, tgsplit)
+
+    @property
     def architecture(self) -> str | None:
         """What ``chip`` runs: cdna or ptx. Raises ``UnsupportedError`` for an unknown chip."""
-        from fencewright.lowering.targets import load_target
+        from fencewright.lowering.targets import backend_of
 
-        return None if self.chip is None else load_target(self.chip).architecture
+        return None if self.chip is None else backend_of(self.chip).architecture
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -153,15 +162,13 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
     from xdsl.utils.exceptions import DiagnosticException
 
     from fencewright.lowering.sequence import UnsupportedError
-    from fencewright.lowering.vocabulary import L2PerAgent
-    from fencewright.passes.litmus.programs import ReadOptions, check_executed, find_tests
+    from fencewright.passes.litmus.programs import check_executed, find_tests
     from fencewright.passes.litmus.read_litmus import read_tests
     from fencewright.passes.litmus.verify_lowering import source_name
 
     module = parse_module(path, text)
     _drop_other_tests(module, only)
     sources: dict[str, SourceTest] = {}
-    l2s = None if lowering.l2_per_agent is None else L2PerAgent(lowering.l2_per_agent)
     try:
         codes = [code for code in find_tests(module) if only in (None, code.name)]
         _check_flags(codes, lowering)
@@ -171,8 +178,7 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
             _check_clusters(module, lowering.chip)
             sources = _readable_sources(module)
             lower_tests(module, lowering)
-        options = ReadOptions(l2s, lowering.model, lowering.chip, "tgsplit" in lowering.features)
-        found = list(read_tests(module, options))
+        found = list(read_tests(module, lowering.read_options))
     except (DiagnosticException, UnsupportedError) as problem:
         known = diagnose(problem, name_of(path))
         assert known is not None
@@ -292,23 +298,19 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     """
     from xdsl.context import Context
 
-    from fencewright.lowering.targets import load_target
+    from fencewright.lowering.targets import parse_target
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
-    from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, CDNAPipeline, PTXPipeline
+    from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, pipeline_of
 
     chip = lowering.chip
     assert chip is not None
     level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
-    if load_target(chip).architecture == "ptx":
-        lowering.check_effect(f"{chip} does not take it", "--mattr", "--l2-per-agent")
-        passes = PTXPipeline(
-            chip, lowering.ptx_version, opt_level=level, facts=lowering.facts
-        ).passes()
-    else:
-        lowering.check_effect(f"{chip} does not take it", "--ptx-version")
-        tgsplit = "tgsplit" in lowering.features
-        many = "one" if lowering.l2_per_agent == "one" else "many"
-        passes = CDNAPipeline(chip, tgsplit, many, opt_level=level, facts=lowering.facts).passes()
+    is_ptx = lowering.architecture == "ptx"
+    others = ("--mattr", "--l2-per-agent") if is_ptx else ("--ptx-version",)
+    lowering.check_effect(f"{chip} does not take it", *others)
+    l2s = lowering.l2_per_agent or L2PerAgent.MANY
+    target = parse_target(chip, lowering.features, l2s, ptx_version=lowering.ptx_version)
+    passes = pipeline_of(target, opt_level=level, facts=lowering.facts).passes()
     drops = [
         DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
         for each in lowering.damages
@@ -412,10 +414,10 @@ def _check_chip(chip: str | None) -> None:
     if chip is None:
         return
     from fencewright.lowering.sequence import UnsupportedError
-    from fencewright.lowering.targets import load_target
+    from fencewright.lowering.targets import backend_of
 
     try:
-        load_target(chip)
+        backend_of(chip)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
 
@@ -435,7 +437,7 @@ def lowering_of(arguments: Namespace) -> Lowering:
     return Lowering(
         arguments.mcpu,
         tuple(features),
-        arguments.l2_per_agent,
+        arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent),
         arguments.ptx_version,
         None if arguments.model is None else arguments.model.removeprefix("ptx-"),
         tuple(arguments.without),
