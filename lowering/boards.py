@@ -6,14 +6,13 @@ have another chip.
 
 import re
 
+from fencewright.lowering.cdna.chips import CHIPS
+
 _NVIDIA = "NVIDIA, CUDA GPU Compute Capability"
 _AMD = "ROCm documentation, Accelerator and GPU hardware specifications"
 
 BOARDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("gfx908", _AMD, ("mi100",)),
-    ("gfx90a", _AMD, ("mi200", "mi210", "mi250", "mi250x")),
-    ("gfx942", _AMD, ("mi300", "mi300a", "mi300x", "mi308x", "mi325x")),
-    ("gfx950", _AMD, ("mi350x", "mi355x")),
+    *((chip.name, _AMD, chip.boards) for chip in CHIPS.values() if chip.boards),
     ("sm_70", _NVIDIA, ("v100", "titanv")),
     ("sm_72", _NVIDIA, ("xavier", "agxxavier")),
     ("sm_75", _NVIDIA, ("t4", "rtx2080", "rtx8000")),

@@ -7,6 +7,7 @@ say for each architecture or chip what may be narrowed, each with the reason.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Operation, Scope, Word
@@ -74,23 +75,23 @@ class CacheClamp:
     """A row: under ``fact``, ``mnemonic`` with ``bits`` may as well be ``narrow``, None: nothing."""
 
     fact: Fact
-    chips: tuple[str, ...]
+    generation: Generation
     mnemonic: str
     bits: tuple[str, ...]
     narrow: tuple[str, ...] | None
     source: str
 
 
-_NEW = ("gfx942", "gfx950", "gfx9-4-generic")
+_G = Generation
 _UNCACHED = "LLVM AMDGPUUsage, Memory Model, MTYPE UC: bypasses the L2, never dirty nor stale in it"
 
 CACHE_CLAMPS = (
-    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_wbl2", ("sc1",), None, _UNCACHED),
-    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_wbl2", ("sc0", "sc1"), None, _UNCACHED),
-    CacheClamp(Fact.UNCACHED_MEMORY, _NEW, "buffer_inv", ("sc0", "sc1"), ("sc1",),
+    CacheClamp(Fact.UNCACHED_MEMORY, _G.GFX942, "buffer_wbl2", ("sc1",), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _G.GFX942, "buffer_wbl2", ("sc0", "sc1"), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _G.GFX942, "buffer_inv", ("sc0", "sc1"), ("sc1",),
                f"{_UNCACHED}; the L1 may still hold it"),
-    CacheClamp(Fact.UNCACHED_MEMORY, ("gfx90a",), "buffer_wbl2", (), None, _UNCACHED),
-    CacheClamp(Fact.UNCACHED_MEMORY, ("gfx90a",), "buffer_invl2", (), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _G.GFX90A, "buffer_wbl2", (), None, _UNCACHED),
+    CacheClamp(Fact.UNCACHED_MEMORY, _G.GFX90A, "buffer_invl2", (), None, _UNCACHED),
 )  # fmt: skip
 
 
@@ -99,12 +100,12 @@ class StoreClamp:
     """A row: under ``fact``, plain stores may go to the agent by themselves; no write-back then."""
 
     fact: Fact
-    chips: tuple[str, ...]
+    generation: Generation
     source: str
 
 
 STORE_CLAMPS = (
-    StoreClamp(Fact.COHERENT_STORES, _NEW,
+    StoreClamp(Fact.COHERENT_STORES, _G.GFX942,
                "CDNA4 ISA, store control by sc1 sc0; LLVM 24 AMDGPUUsage, amdgcn-av none: a release "
                "only waits; docs/minimise.md has what speaks for it and against"),
 )  # fmt: skip
@@ -114,7 +115,8 @@ def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
     architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
-    useful |= {each.fact for each in (*CACHE_CLAMPS, *STORE_CLAMPS) if target in each.chips}
+    clamps = (*CACHE_CLAMPS, *STORE_CLAMPS)
+    useful |= {each.fact for each in clamps if target in chips_of(each.generation)}
     for name in names:
         if name not in useful:
             reason = "unknown fact" if name not in tuple(Fact) else f"{target} has no use for it"
@@ -155,7 +157,7 @@ def clamped_maintenance(
     for row in CACHE_CLAMPS:
         if (
             row.fact in facts
-            and chip in row.chips
+            and chip in chips_of(row.generation)
             and row.mnemonic == mnemonic
             and row.bits == bits
         ):

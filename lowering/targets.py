@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencewright.lowering.boards import chip_of_board
+from fencewright.lowering.cdna.chips import CHIPS, WITHOUT_ROWS
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import Compat, L2PerAgent
@@ -96,15 +96,9 @@ class Backend:
     lower: Callable[[Request], Sequence]
 
 
-_CDNA = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4-generic")
-
-_NOT_YET = ("gfx10", "gfx11", "gfx12")
-"""AMD generations whose rows do not exist yet."""
-
-
 def known_targets() -> tuple[str, ...]:
     """The chips that ``backend_of`` accepts."""
-    return (*_CDNA, *_ptx_names())
+    return (*CHIPS, *_ptx_names())
 
 
 @cache
@@ -116,13 +110,13 @@ def backend_of(name: str) -> Backend:
     name = str(name)  # None, where somebody forgot it, is an unknown name
     if name.startswith("gfx") and ":" in name:
         name = parse_target_id(name).chip
-    if name in _CDNA:
+    if name in CHIPS:
         return _load_cdna(name)
     if name.startswith("sm_"):
         return _load_ptx(name)
-    generation = next((g for g in _NOT_YET if name.startswith(g)), None)
+    generation = next((g for g in WITHOUT_ROWS if name.startswith(g)), None)
     if generation is not None:
-        raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", _CDNA)
+        raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", tuple(CHIPS))
     raise unknown_target(name, "unknown target", known_targets())
 
 
@@ -149,8 +143,9 @@ def has_clusters(name: str) -> bool:
 
 def _load_cdna(name: str) -> Backend:
     from fencewright.lowering.cdna import select
+    from fencewright.lowering.cdna.common import load_chip
 
-    chip = import_module(f"fencewright.lowering.cdna.{name.replace('-', '_')}").CHIP
+    chip = load_chip(name)
     return Backend(name, "cdna", lambda request: select.lower(chip, request))
 
 

@@ -74,8 +74,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import (
-    CHIPS,
     InstructionRow,
     Kind,
     either_form,

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from fencewright.lowering.cdna.instructions import CHIPS, Kind
+from fencewright.lowering.cdna.chips import CHIPS, Generation
+from fencewright.lowering.cdna.instructions import Kind
+from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Word
 
 
@@ -20,50 +22,34 @@ class Hazard(Word):
     CLAUSE = "memory instruction overwrites a register that the one right before it reads"
 
 
-@dataclass(frozen=True, slots=True)
-class HazardRow:
-    """How many wait states a chip needs between the two instructions of a hazard."""
-
-    hazard: Hazard
-    wait_states: int
-    chips: frozenset[str]
-    source: str
-
-
+_G = Generation
 _LLVM = "LLVM GCNHazardRecognizer"
 
-HAZARD_ROWS = (
-    HazardRow(
-        Hazard.SCALAR_READ,
-        2,
-        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
-        f"MI300 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead",
+WAIT_STATES: Table[int] = Table(
+    "wait states",
+    {"hazard": Hazard, "generation": Generation},
+    (
+        row(0, f"MI200 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead: gfx940 and later",
+            hazard=Hazard.SCALAR_READ, generation=(_G.GFX908, _G.GFX90A)),
+        row(2, f"MI300 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead",
+            hazard=Hazard.SCALAR_READ, generation=_G.GFX942),
+        row(1, f"MI200 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
+            hazard=Hazard.STORE_DATA, generation=(_G.GFX908, _G.GFX90A)),
+        row(2, f"MI300 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
+            hazard=Hazard.STORE_DATA, generation=_G.GFX942),
+        row(1, f"{_LLVM}, checkSoftClauseHazards: with XNACK, instructions in a row may be "
+            "replayed; a store does not follow a load in one clause either",
+            hazard=Hazard.CLAUSE, generation=(_G.GFX908, _G.GFX90A, _G.GFX942)),
     ),
-    HazardRow(
-        Hazard.STORE_DATA,
-        1,
-        frozenset({"gfx908", "gfx90a"}),
-        f"MI200 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
-    ),
-    HazardRow(
-        Hazard.STORE_DATA,
-        2,
-        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
-        f"MI300 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
-    ),
-    HazardRow(
-        Hazard.CLAUSE,
-        1,
-        CHIPS,
-        f"{_LLVM}, checkSoftClauseHazards: with XNACK, instructions in a row may be replayed; a "
-        "store does not follow a load in one clause either",
-    ),
-)
+)  # fmt: skip
+"""(hazard, generation) -> how many wait states there must be between the two instructions."""
 
 
 def hazards_of(chip: str) -> dict[Hazard, int]:
     """The wait states that ``chip`` needs for each hazard that it has."""
-    return {row.hazard: row.wait_states for row in HAZARD_ROWS if chip in row.chips}
+    generation = CHIPS[chip].generation
+    needed = {hazard: WAIT_STATES[hazard, generation].value for hazard in Hazard}
+    return {hazard: wait_states for hazard, wait_states in needed.items() if wait_states}
 
 
 Pending = dict[str, int]

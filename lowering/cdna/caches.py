@@ -1,6 +1,6 @@
 """What instructions do to the caches, as far as write-backs and invalidates depend on it.
 
-The rows say for every chip, whatever its mode (a row that depends on tgsplit or on how many
+The rows say for every generation, whatever its mode (a row that depends on tgsplit or on how many
 L2s an agent has, holds in all of them): in which caches an access may find something stale,
 how far what it writes gets by itself, and what cache maintenance covers. The simulator has
 rows of its own; that the two agree is for the tests of the passes to find out.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from functools import cache
 
-from fencewright.lowering.cdna.instructions import CHIPS
+from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.table import Row, Table, row
 
 
@@ -60,8 +60,8 @@ class Effect:
     invalidates: Caches = Caches.NONE
 
 
-_NEW = ("gfx942", "gfx950", "gfx9-4-generic")
-_OLD = ("gfx908", "gfx90a")
+_NEW = Generation.GFX942
+_OLD = (Generation.GFX908, Generation.GFX90A)
 _HINTS = frozenset({"nt", "slc"})
 _BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
 _L, _S, _A = AccessKind.LOAD, AccessKind.STORE, AccessKind.ATOMIC
@@ -71,36 +71,36 @@ _OLD_MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX90A: one L2 per agent; stor
 _FOREIGN = "bits that the chip does not have: taken as none"
 
 _ACCESS_ROWS: list[Row[Effect]] = [
-    row(Effect(reads=Caches.ALL), _CONTROL, chip=_NEW, access=_L, bits=("", "sc0")),
+    row(Effect(reads=Caches.ALL), _CONTROL, generation=_NEW, access=_L, bits=("", "sc0")),
     row(Effect(reads=Caches.SYSTEM), f"{_CONTROL}: misses the L1; one L2 is the agent's point of "
-        "coherence, many are bypassed", chip=_NEW, access=_L, bits="sc1"),
-    row(Effect(), f"{_CONTROL}: bypasses L1 and L2", chip=_NEW, access=_L, bits="sc0 sc1"),
+        "coherence, many are bypassed", generation=_NEW, access=_L, bits="sc1"),
+    row(Effect(), f"{_CONTROL}: bypasses L1 and L2", generation=_NEW, access=_L, bits="sc0 sc1"),
     row(Effect(stores=Reach.WORKGROUP), f"{_CONTROL}: leaves a dirty line in L2",
-        chip=_NEW, access=_S, bits=("", "sc0")),
-    row(Effect(stores=Reach.AGENT), _CONTROL, chip=_NEW, access=_S, bits="sc1"),
-    row(Effect(stores=Reach.SYSTEM), _CONTROL, chip=_NEW, access=_S, bits="sc0 sc1"),
+        generation=_NEW, access=_S, bits=("", "sc0")),
+    row(Effect(stores=Reach.AGENT), _CONTROL, generation=_NEW, access=_S, bits="sc1"),
+    row(Effect(stores=Reach.SYSTEM), _CONTROL, generation=_NEW, access=_S, bits="sc0 sc1"),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _ATOMICS,
-        chip=_NEW, access=_A, bits=("", "sc0")),
-    row(Effect(stores=Reach.SYSTEM), _ATOMICS, chip=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
-    row(Effect(reads=Caches.ALL), _FOREIGN, chip=_NEW, access=_L, bits="glc"),
-    row(Effect(stores=Reach.WORKGROUP), _FOREIGN, chip=_NEW, access=_S, bits="glc"),
+        generation=_NEW, access=_A, bits=("", "sc0")),
+    row(Effect(stores=Reach.SYSTEM), _ATOMICS, generation=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
+    row(Effect(reads=Caches.ALL), _FOREIGN, generation=_NEW, access=_L, bits="glc"),
+    row(Effect(stores=Reach.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits="glc"),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _FOREIGN,
-        chip=_NEW, access=_A, bits="glc"),
+        generation=_NEW, access=_A, bits="glc"),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), _OLD_MODEL,
-        chip=_OLD, access=_L, bits=("", "sc0", "sc1", "sc0 sc1")),
+        generation=_OLD, access=_L, bits=("", "sc0", "sc1", "sc0 sc1")),
     row(Effect(reads=Caches.SYSTEM), f"{_OLD_MODEL}: glc misses the L1",
-        chip=_OLD, access=_L, bits="glc"),
-    row(Effect(stores=Reach.AGENT), _OLD_MODEL, chip=_OLD, access=_S),
+        generation=_OLD, access=_L, bits="glc"),
+    row(Effect(stores=Reach.AGENT), _OLD_MODEL, generation=_OLD, access=_S),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), f"{_OLD_MODEL}: atomics go to the L2",
-        chip=_OLD, access=_A),
+        generation=_OLD, access=_A),
 ]  # fmt: skip
 
 ACCESSES: Table[Effect] = Table(
     "caches of an access",
-    {"chip": sorted(CHIPS), "access": AccessKind, "bits": _BITS},
+    {"generation": Generation, "access": AccessKind, "bits": _BITS},
     _ACCESS_ROWS,
 )
-"""(chip, access, policy bits but hints) -> effect."""
+"""(generation, access, policy bits but hints) -> effect."""
 
 _MAINTENANCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
 _WBL2, _INV, _INVL2 = "buffer_wbl2", "buffer_inv", "buffer_invl2"
@@ -108,33 +108,33 @@ _VOL = "buffer_wbinvl1_vol"
 
 _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), f"{_MAINTENANCE}: nothing at wave and group scope",
-        chip=_NEW, mnemonic=_WBL2, bits=("", "sc0", "glc")),
-    row(Effect(writes_back=Reach.AGENT), _MAINTENANCE, chip=_NEW, mnemonic=_WBL2, bits="sc1"),
+        generation=_NEW, mnemonic=_WBL2, bits=("", "sc0", "glc")),
+    row(Effect(writes_back=Reach.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2, bits="sc1"),
     row(Effect(writes_back=Reach.SYSTEM), _MAINTENANCE,
-        chip=_NEW, mnemonic=_WBL2, bits="sc0 sc1"),
+        generation=_NEW, mnemonic=_WBL2, bits="sc0 sc1"),
     row(Effect(), f"{_MAINTENANCE}: nothing at wave scope",
-        chip=_NEW, mnemonic=_INV, bits=("", "glc")),
+        generation=_NEW, mnemonic=_INV, bits=("", "glc")),
     row(Effect(invalidates=Caches.L1), f"{_MAINTENANCE}: L1, in tgsplit",
-        chip=_NEW, mnemonic=_INV, bits="sc0"),
+        generation=_NEW, mnemonic=_INV, bits="sc0"),
     row(Effect(invalidates=Caches.L1 | Caches.AGENT), _MAINTENANCE,
-        chip=_NEW, mnemonic=_INV, bits="sc1"),
-    row(Effect(invalidates=Caches.ALL), _MAINTENANCE, chip=_NEW, mnemonic=_INV, bits="sc0 sc1"),
-    row(Effect(), "not on this chip", chip=_NEW, mnemonic=(_INVL2, _VOL)),
+        generation=_NEW, mnemonic=_INV, bits="sc1"),
+    row(Effect(invalidates=Caches.ALL), _MAINTENANCE, generation=_NEW, mnemonic=_INV, bits="sc0 sc1"),
+    row(Effect(), "not on this chip", generation=_NEW, mnemonic=(_INVL2, _VOL)),
     row(Effect(writes_back=Reach.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
-        chip="gfx90a", mnemonic=_WBL2),
+        generation=Generation.GFX90A, mnemonic=_WBL2),
     row(Effect(invalidates=Caches.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
-        chip="gfx90a", mnemonic=_INVL2),
-    row(Effect(), "not on this chip", chip="gfx908", mnemonic=(_WBL2, _INVL2)),
-    row(Effect(invalidates=Caches.L1), _OLD_MODEL, chip=_OLD, mnemonic=_VOL),
-    row(Effect(), "not on this chip", chip=_OLD, mnemonic=_INV),
+        generation=Generation.GFX90A, mnemonic=_INVL2),
+    row(Effect(), "not on this chip", generation=Generation.GFX908, mnemonic=(_WBL2, _INVL2)),
+    row(Effect(invalidates=Caches.L1), _OLD_MODEL, generation=_OLD, mnemonic=_VOL),
+    row(Effect(), "not on this chip", generation=_OLD, mnemonic=_INV),
 ]  # fmt: skip
 
 MAINTENANCE: Table[Effect] = Table(
     "caches of cache maintenance",
-    {"chip": sorted(CHIPS), "mnemonic": (_WBL2, _INV, _INVL2, _VOL), "bits": _BITS},
+    {"generation": Generation, "mnemonic": (_WBL2, _INV, _INVL2, _VOL), "bits": _BITS},
     _MAINTENANCE_ROWS,
 )
-"""(chip, mnemonic, policy bits) -> effect."""
+"""(generation, mnemonic, policy bits) -> effect."""
 
 
 def access_effect(chip: str, access: AccessKind, modifiers: Iterable[str]) -> Effect:
@@ -144,7 +144,7 @@ def access_effect(chip: str, access: AccessKind, modifiers: Iterable[str]) -> Ef
 
 @cache
 def _access_effect(chip: str, access: AccessKind, modifiers: tuple[str, ...]) -> Effect:
-    return ACCESSES[chip, access, _policy(modifiers)].value
+    return ACCESSES[CHIPS[chip].generation, access, _policy(modifiers)].value
 
 
 def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Effect:
@@ -154,7 +154,7 @@ def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Ef
 
 @cache
 def _maintenance_effect(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> Effect:
-    return MAINTENANCE[chip, mnemonic, _policy(modifiers)].value
+    return MAINTENANCE[CHIPS[chip].generation, mnemonic, _policy(modifiers)].value
 
 
 def _policy(modifiers: tuple[str, ...]) -> str:

@@ -1,25 +1,19 @@
 """What a CDNA chip is to the lowering: a name and a handful of rule tables.
 
 Each table answers one question; its columns are spelled out here once, its rows stand
-in one file per chip (gfx908.py, gfx90a.py, gfx942.py, gfx950.py).
+in one file per generation (gfx908.py, gfx90a.py, gfx942.py), and in common.py those of all.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.table import Illegal, Row, Table
 from fencewright.lowering.vocabulary import (
     AddressSpace,
-    Compat,
-    L2PerAgent,
-    Operation,
-    Scope,
     Word,
 )
-
-TGSPLIT = "tgsplit"
-"""The feature name of threadgroup split mode: waves of a work-group may sit on different CUs."""
 
 SPACES = (
     AddressSpace.GENERIC,
@@ -74,61 +68,11 @@ class Chip:
     legal: Table[Illegal | None]
 
 
-def write_back_table(chip: str, rows: Iterable[Row[tuple[CacheOp, ...]]]):
-    """Which write-back makes this wave's earlier stores available to a scope."""
-    columns = {
-        "scope": Scope,
-        "tgsplit": (False, True),
-        "l2_per_agent": L2PerAgent,
-        "compat": (None, *Compat),
-    }
-    return Table(f"{chip} write-back", columns, rows)
+class GenerationRows(Protocol):
+    """What the file of a generation has; the other tables have rows of ``common`` alone."""
 
-
-def invalidate_table(chip: str, rows: Iterable[Row[tuple[CacheOp, ...]]]):
-    """Which invalidate makes what a scope released visible to this wave's later loads."""
-    columns = {"scope": Scope, "tgsplit": (False, True)}
-    return Table(f"{chip} invalidate", columns, rows)
-
-
-def wait_table(chip: str, rows: Iterable[Row[WaitCounts]]):
-    """Which counters say that accesses to an address space are done as far as a scope can tell."""
-    columns = {
-        "space": SPACES,
-        "scope": Scope,
-        "tgsplit": (False, True),
-        "compat": (None, *Compat),
-    }
-    return Table(f"{chip} wait", columns, rows)
-
-
-def policy_table(chip: str, rows: Iterable[Row[tuple[str, ...]]]):
-    """Which cache policy bits a vector-memory access carries at a scope."""
-    columns = {
-        "operation": [op for op in Operation if op.is_access],
-        "hint": Hint,
-        "scope": Scope,
-        "tgsplit": (False, True),
-    }
-    return Table(f"{chip} cache policy", columns, rows)
-
-
-def returning_table(chip: str, rows: Iterable[Row[tuple[str, ...]]]):
-    """Which bit asks an atomic for the old value."""
-    return Table(f"{chip} returned value", {"returns": (False, True)}, rows)
-
-
-def legal_table(chip: str, rows: Iterable[Row[Illegal | None]]):
-    """Which accesses there are at all."""
-    columns = {
-        "operation": [op for op in Operation if op.is_access],
-        "atomic": (False, True),
-        "space": SPACES,
-        "tgsplit": (False, True),
-    }
-    return Table(f"{chip} legal accesses", columns, rows)
-
-
-def barrier_table(chip: str, rows: Iterable[Row[Barrier | Illegal]]):
-    """Which instructions make an execution barrier across a scope."""
-    return Table(f"{chip} barrier", {"scope": Scope}, rows)
+    WRITE_BACK_ROWS: Iterable[Row[tuple[CacheOp, ...]]]
+    INVALIDATE_ROWS: Iterable[Row[tuple[CacheOp, ...]]]
+    POLICY_ROWS: Iterable[Row[tuple[str, ...]]]
+    RETURNING_ROWS: Iterable[Row[tuple[str, ...]]]
+    BARRIERS: Iterable[Row[Barrier | Illegal]]

@@ -1,10 +1,16 @@
-"""Rows that hold on every CDNA chip; the chips' own files add what differs."""
+"""Rows that hold on every CDNA chip; the files of the generations add what differs."""
 
-from fencewright.lowering.cdna.chip import Barrier
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+from fencewright.lowering.cdna.chip import SPACES, Barrier, Chip, GenerationRows, Hint
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.skeleton import Step, Steps
-from fencewright.lowering.table import Illegal, Row, Table, row
-from fencewright.lowering.vocabulary import AddressSpace, Compat, Operation, Scope
+from fencewright.lowering.table import Illegal, Row, Table, TableError, row
+from fencewright.lowering.vocabulary import AddressSpace, Compat, L2PerAgent, Operation, Scope
 
 NARROW = (Scope.SINGLETHREAD, Scope.WAVEFRONT)
 """Scopes inside one wave, whose operations are issued in program order."""
@@ -112,3 +118,34 @@ LEGAL_ROWS: tuple[Row[Illegal | None], ...] = (
     row(_NOT_WRITABLE, f"{_MODEL}: constant memory does not change during a dispatch",
         space=AddressSpace.CONSTANT, operation=tuple(_WRITE)),
 )  # fmt: skip
+
+
+@cache
+def load_chip(name: str) -> Chip:
+    """The chip called ``name`` with the rules of its generation and those of all.
+
+    Raises ``TableError`` where the generation's file or some of its rows are missing.
+    """
+    generation = CHIPS[name].generation
+    module = f"fencewright.lowering.cdna.{generation}"
+    if find_spec(module) is None:
+        raise TableError(f"{generation}: no file of rows lowering/cdna/{generation}.py")
+    rows = cast(GenerationRows, import_module(module))
+    if missing := [each for each in GenerationRows.__annotations__ if not hasattr(rows, each)]:
+        raise TableError(f"{generation}: lowering/cdna/{generation}.py lacks {', '.join(missing)}")
+    mode = {"scope": Scope, "tgsplit": (False, True)}
+    compat = {"compat": (None, *Compat)}
+    access = {"operation": (_READ, *_WRITE)}
+    legal = {**access, "atomic": (False, True), "space": SPACES, "tgsplit": (False, True)}
+    write_back = {**mode, "l2_per_agent": L2PerAgent, **compat}
+    return Chip(
+        name,
+        CHIPS[name].feature_sets[-1],
+        Table(f"{name} write-back", write_back, rows.WRITE_BACK_ROWS),
+        Table(f"{name} invalidate", mode, rows.INVALIDATE_ROWS),
+        Table(f"{name} wait", {"space": SPACES, **mode, **compat}, WAIT_ROWS),
+        Table(f"{name} cache policy", {**access, "hint": Hint, **mode}, rows.POLICY_ROWS),
+        Table(f"{name} returned value", {"returns": (False, True)}, rows.RETURNING_ROWS),
+        Table(f"{name} barrier", {"scope": Scope}, rows.BARRIERS),
+        Table(f"{name} legal accesses", legal, LEGAL_ROWS),
+    )

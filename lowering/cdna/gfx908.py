@@ -1,24 +1,11 @@
 """gfx908 (MI100): one L2 per agent without any maintenance instruction, no tgsplit."""
 
-from fencewright.lowering.cdna.chip import (
-    CacheOp,
-    Chip,
-    Hint,
-    barrier_table,
-    invalidate_table,
-    legal_table,
-    policy_table,
-    returning_table,
-    wait_table,
-    write_back_table,
-)
+from fencewright.lowering.cdna.chip import CacheOp, Hint
 from fencewright.lowering.cdna.common import (
     BARRIER_ROWS,
     LDS,
-    LEGAL_ROWS,
     MEMORY,
     NARROW,
-    WAIT_ROWS,
     WIDE,
 )
 from fencewright.lowering.table import row
@@ -62,16 +49,4 @@ BARRIERS = (
         "LLVM SIInsertWaitcnts: without a back-off barrier nothing may be outstanding",
         scope=Scope.WORKGROUP,
     ),
-)
-
-CHIP = Chip(
-    name="gfx908",
-    features=frozenset(),
-    write_back=write_back_table("gfx908", WRITE_BACK_ROWS),
-    invalidate=invalidate_table("gfx908", INVALIDATE_ROWS),
-    wait=wait_table("gfx908", WAIT_ROWS),
-    policy=policy_table("gfx908", POLICY_ROWS),
-    returning=returning_table("gfx908", RETURNING_ROWS),
-    barrier=barrier_table("gfx908", BARRIERS),
-    legal=legal_table("gfx908", LEGAL_ROWS),
 )

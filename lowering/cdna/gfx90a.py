@@ -1,24 +1,10 @@
 """gfx90a (MI200): one L2 per agent, glc bypasses L1, L2 maintenance at system scope only."""
 
-from fencewright.lowering.cdna.chip import (
-    TGSPLIT,
-    CacheOp,
-    Chip,
-    Hint,
-    barrier_table,
-    invalidate_table,
-    legal_table,
-    policy_table,
-    returning_table,
-    wait_table,
-    write_back_table,
-)
+from fencewright.lowering.cdna.chip import CacheOp, Hint
 from fencewright.lowering.cdna.common import (
     AGENT,
     BARRIER_ROWS,
-    LEGAL_ROWS,
     NARROW,
-    WAIT_ROWS,
     WIDE,
 )
 from fencewright.lowering.table import row
@@ -70,16 +56,4 @@ RETURNING_ROWS = (
 BARRIERS = (
     *BARRIER_ROWS,
     row((CacheOp("s_barrier"),), "MI200 ISA, s_barrier", scope=Scope.WORKGROUP),
-)
-
-CHIP = Chip(
-    name="gfx90a",
-    features=frozenset({TGSPLIT}),
-    write_back=write_back_table("gfx90a", WRITE_BACK_ROWS),
-    invalidate=invalidate_table("gfx90a", INVALIDATE_ROWS),
-    wait=wait_table("gfx90a", WAIT_ROWS),
-    policy=policy_table("gfx90a", POLICY_ROWS),
-    returning=returning_table("gfx90a", RETURNING_ROWS),
-    barrier=barrier_table("gfx90a", BARRIERS),
-    legal=legal_table("gfx90a", LEGAL_ROWS),
 )

@@ -1,19 +1,7 @@
 """gfx942 (MI300): an L2 per XCD, scope bits sc0 and sc1 on every access and cache operation."""
 
-from fencewright.lowering.cdna.chip import (
-    TGSPLIT,
-    CacheOp,
-    Chip,
-    Hint,
-    barrier_table,
-    invalidate_table,
-    legal_table,
-    policy_table,
-    returning_table,
-    wait_table,
-    write_back_table,
-)
-from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, LEGAL_ROWS, NARROW, WAIT_ROWS
+from fencewright.lowering.cdna.chip import CacheOp, Hint
+from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, NARROW
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Compat, L2PerAgent, Operation, Scope
 
@@ -70,21 +58,3 @@ BARRIERS = (
     *BARRIER_ROWS,
     row((CacheOp("s_barrier"),), "MI300 ISA 4.3, s_barrier", scope=Scope.WORKGROUP),
 )
-
-
-def chip(name: str) -> Chip:
-    """A chip of this generation under its own name."""
-    return Chip(
-        name=name,
-        features=frozenset({TGSPLIT}),
-        write_back=write_back_table(name, WRITE_BACK_ROWS),
-        invalidate=invalidate_table(name, INVALIDATE_ROWS),
-        wait=wait_table(name, WAIT_ROWS),
-        policy=policy_table(name, POLICY_ROWS),
-        returning=returning_table(name, RETURNING_ROWS),
-        barrier=barrier_table(name, BARRIERS),
-        legal=legal_table(name, LEGAL_ROWS),
-    )
-
-
-CHIP = chip("gfx942")

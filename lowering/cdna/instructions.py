@@ -12,15 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
 from fencewright.lowering.sequence import Line, operands
+from fencewright.lowering.table import Table
+from fencewright.lowering.table import row as table_row
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
-
-
-class Counter(Word):
-    """A counter of outstanding operations, which ``s_waitcnt`` waits on."""
-
-    VMCNT = "vmcnt"
-    LGKMCNT = "lgkmcnt"
 
 
 class Kind(Word):
@@ -54,7 +50,8 @@ _MEMORY_KINDS = frozenset(
 class InstructionRow:
     """One instruction.
 
-    ``operands`` has named places; ``counters`` are those that it increments; ``space`` is
+    ``operands`` has named places; ``counters`` are those that it increments, or as cache
+    maintenance may (``CACHE_COUNTS``); ``space`` is
     where a memory instruction goes. A pseudo instruction has ``expansion``, the complete
     lines that it stands for; ``early_clobber`` says that a result is written before every
     operand has been read, so that they must not share registers. ``chips`` have it; for
@@ -93,10 +90,14 @@ def _read_line(written: str) -> Line:
     return Line(mnemonic, operands(rest))
 
 
-_GFX942_ON = frozenset({"gfx942", "gfx950", "gfx9-4-generic"})
-_GFX90A_ON = _GFX942_ON | {"gfx90a"}
-CHIPS = _GFX90A_ON | {"gfx908"}
-_BEFORE_GFX942 = CHIPS - _GFX942_ON
+def _chips_with(wanted: InstructionSet) -> frozenset[str]:
+    return frozenset(name for name, chip in CHIPS.items() if wanted in chip.instruction_sets)
+
+
+_ALL = _chips_with(InstructionSet.GFX9)
+_GFX90A_ON = _chips_with(InstructionSet.GFX90A)
+_GFX942_ON = _chips_with(InstructionSet.GFX940)
+_BEFORE_GFX942 = _chips_with(InstructionSet.BEFORE_GFX940)
 
 _VM = (Counter.VMCNT,)
 _LGKM = (Counter.LGKMCNT,)
@@ -155,7 +156,7 @@ _VECTOR_FORMATS = (
 
 # (space, kind, width) -> chips with the form that returns nothing, chips with the other.
 _FLOAT_ATOMICS = {
-    (AddressSpace.GLOBAL, RmwKind.FADD, 32): (CHIPS, _GFX90A_ON),
+    (AddressSpace.GLOBAL, RmwKind.FADD, 32): (_ALL, _GFX90A_ON),
     (AddressSpace.GLOBAL, RmwKind.FADD, 64): (_GFX90A_ON, _GFX90A_ON),
     (AddressSpace.GLOBAL, RmwKind.FMIN, 64): (_GFX90A_ON, _GFX90A_ON),
     (AddressSpace.GLOBAL, RmwKind.FMAX, 64): (_GFX90A_ON, _GFX90A_ON),
@@ -165,12 +166,12 @@ _FLOAT_ATOMICS = {
     (AddressSpace.GENERIC, RmwKind.FMAX, 64): (_GFX90A_ON, _GFX90A_ON),
 }
 _DS_FLOAT_ATOMICS = {
-    (RmwKind.FADD, 32): CHIPS,
-    (RmwKind.FMIN, 32): CHIPS,
-    (RmwKind.FMAX, 32): CHIPS,
+    (RmwKind.FADD, 32): _ALL,
+    (RmwKind.FMIN, 32): _ALL,
+    (RmwKind.FMAX, 32): _ALL,
     (RmwKind.FADD, 64): _GFX90A_ON,
-    (RmwKind.FMIN, 64): CHIPS,
-    (RmwKind.FMAX, 64): CHIPS,
+    (RmwKind.FMIN, 64): _ALL,
+    (RmwKind.FMAX, 64): _ALL,
 }
 
 _Entry = tuple[Access, InstructionRow]
@@ -183,7 +184,7 @@ def _vector_accesses() -> Iterator[_Entry]:
                 (Operation.LOAD, space, width, None, True),
                 InstructionRow(
                     f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail,
-                    Kind.LOAD, counters, CHIPS, _FLAT, space,
+                    Kind.LOAD, counters, _ALL, _FLAT, space,
                 ),
             )  # fmt: skip
         for width, suffix in _STORE_SUFFIX.items():
@@ -191,16 +192,16 @@ def _vector_accesses() -> Iterator[_Entry]:
                 (Operation.STORE, space, width, None, False),
                 InstructionRow(
                     f"{prefix}_store_{suffix}", "{addr}, {data}" + tail,
-                    Kind.STORE, counters, CHIPS, _FLAT, space,
+                    Kind.STORE, counters, _ALL, _FLAT, space,
                 ),
             )  # fmt: skip
         for width, x2 in ((32, ""), (64, "_x2")):
             mnemonic = f"{prefix}_atomic_cmpswap{x2}"
-            yield from _vector_atomic(Operation.CMPXCHG, space, width, None, mnemonic, CHIPS, CHIPS)
+            yield from _vector_atomic(Operation.CMPXCHG, space, width, None, mnemonic, _ALL, _ALL)
             for kind, suffix in _ATOMIC_SUFFIX.items():
                 yield from _vector_atomic(
                     Operation.ATOMIC_RMW, space, width, kind,
-                    f"{prefix}_atomic_{suffix}{x2}", CHIPS, CHIPS,
+                    f"{prefix}_atomic_{suffix}{x2}", _ALL, _ALL,
                 )  # fmt: skip
     for (space, kind, width), (chips, returning) in _FLOAT_ATOMICS.items():
         prefix = "global" if space is AddressSpace.GLOBAL else "flat"
@@ -239,29 +240,29 @@ def _lds_accesses() -> Iterator[_Entry]:
         yield (
             (Operation.LOAD, local, width, None, True),
             InstructionRow(
-                f"ds_read_{suffix}", "{dst}, {addr}", Kind.LOAD, _LGKM, CHIPS, _DS, local
+                f"ds_read_{suffix}", "{dst}, {addr}", Kind.LOAD, _LGKM, _ALL, _DS, local
             ),
         )
     for width, suffix in _DS_STORE_SUFFIX.items():
         yield (
             (Operation.STORE, local, width, None, False),
             InstructionRow(
-                f"ds_write_{suffix}", "{addr}, {data}", Kind.STORE, _LGKM, CHIPS, _DS, local
+                f"ds_write_{suffix}", "{addr}, {data}", Kind.STORE, _LGKM, _ALL, _DS, local
             ),
         )
     for width in (32, 64):
         exchange = InstructionRow(
             f"ds_wrxchg_rtn_b{width}", "{dst}, {addr}, {data}",
-            Kind.ATOMIC_RETURN, _LGKM, CHIPS, f"{_DS}: exchange always returns", local,
+            Kind.ATOMIC_RETURN, _LGKM, _ALL, f"{_DS}: exchange always returns", local,
         )  # fmt: skip
         for returns in (False, True):
             yield (Operation.ATOMIC_RMW, local, width, RmwKind.XCHG, returns), exchange
             yield from _lds_atomic(
-                Operation.CMPXCHG, width, None, "cmpst", "b", returns, CHIPS, "{compare}, {data}"
+                Operation.CMPXCHG, width, None, "cmpst", "b", returns, _ALL, "{compare}, {data}"
             )
             for kind, (name, type_letter) in _DS_ATOMIC_SUFFIX.items():
                 yield from _lds_atomic(
-                    Operation.ATOMIC_RMW, width, kind, name, type_letter, returns, CHIPS
+                    Operation.ATOMIC_RMW, width, kind, name, type_letter, returns, _ALL
                 )
     for (kind, width), chips in _DS_FLOAT_ATOMICS.items():
         for returns in (False, True):
@@ -352,7 +353,7 @@ def _other(
     operands: str,
     kind: Kind,
     source: str,
-    chips: frozenset[str] = CHIPS,
+    chips: frozenset[str] = _ALL,
     counters: tuple[Counter, ...] = (),
     expansion: tuple[str, ...] = (),
     early_clobber: bool = False,
@@ -375,18 +376,41 @@ SCALAR_LOAD_ROWS = tuple(
     for suffix in ("dword", "dwordx2", "dwordx4", "dwordx8", "dwordx16")
 )
 
-_CACHE_SOURCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
-_INV_COUNTER = (
-    "MI200 ISA; nothing says that it counts, and leaving it out only makes a counted wait longer"
-)
+
+class Counts(Word):
+    """Whether an instruction increments a counter; MAY where nobody says, or not for every chip."""
+
+    YES = "yes"
+    MAY = "may"
+    NO = "no"
+
+
+CACHE_COUNTS: Table[Counts] = Table(
+    "cache maintenance in vmcnt",
+    {"mnemonic": ("buffer_wbl2", "buffer_inv", "buffer_invl2", "buffer_wbinvl1_vol")},
+    (
+        table_row(Counts.YES, "llvm-project#178316", mnemonic="buffer_wbl2"),
+        table_row(Counts.MAY, "llvm-project#220694; nothing older than LLVM 23 says so",
+            mnemonic="buffer_inv"),
+        table_row(Counts.MAY, "MI200 ISA: nothing says that it counts, nor that it does not",
+            mnemonic=("buffer_invl2", "buffer_wbinvl1_vol")),
+    ),
+)  # fmt: skip
+"""(mnemonic) -> whether it counts. Who uses it chooses the safe side and says which that is."""
+
+
+def _cache(mnemonic: str, source: str, chips: frozenset[str]) -> InstructionRow:
+    counters = () if CACHE_COUNTS[mnemonic,].value is Counts.NO else _VM
+    return _other(mnemonic, "", Kind.CACHE, source, chips, counters)
+
+
+_MAINTENANCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
 
 CONTROL_ROWS = (
-    _other("buffer_wbl2", "", Kind.CACHE,
-           f"{_CACHE_SOURCE}; counts in vmcnt (llvm-project#178316)", _GFX90A_ON, _VM),
-    _other("buffer_inv", "", Kind.CACHE,
-           f"{_CACHE_SOURCE}; counts in vmcnt (llvm-project#220694)", _GFX942_ON, _VM),
-    _other("buffer_invl2", "", Kind.CACHE, _INV_COUNTER, frozenset({"gfx90a"})),
-    _other("buffer_wbinvl1_vol", "", Kind.CACHE, _INV_COUNTER, _BEFORE_GFX942),
+    _cache("buffer_wbl2", _MAINTENANCE, _GFX90A_ON),
+    _cache("buffer_inv", _MAINTENANCE, _GFX942_ON),
+    _cache("buffer_invl2", "MI200 ISA", _GFX90A_ON & _BEFORE_GFX942),
+    _cache("buffer_wbinvl1_vol", "MI200 ISA", _BEFORE_GFX942),
     _other("s_waitcnt", "", Kind.WAIT, "MI300 ISA 4.4, wait counters"),
     _other("s_barrier", "", Kind.BARRIER, "MI300 ISA 4.3"),
     _other("s_endpgm", "", Kind.END, _SOPP),
@@ -407,14 +431,14 @@ _PREDICATES = (
 _HALVES = {"and": "v_and_b32_e32", "or": "v_or_b32_e32", "xor": "v_xor_b32_e32"}
 
 
-def _valu(mnemonic: str, operands: str, chips: frozenset[str] = CHIPS) -> InstructionRow:
+def _valu(mnemonic: str, operands: str, chips: frozenset[str] = _ALL) -> InstructionRow:
     return _other(mnemonic, operands, Kind.VALU, _VOP, chips)
 
 
 def _pseudo(
     mnemonic: str,
     *expansion: str,
-    chips: frozenset[str] = CHIPS,
+    chips: frozenset[str] = _ALL,
     early_clobber: bool = False,
 ) -> InstructionRow:
     return _other(
@@ -536,7 +560,7 @@ _NOT_FINE_GRAINED = "not for fine-grained memory before gfx942 (LLVM SIISelLower
 
 # (space, type) -> chips with the form that returns nothing, chips with the other.
 _PACKED_ADDITIONS = {
-    (AddressSpace.GLOBAL, ValueType.F16X2): (CHIPS, _GFX90A_ON),
+    (AddressSpace.GLOBAL, ValueType.F16X2): (_ALL, _GFX90A_ON),
     (AddressSpace.GLOBAL, ValueType.BF16X2): (_GFX942_ON, _GFX942_ON),
     (AddressSpace.GENERIC, ValueType.F16X2): (_GFX942_ON, _GFX942_ON),
     (AddressSpace.GENERIC, ValueType.BF16X2): (_GFX942_ON, _GFX942_ON),

@@ -7,18 +7,15 @@ Directives"; certified by llvm-mc in tests/unit/test_cdna_kernel.py.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.vocabulary import Word
 
 CODE_OBJECT_VERSION = 5
 """The oldest version whose metadata the emitted kernels need; every ROCm since 5.3 loads it."""
 
-CODE_OBJECT_VERSION_OF = MappingProxyType({"gfx9-4-generic": 6})
-"""The chips that need another one: before version 6 there are no generic targets.
-
-Source: LLVM AMDGPUUsage, Code Object V6.
-"""
+GENERIC_CODE_OBJECT_VERSION = 6
+"""The oldest with generic targets (LLVM AMDGPUUsage, Code Object V6)."""
 
 METADATA_VERSION = (1, 2)
 """What code object versions 5 and 6 call the version of their metadata."""
@@ -68,55 +65,6 @@ def _align(value: int, alignment: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ScratchConvention:
-    """How a chip finds its private memory: through a resource in s[0:3], or by itself."""
-
-    resource_registers: int
-    enable: str
-    chips: frozenset[str]
-    source: str
-
-
-SCRATCH_CONVENTIONS = (
-    ScratchConvention(
-        4,
-        "system_sgpr_private_segment_wavefront_offset",
-        frozenset({"gfx908", "gfx90a"}),
-        "LLVM AMDGPUUsage, Initial Kernel Execution State: private segment buffer",
-    ),
-    ScratchConvention(
-        0,
-        "enable_private_segment",
-        frozenset({"gfx942", "gfx950", "gfx9-4-generic"}),
-        "LLVM AMDGPUUsage: architected flat scratch",
-    ),
-)
-
-
-def scratch_convention(chip: str) -> ScratchConvention:
-    """How ``chip`` finds its private memory."""
-    return next(each for each in SCRATCH_CONVENTIONS if chip in each.chips)
-
-
-HAS_ACCUM_OFFSET = frozenset({"gfx90a", "gfx942", "gfx950", "gfx9-4-generic"})
-"""Chips whose vector and accumulation registers share one file (AMDGPUUsage, accum_offset)."""
-
-PACKED_WORKITEM_IDS = HAS_ACCUM_OFFSET
-"""Chips that pass the work-item ids in ten bits each of v0 (AMDGPUUsage, packed work-item IDs)."""
-
-LDS_BYTES = MappingProxyType(
-    {
-        **dict.fromkeys(("gfx908", "gfx90a", "gfx942", "gfx9-4-generic"), 64 * 1024),
-        "gfx950": 160 * 1024,
-    }
-)
-"""How much LDS a work-group can have (LLVM AMDGPU, addressable local memory size)."""
-
-HAS_TG_SPLIT = HAS_ACCUM_OFFSET
-"""Chips that can be launched in threadgroup split mode."""
-
-
-@dataclass(frozen=True, slots=True)
 class EntryRegisters:
     """Where the hardware puts what a kernel starts with; None for what it did not ask for.
 
@@ -135,7 +83,7 @@ class EntryRegisters:
 
 def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryRegisters:
     """The registers at the start of a kernel with so many work-group ids."""
-    resource_size = scratch_convention(chip).resource_registers if uses_scratch else 0
+    resource_size = CHIPS[chip].scratch.resource_registers if uses_scratch else 0
     user = resource_size + 2
     ids = tuple(user + dimension for dimension in range(workgroup_ids))
     return EntryRegisters(
@@ -144,7 +92,7 @@ def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryR
         workgroup_ids=ids,
         scratch_offset=user + workgroup_ids if resource_size else None,
         user_sgprs=user,
-        packed_workitem_ids=chip in PACKED_WORKITEM_IDS,
+        packed_workitem_ids=CHIPS[chip].packed_workitem_ids,
     )
 
 
@@ -201,7 +149,7 @@ def _function(kernel: Kernel) -> Iterable[str]:
 
 def _descriptor(kernel: Kernel) -> Iterable[str]:
     _, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
-    scratch = scratch_convention(kernel.chip)
+    chip = CHIPS[kernel.chip]
     entry = entry_registers(kernel.chip, kernel.workgroup_ids, kernel.uses_scratch)
     yield '\t.section\t.rodata,"a",@progbits\n\t.p2align\t6\n'
     yield f"\t.amdhsa_kernel {kernel.name}\n"
@@ -212,17 +160,17 @@ def _descriptor(kernel: Kernel) -> Iterable[str]:
         "user_sgpr_count": entry.user_sgprs,
         "user_sgpr_kernarg_segment_ptr": 1,
     }
-    if scratch.resource_registers:
+    if chip.scratch.resource_registers:
         values["user_sgpr_private_segment_buffer"] = int(kernel.uses_scratch)
-    values[scratch.enable] = int(kernel.uses_scratch)
+    values[chip.scratch.enable] = int(kernel.uses_scratch)
     for number, dimension in enumerate("xyz"):
         values[f"system_sgpr_workgroup_id_{dimension}"] = int(number < kernel.workgroup_ids)
     values["system_vgpr_workitem_id"] = max(kernel.workitem_ids - 1, 0)
     values["next_free_vgpr"] = max(kernel.vgprs, 1)
     values["next_free_sgpr"] = max(kernel.sgprs, 1)
-    if kernel.chip in HAS_ACCUM_OFFSET:
+    if chip.vector_registers.unified:
         values["accum_offset"] = _align(max(kernel.vgprs, 1), 4)
-    if kernel.chip in HAS_TG_SPLIT:
+    if chip.tgsplit:
         values["tg_split"] = int(kernel.tgsplit)
     yield from (f"\t\t.amdhsa_{name} {value}\n" for name, value in values.items())
     yield "\t.end_amdhsa_kernel\n"
@@ -234,7 +182,8 @@ def module_text(target_id: str, kernels: Sequence[Kernel]) -> str:
     What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
     """
     target = f"amdgcn-amd-amdhsa--{target_id}"
-    version = CODE_OBJECT_VERSION_OF.get(target_id.partition(":")[0], CODE_OBJECT_VERSION)
+    generic = CHIPS[target_id.partition(":")[0]].generic
+    version = GENERIC_CODE_OBJECT_VERSION if generic else CODE_OBJECT_VERSION
     head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {version}\n'
     return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
 

@@ -7,7 +7,7 @@ of its kind: once no more are outstanding than there are younger ones, it is don
 That is the greatest safe N, and it rests on never counting too many younger ones:
 
 * where paths join, the fewest on any path count;
-* an instruction that *may* count (``buffer_inv``: nothing older than LLVM 23 says so) is
+* an instruction that *may* count (``instructions.CACHE_COUNTS``: ``buffer_inv``) is
   not among the younger ones, for were it not counted, N would be one too great. It may be
   outstanding all the same, so only 0 waits for it, and it never makes a wait redundant;
 * next to an unordered kind (flat may be LDS or memory; scalar loads overtake each other),
@@ -21,15 +21,20 @@ that were issued complete without the wave (MI300 ISA 4.1).
 Sources: MI300 ISA 4.4 (wait counters), 10.2.2 (flat); LLVM SIInsertWaitcnts.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from fencewright.lowering.cdna.instructions import Counter, InstructionRow, Kind
+from fencewright.lowering.cdna.chips import CHIPS, Counter
+from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts, InstructionRow, Kind
+from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import AddressSpace
 
-LIMITS: dict[Counter, int] = {Counter.VMCNT: 63, Counter.LGKMCNT: 15}
-"""The maximum of each counter on gfx9, which as an operand means "do not wait" (MI300 ISA 4.4)."""
+LIMITS: Mapping[Counter, int] = next(iter(CHIPS.values())).counters
+"""The maximum of each counter, the same on every chip."""
+
+if others := [chip.name for chip in CHIPS.values() if chip.counters != LIMITS]:
+    raise TableError(f"scoreboard: counters have one width each, and other ones on {others}")
 
 
 class EventKind(IntEnum):
@@ -72,13 +77,12 @@ _SCALAR = Event(Counter.LGKMCNT, EventKind.SCALAR)
 _FLAT = (Event(Counter.VMCNT, EventKind.FLAT), Event(Counter.LGKMCNT, EventKind.FLAT))
 _INVALIDATE = Event(Counter.VMCNT, EventKind.INVALIDATE, certain=False, owed=False)
 
+_CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: ()}
+
 CACHE_EVENTS: dict[str, tuple[Event, ...]] = {
-    "buffer_wbl2": (_VECTOR,),
-    "buffer_inv": (_INVALIDATE,),
-    "buffer_invl2": (_INVALIDATE,),
-    "buffer_wbinvl1_vol": (_INVALIDATE,),
+    str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
 }
-"""Cache maintenance: a write-back counts (llvm-project#178316), an invalidate may (#220694)."""
+"""Cache maintenance; what may count is safe as an uncertain event: not among the younger ones."""
 
 SPACE_EVENTS: dict[AddressSpace, tuple[Event, ...]] = {
     AddressSpace.GENERIC: _FLAT,

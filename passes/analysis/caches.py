@@ -294,6 +294,7 @@ def maintenance(op: Operation, chip: str) -> Meaning | None:
 
 @cache
 def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
+    # Whether it counts or not (``CACHE_COUNTS``), the safe side is that it may be outstanding.
     return meaning_of(maintenance_effect(chip, opcode, modifiers), counters=VMCNT)
 
 

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.scoreboard import Scoreboard, Token
 from fencewright.mlir_dialects.cdna import (
     BranchOp,
@@ -81,25 +82,6 @@ FILES: tuple[FileRow, ...] = (
 """The register files; how many registers an instruction can name stands with its type."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityRow:
-    """How many vector registers a lane of a SIMD has for all its waves, given out in granules."""
-
-    chips: tuple[str, ...]
-    registers: int
-    granule: int
-    source: str
-
-
-CAPACITIES: tuple[CapacityRow, ...] = (
-    CapacityRow(("gfx908",), 256, 4, "LLVM AMDGPUBaseInfo, getTotalNumVGPRs: apart from AGPRs"),
-    CapacityRow(
-        ("gfx90a", "gfx942", "gfx950", "gfx9-4-generic"),
-        512,
-        8,
-        "LLVM AMDGPUBaseInfo, getTotalNumVGPRs: unified",
-    ),
-)
 WAVE_LANES = 64
 SIMDS = 4
 """SIMDs of a CU; all waves of a work-group are resident on them at once."""
@@ -143,10 +125,10 @@ def _limit(kernel: KernelOp, row: FileRow) -> int:
     """How many registers of a file a kernel may use: a whole work-group has to be resident."""
     if row.type is SGPRType:
         return row.type.COUNT
-    capacity = next(each for each in CAPACITIES if kernel.chip.data in each.chips)
+    capacity = CHIPS[kernel.chip.data].vector_registers
     lanes = max(kernel.max_workgroup_size.value.data, 1)
     waves = -(-lanes // (WAVE_LANES * SIMDS))
-    share = capacity.registers // waves // capacity.granule * capacity.granule
+    share = capacity.count // waves // capacity.granule * capacity.granule
     return min(row.type.COUNT, share)
 
 

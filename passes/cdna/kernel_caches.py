@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
@@ -120,7 +121,7 @@ class KernelCode(CacheCode):
     @property
     def _has_bits(self) -> bool:
         """Whether policy bits make a difference to the chip's stores."""
-        return _stores(self.chip, ()) is not _stores(self.chip, _BITS[Reach.SYSTEM])
+        return CHIPS[self.chip].scope_bits
 
     def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
         from fencewright.lowering.costs import cost_of

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.instructions import Counter
+from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.scoreboard import LIMITS, Event, EventKind
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
@@ -191,7 +191,7 @@ def must_be_acquired(op: Operation) -> bool:
     access = cast(MemoryOp, op)
     if is_atomic(access):
         return True
-    return type(op) is StoreOp and _chip_of(op) in ("gfx908", "gfx90a")
+    return type(op) is StoreOp and not CHIPS[_chip_of(op)].scope_bits
 
 
 def _chip_of(op: Operation) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
@@ -48,8 +49,8 @@ from fencewright.simulator.cdna.instructions import (
     Store,
     Wait,
 )
-from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
 from fencewright.simulator.cdna.rows import Access as Policy
+from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import (
     WORD_BITS,
     WORD_MASK,
@@ -79,7 +80,6 @@ _KINDS = MappingProxyType(
 )
 """The spaces and kinds of instructions that take cache policy bits."""
 
-_DEFAULT_CHIP = "gfx942"
 """Where instructions run that are not of a kernel, if nobody says where."""
 
 
@@ -107,11 +107,11 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     modes = {(each.chip.data, each.tgsplit is not None) for each in kernels}
     if len(modes) > 1:
         unreadable(code.test, "the threads of a test run on one chip in one mode")
-    chip, tgsplit = modes.pop() if modes else (options.chip or _DEFAULT_CHIP, options.tgsplit)
-    if chip not in HARDER_L2:
-        known = ", ".join(HARDER_L2)
+    chip, tgsplit = modes.pop() if modes else (options.chip or DEFAULT_CHIP, options.tgsplit)
+    if chip not in CHIPS:
+        known = ", ".join(CHIPS)
         unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")
-    configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent or HARDER_L2[chip])
+    configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent)
     try:
         configuration.access_effect(Policy.LOAD, ())
     except ProgramError as problem:
@@ -258,8 +258,15 @@ class _CdnaReader:
         for op in block.ops:
             self.operation(op, following)
             if isinstance(op, cdna.InstructionOp):
-                for counter in op.row.counters:
+                for counter in self.counters(op):
                     self.issued[counter].append(self.is_result_store(op))
+
+    def counters(self, op: cdna.InstructionOp) -> tuple[Counter, ...]:
+        """What ``op`` increments, cache maintenance on the machine that will execute it."""
+        if not isinstance(op, cdna.CacheOp):
+            return op.row.counters
+        counts = self.configuration.cache_effect(op.opcode.data, modifiers_of(op)).counts
+        return (Counter.VMCNT,) if counts else ()
 
     def check_chip(self, op: cdna.OpcodeOp) -> None:
         """Refuse an instruction or cache policy bits that the chip does not have."""

@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
+from fencewright.lowering.cdna.chips import chips_of
 from fencewright.lowering.facts import CACHE_CLAMPS, MEANING, CacheClamp
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
@@ -392,5 +393,7 @@ def _would_help(op: Operation, chip: str) -> Parts:
 def _clamps_of(op: CacheOp, chip: str) -> list[CacheClamp]:
     instruction = op.opcode.data, modifiers_of(op)
     return [
-        row for row in CACHE_CLAMPS if chip in row.chips and (row.mnemonic, row.bits) == instruction
+        row
+        for row in CACHE_CLAMPS
+        if chip in chips_of(row.generation) and (row.mnemonic, row.bits) == instruction
     ]

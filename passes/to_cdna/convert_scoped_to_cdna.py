@@ -21,21 +21,18 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import (
-    CHIPS,
     Kind,
     instruction,
     memory_instruction,
     operand_places,
 )
 from fencewright.lowering.cdna.kernel import (
-    HAS_TG_SPLIT,
-    LDS_BYTES,
     ArgumentKind,
     EntryRegisters,
     argument_offsets,
     entry_registers,
-    scratch_convention,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Instruction, Place, Target, UnsupportedError
@@ -123,7 +120,7 @@ class ConvertScopedToCDNAPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
-        lds = _LDS(LDS_BYTES[self.mcpu])
+        lds = _LDS(CHIPS[self.mcpu].lds_bytes)
         functions: list[func.FuncOp | gpu.FuncOp] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
@@ -140,11 +137,11 @@ class ConvertScopedToCDNAPass(ModulePass):
     def _check_target(self) -> None:
         if self.mcpu not in CHIPS:
             raise unknown_target(self.mcpu, "not a CDNA chip", tuple(sorted(CHIPS)))
-        if self.tgsplit and self.mcpu not in HAS_TG_SPLIT:
+        if self.tgsplit and not CHIPS[self.mcpu].tgsplit:
             raise UnsupportedError(
                 f"target {self.mcpu}",
                 "it has no threadgroup split mode",
-                tuple(sorted(HAS_TG_SPLIT)),
+                tuple(sorted(name for name, chip in CHIPS.items() if chip.tgsplit)),
             )
 
 
@@ -290,7 +287,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
     def _scratch_resource(self, entry: EntryRegisters) -> None:
         assert entry.resource is not None
         assert entry.scratch_offset is not None
-        type = SGPRType.of(scratch_convention(self.target.chip).resource_registers, entry.resource)
+        type = SGPRType.of(CHIPS[self.target.chip].scratch.resource_registers, entry.resource)
         resource = self._live_in(type)
         offset = self._live_in(SGPRType.of(1, entry.scratch_offset))
         self.resource = self.build.alu("s_add_scratch_offset", resource, offset, type=type)

@@ -1,5 +1,9 @@
-"""What cache policy bits and cache instructions reach on each CDNA chip, as rows.
+"""What cache policy bits and cache instructions reach on each generation of CDNA chips, as rows.
 
+They are apart from the lowering's on purpose: a fault in one shows against the other. Where the
+lowering does not know whether cache maintenance counts in vmcnt
+(``lowering.cdna.instructions.CACHE_COUNTS``), the machine has to take it one way or the other;
+where it does, tests/unit/test_chips.py holds both to one answer.
 A machine configuration is a chip, tgsplit, and how many L2s one agent has; the machine
 itself knows no chip. ``nt`` (gfx908, gfx90a: ``slc``) is a hint to the replacement policy
 and stripped before a row is looked up.
@@ -11,22 +15,14 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP, Generation
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.simulator.core.program import ProgramError
 
-GFX908, GFX90A, GFX942, GFX950, GFX9_4 = CHIPS = (
-    "gfx908",
-    "gfx90a",
-    "gfx942",
-    "gfx950",
-    "gfx9-4-generic",
-)
-OLD, NEW = (GFX908, GFX90A), (GFX942, GFX950, GFX9_4)
+GFX908, GFX90A = Generation.GFX908, Generation.GFX90A
+OLD, NEW = (GFX908, GFX90A), Generation.GFX942
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
-
-HARDER_L2 = {GFX908: ONE, GFX90A: ONE, GFX942: MANY, GFX950: MANY, GFX9_4: MANY}
-"""How many L2s an agent of the chip has; where the partition mode decides, the harder number."""
 
 HINTS = frozenset({"nt", "slc"})
 BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
@@ -85,74 +81,50 @@ L, S, A = Access.LOAD, Access.STORE, Access.ATOMIC
 
 ACCESS: Table[AccessEffect | Illegal] = Table(
     "cache policy",
-    {"chip": CHIPS, "access": Access, "bits": BITS, **_MODES},
+    {"generation": Generation, "access": Access, "bits": BITS, **_MODES},
     [
         # gfx942, gfx950: loads
-        row(AccessEffect(l1=True, past_l2=False), _CDNA4, chip=NEW, access=L, bits=""),
-        row(
-            AccessEffect(l1=True, past_l2=False),
-            _CDNA4,
-            chip=NEW,
-            access=L,
-            bits="sc0",
-            tgsplit=False,
-        ),
-        row(
-            AccessEffect(l1=False, past_l2=False),
-            _CDNA4 + ": group scope misses the L1 in tgsplit",
-            chip=NEW,
-            access=L,
-            bits="sc0",
-            tgsplit=True,
-        ),
-        row(AccessEffect(False, past_l2=False), _CDNA4, chip=NEW, access=L, bits=AGENT, l2=ONE),
-        row(AccessEffect(False, past_l2=True), _CDNA4, chip=NEW, access=L, bits=AGENT, l2=MANY),
-        row(AccessEffect(False, past_l2=True), _CDNA4, chip=NEW, access=L, bits=SYSTEM),
+        row(AccessEffect(l1=True, past_l2=False), _CDNA4, generation=NEW, access=L, bits=""),
+        row(AccessEffect(l1=True, past_l2=False), _CDNA4, generation=NEW, access=L, bits="sc0",
+            tgsplit=False),
+        row(AccessEffect(l1=False, past_l2=False),
+            _CDNA4 + ": group scope misses the L1 in tgsplit", generation=NEW, access=L,
+            bits="sc0", tgsplit=True),
+        row(AccessEffect(False, past_l2=False), _CDNA4, generation=NEW, access=L, bits=AGENT,
+            l2=ONE),
+        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=L, bits=AGENT,
+            l2=MANY),
+        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=L, bits=SYSTEM),
         # gfx942, gfx950: stores
-        row(AccessEffect(True, past_l2=False), _CDNA4, chip=NEW, access=S, bits=("", "sc0")),
-        row(AccessEffect(False, past_l2=False), _CDNA4, chip=NEW, access=S, bits=AGENT, l2=ONE),
-        row(AccessEffect(False, past_l2=True), _CDNA4, chip=NEW, access=S, bits=AGENT, l2=MANY),
-        row(AccessEffect(False, past_l2=True), _CDNA4, chip=NEW, access=S, bits=SYSTEM),
+        row(AccessEffect(True, past_l2=False), _CDNA4, generation=NEW, access=S, bits=("", "sc0")),
+        row(AccessEffect(False, past_l2=False), _CDNA4, generation=NEW, access=S, bits=AGENT,
+            l2=ONE),
+        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=S, bits=AGENT,
+            l2=MANY),
+        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=S, bits=SYSTEM),
         # gfx942, gfx950: atomics; sc0 asks for the old value, sc1 is system scope, else agent
-        row(AccessEffect(False, False), _CDNA4, chip=NEW, access=A, bits="", l2=ONE),
-        row(AccessEffect(False, True), _CDNA4, chip=NEW, access=A, bits="", l2=MANY),
-        row(AccessEffect(False, False, True), _CDNA4, chip=NEW, access=A, bits="sc0", l2=ONE),
-        row(AccessEffect(False, True, True), _CDNA4, chip=NEW, access=A, bits="sc0", l2=MANY),
-        row(AccessEffect(False, True), _CDNA4, chip=NEW, access=A, bits="sc1"),
-        row(AccessEffect(False, True, True), _CDNA4, chip=NEW, access=A, bits=SYSTEM),
-        row(_NO_GLC, "MI300 ISA: sc0, sc1 and nt replace glc and slc", chip=NEW, bits="glc"),
+        row(AccessEffect(False, False), _CDNA4, generation=NEW, access=A, bits="", l2=ONE),
+        row(AccessEffect(False, True), _CDNA4, generation=NEW, access=A, bits="", l2=MANY),
+        row(AccessEffect(False, False, True), _CDNA4, generation=NEW, access=A, bits="sc0", l2=ONE),
+        row(AccessEffect(False, True, True), _CDNA4, generation=NEW, access=A, bits="sc0", l2=MANY),
+        row(AccessEffect(False, True), _CDNA4, generation=NEW, access=A, bits="sc1"),
+        row(AccessEffect(False, True, True), _CDNA4, generation=NEW, access=A, bits=SYSTEM),
+        row(_NO_GLC, "MI300 ISA: sc0, sc1 and nt replace glc and slc", generation=NEW, bits="glc"),
         # gfx908, gfx90a: one L2, the agent's point of coherence
-        row(AccessEffect(True, False), _LLVM_OLD, chip=OLD, access=L, bits="", l2=ONE),
-        row(AccessEffect(False, False), _LLVM_OLD, chip=OLD, access=L, bits="glc", l2=ONE),
-        row(
-            AccessEffect(True, False),
-            "AMDGPUUsage gfx90a: stores carry no scope bit",
-            chip=OLD,
-            access=S,
-            bits=("", "glc"),
-            l2=ONE,
-        ),
-        row(
-            AccessEffect(False, False),
-            "AMDGPUUsage gfx90a: atomics are performed at the L2",
-            chip=OLD,
-            access=A,
-            bits="",
-            l2=ONE,
-        ),
-        row(
-            AccessEffect(False, False, True),
-            "AMDGPUUsage gfx90a: glc=1 on an atomic returns the old value",
-            chip=OLD,
-            access=A,
-            bits="glc",
-            l2=ONE,
-        ),
-        row(_NO_SC, "MI200 ISA", chip=OLD, bits=("sc0", "sc1", "sc0 sc1"), l2=ONE),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", chip=OLD, l2=MANY),
+        row(AccessEffect(True, False), _LLVM_OLD, generation=OLD, access=L, bits="", l2=ONE),
+        row(AccessEffect(False, False), _LLVM_OLD, generation=OLD, access=L, bits="glc", l2=ONE),
+        row(AccessEffect(True, False), "AMDGPUUsage gfx90a: stores carry no scope bit",
+            generation=OLD, access=S, bits=("", "glc"), l2=ONE),
+        row(AccessEffect(False, False), "AMDGPUUsage gfx90a: atomics are performed at the L2",
+            generation=OLD, access=A, bits="", l2=ONE),
+        row(AccessEffect(False, False, True),
+            "AMDGPUUsage gfx90a: glc=1 on an atomic returns the old value", generation=OLD,
+            access=A, bits="glc", l2=ONE),
+        row(_NO_SC, "MI200 ISA", generation=OLD, bits=("sc0", "sc1", "sc0 sc1"), l2=ONE),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=OLD, l2=MANY),
     ],
-)
-"""(chip, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
+)  # fmt: skip
+"""(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
 
 _WB, _INV, _VOL, _L1, _INV2, _DC = MNEMONICS = (
     "buffer_wbl2",
@@ -172,92 +144,49 @@ _INVALIDATE = CacheEffect(l1=True, marker=True, invalidate=True, counts=True)
 
 CACHE: Table[CacheEffect | Illegal] = Table(
     "cache instruction",
-    {"chip": CHIPS, "mnemonic": MNEMONICS, "bits": BITS, **_MODES},
+    {"generation": Generation, "mnemonic": MNEMONICS, "bits": BITS, **_MODES},
     [
-        row(CacheEffect(counts=True), _COUNTED, chip=NEW, mnemonic=_WB, bits=("", "sc0")),
-        row(
-            _QUEUED,
+        row(CacheEffect(counts=True), _COUNTED, generation=NEW, mnemonic=_WB, bits=("", "sc0")),
+        row(_QUEUED,
             _COUNTED + "; it travels to the agent's one L2, which has nothing to write back",
-            chip=NEW,
-            mnemonic=_WB,
-            bits=AGENT,
-            l2=ONE,
-        ),
-        row(_WRITE_BACK, _COUNTED, chip=NEW, mnemonic=_WB, bits=AGENT, l2=MANY),
-        row(_WRITE_BACK, _COUNTED, chip=NEW, mnemonic=_WB, bits=SYSTEM),
-        row(CacheEffect(counts=True), _INV_COUNTED, chip=NEW, mnemonic=_INV, bits=""),
-        row(
-            CacheEffect(counts=True),
-            _INV_COUNTED,
-            chip=NEW,
-            mnemonic=_INV,
-            bits="sc0",
-            tgsplit=False,
-        ),
-        row(_INVALIDATE_L1, _INV_COUNTED, chip=NEW, mnemonic=_INV, bits="sc0", tgsplit=True),
-        row(_INVALIDATE_L1, _INV_COUNTED, chip=NEW, mnemonic=_INV, bits=AGENT, l2=ONE),
-        row(_INVALIDATE, _INV_COUNTED, chip=NEW, mnemonic=_INV, bits=AGENT, l2=MANY),
-        row(_INVALIDATE, _INV_COUNTED, chip=NEW, mnemonic=_INV, bits=SYSTEM),
-        row(
-            CacheEffect(l1=True),
+            generation=NEW, mnemonic=_WB, bits=AGENT, l2=ONE),
+        row(_WRITE_BACK, _COUNTED, generation=NEW, mnemonic=_WB, bits=AGENT, l2=MANY),
+        row(_WRITE_BACK, _COUNTED, generation=NEW, mnemonic=_WB, bits=SYSTEM),
+        row(CacheEffect(counts=True), _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=""),
+        row(CacheEffect(counts=True), _INV_COUNTED, generation=NEW, mnemonic=_INV, bits="sc0",
+            tgsplit=False),
+        row(_INVALIDATE_L1, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits="sc0", tgsplit=True),
+        row(_INVALIDATE_L1, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=AGENT, l2=ONE),
+        row(_INVALIDATE, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=AGENT, l2=MANY),
+        row(_INVALIDATE, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=SYSTEM),
+        row(CacheEffect(l1=True),
             "AMDGPUUsage gfx6-gfx9, gfx90a; LLVM SIInsertWaitcnts counts no L1 invalidate",
-            chip=OLD,
-            mnemonic=(_VOL, _L1),
-            bits="",
-            l2=ONE,
-        ),
-        row(
-            _WRITE_BACK,
-            "AMDGPUUsage gfx90a: system scope; llvm/llvm-project#178316",
-            chip=GFX90A,
-            mnemonic=_WB,
-            bits="",
-            l2=ONE,
-        ),
-        row(
-            CacheEffect(marker=True, invalidate=True, counts=True),
+            generation=OLD, mnemonic=(_VOL, _L1), bits="", l2=ONE),
+        row(_WRITE_BACK, "AMDGPUUsage gfx90a: system scope; llvm/llvm-project#178316",
+            generation=GFX90A, mnemonic=_WB, bits="", l2=ONE),
+        row(CacheEffect(marker=True, invalidate=True, counts=True),
             "AMDGPUUsage gfx90a: invalidates L2 lines of MTYPE NC; taken to count in vmcnt as "
             "buffer_inv does (llvm/llvm-project#220694), since otherwise nothing could order it "
-            "before a release to another CU",
-            chip=GFX90A,
-            mnemonic=_INV2,
-            bits="",
-            l2=ONE,
-        ),
-        row(CacheEffect(scalar=True), "MI300 ISA 8.2", chip=NEW, mnemonic=_DC, bits=""),
-        row(CacheEffect(scalar=True), "MI200 ISA 7.2", chip=OLD, mnemonic=_DC, bits="", l2=ONE),
+            "before a release to another CU", generation=GFX90A, mnemonic=_INV2, bits="", l2=ONE),
+        row(CacheEffect(scalar=True), "MI300 ISA 8.2", generation=NEW, mnemonic=_DC, bits=""),
+        row(CacheEffect(scalar=True), "MI200 ISA 7.2", generation=OLD, mnemonic=_DC, bits="",
+            l2=ONE),
         # what does not exist
-        row(Illegal("not on this chip"), _ABSENT, chip=NEW, mnemonic=(_VOL, _L1, _INV2)),
-        row(Illegal("no glc on it"), _ABSENT, chip=NEW, mnemonic=(_WB, _INV, _DC), bits="glc"),
-        row(
-            Illegal("it takes no bits"),
-            _ABSENT,
-            chip=NEW,
-            mnemonic=_DC,
-            bits=("sc0", "sc1", "sc0 sc1"),
-        ),
-        row(Illegal("not on this chip"), _ABSENT, chip=OLD, mnemonic=_INV, l2=ONE),
-        row(Illegal("not on this chip"), _ABSENT, chip=GFX908, mnemonic=(_WB, _INV2), l2=ONE),
-        row(
-            Illegal("it takes no bits"),
-            _ABSENT,
-            chip=OLD,
-            mnemonic=(_VOL, _L1, _DC),
-            bits=("sc0", "sc1", "sc0 sc1", "glc"),
-            l2=ONE,
-        ),
-        row(
-            Illegal("it takes no bits"),
-            _ABSENT,
-            chip=GFX90A,
-            mnemonic=(_WB, _INV2),
-            bits=("sc0", "sc1", "sc0 sc1", "glc"),
-            l2=ONE,
-        ),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", chip=OLD, l2=MANY),
+        row(Illegal("not on this chip"), _ABSENT, generation=NEW, mnemonic=(_VOL, _L1, _INV2)),
+        row(Illegal("no glc on it"), _ABSENT, generation=NEW, mnemonic=(_WB, _INV, _DC),
+            bits="glc"),
+        row(Illegal("it takes no bits"), _ABSENT, generation=NEW, mnemonic=_DC,
+            bits=("sc0", "sc1", "sc0 sc1")),
+        row(Illegal("not on this chip"), _ABSENT, generation=OLD, mnemonic=_INV, l2=ONE),
+        row(Illegal("not on this chip"), _ABSENT, generation=GFX908, mnemonic=(_WB, _INV2), l2=ONE),
+        row(Illegal("it takes no bits"), _ABSENT, generation=OLD, mnemonic=(_VOL, _L1, _DC),
+            bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
+        row(Illegal("it takes no bits"), _ABSENT, generation=GFX90A, mnemonic=(_WB, _INV2),
+            bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=OLD, l2=MANY),
     ],
-)
-"""(chip, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""
+)  # fmt: skip
+"""(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""
 
 
 Effect = TypeVar("Effect", AccessEffect, CacheEffect)
@@ -270,7 +199,7 @@ class CdnaConfiguration:
     ``access`` and ``cache`` replace rows, for machines that are broken on purpose.
     """
 
-    chip: str = GFX942
+    chip: str = DEFAULT_CHIP
     tgsplit: bool = False
     l2_per_agent: L2PerAgent | None = None
     access: Table[AccessEffect | Illegal] = field(default=ACCESS, repr=False)
@@ -280,18 +209,24 @@ class CdnaConfiguration:
         if self.chip not in CHIPS:
             raise ProgramError(f"unknown chip '{self.chip}'; known are {', '.join(CHIPS)}")
         if self.l2_per_agent is None:
-            object.__setattr__(self, "l2_per_agent", HARDER_L2[self.chip])
+            object.__setattr__(self, "l2_per_agent", CHIPS[self.chip].l2_per_agent)
 
     def access_effect(self, access: Access, bits: Iterable[str]) -> AccessEffect:
         """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
-        key = (self.chip, access, _policy(bits), self.tgsplit, self.l2_per_agent)
+        key = (CHIPS[self.chip].generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
         return self._legal(self.access, key)
 
     def cache_effect(self, mnemonic: str, bits: Iterable[str]) -> CacheEffect:
         """What a cache instruction does; raises ``ProgramError`` if the chip has none such."""
         if mnemonic not in MNEMONICS:
             raise ProgramError(f"unknown cache instruction '{mnemonic}'; known are {MNEMONICS}")
-        key = (self.chip, mnemonic, _policy(bits), self.tgsplit, self.l2_per_agent)
+        key = (
+            CHIPS[self.chip].generation,
+            mnemonic,
+            _policy(bits),
+            self.tgsplit,
+            self.l2_per_agent,
+        )
         return self._legal(self.cache, key)
 
     def _legal(self, table: Table[Effect | Illegal], key: tuple[Hashable, ...]) -> Effect:

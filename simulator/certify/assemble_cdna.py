@@ -4,7 +4,13 @@ Waits for the results of loads, which the lowering leaves to the wait insertion 
 in where a register is used: the weakest that deliver it, so that they hide no missing wait.
 """
 
-from fencewright.lowering.cdna.instructions import InstructionRow, Kind, either_form
+from fencewright.lowering.cdna.instructions import (
+    CACHE_COUNTS,
+    Counts,
+    InstructionRow,
+    Kind,
+    either_form,
+)
 from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.simulator.cdna import instructions as cdna
@@ -32,8 +38,6 @@ from fencewright.simulator.source.events import (
     assigned,
     used,
 )
-
-_COUNTED_CACHE = ("buffer_wbl2",)
 
 
 def cdna_program(code: Code) -> CdnaProgram:
@@ -113,7 +117,8 @@ class _Wave:
                 self.wait(cdna.Wait(each.wait.vmcnt, each.wait.lgkmcnt))
             elif row is not None and row.kind is Kind.CACHE:
                 self.instructions.append(cdna.CacheInstruction(each.mnemonic, each.modifiers))
-                self.issued["vmcnt"] += each.mnemonic in _COUNTED_CACHE
+                # The safe side: what may count does not let a wait for a result leave one more.
+                self.issued["vmcnt"] += CACHE_COUNTS[each.mnemonic,].value is Counts.YES
             elif row is not None and row.kind is Kind.BARRIER:
                 self.instructions.append(cdna.Barrier())
             elif (

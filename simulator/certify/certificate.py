@@ -13,15 +13,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
-from importlib import import_module, resources
+from importlib import resources
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol, TypeVar, cast
 
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow
+from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.lower import lower_request
-from fencewright.lowering.ptx.chip import CHIPS, VERSIONS, Form, forms_of
+from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
+from fencewright.lowering.ptx.chip import VERSIONS, Form, forms_of
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import (
     Instruction,
@@ -46,7 +50,7 @@ from fencewright.lowering.vocabulary import (
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.progress import stuck
-from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
+from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
@@ -121,7 +125,7 @@ def machines_of(mode: Target) -> tuple["Machine", ...]:
         return (PtxMachine(mode),)
     split = "tgsplit" in mode.features
     numbers = [L2PerAgent.ONE]
-    if HARDER_L2[mode.chip] is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
+    if CHIPS[mode.chip].l2_per_agent is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
         numbers = [L2PerAgent.MANY, L2PerAgent.ONE]
     return tuple(CdnaMachineOf(CdnaConfiguration(mode.chip, split, n)) for n in numbers)
 
@@ -679,6 +683,7 @@ _BITS = (
 )
 _LOAD, _STORE = Operation.LOAD, Operation.STORE
 _AGENT = (Scope.CLUSTER, Scope.AGENT)
+_NO_BACK_OFF = tuple(chip.name for chip in CHIPS.values() if not chip.back_off_barrier)
 
 KEPT: tuple[Kept, ...] = (
     Kept("flat access to LDS", _FLAT, ("lgkmcnt(0)",),
@@ -699,7 +704,7 @@ KEPT: tuple[Kept, ...] = (
     Kept("no back-off barrier",
          "the chip's s_barrier needs nothing outstanding, whatever it orders (LLVM "
          "SIInsertWaitcnts)", ("vmcnt(0)", "lgkmcnt(0)"),
-         {"op": (Operation.BARRIER,), "phase": (Phase.ACCESS,), "target": ("gfx908",)}),
+         {"op": (Operation.BARRIER,), "phase": (Phase.ACCESS,), "target": _NO_BACK_OFF}),
     Kept("distributed shared memory",
          "other CTAs of a cluster reach shared memory; the source language's LDS is one "
          "work-group's, so that no test can",
@@ -909,18 +914,28 @@ def battery_digest(mode: Target) -> str:
 
 def modes() -> tuple[Target, ...]:
     """The modes whose certificates the project ships."""
-    split = frozenset({"tgsplit"})
-    one = L2PerAgent.ONE
-    cdna = (
-        Target("gfx908"),
-        Target("gfx90a"),
-        Target("gfx90a", split),
-        Target("gfx942"),
-        Target("gfx942", split),
-        Target("gfx942", l2_per_agent=one),
-        Target("gfx942", split, one),
-    )
-    return (*cdna, *(mode for mode, _ in ptx_classes()))
+    return tuple(mode for mode, _ in (*cdna_classes(), *ptx_classes()))
+
+
+def cdna_classes() -> Iterator[tuple[Target, tuple[Target, ...]]]:
+    """The modes of the first chip of each generation, and with them those of all its chips.
+
+    A generic chip is none: what is compiled for it runs on the others. A chip with other L2s or
+    features than its generation stands for itself.
+    """
+    classes: dict[tuple[object, ...], list[ChipRow]] = {}
+    for chip in CHIPS.values():
+        alike = chip.generation, chip.l2_per_agent, chip.feature_sets
+        classes.setdefault(alike, []).append(chip)
+    for chips in classes.values():
+        first, *_ = chips
+        many = first.l2_per_agent is L2PerAgent.MANY
+        numbers = (L2PerAgent.MANY, L2PerAgent.ONE) if many else (L2PerAgent.MANY,)
+        for number, features in product(numbers, first.feature_sets):
+            yield (
+                Target(first.name, features, number),
+                tuple(Target(c.name, features, number) for c in chips if not c.generic),
+            )
 
 
 _ORDERING_FORMS = frozenset({Form.CLUSTER, Form.CLUSTER_BARRIER_ORDERING, Form.ONE_SIDED_FENCE})
@@ -929,7 +944,7 @@ _ORDERING_FORMS = frozenset({Form.CLUSTER, Form.CLUSTER_BARRIER_ORDERING, Form.O
 def ptx_classes() -> tuple[tuple[Target, tuple[Target, ...]], ...]:
     """Chips and PTX versions by what orders memory in them: the oldest of each class, and all."""
     classes: dict[frozenset[Form], list[Target]] = {}
-    for chip in CHIPS:
+    for chip in PTX_CHIPS:
         last = chip.last or VERSIONS[-1]
         for version in VERSIONS:
             if chip.first <= version <= last:
@@ -941,9 +956,7 @@ def ptx_classes() -> tuple[tuple[Target, tuple[Target, ...]], ...]:
 
 def covers(mode: Target) -> tuple[str, ...]:
     """The other modes that have the same sequences and the same machine, by name."""
-    if mode.chip == "gfx942":
-        return (str(replace(mode, chip="gfx950")),)
-    for first, members in ptx_classes():
+    for first, members in (*cdna_classes(), *ptx_classes()):
         if first == mode:
             return tuple(str(each) for each in members[1:])
     return ()
@@ -1166,7 +1179,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
     """
     if certificate.mode.is_ptx:
         raise CertificateError(f"{certificate.mode}: rows are certified on CDNA only")
-    chip = import_module(f"fencewright.lowering.cdna.{certificate.mode.chip}").CHIP
+    chip = load_chip(certificate.mode.chip)
     recorders = {name: _Recorder(getattr(chip, name)) for name in _ROW_TABLES}
     recording = replace(chip, **recorders)
     users: dict[tuple[str, int], list[OperationCertificate]] = {}

@@ -13,6 +13,7 @@ race is no test; ``certificate`` leaves it out.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.ptx.chip import Form, default_version, forms_of
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
@@ -117,8 +118,8 @@ def distances(mode: Target, scope: Scope) -> tuple[Distance, ...]:
 
 
 def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
-    chip_has_xcds = mode.chip in ("gfx942", "gfx950", "gfx9-4-generic")
-    many = chip_has_xcds and mode.l2_per_agent is L2PerAgent.MANY
+    chip = CHIPS[mode.chip]
+    many = chip.l2_per_agent is mode.l2_per_agent is L2PerAgent.MANY
     split = "tgsplit" in mode.features
     return [
         (Scope.SYSTEM, Distance.TWO_AGENTS),
@@ -147,16 +148,18 @@ def ptx_forms(mode: Target) -> frozenset[Form]:
     return forms_of(chip, mode.ptx_version or default_version(chip))
 
 
-MEMORY_KINDS: dict[str, tuple[MemoryKind, MemoryKind]] = {
-    "gfx908": (MemoryKind.UNCACHED, MemoryKind.UNCACHED),
-    "gfx90a": (MemoryKind.NONLOCAL, MemoryKind.UNCACHED),
-}
-"""The memory that several agents share, where not all may be NONLOCAL: (weak data, atomics).
+def memory_kinds(target: str) -> tuple[MemoryKind, MemoryKind]:
+    """The memory that several agents of a target share: of weak data, and of atomics.
 
-gfx908 has no instruction that writes back or invalidates an L2, so that agents can share
-uncached (fine-grained) memory alone. gfx90a writes back and invalidates, but its stores have
-no scope bits and its atomics stay in the L2, so that what agents synchronise on is uncached.
-"""
+    Without an instruction that writes back or invalidates an L2, agents can share uncached
+    (fine-grained) memory alone. Without scope bits, stores stop at the L2 and atomics stay in it,
+    so that what agents synchronise on is uncached. All other memory is NONLOCAL, on PTX too.
+    """
+    chip = CHIPS.get(target)
+    return (
+        MemoryKind.NONLOCAL if chip is None or chip.l2_maintenance else MemoryKind.UNCACHED,
+        MemoryKind.NONLOCAL if chip is None or chip.scope_bits else MemoryKind.UNCACHED,
+    )
 
 
 # Building a test
@@ -214,9 +217,9 @@ class _Writer:
                     weak = each.ordering is Ordering.WEAK
                     atomic[each.location] = atomic.get(each.location, False) or not weak
         agents = len({thread.placement.agent for thread in threads}) > 1
-        kinds = MEMORY_KINDS.get(self.mode.chip) if agents else None
+        kinds = memory_kinds(self.mode.chip)
         for name in sorted(atomic):
-            kind = MemoryKind.NONLOCAL if kinds is None else kinds[atomic[name]]
+            kind = kinds[atomic[name]] if agents else MemoryKind.NONLOCAL
             yield Location(name, 0, kind, self.spaces.get(name, GLOBAL))
 
 

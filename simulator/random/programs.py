@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind, Scope
-from fencewright.simulator.certify.shapes import MEMORY_KINDS
+from fencewright.simulator.certify.shapes import memory_kinds
 from fencewright.simulator.core.program import Location, MemoryKind, Operand, Placement
 from fencewright.simulator.source.events import (
     AtomicRmw,
@@ -121,10 +121,10 @@ class SmallProgram:
         return replace(self, locations=tuple(placed))
 
     def for_chip(self, chip: str) -> "SmallProgram":
-        """The same in memory that agents can share on ``chip`` (``battery.MEMORY_KINDS``)."""
-        kinds = MEMORY_KINDS.get(chip) if self.agents > 1 else None
-        if kinds is None:
+        """The same in memory that agents can share on ``chip`` (``shapes.memory_kinds``)."""
+        if self.agents == 1:
             return self
+        kinds = memory_kinds(chip)
         atomic = {
             access.location
             for thread in self.threads

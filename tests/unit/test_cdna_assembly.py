@@ -13,16 +13,17 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.assembly import (
-    HAZARD_ROWS,
     VCC,
+    WAIT_STATES,
     Hazard,
     Names,
     Printed,
     effect_of,
     insert_wait_states,
 )
-from fencewright.lowering.cdna.instructions import CHIPS, Kind, either_form
-from fencewright.lowering.cdna.kernel import HAS_TG_SPLIT, argument_offsets, entry_registers
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.instructions import Kind, either_form
+from fencewright.lowering.cdna.kernel import argument_offsets, entry_registers
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA, SGPRType, VGPRType
@@ -150,8 +151,8 @@ def test_what_is_pending_at_the_end_of_a_block_is_so_in_the_others():
 
 
 def test_every_hazard_has_a_source():
-    assert {row.hazard for row in HAZARD_ROWS} == set(Hazard)
-    assert all(row.source for row in HAZARD_ROWS)
+    assert {hazard for (hazard, _), row in WAIT_STATES.items() if row.value} == set(Hazard)
+    assert all(row.source for row in WAIT_STATES.rows)
 
 
 # Kernels
@@ -232,7 +233,7 @@ def instructions(assembly: str) -> list[str]:
     return [line for line in lines if line and not line.startswith(".")]
 
 
-MODES = [(c, t) for c in sorted(CHIPS) for t in (False, True) if not t or c in HAS_TG_SPLIT]
+MODES = [(c, t) for c in sorted(CHIPS) for t in (False, True) if not t or CHIPS[c].tgsplit]
 
 
 @needs_llvm
@@ -274,7 +275,7 @@ def test_the_assembler_refuses_a_broken_file(tmp_path: Path):
 @pytest.mark.parametrize(("chip", "tgsplit"), MODES)
 def test_tgsplit_is_in_the_descriptor(chip: str, tgsplit: bool):
     assembly = emit(*convert(PROGRAM.replace("LDS", ""), chip, tgsplit))
-    expected = [str(int(tgsplit))] if chip in HAS_TG_SPLIT else []
+    expected = [str(int(tgsplit))] if CHIPS[chip].tgsplit else []
     assert re.findall(r"\.amdhsa_tg_split (\d)", assembly) == expected
 
 

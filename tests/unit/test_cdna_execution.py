@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 
-from fencewright.lowering.cdna.instructions import CHIPS
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.kernel import entry_registers
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped

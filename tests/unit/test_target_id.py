@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencewright import UnsupportedError, lower, lower_llvm_ir, lower_module
-from fencewright.lowering.cdna.kernel import LDS_BYTES
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Sequence
 from fencewright.mlir_dialects.cdna import KernelOp
@@ -112,7 +112,8 @@ def test_the_generic_target_has_what_its_chips_have_in_common(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert release(GENERIC) == release("gfx942") == release("gfx950")
-    assert LDS_BYTES[GENERIC] == min(LDS_BYTES["gfx942"], LDS_BYTES["gfx950"])
+    lds = {name: chip.lds_bytes for name, chip in CHIPS.items()}
+    assert lds[GENERIC] == min(lds["gfx942"], lds["gfx950"])
     texts: list[str] = []
     for chip in ("gfx942", "gfx950", GENERIC):
         assert fence_opt.main([str(EXAMPLE), "--mcpu", chip, "-t", "asm"]) == 0

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.simulator.certify.certificate import (
@@ -15,7 +16,8 @@ from fencewright.simulator.certify.certificate import (
     shipped,
 )
 from fencewright.simulator.certify.coverage import UNCERTIFIED
-from fencewright.simulator.certify.shapes import MEMORY_KINDS
+from fencewright.simulator.certify.shapes import memory_kinds
+from fencewright.simulator.core.program import MemoryKind
 from fencewright.tools.dev.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not this page. -->\n"
@@ -40,7 +42,7 @@ is run on machines of both kinds.
 """
 
 _DETAILED = (
-    Target("gfx942"),
+    Target(DEFAULT_CHIP),
     Target("sm_90", ptx_version=(8, 6)),
 )
 
@@ -95,7 +97,8 @@ def _uncertified() -> str:
 
 
 def _memory() -> str:
-    rows = [(chip, str(weak), str(atomic)) for chip, (weak, atomic) in MEMORY_KINDS.items()]
+    kinds = ((chip, *memory_kinds(chip)) for chip in CHIPS)
+    rows = [(*map(str, each),) for each in kinds if MemoryKind.UNCACHED in each]
     return markdown_table(("chip", "weak data", "what is accessed atomically"), rows)
 
 

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import cast
 
 from fencewright.lowering.cdna.chip import CacheOp
-from fencewright.lowering.cdna.common import FENCE
+from fencewright.lowering.cdna.chips import Generation, chips_of
+from fencewright.lowering.cdna.common import FENCE, load_chip
 from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.differences import DIFFERENCES
-from fencewright.lowering.cdna.gfx90a import CHIP as GFX90A
-from fencewright.lowering.cdna.gfx908 import CHIP as GFX908
-from fencewright.lowering.cdna.gfx942 import CHIP as GFX942
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
@@ -39,11 +37,6 @@ from fencewright.tools.dev.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
-_PAGES_FOR = (
-    (GFX942, "gfx942, gfx950 and gfx9-4-generic"),
-    (GFX90A, "gfx90a"),
-    (GFX908, "gfx908"),
-)
 _SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.GENERIC)
 
 
@@ -117,8 +110,10 @@ def _cdna_page() -> str:
         "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
         _rules("The steps of an acq_rel or seq_cst fence that writes back, on every chip", FENCE),
     ]
-    for chip, title in _PAGES_FOR:
-        parts.append(f"## {title}\n")
+    for generation in reversed(Generation):
+        *names, last = chips_of(generation)
+        chip = load_chip(names[0] if names else last)
+        parts.append(f"## {', '.join(names)} and {last}\n" if names else f"## {last}\n")
         tables = (
             ("Write-back (release)", chip.write_back),
             ("Invalidate (acquire)", chip.invalidate),

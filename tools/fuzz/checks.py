@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent, Word
@@ -30,7 +31,7 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import OptLevel, Stores, pipeline_of
-from fencewright.simulator.cdna.rows import HARDER_L2, CdnaConfiguration
+from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.campaign import Task
 from fencewright.simulator.core.campaign import run as run_tasks
 from fencewright.simulator.core.exploration import LimitReached
@@ -129,30 +130,36 @@ ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 _TGSPLIT = frozenset({"tgsplit"})
 _NOTHING = frozenset[str]()
 
-CDNA_SETTINGS = (
-    Setting(Target("gfx942")),
-    Setting(Target("gfx950")),
-    Setting(Target("gfx90a")),
-    Setting(Target("gfx942", _NOTHING, ONE)),
-    Setting(Target("gfx942", _TGSPLIT)),
-    Setting(Target("gfx942"), "auto"),
-    Setting(Target("gfx942"), "through"),
-    Setting(Target("gfx908")),
-    Setting(Target("gfx942"), machine=ONE),
-    Setting(Target("gfx950", _TGSPLIT)),
-    Setting(Target("gfx90a", _TGSPLIT)),
-    Setting(Target("gfx942", _NOTHING, ONE), "auto"),
-    Setting(Target("gfx950", _NOTHING, ONE), "through"),
-    Setting(Target("gfx942", _TGSPLIT, ONE)),
-    Setting(Target("gfx942", _TGSPLIT), "through"),
-    Setting(Target("gfx950"), "auto"),
-    Setting(Target("gfx942", _TGSPLIT), machine=ONE),
-    Setting(Target("gfx942", _TGSPLIT), "auto"),
-    Setting(Target("gfx942"), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
-    Setting(Target("gfx942"), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
-    Setting(Target("gfx90a"), facts=(Fact.UNCACHED_MEMORY,)),
+_CDNA_SETTINGS = (
+    Setting(Target(GFX942.name)),
+    Setting(Target(GFX950.name)),
+    Setting(Target(GFX90A.name)),
+    Setting(Target(GFX942.name, _NOTHING, ONE)),
+    Setting(Target(GFX942.name, _TGSPLIT)),
+    Setting(Target(GFX942.name), "auto"),
+    Setting(Target(GFX942.name), "through"),
+    Setting(Target(GFX908.name)),
+    Setting(Target(GFX942.name), machine=ONE),
+    Setting(Target(GFX950.name, _TGSPLIT)),
+    Setting(Target(GFX90A.name, _TGSPLIT)),
+    Setting(Target(GFX942.name, _NOTHING, ONE), "auto"),
+    Setting(Target(GFX950.name, _NOTHING, ONE), "through"),
+    Setting(Target(GFX942.name, _TGSPLIT, ONE)),
+    Setting(Target(GFX942.name, _TGSPLIT), "through"),
+    Setting(Target(GFX950.name), "auto"),
+    Setting(Target(GFX942.name, _TGSPLIT), machine=ONE),
+    Setting(Target(GFX942.name, _TGSPLIT), "auto"),
+    Setting(Target(GFX942.name), facts=(Fact.UNCACHED_MEMORY, Fact.NO_CLUSTERS)),
+    Setting(Target(GFX942.name), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
+    Setting(Target(GFX90A.name), facts=(Fact.UNCACHED_MEMORY,)),
 )
-"""Every chip in every mode; seeds take them in turn."""
+_SETTLED = {each.mode.chip for each in _CDNA_SETTINGS}
+_FURTHER = [c for c in CHIPS.values() if c.name not in _SETTLED and not c.generic]
+CDNA_SETTINGS = (
+    *_CDNA_SETTINGS,
+    *(Setting(Target(chip.name, each)) for chip in _FURTHER for each in chip.feature_sets),
+)
+"""Every chip in every mode; seeds take them in turn, so that their order stays."""
 
 PTX_SETTINGS = (
     *(
@@ -334,9 +341,7 @@ def build_of(setting: Setting) -> "Build":
 
 def configuration_of(setting: Setting) -> CdnaConfiguration:
     """The machine of a CDNA setting."""
-    chip = setting.mode.chip
-    l2_per_agent = setting.options.l2_per_agent or HARDER_L2[chip]
-    return CdnaConfiguration(chip, setting.mode.tgsplit, l2_per_agent)
+    return CdnaConfiguration(setting.mode.chip, setting.mode.tgsplit, setting.options.l2_per_agent)
 
 
 def _judged(

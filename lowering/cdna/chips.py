@@ -1,0 +1,189 @@
+"""The CDNA chips, one row each: what one chip has and another has not, and what they are called.
+
+Everything else is rows of tables that have a chip's generation, or one of its traits, as a
+column; no table lists chips.
+
+A chip that is lowered as another (its twin) is one row:
+
+1. ``_ROWS`` gets ``replace(<the other>, name=..., source=..., <what differs>)``.
+2. ``make docs`` names it beside its twin, whose certificates cover it from then on. The fuzzer
+   takes it in turn with the others: which seed is checked on which chip changes with their number.
+
+A generation is a row here and a file of rows:
+
+1. ``Generation`` gets a name, and ``_ROWS`` a row with every trait.
+2. ``lowering/cdna/<generation>.py`` gets the rows that ``chip.GenerationRows`` names.
+3. Every table without a row for it raises a ``TableError`` that says so, which is the list of what
+   is left to do: wait states (``assembly``), caches (``caches``), the rules of its file
+   (``common.load_chip``), and for the simulator, which has rows of its own,
+   ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and rows.
+   What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
+4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
+   ``make docs`` its pages.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+
+from fencewright.lowering.vocabulary import L2PerAgent, Word
+
+TGSPLIT = "tgsplit"
+"""The feature name of threadgroup split mode: waves of a work-group may sit on different CUs."""
+
+
+class Generation(Word):
+    """Chips with one memory model and one instruction set, called as the first of them.
+
+    The name is also that of the file with their rows, ``lowering/cdna/<generation>.py``.
+    """
+
+    GFX908 = "gfx908"
+    GFX90A = "gfx90a"
+    GFX942 = "gfx942"
+
+
+class InstructionSet(Word):
+    """Instructions that a chip has all of or none, as LLVM calls its subtargets' features."""
+
+    GFX9 = "GFX9Insts"
+    GFX90A = "GFX90AInsts"
+    GFX940 = "GFX940Insts"
+    BEFORE_GFX940 = "not GFX940Insts"
+
+
+class Counter(Word):
+    """A counter of outstanding operations, which ``s_waitcnt`` waits on."""
+
+    VMCNT = "vmcnt"
+    LGKMCNT = "lgkmcnt"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRegisters:
+    """How many vector registers a lane of a SIMD has for all its waves, given out in granules.
+
+    ``unified``: accumulation registers are of the same file.
+    """
+
+    count: int
+    granule: int
+    unified: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchConvention:
+    """How a chip finds its private memory: through a resource in s[0:3], or by itself."""
+
+    resource_registers: int
+    enable: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChipRow:
+    """One chip.
+
+    ``l2_per_agent``: how many L2s an agent has; MANY where the partition mode decides.
+    ``scope_bits``: loads and stores carry their scope as policy bits. ``l2_maintenance``: it has
+    instructions that write back and invalidate an L2. ``back_off_barrier``: s_barrier may be
+    issued while memory operations are outstanding. ``packed_workitem_ids``: ten bits each of v0.
+    ``lds_bytes``: how much a work-group can have. ``counters``: with their maxima, which as
+    operands mean "do not wait". ``generic``: no chip, but what code is compiled for that is to
+    run on several. ``boards``: what it is sold as, in small letters.
+    """
+
+    name: str
+    generation: Generation
+    source: str
+    instruction_sets: frozenset[InstructionSet]
+    l2_per_agent: L2PerAgent
+    tgsplit: bool
+    scope_bits: bool
+    l2_maintenance: bool
+    back_off_barrier: bool
+    packed_workitem_ids: bool
+    vector_registers: VectorRegisters
+    scratch: ScratchConvention
+    lds_bytes: int
+    counters: Mapping[Counter, int]
+    generic: bool = False
+    boards: tuple[str, ...] = ()
+
+    @property
+    def feature_sets(self) -> tuple[frozenset[str], ...]:
+        """Every set of features that code for it can have, the largest last."""
+        return (frozenset(), frozenset({TGSPLIT})) if self.tgsplit else (frozenset(),)
+
+
+_REGISTERS = "LLVM AMDGPUBaseInfo, getTotalNumVGPRs"
+_SEPARATE = VectorRegisters(256, 4, unified=False, source=f"{_REGISTERS}: apart from AGPRs")
+_UNIFIED = VectorRegisters(512, 8, unified=True, source=f"{_REGISTERS}: unified")
+_BY_RESOURCE = ScratchConvention(
+    4, "system_sgpr_private_segment_wavefront_offset",
+    "LLVM AMDGPUUsage, Initial Kernel Execution State: private segment buffer",
+)  # fmt: skip
+_BY_ITSELF = ScratchConvention(
+    0, "enable_private_segment", "LLVM AMDGPUUsage: architected flat scratch"
+)
+_GFX9_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 15})  # MI300 ISA 4.4
+
+_GFX9 = frozenset({InstructionSet.GFX9, InstructionSet.BEFORE_GFX940})
+_GFX940 = frozenset({InstructionSet.GFX9, InstructionSet.GFX90A, InstructionSet.GFX940})
+_ONE, _MANY = L2PerAgent.ONE, L2PerAgent.MANY
+
+GFX908 = ChipRow(
+    "gfx908", Generation.GFX908,
+    "MI100 ISA; LLVM FeatureISAVersion9_0_8, AMDGPUUsage, Memory Model GFX6-GFX9",
+    _GFX9, _ONE, tgsplit=False, scope_bits=False, l2_maintenance=False, back_off_barrier=False,
+    packed_workitem_ids=False, vector_registers=_SEPARATE, scratch=_BY_RESOURCE,
+    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, boards=("mi100",),
+)  # fmt: skip
+GFX90A = ChipRow(
+    "gfx90a", Generation.GFX90A,
+    "MI200 ISA; LLVM FeatureISAVersion9_0_A, AMDGPUUsage, Memory Model GFX90A, accum_offset",
+    _GFX9 | {InstructionSet.GFX90A}, _ONE, tgsplit=True, scope_bits=False, l2_maintenance=True,
+    back_off_barrier=True, packed_workitem_ids=True, vector_registers=_UNIFIED,
+    scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
+    boards=("mi200", "mi210", "mi250", "mi250x"),
+)  # fmt: skip
+GFX942 = ChipRow(
+    "gfx942", Generation.GFX942,
+    "MI300 ISA; LLVM FeatureISAVersion9_4_2, AMDGPUUsage, Memory Model GFX942",
+    _GFX940, _MANY, tgsplit=True, scope_bits=True, l2_maintenance=True, back_off_barrier=True,
+    packed_workitem_ids=True, vector_registers=_UNIFIED, scratch=_BY_ITSELF,
+    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
+    boards=("mi300", "mi300a", "mi300x", "mi308x", "mi325x"),
+)  # fmt: skip
+GFX950 = replace(
+    GFX942, name="gfx950", lds_bytes=160 * 1024, boards=("mi350x", "mi355x"),
+    source="CDNA4 ISA; LLVM 22 lowers all 11,160 measured requests as for gfx942; LLVM AMDGPU, "
+    "addressable local memory size",
+)  # fmt: skip
+
+_ROWS = (
+    GFX908,
+    GFX90A,
+    GFX942,
+    GFX950,
+    replace(GFX942, name="gfx9-4-generic", generic=True, boards=(),
+        source="LLVM AMDGPUUsage, Generic Processors: for gfx942 and gfx950, the lesser LDS"),
+)  # fmt: skip
+
+CHIPS: Mapping[str, ChipRow] = MappingProxyType({each.name: each for each in _ROWS})
+"""Every chip by its name."""
+
+
+@cache
+def chips_of(generation: Generation) -> tuple[str, ...]:
+    """The names of the chips of a generation, in the order of ``CHIPS``."""
+    return tuple(each.name for each in CHIPS.values() if each.generation == generation)
+
+
+DEFAULT_CHIP = GFX942.name
+"""What is simulated where nothing says on which chip."""
+
+WITHOUT_ROWS = ("gfx10", "gfx11", "gfx12")
+"""How the names of AMD's chips begin for which there are no rows yet."""

@@ -1,0 +1,170 @@
+"""A chip is one row: a fake twin gets all that its twin gets, a fake generation a list of holes."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencewright.lowering.cdna import assembly, caches
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Generation, chips_of
+from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts
+from fencewright.lowering.cdna.memory import HIERARCHIES, CdnaHierarchy
+from fencewright.lowering.table import Illegal, Table
+from fencewright.simulator.cdna import rows
+from fencewright.tools.fuzz.checks import CDNA_SETTINGS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).parent / "fake_chips.py"
+TWIN = "gfx9z"
+
+
+def said_of(fake: str) -> dict[str, Any]:
+    """What ``fake_chips.py`` finds."""
+    command = [sys.executable, str(SCRIPT), fake]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def twin() -> dict[str, Any]:
+    """What gfx942 and its fake twin get."""
+    return said_of("twin")
+
+
+def test_a_twin_gets_what_its_twin_gets(twin: dict[str, Any]) -> None:
+    """Sequences and the number of tests of each, in every mode; code, verdicts, certificates."""
+    assert len(twin["gfx942"]) == 9
+    renamed = json.dumps(twin[TWIN]).replace(TWIN, "gfx942")
+    assert json.loads(renamed) == twin["gfx942"]
+
+
+def test_what_is_found_of_a_twin_is_something(twin: dict[str, Any]) -> None:
+    found = twin[TWIN]
+    assert all(len(each) > 100 for name, each in found.items() if name.startswith("tests"))
+    assert ".amdhsa_kernel" in found["assembly"]
+    assert found["simulated"].startswith("0: Test")
+    assert found["certified"][0] > 50
+    assert found["fuzzed"] == "sound"
+
+
+def test_a_twin_is_wherever_chips_are_listed(twin: dict[str, Any]) -> None:
+    found = twin["all"]
+    assert TWIN in found["targets"]
+    assert found["target id"] == TWIN
+    assert TWIN in found["covers"]
+    assert found["shipped"] == "gfx942"
+    assert not any(TWIN in mode for mode in found["modes"])
+    assert f"## gfx942, gfx950, gfx9-4-generic and {TWIN}" in found["headings"]
+
+
+def test_a_twin_does_not_change_the_order_of_settings(twin: dict[str, Any]) -> None:
+    before = list(map(str, CDNA_SETTINGS))
+    assert twin["all"]["settings"] == [*before, TWIN, f"{TWIN}-tgsplit"]
+
+
+def test_a_generation_without_rows_says_which_are_missing() -> None:
+    said = said_of("generation")
+    assert said.pop("backend_of") == "gfx9y: no file of rows lowering/cdna/gfx9y.py"
+    assert set(said) == {"lowering.cdna.assembly", "lowering.cdna.caches", "simulator.cdna.rows"}
+    for message in said.values():
+        assert "no row covers" in message
+        assert "generation=gfx9y" in message
+
+
+def test_the_tables_of_generations_are_those_that_say_so() -> None:
+    """Every other table is of a chip's own file, or of all chips."""
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for folder in ("lowering", "passes", "simulator", "tools")
+        for file in (ROOT / folder).rglob("*.py")
+        if '"generation": Generation' in file.read_text(encoding="utf-8")
+    }
+    modules = (assembly, caches, rows)
+    assert {
+        f"{each.__name__.removeprefix('fencewright.').replace('.', '/')}.py" for each in modules
+    } == found
+    for module in modules:
+        assert any(
+            isinstance(each, Table) and "generation" in each.columns
+            for each in vars(module).values()
+        )
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
+def test_every_chip_has_a_source_and_a_generation_with_rules(chip: ChipRow) -> None:
+    assert chip.source
+    assert chip.name in chips_of(chip.generation)
+    assert load_chip(chip.name).features == chip.feature_sets[-1]
+
+
+def test_every_generation_is_called_as_its_first_chip() -> None:
+    assert [chips_of(each)[0] for each in Generation] == list(Generation)
+
+
+@pytest.mark.parametrize("measured", HIERARCHIES, ids=lambda each: each.chip)
+def test_what_was_measured_is_of_the_chip_in_the_row(measured: CdnaHierarchy) -> None:
+    chip = CHIPS[measured.chip]
+    registers = chip.vector_registers
+    assert measured.lds == chip.lds_bytes
+    assert (measured.vgprs, measured.vgpr_granule) == (registers.count, registers.granule)
+    assert measured.is_unified is registers.unified
+
+
+# No other place names a chip
+
+
+ROWS = {"lowering/cdna/chips.py", "lowering/cdna/memory.py"}
+"""Where chips have their names, ``memory`` for what was measured on one; all else has a generation,
+a trait, or asks ``chips``.
+"""
+
+
+def named_chips(file: Path) -> Iterator[str]:
+    """The strings of a file that are a chip's name."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.fullmatch(r"gfx\d[\w-]*", node.value):
+                yield node.value
+
+
+def test_chips_are_named_in_their_rows_alone() -> None:
+    folders = (
+        "checker",
+        "fencewright",
+        "lowering",
+        "mlir_dialects",
+        "passes",
+        "simulator",
+        "tools",
+    )
+    files = {file for folder in folders for file in (ROOT / folder).rglob("*.py")}
+    found = {file.relative_to(ROOT).as_posix() for file in files if any(named_chips(file))}
+    assert found == ROWS
+
+
+# Does cache maintenance count in vmcnt?
+
+
+def test_the_machine_counts_what_surely_counts_and_nothing_that_does_not() -> None:
+    """The machine has rows of its own; it decides where the lowering has to allow for both."""
+    (mnemonics,) = CACHE_COUNTS.columns.values()
+    seen = set[tuple[object, bool]]()
+    for (_, mnemonic, *_), row in rows.CACHE.items():
+        if mnemonic in mnemonics and not isinstance(row.value, Illegal):
+            seen.add((mnemonic, row.value.counts))
+    for mnemonic, counts in product(mnemonics, (False, True)):
+        if (mnemonic, counts) in seen:
+            assert CACHE_COUNTS[mnemonic,].value in (
+                Counts.MAY,
+                Counts.YES if counts else Counts.NO,
+            )
+    assert {mnemonic for mnemonic, _ in seen} == set(mnemonics)
+    assert len(seen) == len(mnemonics)
