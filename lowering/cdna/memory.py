@@ -65,51 +65,55 @@ _HK = "HazyResearch/HipKittens f09e968, phases, gfx950"
 class LdsPhases:
     """How one pass of an LDS instruction is served: groups of lanes, in one of ``banks`` each.
 
-    ``width``: bytes of a lane. ``chips``: for which chips the row is.
+    ``width``: bytes of a lane. ``lds_banks``: of the chips that the row is for, see
+    ``CdnaHierarchy``.
     """
 
     access: AccessKind
     width: int
-    chips: frozenset[str]
+    lds_banks: frozenset[int]
     banks: int
     phases: Phases
     evidence: Evidence
     source: str
 
 
-_CDNA3 = frozenset({"gfx908", "gfx90a", "gfx942"})
-_CDNA4 = frozenset({"gfx950"})
-_ALL = _CDNA3 | _CDNA4
+_NARROW_LDS, _WIDE_LDS = frozenset({32}), frozenset({64})
+_ANY_LDS = _NARROW_LDS | _WIDE_LDS
 _M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
 
 LDS_PHASES: tuple[LdsPhases, ...] = (
-    LdsPhases(AccessKind.LOAD, 1, _ALL, 32, _in_order(32), _D, _DH),
-    LdsPhases(AccessKind.LOAD, 2, _ALL, 32, _in_order(32), _M, f"{_PYHIP}; CK transposes, gfx950"),
-    LdsPhases(AccessKind.LOAD, 4, _ALL, 32, _in_order(32), _M, _PYHIP),
-    LdsPhases(AccessKind.STORE, 1, _ALL, 32, _in_order(32), _D, _DH),
-    LdsPhases(AccessKind.STORE, 2, _ALL, 32, _in_order(32), _M, "CK transposes, gfx950"),
-    LdsPhases(AccessKind.STORE, 4, _ALL, 32, _in_order(32), _D, _DH),
-    LdsPhases(AccessKind.ATOMIC, 4, _ALL, 32, _in_order(32), _I, "as loads of the same width"),
-    LdsPhases(AccessKind.ATOMIC, 8, _CDNA3, 32, _in_order(16), _I, "as loads of the same width"),
-    LdsPhases(AccessKind.ATOMIC, 8, _CDNA4, 64, _in_order(32), _I, "as loads of the same width"),
-    LdsPhases(AccessKind.LOAD, 8, _CDNA3, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
-    LdsPhases(AccessKind.LOAD, 8, _CDNA4, 64, _in_order(32), _M, _HK),
-    LdsPhases(AccessKind.LOAD, 12, _CDNA3, 32, _QUARTERS, _I, "as ds_read_b128"),
-    LdsPhases(AccessKind.LOAD, 12, _CDNA4, 32, _QUARTERS, _M, _HK),
-    LdsPhases(AccessKind.LOAD, 16, _CDNA3, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"),
-    LdsPhases(AccessKind.LOAD, 16, _CDNA4, 64, _SIXTEENS, _M, _HK),
-    LdsPhases(AccessKind.STORE, 8, _CDNA3, 32, _in_order(16), _I, "as gfx950"),
-    LdsPhases(AccessKind.STORE, 8, _CDNA4, 32, _in_order(16), _M, _HK),
-    LdsPhases(AccessKind.STORE, 12, _ALL, 32, _in_order(8), _I, "as ds_write_b128"),
-    LdsPhases(AccessKind.STORE, 16, _ALL, 32, _in_order(8), _D, _CK),
+    LdsPhases(AccessKind.LOAD, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(
+        AccessKind.LOAD, 2, _ANY_LDS, 32, _in_order(32), _M, f"{_PYHIP}; CK transposes, gfx950"
+    ),
+    LdsPhases(AccessKind.LOAD, 4, _ANY_LDS, 32, _in_order(32), _M, _PYHIP),
+    LdsPhases(AccessKind.STORE, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(AccessKind.STORE, 2, _ANY_LDS, 32, _in_order(32), _M, "CK transposes, gfx950"),
+    LdsPhases(AccessKind.STORE, 4, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(AccessKind.ATOMIC, 4, _ANY_LDS, 32, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(
+        AccessKind.ATOMIC, 8, _NARROW_LDS, 32, _in_order(16), _I, "as loads of the same width"
+    ),
+    LdsPhases(AccessKind.ATOMIC, 8, _WIDE_LDS, 64, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(AccessKind.LOAD, 8, _NARROW_LDS, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
+    LdsPhases(AccessKind.LOAD, 8, _WIDE_LDS, 64, _in_order(32), _M, _HK),
+    LdsPhases(AccessKind.LOAD, 12, _NARROW_LDS, 32, _QUARTERS, _I, "as ds_read_b128"),
+    LdsPhases(AccessKind.LOAD, 12, _WIDE_LDS, 32, _QUARTERS, _M, _HK),
+    LdsPhases(AccessKind.LOAD, 16, _NARROW_LDS, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"),
+    LdsPhases(AccessKind.LOAD, 16, _WIDE_LDS, 64, _SIXTEENS, _M, _HK),
+    LdsPhases(AccessKind.STORE, 8, _NARROW_LDS, 32, _in_order(16), _I, "as gfx950"),
+    LdsPhases(AccessKind.STORE, 8, _WIDE_LDS, 32, _in_order(16), _M, _HK),
+    LdsPhases(AccessKind.STORE, 12, _ANY_LDS, 32, _in_order(8), _I, "as ds_write_b128"),
+    LdsPhases(AccessKind.STORE, 16, _ANY_LDS, 32, _in_order(8), _D, _CK),
 )
 """One row for each kind of pass: one without a row is not known."""
 
 
-def lds_phases(access: AccessKind, width: int, chip: str) -> LdsPhases | None:
-    """The row for one pass of an instruction on ``chip``; None where nothing is known of it."""
+def lds_phases(access: AccessKind, width: int, lds_banks: int) -> LdsPhases | None:
+    """The row for one pass of an instruction; None where nothing is known of it."""
     for each in LDS_PHASES:
-        if each.access is access and each.width == width and chip in each.chips:
+        if each.access is access and each.width == width and lds_banks in each.lds_banks:
             return each
     return None
 
@@ -230,15 +234,17 @@ _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, M
 
 @dataclass(frozen=True, slots=True)
 class CdnaHierarchy:
-    """The memories of a chip, in bytes and for each XCD or die; latencies in ``unit``.
+    """The memories of a chip, in bytes and for each XCD or die; latencies in cycles where the source says no
+    other unit.
 
     ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
     request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
-    executes, served one after another on an XCD.
+    executes, served one after another on an XCD. ``lds_banks``: the most that an LDS access
+    uses. Sizes of LDS and of the register files are in ``chips``.
     """
 
     chip: str
-    lds: int
+    lds_banks: int
     lds_granule: int
     l1: int
     l1_line: int
@@ -251,9 +257,6 @@ class CdnaHierarchy:
     fabric_write: int
     mall: int | None
     waves: int
-    vgprs: int
-    vgpr_granule: int
-    is_unified: bool
     source: str
     l1_latency: Figure | None = None
     l2_latency: Figure | None = None
@@ -275,22 +278,22 @@ _FLEET = "buffer_wbl2 on MI300X, 1 and 8 work-groups; ROCm/mori and a decoder on
 
 HIERARCHIES: tuple[CdnaHierarchy, ...] = (
     CdnaHierarchy(
-        "gfx908", 64 * _KIB, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 64, 32, 64, 64, None,
-        10, 256, 4, False, f"{_FORMULAS}; {_VCOPY}",
+        "gfx908", 32, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 64, 32, 64, 64, None,
+        10, f"{_FORMULAS}; {_VCOPY}",
     ),
     CdnaHierarchy(
-        "gfx90a", 64 * _KIB, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 128, 32, 64, 64, None,
-        8, 512, 8, True, f"{_FORMULAS}; {_VCOPY}",
+        "gfx90a", 32, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 128, 32, 64, 64, None,
+        8, f"{_FORMULAS}; {_VCOPY}",
     ),
     CdnaHierarchy(
-        "gfx942", 64 * _KIB, 512, 32 * _KIB, 128, 128, _M, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
-        8, 512, 8, True, f"{_FORMULAS}; {_VCOPY}; {_CDNA3_PAPER}",
+        "gfx942", 32, 512, 32 * _KIB, 128, 128, _M, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
+        8, f"{_FORMULAS}; {_VCOPY}; {_CDNA3_PAPER}",
         measured(_MRROY, 112, 127), measured(_MRROY, 208, 224), None, measured(_MRROY, 1212),
         measured(_FLEET, 115, 240),
     ),
     CdnaHierarchy(
-        "gfx950", 160 * _KIB, 2048, 32 * _KIB, 128, 128, _I, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
-        8, 512, 8, True, f"{_FORMULAS}; LLVM granulated_lds_size",
+        "gfx950", 64, 2048, 32 * _KIB, 128, 128, _I, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
+        8, f"{_FORMULAS}; LLVM granulated_lds_size",
         write_back=measured(_FLEET, 196, 365),
     ),
 )  # fmt: skip

@@ -13,9 +13,10 @@ from types import MappingProxyType
 import numpy as np
 
 from fencewright.lowering.cdna import memory as cdna_rows
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx import memory as ptx_rows
-from fencewright.lowering.ptx.chip import CHIPS
+from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.addresses import Addresses, check
@@ -107,7 +108,7 @@ def _refused(
 
 
 def _ptx_model(instruction: str, target: str) -> Model:
-    number = next((each.number for each in CHIPS if each.name == target), 0)
+    number = next((each.number for each in PTX_CHIPS if each.name == target), 0)
     chip = next((each for each in ptx_rows.HIERARCHIES if each.number == number), None)
     if chip is None:
         known = (f"sm_{each.number}" for each in ptx_rows.HIERARCHIES)
@@ -151,7 +152,7 @@ def _cdna_model(instruction: str, target: str) -> Model:
             lambda counter, addresses: known(counter),
         )  # fmt: skip
     lds = cdna_rows.LDS_INSTRUCTIONS.get(mnemonic)
-    if lds is None or cdna_rows.lds_phases(lds.access, lds.width, target) is None:
+    if lds is None or cdna_rows.lds_phases(lds.access, lds.width, chip.lds_banks) is None:
         reason = f"unknown instruction '{mnemonic}'; known are ds_read_b128, global_load_dwordx4 and their like"
         raise _refused(instruction, target, reason)
     shifts = (
@@ -159,9 +160,9 @@ def _cdna_model(instruction: str, target: str) -> Model:
         if lds.passes == 1
         else (offsets.get("offset0", 0) * lds.stride, offsets.get("offset1", 0) * lds.stride)
     )
-    known = cdna.lds_evidence(lds, target)
+    known = cdna.lds_evidence(lds, chip)
     return Model(
-        instruction, target, cdna_rows.LANES, lds.width, min(lds.width, 4), chip.lds,
-        lambda addresses, active: cdna.lds_counters(lds, shifts, target, addresses, active) or {},
+        instruction, target, cdna_rows.LANES, lds.width, min(lds.width, 4), CHIPS[target].lds_bytes,
+        lambda addresses, active: cdna.lds_counters(lds, shifts, chip, addresses, active) or {},
         lambda counter, addresses: known(counter),
     )  # fmt: skip

@@ -53,12 +53,12 @@ FABRIC_READS = "TCC_EA_RDREQ"
 def lds_counters(
     instruction: LdsInstruction,
     offsets: tuple[int, ...],
-    chip: str,
+    chip: CdnaHierarchy,
     addresses: Numbers,
     active: Flags,
 ) -> dict[str, Numbers] | None:
     """What each of many LDS accesses counts; None where the chip's phases are not known."""
-    row = lds_phases(instruction.access, instruction.width, chip)
+    row = lds_phases(instruction.access, instruction.width, chip.lds_banks)
     if row is None:
         return None
     places = [addresses + offset for offset in offsets]
@@ -164,9 +164,9 @@ _MEASURED_WIDTH = 8
 """Bytes a lane of the copies whose counters were measured."""
 
 
-def lds_evidence(instruction: LdsInstruction, chip: str) -> Callable[[str], Evidence]:
+def lds_evidence(instruction: LdsInstruction, chip: CdnaHierarchy) -> Callable[[str], Evidence]:
     """How well each count of an LDS access is known."""
-    row = lds_phases(instruction.access, instruction.width, chip)
+    row = lds_phases(instruction.access, instruction.width, chip.lds_banks)
     known = Evidence.INFERRED if row is None else row.evidence
     return lambda counter: Evidence.INFERRED if counter in _INFERRED_COUNTERS else known
 
