@@ -11,7 +11,7 @@ IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split(".
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz mutants-of-passes docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz mutants-of-passes fence-strings docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -97,6 +97,9 @@ fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (t
 
 mutants-of-passes: $(READY) ## change the passes in every small way, and see what notices (an hour on two cores)
 	$(BIN)/python -m fencewright.tools.dev.mutants_of_passes --jobs $(JOBS)
+
+fence-strings: $(READY) ## judge all strings of up to four fences and accesses (an hour on one core)
+	PYTHONPATH=tests/differential:tests/litmus:tests/unit $(BIN)/python tests/unit/test_fence_strings.py $(JOBS)
 
 docs: $(READY) ## write the documentation's tables from the rows, and what its examples print
 	$(BIN)/python -m fencewright.tools.dev.update_docs

@@ -332,4 +332,21 @@ PROGRAMS.update({
                looked(ACQUIRE, WORKGROUP), UP, raised(RELEASE, SYSTEM, "g")),
         thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
     ),
+    "a release for the agent, then one for the system": program(
+        thread(HERE, data(), Fence(RELEASE, AGENT), raised(RELAXED, SYSTEM, "h"),
+               Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
+    "received for a mate who invalidates between two barriers": program(
+        thread(FAR, data(), raised()),
+        thread(HERE, Barrier(WORKGROUP), looked(), Store("m", "r0"), Barrier(WORKGROUP)),
+        thread(HERE, Barrier(WORKGROUP), Load("r3", "h", ACQUIRE, AGENT), Barrier(WORKGROUP),
+               Load("r4", "m"), When("r4", 1), Load("r1", "x")),
+    ),
+    "another kernel's stores taken in behind a write-back": program(
+        WRITER,
+        thread(THIRD, Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"), looked(), UP,
+               raised(RELEASE, SYSTEM, "g")),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
+    ),
 })  # fmt: skip

@@ -104,6 +104,21 @@ MERGED: Mapping[str, str] = {
             LOAD_X,
         )
     ),
+    "a release in a loop whose next round raises the flag": _function(
+        _lines(
+            "cf.br ^flag",
+            "^flag:",
+            STORE_F,
+            "cf.br ^data",
+            "^data:",
+            STORE_X,
+            "scoped.fence release agent",
+            "cf.br ^again",
+            "^again:",
+            "cf.cond_br %c, ^flag, ^out",
+            "^out:",
+        )
+    ),
     "an asynchronous copy between": _function(
         _lines(
             STORE_X,
@@ -429,12 +444,28 @@ func.func @k() attributes {gpu.kernel} {
     yield CLAMPING, "a kernel in LLVM IR that calls", calls
 
 
-OF_PTX = """
+OF_PTX: Mapping[str, str] = {
+    "fences of a proxy": """
 ptx.kernel @k attributes {target = "sm_90", version = "8.6", parameters = array<i64>} {
   ptx.fence "fence.proxy.async"
   ptx.fence "fence.proxy.async"
   ptx.ret
-}"""
+}""",
+    "a fence in a loop behind another one": """
+ptx.kernel @k attributes {target = "sm_90", version = "8.6", parameters = array<i64: 64>} {
+  %p = ptx.param 0 : !ptx.reg<b64>
+  %v = ptx.const 1 : !ptx.reg<b32>
+  ptx.store "st.relaxed.gpu.global.b32" %p, %v : !ptx.reg<b64>, !ptx.reg<b32>
+  ptx.fence "fence.sc.sys"
+  ptx.bra ^loop
+^loop:
+  ptx.fence "fence.sc.gpu"
+  ptx.store "st.relaxed.gpu.global.b32" %p, %v : !ptx.reg<b64>, !ptx.reg<b32>
+  ptx.bra ^again
+^again:
+  ptx.bra ^loop
+}""",
+}
 
 
 def _texts() -> Iterator[tuple[str, View, str, str]]:
@@ -447,7 +478,8 @@ def _texts() -> Iterator[tuple[str, View, str, str]]:
     for view, name, text in _clamped():
         yield "passes/scoped/clamp_scopes.py", view, name, text
         yield "lowering/facts.py", view, name, text
-    yield "passes/to_ptx/merge_ptx_fences.py", MERGING_PTX, "fences of a proxy", OF_PTX
+    for name, text in OF_PTX.items():
+        yield "passes/to_ptx/merge_ptx_fences.py", MERGING_PTX, name, text
 
 
 def kept(file: str) -> Iterator[Kept]:

@@ -47,7 +47,7 @@ _END = "end"
 
 _SPACE = {1: AddressSpace.GLOBAL, 3: AddressSpace.LOCAL}
 _P = r"ptr addrspace\(([13])\) [%@](\w+)"
-_HOW = r'(?: syncscope\("(\w+)(?:-one-as)?"\))? monotonic'
+_HOW = r'(?: syncscope\("(?:(\w+)(?:-one-as)?|one-as)"\))? monotonic'
 _V = r"(%\w+|-?\d+)"
 _SLOT = r"ptr addrspace\(5\) %t\d+\.(\w+)"
 

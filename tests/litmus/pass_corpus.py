@@ -8,11 +8,13 @@ from itertools import cycle
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+import async_trials
 import guard_programs
 import guard_texts
 import minimise_programs as programs
 import select_requests
 import wait_kernels
+from async_trials import PathTrial, PatternTrial, StagedAsync
 from llvm_ir_trials import COMPILED, ON_LLVM_IR, LLVMIRView, kept_trials, llvm_ir_trial, of_small
 from pass_trials import (
     FOLDED,
@@ -123,17 +125,18 @@ PASSES: Mapping[str, frozenset[str]] = {
 """The passes that a file decides for, if it is not just its own."""
 
 
-AnyTrial: TypeAlias = Trial | WaitTrial | RequestTrial
-AnyStaged: TypeAlias = Staged | StagedWaits | StagedRequest
+AnyTrial: TypeAlias = Trial | WaitTrial | RequestTrial | PathTrial | PatternTrial
+AnyStaged: TypeAlias = Staged | StagedWaits | StagedRequest | StagedAsync
 
 
 def staged(file: str, trials: Iterable[Trial]) -> Iterator[AnyStaged]:
     """Those of the trials that are fit and different, from the passes of a file on.
 
-    Before them what is there for this file alone: kernels, requests.
+    Before them what is there for this file alone: kernels, requests, asynchronous programs.
     """
     yield from wait_kernels.staged(file)
     yield from select_requests.staged(file)
+    yield from async_trials.staged(file)
     seen: set[tuple[str, object]] = set()
     for each in trials:
         if not each.is_fit:
@@ -151,7 +154,7 @@ EVERY = 6
 
 def of_tests(file: str) -> Iterator[Trial]:
     """The programs that are written down in the tests; each in some of a file's views."""
-    for number, view in enumerate(VIEWS[file]):
+    for number, view in enumerate(VIEWS.get(file, ())):
         yield from written_down(view, EVERY, number)
     for view in _of_strings(file):
         yield from strings_in(view)
@@ -234,9 +237,8 @@ def fits(program: SmallProgram, view: View) -> bool:
 
 def at_random(file: str, first: int, count: int) -> Iterator[Trial]:
     """Random programs, one view of each in turn."""
-    views = cycle(VIEWS[file])
-    for seed in range(first, first + count):
-        yield from drawn(next(views), seed, 1)
+    for seed, view in zip(range(first, first + count), cycle(VIEWS.get(file, ())), strict=False):
+        yield from drawn(view, seed, 1)
 
 
 def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
@@ -249,12 +251,25 @@ def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
         yield _trial(f"{made.__name__} {seed}", program, view)
 
 
+def named(file: str, names: Iterable[str]) -> Iterator[Trial]:
+    """The programs among the trials of a file that are called so, as far as there still are any."""
+    for said in names:
+        try:
+            found = find(file, said)
+        except (LookupError, ValueError, StopIteration):
+            continue
+        if isinstance(found, Trial):
+            yield found
+
+
 def find(file: str, said: str) -> AnyTrial:
-    """The trial of a file that is called so."""
+    """The trial of a file that is called so. Raises an error if there is none."""
     if said.startswith(wait_kernels.PREFIX):
         return wait_kernels.find(said)
     if said.startswith(select_requests.PREFIX):
         return RequestTrial(said.removeprefix(select_requests.PREFIX))
+    if said.startswith((async_trials.PATHS, async_trials.PATTERN)):
+        return async_trials.find(said)
     for each in guard_texts.kept(file):
         if str(each) == said:
             return each

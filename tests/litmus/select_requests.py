@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import ptx_requests
+
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 
@@ -291,9 +293,14 @@ REQUESTS: dict[str, tuple[dict[str, Any], list[str]]] = {
 """What is asked for, and its code; or that there is none, and why."""
 
 
+BY_FILE = {FILE: REQUESTS, ptx_requests.FILE: ptx_requests.REQUESTS}
+ALL = {**REQUESTS, **ptx_requests.REQUESTS}
+assert len(ALL) == sum(map(len, BY_FILE.values()))
+
+
 @dataclass(frozen=True)
 class RequestTrial:
-    """One of ``REQUESTS``."""
+    """One of the ``REQUESTS``, here or of ``ptx_requests``."""
 
     name: str
 
@@ -304,7 +311,7 @@ class RequestTrial:
 
     def problem(self) -> str:
         """What there is now that should not be; empty if the code is right."""
-        question, code = REQUESTS[self.name]
+        question, code = ALL[self.name]
         try:
             made = [each.text for each in lower(**question).instructions]
         except UnsupportedError as problem:
@@ -331,6 +338,5 @@ class StagedRequest:
 
 def staged(file: str) -> Iterator[StagedRequest]:
     """The requests for a file, if there are any."""
-    if file == FILE:
-        for name in REQUESTS:
-            yield StagedRequest(RequestTrial(name))
+    for name in BY_FILE.get(file, ()):
+        yield StagedRequest(RequestTrial(name))

@@ -98,6 +98,14 @@ ROWS: dict[str, Row] = {
 }  # fmt: skip
 """What a kernel for gfx942 may do; only who hands on a system's invalidate counts on its end."""
 
+POINTER = "flat pointer"
+FOLLOWED = "flat load of that"
+OF_POINTERS = {
+    POINTER: Row(LoadOp, "flat_load_dwordx2", FLAT),
+    FOLLOWED: Row(LoadOp, "flat_load_dword", FLAT),
+}
+"""A load of an address, and a load from there: only kernels that are written down have them."""
+
 ATOMIC = frozenset({"flag up", "flag", "LDS flag", "flat flag up"})
 
 
@@ -117,7 +125,14 @@ class Use:
     other: int | None = None
 
 
-Line = str | Wait | Use
+@dataclass(frozen=True)
+class Follow:
+    """A flat load from where the n-th load so far says, which is of a pointer."""
+
+    load: int
+
+
+Line = str | Wait | Use | Follow
 
 _SIMILAR = (
     ("store", "flag up", "private", "load", "load invariant", "flag"),
@@ -188,7 +203,9 @@ class _Builder:
                     properties={"opcode": StringAttr("v_add_u32_e32")},
                 )
             else:
-                op = self.memory(line)
+                followed = isinstance(line, Follow)
+                name = FOLLOWED if followed else line
+                op = self.memory(name, loads[line.load] if followed else None)
                 loads += op.results
             due = checks if line is None or _is_noticed(line) else _not_of_releases(checks)
             if due:
@@ -197,14 +214,14 @@ class _Builder:
             block.add_op(op)
         return loads
 
-    def memory(self, name: str) -> Operation:
-        row = ROWS[name]
+    def memory(self, name: str, pointer: SSAValue | None = None) -> Operation:
+        row = row_of(name)
         properties: dict[str, Attribute] = {"opcode": StringAttr(row.opcode)}
         if name in ATOMIC:
             properties["phase"] = PHASES[Phase.ACCESS]
         if row.modifiers:
             properties["modifiers"] = ArrayAttr([StringAttr(bit) for bit in row.modifiers])
-        address = self.pair
+        address = self.pair if pointer is None else pointer
         if row.opcode.startswith(("ds_", "scratch_")):
             address = self.single
         elif row.kind == SCALAR:
@@ -212,7 +229,8 @@ class _Builder:
         operands: list[SSAValue] = []
         if row.op in (LoadOp, StoreOp):
             operands = [address] if row.op is LoadOp else [address, self.single]
-        results = [VGPR] if row.op is LoadOp else []
+        result = VGPR_PAIR if name == POINTER else VGPR
+        results = [result] if row.op is LoadOp else []
         op = row.op.create(operands=operands, result_types=results, properties=properties)
         op.attributes["row"] = StringAttr(name)
         if row.invariant:
@@ -220,9 +238,18 @@ class _Builder:
         return op
 
 
+def row_of(name: str) -> Row:
+    """The row of an operation."""
+    return ROWS[name] if name in ROWS else OF_POINTERS[name]
+
+
 def _is_noticed(line: Line) -> bool:
     """Whether others can tell when it is done, or what it does."""
-    return isinstance(line, str) and (ROWS[line].op in (CacheOp, BarrierOp) or ROWS[line].released)
+    if isinstance(line, Follow):
+        return True
+    return isinstance(line, str) and (
+        row_of(line).op in (CacheOp, BarrierOp) or row_of(line).released
+    )
 
 
 def _not_of_releases(checks: Sequence[str]) -> list[str]:
@@ -364,6 +391,11 @@ KERNELS: dict[str, Blocks] = {
     "a flat load again, not waited for in memory": [
         ([], (1,)), (["flat load", data(lgkmcnt=0)], (1, 2)), ([], ()),
     ],
+    "a flat load from where another says": straight(POINTER, Follow(0)),
+    "a flat load from where another says, in a loop": [
+        ([POINTER], (1,)), ([Follow(0), "flat load"], (1, 2)), ([], ()),
+    ],
+    "a flat load from where one on one counter says": straight(POINTER, data(0), Follow(0)),
     "a load before a flat one": straight("load", "flat load", "store", data(1), Use(0)),
     "fewer younger ones on one path": meeting(["load"], [], ["store", "store"], Use(0)),
     "fewer younger ones on the other path": meeting(["load"], ["store", "store"], [], Use(0)),
@@ -408,7 +440,7 @@ class Pending:
     @property
     def kind(self) -> str:
         """What it counts as."""
-        kind = ROWS[self.row].kind
+        kind = row_of(self.row).kind
         assert kind is not None
         return kind
 
@@ -491,7 +523,7 @@ class Interpreter:
                 if found:
                     return found, state
         name = op.attributes.get("row")
-        if isinstance(name, StringAttr) and ROWS[name.data].tells:
+        if isinstance(name, StringAttr) and row_of(name.data).tells:
             if any(each.promised for each in state):
                 return "tells of LDS too early", state
         return "", state
@@ -511,7 +543,7 @@ class Interpreter:
         if isinstance(op, EndOp):
             return
         name = op.attributes.get("row")
-        kind = ROWS[name.data].kind if isinstance(name, StringAttr) else None
+        kind = row_of(name.data).kind if isinstance(name, StringAttr) else None
         if isinstance(name, StringAttr) and kind is not None:
             added = tuple(Pending(name.data, c, self.places[op]) for c in COUNTERS[kind])
             if len(state) + len(added) <= MOST:
@@ -530,7 +562,7 @@ def _too_many(counter: str, count: int, state: State) -> bool:
 def _after_wait(phase: str, counter: str, state: State) -> tuple[str, State]:
     after: list[Pending] = []
     for each in state:
-        row = ROWS[each.row]
+        row = row_of(each.row)
         covered = row.released if phase == Phase.RELEASE else row.acquired
         if each.counter == counter and covered:
             if phase != Phase.RELEASE or each.kind != LDS:

@@ -25,8 +25,17 @@ from fencewright.passes.cdna.insert_waits import InsertWaitsPass
 from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.tools.dev.mutants_of_passes import PAGE, Outcome, listed, page
-from fencewright.tools.dev.pass_mutants import FILES, Mutant, applied, limited, mutants_of
+from fencewright.tools.dev.mutants_of_passes import PAGE, Outcome, listed, page, trials_listed
+from fencewright.tools.dev.pass_mutants import (
+    FILES,
+    Mutant,
+    applied,
+    limited,
+    lines_of,
+    lines_run,
+    makes_tables,
+    mutants_of,
+)
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 
@@ -210,11 +219,11 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a wider release between an acquire and a seq_cst load (sm_90-newest)",
     ),
     (
-        PTX + "_loosened: if ordering == 'release' -> if True",
+        PTX + "_loosened: if words[0] == 'release' -> if True",
         "a release fence, then an exchange that acquires (sm_90-newest)",
     ),
     (
-        PTX + "_loosened: if ordering == 'release' -> if False",
+        PTX + "_loosened: if words[0] == 'release' -> if False",
         "an update that releases, then seq_cst (sm_90-newest)",
     ),
     (
@@ -409,7 +418,7 @@ def test_kernels_wait_for_what_they_have_to(kernel: str | int) -> None:
     assert not wait_kernels.WaitTrial(kernel).problem()
 
 
-@pytest.mark.parametrize("request_", select_requests.REQUESTS)
+@pytest.mark.parametrize("request_", select_requests.ALL)
 def test_requests_get_the_code_that_they_need(request_: str) -> None:
     assert not select_requests.RequestTrial(request_).problem()
 
@@ -487,6 +496,12 @@ def test_an_attempt_would_acquire_elsewhere_without_a_guard(guard: str, test: st
 LISTED = [each for file in FILES for each in listed(file)]
 """Of every guard the outcome without it, and the trial that shows that."""
 
+TRIALS = {said: file for file in FILES for said in trials_listed(file)}
+"""What shows mutants that are wrong, fail or hang, each once with a file of theirs."""
+
+BY_OTHER_TESTS = ("waits: ", "request: ", "paths: ", "pattern: ")
+"""How trials begin that are all run anyway."""
+
 SHOWN = [(guard, said) for outcome, guard, said in LISTED if outcome == Outcome.WRONG]
 EVERY = 1 if THOROUGH else 12
 
@@ -502,6 +517,13 @@ def test_every_guard_is_listed() -> None:
     assert listed == guards
 
 
+@pytest.mark.parametrize("said", [said for said in TRIALS if not said.startswith(BY_OTHER_TESTS)])
+def test_what_shows_mutants_is_right_without_them(said: str) -> None:
+    shown = pass_corpus.find(TRIALS[said], said)
+    assert shown.is_fit
+    assert not shown.problem()
+
+
 @pytest.mark.parametrize(("guard", "said"), SHOWN[::EVERY], ids=lambda each: str(each)[:60])
 def test_what_is_listed_shows_its_guard(guard: str, said: str) -> None:
     mutant = named(guard)
@@ -509,3 +531,11 @@ def test_what_is_listed_shows_its_guard(guard: str, said: str) -> None:
     assert shown.is_fit
     with limited(SECONDS), applied(mutant):
         assert shown.problem()
+
+
+@pytest.mark.parametrize(("guard", "said"), SHOWN[::60], ids=lambda each: str(each)[:60])
+def test_what_shows_a_guard_runs_it(guard: str, said: str) -> None:
+    """``make mutants-of-passes`` tries no others."""
+    mutant = named(guard)
+    ran = lines_run(mutant.file, pass_corpus.find(mutant.file, said).problem)
+    assert makes_tables(mutant) or ran & frozenset(lines_of(mutant))

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,9 @@ from fencewright.tools.dev.pass_mutants import (
     TooLong,
     applied,
     limited,
+    lines_of,
+    lines_run,
+    makes_tables,
     mutants_of,
 )
 
@@ -55,7 +59,10 @@ class Outcome(Word):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out otherwise."""
+    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out otherwise.
+
+    ``tried``: how many trials run what it changes. ``seconds``: of the processor's time.
+    """
 
     mutant: str
     guard: bool
@@ -63,6 +70,8 @@ class Result:
     trial: str = ""
     message: str = ""
     differing: int = 0
+    tried: int = 0
+    seconds: float = 0.0
 
 
 def judged(mutant: Mutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
@@ -96,12 +105,17 @@ def judged(mutant: Mutant, trials: Sequence[Any], enough: int = ENOUGH) -> Resul
     return Result(name, guard, outcome, where, "", differing)
 
 
-_TRIALS: list[Any] = []
-"""Those of the file that is looked at, which the processes inherit."""
+_TRIALS: list[tuple[Any, frozenset[int]]] = []
+"""Those of the file that is looked at, and the lines of it that each runs; the processes inherit them."""
 
 
 def _judged(mutant: Mutant, enough: int) -> Result:
-    return judged(mutant, _TRIALS, enough)
+    """What becomes of a mutant on the trials that run what it changes."""
+    start = time.process_time()
+    lines, everywhere = frozenset(lines_of(mutant)), makes_tables(mutant)
+    trials = [each for each, ran in _TRIALS if everywhere or ran & lines]
+    found = judged(mutant, trials, enough)
+    return replace(found, tried=len(trials), seconds=round(time.process_time() - start, 3))
 
 
 def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> Iterator[Result]:
@@ -111,12 +125,17 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
     """
     corpus = importlib.import_module("pass_corpus")
     drawn = random.Random(f"{options.seed} {file}")
-    chosen = [each for each in mutants_of(file) if each.guard or not options.guards]
+    chosen = [each for each in mutants_of(file) if each.guard in options.kinds]
     chosen = [each for each in chosen if drawn.random() < options.share]
     yield from (known[str(each)] for each in chosen if str(each) in known)
     chosen = [each for each in chosen if str(each) not in known]
-    trials = [*corpus.of_tests(file), *corpus.at_random(file, options.seed, options.programs)]
-    _TRIALS[:] = corpus.staged(file, trials)
+    trials = [
+        *corpus.named(file, trials_listed(file)),
+        *corpus.of_tests(file),
+        *corpus.at_random(file, options.seed, options.programs),
+    ]
+    staged = corpus.staged(file, trials)
+    _TRIALS[:] = ((each, lines_run(file, each.again)) for each in staged)
     judge = partial(_judged, enough=options.enough)
     if options.jobs == 1:
         yield from map(judge, chosen)
@@ -154,10 +173,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--enough", type=int, default=ENOUGH, help="that differ are looked at")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
-    parser.add_argument("--guards", action="store_true", help="only conditions and their parts")
+    parser.add_argument(
+        "--guards",
+        dest="kinds",
+        action="store_const",
+        const=(True,),
+        default=(True, False),
+        help="only conditions and their parts",
+    )
+    parser.add_argument(
+        "--others", dest="kinds", action="store_const", const=(False,), help="all but these"
+    )
     parser.add_argument("--again", action="store_true", help="only what was not caught before")
     options = parser.parse_args(arguments)
-    sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit")]
+    sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit", "differential")]
     options.results.mkdir(parents=True, exist_ok=True)
     for file in options.files:
         stream = stream_of(options.results, file)
@@ -180,8 +209,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # ---------------------------------------------------------------------------------------
 
 PAGE = ROOT / "docs" / "mutants-of-passes.md"
-GUARDS = ROOT / "tests" / "data" / "guards"
-"""A list for each file."""
+DATA = ROOT / "tests" / "data"
+GUARDS = DATA / "guards"
+"""Two lists for each file: of its guards, and of its other mutants."""
+
+COSTS = GUARDS / "seconds.tsv"
+"""How long the other mutants of each file took, in seconds of the processor's time."""
+
+FENCE_STRINGS = DATA / "fence_strings.tsv"
+"""What ``make fence-strings`` records: pass, strings, programs, changed, judged, wrong, seconds."""
 
 HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
 
@@ -194,7 +230,7 @@ dropped. Each such *mutant* lowers the programs of the tests and random ones, in
 chip, until a model finds code that does what its source forbids. Two kinds of file are tried on more.
 Those that decide where code waits run on kernels with accesses of every kind on any control-flow
 graph, judged by every order in which the accesses complete. Those that select instructions run on
-requests that are listed with the code that they need.
+requests that are listed with the code that they need. A program is tried if it runs the statement that is changed.
 
 - **wrong**: it does;
 - **fails**, **hangs**: it raises an error, or does not end;
@@ -203,57 +239,132 @@ requests that are listed with the code that they need.
 - **same**: it makes the same code of every program. Most of these guards save time, matter only to
   remarks, or repeat another guard that is as strict.
 
-The table is of the guards: of every condition and part of one that can be taken out.
-`tests/data/guards` lists each with the program that shows what it is for; `tests/unit/test_guards.py`
-keeps the lists complete, and runs what they name.
+`tests/data/guards` lists each mutant with the program that shows what it does. `make test` runs every
+program that shows one wrong, failing or hanging (`tests/unit/test_guards.py`), so none of these
+passes it: of the mutants that are known to make wrong code it notices all.
+"""
 
-| file | guards | wrong | fails | hangs | more | other | same |
+GUARDS_HEADER = """
+## Guards
+
+Every condition, and every part of one, that can be taken out. The tests keep these lists complete.
+
+"""
+
+OTHERS_HEADER = """
+## Other changes
+
+"""
+
+COLUMNS = """| file | mutants | wrong | fails | hangs | more | other | same |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
+STRINGS_HEADER = """
+## Strings of fences and accesses
 
-def list_of(file: str) -> Path:
-    """Where the guards of a file are listed."""
-    return GUARDS / f"{file.removesuffix('.py').replace('/', '-')}.tsv"
+`make fence-strings` runs all strings of up to four fences and accesses through the passes on fences
+(`tests/unit/test_fence_strings.py`). The letters are fences of each ordering and two scopes,
+or restricted to memory that is not there, and accesses of each ordering, restricted or not, to flags
+and data. The longest strings are of fences, and of fences with accesses that stand for all that the passes
+treat alike. Each string is put into the middle of a thread, in up to four *programs* among other threads
+that would notice. Of the programs that a pass *changed* those are *judged* by the models whose
+code has not been found right for a string that is as strong in each letter, which allows no more.
+
+| pass | strings of | programs | changed | judged | wrong | processor's time |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def list_of(file: str, guards: bool = True) -> Path:
+    """Where the guards of a file are listed, or its other mutants."""
+    name = file.removesuffix(".py").replace("/", "-")
+    return GUARDS / (f"{name}.tsv" if guards else f"{name}.others.tsv")
 
 
 def write(results: Path) -> None:
-    """The lists of guards of the files that there are results of, and the page of all lists."""
+    """The lists of the files that there are results of, and the page of all lists."""
+    costs = costs_of_files()
     for file in FILES:
         found = read(stream_of(results, file)).values()
-        lines = ["\t".join((each.outcome, each.mutant, each.trial)) for each in found if each.guard]
-        if lines:
-            list_of(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
+        for guards in (True, False):
+            lines = [
+                "\t".join((each.outcome, each.mutant, each.trial))
+                for each in found
+                if each.guard is guards
+            ]
+            if lines:
+                list_of(file, guards).write_text("\n".join([*lines, ""]), encoding="utf-8")
+        others = [each.seconds for each in found if not each.guard]
+        if others:
+            costs[file] = round(sum(others))
+    lines = [f"{file}\t{costs[file]}" for file in FILES if file in costs]
+    COSTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 
-def listed(file: str) -> list[tuple[str, ...]]:
-    """Of every guard of a file the outcome without it, its name, and the trial that shows that."""
-    lines = list_of(file).read_text(encoding="utf-8").splitlines()
-    return [tuple(line.split("\t")) for line in lines]
+def costs_of_files() -> dict[str, int]:
+    """How long the other mutants of each file took."""
+    return {file: int(seconds) for file, seconds in _rows(COSTS)}
+
+
+def listed(file: str, guards: bool = True) -> list[tuple[str, ...]]:
+    """Of every guard of a file, or other mutant, what it did, its name, and the trial that shows that."""
+    return _rows(list_of(file, guards))
+
+
+def trials_listed(file: str) -> list[str]:
+    """The trials that show mutants of a file wrong, failing or hanging."""
+    found = (*listed(file), *listed(file, guards=False))
+    return list(dict.fromkeys(trial for outcome, _, trial in found if Outcome(outcome) in CAUGHT))
+
+
+def _rows(path: Path) -> list[tuple[str, ...]]:
+    if not path.exists():
+        return []
+    return [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def page() -> str:
-    """The page, from the lists of guards."""
-    rows: list[str] = []
-    left: list[str] = []
+    """The page, from the lists."""
+    parts = [HEADER, GUARDS_HEADER, *_table(guards=True), OTHERS_HEADER, *_table(guards=False)]
+    seconds = sum(costs_of_files().values())
+    parts.append(f"\nThese took {_minutes(seconds)} of a processor's time.\n")
+    rows = [
+        f"| {name} | {' | '.join(counts)} | {_minutes(int(seconds))} |\n"
+        for name, *counts, seconds in _rows(FENCE_STRINGS)
+    ]
+    if rows:
+        parts += [STRINGS_HEADER, *rows]
+    left = [
+        f"- `{mutant}`: {trial}\n"
+        for guards in (True, False)
+        for file in FILES
+        for outcome, mutant, trial in listed(file, guards)
+        if outcome == Outcome.OTHER
+    ]
+    if left:
+        parts += ["\n## Right with fewer operations somewhere\n\n", *left]
+    return "".join(parts)
+
+
+def _table(guards: bool) -> list[str]:
+    rows = [COLUMNS]
     total = Counter[str]()
     for file in FILES:
-        found = listed(file)
-        counts = Counter(outcome for outcome, _, _ in found)
+        counts = Counter(outcome for outcome, _, _ in listed(file, guards))
         total += counts
         rows.append(_row(f"`{file}`", counts))
-        left += [
-            f"- `{guard}`: {trial}" for outcome, guard, trial in found if outcome == Outcome.OTHER
-        ]
-    rows.append(_row("all", total))
-    tail = ["", "## Right with fewer operations somewhere", "", *left] if left else []
-    return HEADER + "\n".join([*rows, *tail, ""])
+    return [*rows, _row("all", total)]
 
 
 def _row(name: str, counts: Mapping[str, int]) -> str:
     cells = [str(sum(counts.values())), *(str(counts.get(each, 0)) for each in Outcome)]
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {name} | {' | '.join(cells)} |\n"
+
+
+def _minutes(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s"
 
 
 if __name__ == "__main__":

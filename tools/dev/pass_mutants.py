@@ -52,7 +52,12 @@ FILES = (
     "passes/llvm_ir/lower_scoped_llvm_ir.py",
     "lowering/cdna/scoreboard.py",
     "lowering/cdna/select.py",
+    "lowering/ptx/select.py",
     "lowering/facts.py",
+    "passes/proxies/insert_proxy_fences.py",
+    "passes/proxies/edges.py",
+    "passes/proxies/missing.py",
+    "passes/proxies/cluster_phases.py",
 )
 """What removes or moves synchronisation, or says how much of it there has to be."""
 
@@ -252,6 +257,66 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
 
 
 # ---------------------------------------------------------------------------------------
+# Where they are
+# ---------------------------------------------------------------------------------------
+
+
+def lines_of(mutant: Mutant) -> range:
+    """The lines of the statement that a mutant changes; of a compound one those of its head."""
+    return _lines(mutant.file)[mutant.node]
+
+
+@functools.cache
+def _lines(file: str) -> Mapping[int, range]:
+    """The lines of each node's statement, by the node's place in ``ast.walk`` of the file."""
+    tree = _tree(file)
+    found: dict[int, range] = {}
+
+    def visit(node: ast.AST, lines: range) -> None:
+        if isinstance(node, ast.stmt):
+            lines = _head(node)
+        found[id(node)] = lines
+        for each in ast.iter_child_nodes(node):
+            visit(each, lines)
+
+    visit(tree, range(0))
+    return {place: found[id(node)] for place, node in enumerate(ast.walk(tree))}
+
+
+def _head(statement: ast.stmt) -> range:
+    body = getattr(statement, "body", None)
+    end = body[0].lineno if body else (statement.end_lineno or statement.lineno) + 1
+    return range(statement.lineno, max(end, statement.lineno + 1))
+
+
+def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
+    """The lines of a file that ``run`` executes, with the caches of all functions empty."""
+    path = _module(file).__file__
+    found: set[int] = set()
+
+    def within(frame: FrameType, event: str, value: object) -> object:
+        found.add(frame.f_lineno)
+        return within
+
+    def called(frame: FrameType, event: str, value: object) -> object:
+        return within(frame, event, value) if frame.f_code.co_filename == path else None
+
+    _forget()
+    before = sys.gettrace()
+    sys.settrace(cast(Any, called))
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return frozenset(found)
+
+
+def makes_tables(mutant: Mutant) -> bool:
+    """Whether what a mutant makes is also called where its module is read, once for all that follows."""
+    return bool(_tables(mutant))
+
+
+# ---------------------------------------------------------------------------------------
 # In place
 # ---------------------------------------------------------------------------------------
 
@@ -285,7 +350,8 @@ def applied(mutant: Mutant) -> Generator[None]:
     module = _module(mutant.file)
     live = _live(module, mutant.function)
     original = live.__code__
-    live.__code__ = _code_of(mutant)
+    # What is left may no longer need the class that ``super()`` looks at.
+    live.__code__ = _code_of(mutant).replace(co_freevars=original.co_freevars)
     derived = _rebind(module, mutant)
     _forget()
     try:
@@ -355,24 +421,30 @@ _Bound: TypeAlias = tuple[dict[str, Any], str, object]
 
 def _rebind(module: ModuleType, mutant: Mutant) -> list[_Bound]:
     """Make anew the tables that the mutant has made, wherever they were imported; what they were."""
-    changed = {mutant.function}
     undo: list[_Bound] = []
+    for name, value in _tables(mutant):
+        old = vars(module)[name]
+        new = eval(compile(ast.Expression(value), mutant.file, "eval"), vars(module))
+        for each in _importers():
+            if vars(each).get(name) is old:
+                undo.append((vars(each), name, old))
+                vars(each)[name] = new
+    return undo
+
+
+def _tables(mutant: Mutant) -> list[tuple[str, ast.expr]]:
+    """The tables of its file that name what it changes, or one of these, and what each is."""
+    changed = {mutant.function}
+    found: list[tuple[str, ast.expr]] = []
     for node in _tree(mutant.file).body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
         (target,) = node.targets if isinstance(node, ast.Assign) else (node.target,)
-        if not names & changed or not isinstance(target, ast.Name):
-            continue
-        changed.add(target.id)
-        old = vars(module)[target.id]
-        expression = compile(ast.Expression(node.value), mutant.file, "eval")
-        new = eval(expression, vars(module))
-        for each in _importers():
-            if vars(each).get(target.id) is old:
-                undo.append((vars(each), target.id, old))
-                vars(each)[target.id] = new
-    return undo
+        if names & changed and isinstance(target, ast.Name):
+            changed.add(target.id)
+            found.append((target.id, node.value))
+    return found
 
 
 def _importers() -> list[ModuleType]:
