@@ -17,15 +17,15 @@ from xdsl.dialects.builtin import ModuleOp
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("unit", "differential")]
 
 FILES = frozenset(
-    f"passes/{name}.py"
+    f"passes/proxies/{name}.py"
     for name in (
         "insert_proxy_fences",
-        "async_dataflow",
-        "async_edges",
-        "async_function",
-        "async_locations",
-        "async_missing",
-        "async_state",
+        "dataflow",
+        "edges",
+        "function",
+        "locations",
+        "missing",
+        "state",
         "cluster_phases",
     )
 )
