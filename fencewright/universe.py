@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,249 +25,59 @@ if TYPE_CHECKING:
     from xdsl.utils.arg_spec import ArgSpec
 
 
-def _scoped() -> Dialect:
-    from fencewright.mlir_dialects.scoped import Scoped
-
-    return Scoped
-
-
-def _cdna() -> Dialect:
-    from fencewright.mlir_dialects.cdna import CDNA
-
-    return CDNA
-
-
-def _ptx() -> Dialect:
-    from fencewright.mlir_dialects.ptx import PTX
-
-    return PTX
-
-
-def _llvm_ir() -> Dialect:
-    from fencewright.mlir_dialects.llvm_ir.dialect import LLVMIR
-
-    return LLVMIR
-
-
-def _litmus() -> Dialect:
-    from fencewright.mlir_dialects.litmus import LITMUS
-
-    return LITMUS
-
-
-def _convert_scoped_to_cdna() -> type[ModulePass]:
-    from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-
-    return ConvertScopedToCDNAPass
-
-
-def _insert_waits() -> type[ModulePass]:
-    from fencewright.passes.cdna.insert_waits import InsertWaitsPass
-
-    return InsertWaitsPass
-
-
-def _allocate_registers() -> type[ModulePass]:
-    from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
-
-    return AllocateRegistersPass
-
-
-def _insert_proxy_fences() -> type[ModulePass]:
-    from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
-
-    return InsertProxyFencesPass
-
-
-def _convert_scoped_to_ptx() -> type[ModulePass]:
-    from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
-
-    return ConvertScopedToPTXPass
-
-
-def _lower_scoped_llvm_ir() -> type[ModulePass]:
-    from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
-
-    return LowerScopedLLVMIRPass
-
-
-def _outline_litmus_threads() -> type[ModulePass]:
-    from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
-
-    return OutlineLitmusThreadsPass
-
-
-def _drop_instructions() -> type[ModulePass]:
-    from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
-
-    return DropInstructionsPass
-
-
-def _merge_fences() -> type[ModulePass]:
-    from fencewright.passes.scoped.merge_fences import MergeFencesPass
-
-    return MergeFencesPass
-
-
-def _merge_ptx_fences() -> type[ModulePass]:
-    from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
-
-    return MergePTXFencesPass
-
-
-def _fold_fences() -> type[ModulePass]:
-    from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
-
-    return FoldFencesPass
-
-
-def _infer_address_spaces() -> type[ModulePass]:
-    from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
-
-    return InferAddressSpacesPass
-
-
-def _acquire_on_success() -> type[ModulePass]:
-    from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
-
-    return AcquireOnSuccessPass
-
-
-def _drop_write_backs() -> type[ModulePass]:
-    from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
-
-    return DropWriteBacksPass
-
-
-def _hoist_write_backs() -> type[ModulePass]:
-    from fencewright.passes.cdna.hoist_write_backs import HoistWriteBacksPass
-
-    return HoistWriteBacksPass
-
-
-def _drop_invalidates() -> type[ModulePass]:
-    from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
-
-    return DropInvalidatesPass
-
-
-def _sink_invalidates() -> type[ModulePass]:
-    from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
-
-    return SinkInvalidatesPass
-
-
-def _sink_waits() -> type[ModulePass]:
-    from fencewright.passes.cdna.sink_waits import SinkWaitsPass
-
-    return SinkWaitsPass
-
-
-def _loosen_waits() -> type[ModulePass]:
-    from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
-
-    return LoosenWaitsPass
-
-
-def _store_through() -> type[ModulePass]:
-    from fencewright.passes.cdna.store_through import StoreThroughPass
-
-    return StoreThroughPass
-
-
-def _clamp_scopes() -> type[ModulePass]:
-    from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
-
-    return ClampScopesPass
-
-
-def _clamp_caches() -> type[ModulePass]:
-    from fencewright.passes.cdna.clamp_caches import ClampCachesPass
-
-    return ClampCachesPass
-
-
-def _await_values() -> type[ModulePass]:
-    from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
-
-    return AwaitValuesPass
-
-
-def _minimise_caches() -> type[ModulePass]:
-    from fencewright.passes.pipelines import MinimiseCachesPipeline
-
-    return MinimiseCachesPipeline
-
-
-def _cdna_pipeline() -> type[ModulePass]:
-    from fencewright.passes.pipelines import CDNAPipeline
-
-    return CDNAPipeline
-
-
-def _ptx_pipeline() -> type[ModulePass]:
-    from fencewright.passes.pipelines import PTXPipeline
-
-    return PTXPipeline
-
-
-def _llvm_ir_pipeline() -> type[ModulePass]:
-    from fencewright.passes.pipelines import LLVMIRPipeline
-
-    return LLVMIRPipeline
-
-
-def _asm() -> type[Target]:
-    from fencewright.passes.print.assembly import AssemblyTarget
-
-    return AssemblyTarget
-
-
-def _ptx_text() -> type[Target]:
-    from fencewright.passes.print.ptx import PTXTarget
-
-    return PTXTarget
+def _lazily(module: str, name: str) -> Callable[[], Any]:
+    """Imports ``module`` when first called, for what is called ``name`` there."""
+    return lambda: getattr(import_module(f"fencewright.{module}"), name)
 
 
 DIALECTS: dict[str, Callable[[], Dialect]] = {
-    "scoped": _scoped,
-    "cdna": _cdna,
-    "ptx": _ptx,
-    "llvm_ir": _llvm_ir,
-    "litmus": _litmus,
+    "scoped": _lazily("mlir_dialects.scoped", "Scoped"),
+    "cdna": _lazily("mlir_dialects.cdna", "CDNA"),
+    "ptx": _lazily("mlir_dialects.ptx", "PTX"),
+    "llvm_ir": _lazily("mlir_dialects.llvm_ir.dialect", "LLVMIR"),
+    "litmus": _lazily("mlir_dialects.litmus", "LITMUS"),
 }
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    "convert-scoped-to-cdna": _convert_scoped_to_cdna,
-    "insert-waits": _insert_waits,
-    "allocate-registers": _allocate_registers,
-    "insert-proxy-fences": _insert_proxy_fences,
-    "convert-scoped-to-ptx": _convert_scoped_to_ptx,
-    "lower-scoped-llvm-ir": _lower_scoped_llvm_ir,
-    "outline-litmus-threads": _outline_litmus_threads,
-    "drop-instructions": _drop_instructions,
-    "merge-fences": _merge_fences,
-    "merge-ptx-fences": _merge_ptx_fences,
-    "fold-fences": _fold_fences,
-    "infer-address-spaces": _infer_address_spaces,
-    "acquire-on-success": _acquire_on_success,
-    "drop-write-backs": _drop_write_backs,
-    "hoist-write-backs": _hoist_write_backs,
-    "drop-invalidates": _drop_invalidates,
-    "sink-invalidates": _sink_invalidates,
-    "sink-waits": _sink_waits,
-    "loosen-waits": _loosen_waits,
-    "store-through": _store_through,
-    "clamp-scopes": _clamp_scopes,
-    "clamp-caches": _clamp_caches,
-    "minimise-caches": _minimise_caches,
-    "await-values": _await_values,
-    "cdna-pipeline": _cdna_pipeline,
-    "ptx-pipeline": _ptx_pipeline,
-    "llvm-ir-pipeline": _llvm_ir_pipeline,
+    "convert-scoped-to-cdna": _lazily(
+        "passes.to_cdna.convert_scoped_to_cdna", "ConvertScopedToCDNAPass"
+    ),
+    "insert-waits": _lazily("passes.cdna.insert_waits", "InsertWaitsPass"),
+    "allocate-registers": _lazily("passes.cdna.allocate_registers", "AllocateRegistersPass"),
+    "insert-proxy-fences": _lazily("passes.proxies.insert_proxy_fences", "InsertProxyFencesPass"),
+    "convert-scoped-to-ptx": _lazily(
+        "passes.to_ptx.convert_scoped_to_ptx", "ConvertScopedToPTXPass"
+    ),
+    "lower-scoped-llvm-ir": _lazily("passes.llvm_ir.lower_scoped_llvm_ir", "LowerScopedLLVMIRPass"),
+    "outline-litmus-threads": _lazily(
+        "passes.litmus.outline_litmus_threads", "OutlineLitmusThreadsPass"
+    ),
+    "drop-instructions": _lazily("passes.litmus.drop_instructions", "DropInstructionsPass"),
+    "merge-fences": _lazily("passes.scoped.merge_fences", "MergeFencesPass"),
+    "merge-ptx-fences": _lazily("passes.to_ptx.merge_ptx_fences", "MergePTXFencesPass"),
+    "fold-fences": _lazily("passes.to_ptx.fold_fences", "FoldFencesPass"),
+    "infer-address-spaces": _lazily("passes.scoped.infer_address_spaces", "InferAddressSpacesPass"),
+    "acquire-on-success": _lazily("passes.scoped.acquire_on_success", "AcquireOnSuccessPass"),
+    "drop-write-backs": _lazily("passes.cdna.drop_write_backs", "DropWriteBacksPass"),
+    "hoist-write-backs": _lazily("passes.cdna.hoist_write_backs", "HoistWriteBacksPass"),
+    "drop-invalidates": _lazily("passes.cdna.drop_invalidates", "DropInvalidatesPass"),
+    "sink-invalidates": _lazily("passes.cdna.sink_invalidates", "SinkInvalidatesPass"),
+    "sink-waits": _lazily("passes.cdna.sink_waits", "SinkWaitsPass"),
+    "loosen-waits": _lazily("passes.cdna.loosen_waits", "LoosenWaitsPass"),
+    "store-through": _lazily("passes.cdna.store_through", "StoreThroughPass"),
+    "clamp-scopes": _lazily("passes.scoped.clamp_scopes", "ClampScopesPass"),
+    "clamp-caches": _lazily("passes.cdna.clamp_caches", "ClampCachesPass"),
+    "minimise-caches": _lazily("passes.pipelines", "MinimiseCachesPipeline"),
+    "await-values": _lazily("passes.llvm_ir.await_values", "AwaitValuesPass"),
+    "cdna-pipeline": _lazily("passes.pipelines", "CDNAPipeline"),
+    "ptx-pipeline": _lazily("passes.pipelines", "PTXPipeline"),
+    "llvm-ir-pipeline": _lazily("passes.pipelines", "LLVMIRPipeline"),
 }
 
-TARGETS: dict[str, Callable[[], type[Target]]] = {"asm": _asm, "ptx": _ptx_text}
+TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "asm": _lazily("passes.print.assembly", "AssemblyTarget"),
+    "ptx": _lazily("passes.print.ptx", "PTXTarget"),
+}
 
 
 # What xDSL gets

@@ -1,6 +1,5 @@
 """Litmus tests in files: ``.mlir`` with the ``litmus`` dialect, and ``.litmus`` for PTX in columns."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.core.condition import LitmusError
@@ -9,11 +8,13 @@ from fencewright.tools.diagnostics import Diagnostic, ToolError, diagnose, error
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Dialect
 
     from fencewright.simulator.ptx.columns import PtxLitmusTest
 
 STDIN = "<stdin>"
+
+_STANDARD_DIALECTS = ("builtin", "func", "arith", "cf", "gpu", "llvm")
+"""What may stand in a module besides the project's own dialects."""
 
 
 def name_of(path: str) -> str:
@@ -53,6 +54,7 @@ def parse_columns(path: str, text: str) -> "PtxLitmusTest":
 def parse_module(path: str, text: str) -> "ModuleOp":
     """A verified MLIR module. Raises :class:`ToolError` with the place of what is wrong."""
     from xdsl.context import Context
+    from xdsl.dialects import get_all_dialects
     from xdsl.utils.exceptions import DiagnosticException, ParseError
 
     from fencewright.mlir_dialects.verification import verify
@@ -60,8 +62,9 @@ def parse_module(path: str, text: str) -> "ModuleOp":
     from fencewright.universe import DIALECTS
 
     context = Context()
-    for name, factory in {**_DIALECTS, **DIALECTS}.items():
-        context.register_dialect(name, factory)
+    known = get_all_dialects() | DIALECTS
+    for name in (*_STANDARD_DIALECTS, *DIALECTS):
+        context.register_dialect(name, known[name])
     try:
         module = LocatedParser(context, text, name_of(path)).parse_module()
         verify(module)
@@ -79,50 +82,3 @@ def _known(problem: Exception, file: str) -> Diagnostic:
     diagnostic = diagnose(problem, file)
     assert diagnostic is not None
     return diagnostic
-
-
-def _builtin() -> "Dialect":
-    from xdsl.dialects.builtin import Builtin
-
-    return Builtin
-
-
-def _func() -> "Dialect":
-    from xdsl.dialects.func import Func
-
-    return Func
-
-
-def _arith() -> "Dialect":
-    from xdsl.dialects.arith import Arith
-
-    return Arith
-
-
-def _cf() -> "Dialect":
-    from xdsl.dialects.cf import Cf
-
-    return Cf
-
-
-def _gpu() -> "Dialect":
-    from xdsl.dialects.gpu import GPU
-
-    return GPU
-
-
-def _llvm() -> "Dialect":
-    from xdsl.dialects.llvm import LLVM
-
-    return LLVM
-
-
-_DIALECTS: "dict[str, Callable[[], Dialect]]" = {
-    "builtin": _builtin,
-    "func": _func,
-    "arith": _arith,
-    "cf": _cf,
-    "gpu": _gpu,
-    "llvm": _llvm,
-}
-"""What may stand in a module besides the project's own dialects."""
