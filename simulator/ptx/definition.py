@@ -14,34 +14,11 @@ from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Outcomes, Register
+from fencewright.simulator.core.pairs import Pairs, acyclic, on, plus, seq
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import pairs
 from fencewright.simulator.ptx.events import PtxCandidates, PtxEventKind, PtxProgram, PtxSkeleton
 from fencewright.simulator.ptx.model import Version, observables_of
-
-Pairs = set[tuple[int, int]]
-
-
-def closure(relation: Pairs) -> Pairs:
-    """The transitive closure."""
-    while True:
-        more = relation | compose(relation, relation)
-        if more == relation:
-            return relation
-        relation = more
-
-
-def compose(*relations: Pairs) -> Pairs:
-    """One relation after the other."""
-    first, *others = relations
-    for other in others:
-        first = {(a, d) for a, b in first for c, d in other if b == c}
-    return first
-
-
-def is_acyclic(relation: Pairs) -> bool:
-    """Whether no operation is before itself."""
-    return all(a != b for a, b in closure(relation))
 
 
 def includes(scope: Scope, here: Placement, there: Placement) -> bool:
@@ -65,7 +42,7 @@ class Operations:
             [n for n in self.all if events[n].kind is kind]
             for kind in (PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE)
         )
-        self.identity = {(n, n) for n in self.all}
+        self.identity = on(self.all)
         self.po, self.rmw = set(pairs(skeleton.po)), set(pairs(skeleton.rmw))
         self.dependency = set(pairs(skeleton.dependences))
         self.overlap = {
@@ -147,17 +124,13 @@ class Operations:
     def observation(self, rf: Pairs) -> Pairs:
         """Writes before the reads that see them, through atomics too. "Observation Order"."""
         observed = self.morally_strong & rf
-        while True:
-            more = observed | compose(observed, self.rmw, observed)
-            if more == observed:
-                return observed
-            observed = more
+        return observed | seq(plus(seq(observed, self.rmw)), observed)
 
     def base_causality(self, synchronizes: Pairs) -> Pairs:
         """Program order and synchronization, chained. "Causality Order", base."""
         po = self.po | self.identity
-        base = closure(compose(po, synchronizes, po))
-        return closure(base | self.po) if self.version is Version.V7_5 else base
+        base = plus(seq(po, synchronizes, po))
+        return plus(base | self.po) if self.version is Version.V7_5 else base
 
     def causality(self, synchronizes: Pairs, observed: Pairs) -> Pairs:
         """Causality order on each location, by the fences that order it. "Causality Order"."""
@@ -167,7 +140,7 @@ class Operations:
             base = self.base_causality({p for p in synchronizes if not idle & {*p}})
             follows = base if self.version is Version.V7_5 else base | self.po_loc
             here = {n for n in self.all if self.events[n].location == location}
-            result |= {p for p in base | compose(observed, follows) if {*p} <= here}
+            result |= {p for p in base | seq(observed, follows) if {*p} <= here}
         return result
 
     def fence_sc_orders(self) -> Iterator[Pairs]:
@@ -187,7 +160,7 @@ class Operations:
             turned = {
                 (b, a) if turn else (a, b) for (a, b), turn in zip(racing, turns, strict=True)
             }
-            yield closure(forced | turned)
+            yield plus(forced | turned)
 
 
 _RELEASES = (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
@@ -196,10 +169,10 @@ _ACQUIRES = (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
 def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
     """The coherence orders of the executions with ``rf`` that the axioms allow. "Axioms"."""
-    if not is_acyclic(rf | x.dependency):  # No-Thin-Air
+    if not acyclic(rf | x.dependency):  # No-Thin-Air
         return
     ms, observed = x.morally_strong, x.observation(rf)
-    patterns = compose(x.release_patterns(), observed, x.acquire_patterns()) & ms
+    patterns = seq(x.release_patterns(), observed, x.acquire_patterns()) & ms
     restricted = {n for n in x.fences if x.events[n].restriction is not None}
     for sc in x.fence_sc_orders():
         synchronizes = patterns | sc | x.barriers
@@ -213,9 +186,9 @@ def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
             if x.version is Version.V7_5:
                 communication |= co | {(a, a) for a, _ in cause}
             if (
-                is_acyclic(co)  # Coherence
-                and not x.rmw & compose(ms & fr, ms & co)  # Atomicity
-                and is_acyclic(ms & (rf | co | fr) | x.po_loc)  # SC-per-Location
+                acyclic(co)  # Coherence
+                and not x.rmw & seq(ms & fr, ms & co)  # Atomicity
+                and acyclic(ms & (rf | co | fr) | x.po_loc)  # SC-per-Location
                 and not any((b, a) in cause for a, b in communication)  # Causality
             ):
                 yield co
