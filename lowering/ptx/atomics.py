@@ -49,7 +49,6 @@ _NO_FLOAT = Illegal("there are no floating-point numbers of this width", ("i32",
 _K = RmwKind
 _FLOAT = (_K.FADD, _K.FSUB, _K.FMAX, _K.FMIN)
 _INTEGER = tuple(kind for kind in _K if kind not in (*_FLOAT, _K.XCHG))
-_NATIVE = (_K.ADD, _K.SUB, _K.AND, _K.OR, _K.XOR, _K.MAX, _K.MIN, _K.UMAX, _K.UMIN)
 _WRAPPING = (_K.UINC_WRAP, _K.UDEC_WRAP)
 
 RMW: Table[Native | Loop | Illegal] = Table(

@@ -54,11 +54,6 @@ def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     return PtxTest(test, PtxModel(Version(options.ptx_model)), code.observed, shared)
 
 
-def litmus_text(code: TestCode) -> str:
-    """The test in columns; raises ``DiagnosticException`` at what has no such form."""
-    return _written(code)[0]
-
-
 def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
     readers = [_PtxReader(each) for each in code.threads]
     columns = [[_head(code, n), *reader.read()] for n, reader in enumerate(readers)]

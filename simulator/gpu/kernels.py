@@ -94,11 +94,6 @@ def place(location: int, instance: int, instances: int) -> int:
     return (MULTIPLIERS[location] * instance + 3 * location) % instances
 
 
-def partner(instance: int, stride: int, cluster: int, instances: int) -> int:
-    """The instance that a thread of the ``cluster``-th cluster runs in place of ``instance``."""
-    return instance * stride**cluster % instances
-
-
 # How a program is spread over blocks
 
 

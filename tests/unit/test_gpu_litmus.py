@@ -24,7 +24,6 @@ from fencewright.simulator.gpu.kernels import (
     GpuLitmusError,
     Launch,
     arrange,
-    partner,
     place,
     prepare,
 )
@@ -292,6 +291,11 @@ def test_locations_are_permuted(instances: int) -> None:
         places = [place(location, i, instances) for i in everyone]
         assert sorted(places) == everyone
     assert [place(1, i, instances) for i in (0, 1)] == [3, 10]
+
+
+def partner(instance: int, stride: int, cluster: int, instances: int) -> int:
+    """The instance that a thread of the ``cluster``-th cluster runs in place of ``instance``."""
+    return instance * stride**cluster % instances
 
 
 def test_partners_are_permuted() -> None:
