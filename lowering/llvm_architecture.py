@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from fencewright.lowering.ptx.llvm_asm import REGISTERS, Register
+from fencewright.lowering.ptx.llvm_asm import REGISTERS, AsmRegister
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
 _TRIPLE = re.compile(r'target triple = "([^"]*)"')
@@ -42,7 +42,7 @@ class Architecture:
     chip_triples: tuple[str, str] = (r"(?!)", "")
     features: Mapping[str, str] = field(default_factory=dict[str, str])
     version: re.Pattern[str] | None = None
-    registers: Mapping[int, Register] = field(default_factory=dict[int, Register])
+    registers: Mapping[int, AsmRegister] = field(default_factory=dict[int, AsmRegister])
     work_group: tuple[re.Pattern[str], ...] = ()
 
     @cached_property

@@ -143,7 +143,7 @@ def _stricter(a: int | None, b: int | None) -> int | None:
     return a if b is None else min(a, b)
 
 
-class Place(NamedTuple):
+class Placeholder(NamedTuple):
     """What the user of a line fills in: a register, a label, an offset.
 
     ``part`` is the part of it that is meant, as ``.lo``, ``[1]`` or ``+4``.
@@ -156,7 +156,7 @@ class Place(NamedTuple):
         return f"{{{self.name}{self.part}}}"
 
 
-Operand = tuple[str | Place, ...]
+Operand = tuple[str | Placeholder, ...]
 """An operand: places, and what is written around them."""
 
 _COMMA = re.compile(r",\s*")
@@ -172,9 +172,9 @@ def operands(written: str) -> tuple[Operand, ...]:
 def _operand(written: str) -> Operand:
     # Text, then a name, a part and text for each place.
     first, *rest = _PLACE.split(written)
-    pieces: list[str | Place] = [first]
+    pieces: list[str | Placeholder] = [first]
     for name, part, text in zip(*[iter(rest)] * 3, strict=True):
-        pieces += (Place(name, part), text)
+        pieces += (Placeholder(name, part), text)
     return tuple([each for each in pieces if each != ""])
 
 
@@ -193,10 +193,15 @@ class Line:
     guard: Operand = ()
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Placeholder, ...]:
         """The places in its operands, in order."""
         return tuple(
-            [piece for o in (self.guard, *self.operands) for piece in o if isinstance(piece, Place)]
+            [
+                piece
+                for o in (self.guard, *self.operands)
+                for piece in o
+                if isinstance(piece, Placeholder)
+            ]
         )
 
     @property
@@ -209,17 +214,19 @@ class Line:
         """Assembly, with named operand places in braces (``{dst}``, ``{addr}``, ``{data}``)."""
         return self.filled(str)
 
-    def filled(self, fill: Callable[[Place], str]) -> str:
+    def filled(self, fill: Callable[[Placeholder], str]) -> str:
         """Assembly, with what ``fill`` puts in each place."""
 
         def text(operand: Operand) -> str:
-            return "".join([fill(each) if isinstance(each, Place) else each for each in operand])
+            return "".join(
+                [fill(each) if isinstance(each, Placeholder) else each for each in operand]
+            )
 
         guard = f"@{text(self.guard)}" if self.guard else ""
         operands = ", ".join(map(text, self.operands)) if self.wait is None else str(self.wait)
         return " ".join(filter(None, (guard, self.mnemonic, operands, *self.modifiers)))
 
-    def with_places(self, changed: Mapping[Place | str, Place | str]) -> Self:
+    def with_places(self, changed: Mapping[Placeholder | str, Placeholder | str]) -> Self:
         """The same line with other places, or text in place of them."""
         operands = tuple([tuple([changed.get(p, p) for p in each]) for each in self.operands])
         return replace(self, operands=operands)

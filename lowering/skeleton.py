@@ -11,7 +11,7 @@ from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import Operation, Ordering, Phase
 
 
-class Step(Enum):
+class SkeletonStep(Enum):
     """A step, and the phase that its instructions belong to.
 
     WRITE_BACK: make earlier stores available to the scope.
@@ -39,12 +39,12 @@ class Step(Enum):
         return self.value[1]
 
 
-Steps = tuple[Step, ...]
+Steps = tuple[SkeletonStep, ...]
 
-_PLAIN: Steps = (Step.ACCESS,)
-_VOLATILE: Steps = (Step.ACCESS, Step.OWN_WAIT)
-_RELEASE: Steps = (Step.WRITE_BACK, Step.RELEASE_WAIT)
-_ACQUIRE: Steps = (Step.OWN_WAIT, Step.INVALIDATE)
+_PLAIN: Steps = (SkeletonStep.ACCESS,)
+_VOLATILE: Steps = (SkeletonStep.ACCESS, SkeletonStep.OWN_WAIT)
+_RELEASE: Steps = (SkeletonStep.WRITE_BACK, SkeletonStep.RELEASE_WAIT)
+_ACQUIRE: Steps = (SkeletonStep.OWN_WAIT, SkeletonStep.INVALIDATE)
 _L, _S = Operation.LOAD, Operation.STORE
 _RMW, _CAS = Operation.ATOMIC_RMW, Operation.CMPXCHG
 _F, _B = Operation.FENCE, Operation.BARRIER
@@ -54,7 +54,7 @@ SKELETON: dict[tuple[Operation, Ordering], Steps] = {
     (_L, _O.WEAK): _PLAIN,
     (_L, _O.RELAXED): _PLAIN,
     (_L, _O.ACQUIRE): (*_PLAIN, *_ACQUIRE),
-    (_L, _O.SEQ_CST): (Step.PRIOR_WAIT, *_PLAIN, *_ACQUIRE),
+    (_L, _O.SEQ_CST): (SkeletonStep.PRIOR_WAIT, *_PLAIN, *_ACQUIRE),
     (_S, _O.WEAK): _PLAIN,
     (_S, _O.RELAXED): _PLAIN,
     (_S, _O.RELEASE): (*_RELEASE, *_PLAIN),
@@ -69,12 +69,12 @@ SKELETON: dict[tuple[Operation, Ordering], Steps] = {
     (_CAS, _O.RELEASE): (*_RELEASE, *_PLAIN),
     (_CAS, _O.ACQ_REL): (*_RELEASE, *_PLAIN, *_ACQUIRE),
     (_CAS, _O.SEQ_CST): (*_RELEASE, *_PLAIN, *_ACQUIRE),
-    (_F, _O.ACQUIRE): (Step.PRIOR_WAIT, Step.INVALIDATE),
+    (_F, _O.ACQUIRE): (SkeletonStep.PRIOR_WAIT, SkeletonStep.INVALIDATE),
     (_F, _O.RELEASE): _RELEASE,
-    (_F, _O.ACQ_REL): (*_RELEASE, Step.INVALIDATE),
-    (_F, _O.SEQ_CST): (*_RELEASE, Step.INVALIDATE),
+    (_F, _O.ACQ_REL): (*_RELEASE, SkeletonStep.INVALIDATE),
+    (_F, _O.SEQ_CST): (*_RELEASE, SkeletonStep.INVALIDATE),
     (_B, _O.RELAXED): _PLAIN,
-    (_B, _O.ACQ_REL): (*_RELEASE, *_PLAIN, Step.INVALIDATE),
+    (_B, _O.ACQ_REL): (*_RELEASE, *_PLAIN, SkeletonStep.INVALIDATE),
 }
 
 VOLATILE: dict[Operation, Steps] = {_L: _VOLATILE, _S: _VOLATILE}

@@ -135,10 +135,10 @@ def has_clusters(name: str) -> bool:
     """Whether work-groups of the target called ``name`` can be launched in clusters."""
     if backend_of(name).architecture != "ptx":
         return False
-    from fencewright.lowering.ptx.chip import FORMS, Form
+    from fencewright.lowering.ptx.chip import FORMS, PtxForm
     from fencewright.lowering.ptx.select import chip_named
 
-    return chip_named(name).number >= FORMS[Form.CLUSTER].number
+    return chip_named(name).number >= FORMS[PtxForm.CLUSTER].number
 
 
 def _load_cdna(name: str) -> Backend:

@@ -58,8 +58,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.ptx.chip import CHIPS
 from fencewright.lowering.ptx.instructions import (
-    Kind,
-    Register,
+    PtxInstructionKind,
+    RegisterClass,
     Signature,
     register_for,
     signature,
@@ -86,13 +86,13 @@ PHASES: Mapping[str, PhaseAttr] = MappingProxyType({w: PhaseAttr(w) for w in Pha
 
 
 @irdl_attr_definition
-class RegisterType(Data[Register], TypeAttribute):
+class RegisterType(Data[RegisterClass], TypeAttribute):
     """A virtual register: ``!ptx.reg<b64>``."""
 
     name = "ptx.reg"
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Register:
+    def parse_parameter(cls, parser: AttrParser) -> RegisterClass:
         with parser.in_angle_brackets():
             return parse_word(parser, _REGISTERS, "kind of register")
 
@@ -101,18 +101,20 @@ class RegisterType(Data[Register], TypeAttribute):
             printer.print_string(self.data.value)
 
 
-_REGISTERS: Mapping[str, Register] = MappingProxyType({each.value: each for each in Register})
+_REGISTERS: Mapping[str, RegisterClass] = MappingProxyType(
+    {each.value: each for each in RegisterClass}
+)
 
 REGISTER_TYPES: Mapping[str, RegisterType] = MappingProxyType(
-    {each: RegisterType(each) for each in Register}
+    {each: RegisterType(each) for each in RegisterClass}
 )
-PRED = REGISTER_TYPES[Register.PRED]
-B16 = REGISTER_TYPES[Register.B16]
-B32 = REGISTER_TYPES[Register.B32]
-B64 = REGISTER_TYPES[Register.B64]
+PRED = REGISTER_TYPES[RegisterClass.PRED]
+B16 = REGISTER_TYPES[RegisterClass.B16]
+B32 = REGISTER_TYPES[RegisterClass.B32]
+B64 = REGISTER_TYPES[RegisterClass.B64]
 
 
-def register_of(value: SSAValue) -> Register:
+def register_of(value: SSAValue) -> RegisterClass:
     """The kind of register that holds a value of this dialect."""
     type = value.type
     assert isinstance(type, RegisterType)
@@ -134,7 +136,7 @@ class InstructionOp(IRDLOperation, ABC):
 class OpcodeOp(InstructionOp, ABC):
     """An instruction named by ``opcode``: ``ptx.alu "add.s32"(%a, %b) : (..) -> ..``."""
 
-    KINDS: ClassVar[frozenset[Kind]]
+    KINDS: ClassVar[frozenset[PtxInstructionKind]]
 
     opcode = prop_def(StringAttr)
 
@@ -163,7 +165,7 @@ class OpcodeOp(InstructionOp, ABC):
             )
 
 
-def _listed(registers: Iterable[Register]) -> str:
+def _listed(registers: Iterable[RegisterClass]) -> str:
     return ", ".join(each.value for each in registers) or "nothing"
 
 
@@ -184,7 +186,7 @@ class LoadOp(SynchronisingOp):
     """A load: ``%v = ptx.load "ld.relaxed.gpu.global.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>``."""
 
     name = "ptx.load"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.LOAD})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.LOAD})
 
     addr = operand_def(RegisterType)
     dst = result_def(RegisterType)
@@ -197,7 +199,7 @@ class StoreOp(SynchronisingOp):
     """A store of ``data``."""
 
     name = "ptx.store"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.STORE})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.STORE})
 
     addr = operand_def(RegisterType)
     data = operand_def(RegisterType)
@@ -213,7 +215,9 @@ class AtomicOp(SynchronisingOp):
     """
 
     name = "ptx.atomic"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ATOMIC, Kind.REDUCTION})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset(
+        {PtxInstructionKind.ATOMIC, PtxInstructionKind.REDUCTION}
+    )
 
     addr = operand_def(RegisterType)
     data = var_operand_def(RegisterType)
@@ -231,7 +235,7 @@ class FenceOp(SynchronisingOp):
     """A memory fence: ``ptx.fence "fence.acq_rel.gpu"``."""
 
     name = "ptx.fence"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.FENCE})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.FENCE})
 
     assembly_format = "$opcode attr-dict"
 
@@ -241,7 +245,7 @@ class BarrierOp(SynchronisingOp):
     """An execution barrier, with its immediate operands: ``ptx.barrier "barrier.sync 0"``."""
 
     name = "ptx.barrier"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.BARRIER})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.BARRIER})
 
     assembly_format = "$opcode attr-dict"
 
@@ -251,7 +255,7 @@ class AluOp(OpcodeOp):
     """Arithmetic: ``%c = ptx.alu "add.s32"(%a, %b) : (..) -> ..``."""
 
     name = "ptx.alu"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ALU})
+    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.ALU})
 
     arguments = var_operand_def(RegisterType)
     dst = result_def(RegisterType)
@@ -315,7 +319,7 @@ class ConstOp(InstructionOp):
 
     def verify_(self) -> None:
         register = register_of(self.dst)
-        if register is Register.B128:
+        if register is RegisterClass.B128:
             raise VerifyException("there are no constants of 128 bits")
 
 
@@ -355,7 +359,7 @@ class SpecialOp(InstructionOp):
                 f"unknown special register '{self.register.data}'; "
                 f"accepted: {', '.join(self.ACCEPTED)}"
             )
-        if register_of(self.dst) is not Register.B32:
+        if register_of(self.dst) is not RegisterClass.B32:
             raise VerifyException(f"%{self.register.data} is 32 bits wide")
 
 

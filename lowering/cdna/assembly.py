@@ -68,7 +68,7 @@ def _is_scalar(register: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class HazardEffect:
     """What the hazards of an instruction depend on.
 
     ``clause``: the kind of memory instruction that it is, which ``stores`` or loads, with the
@@ -86,7 +86,7 @@ class Effect:
     wide_data: Names = ()
 
 
-NO_EFFECT = Effect()
+NO_EFFECT = HazardEffect()
 _LOADS = frozenset({Kind.LOAD, Kind.SCALAR_LOAD})
 _WITH_RESULT = _LOADS | {Kind.ATOMIC_RETURN}
 _IN_CLAUSES = frozenset(
@@ -97,7 +97,7 @@ _WIDE = 2
 
 
 @lru_cache(maxsize=1 << 12)
-def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...]) -> Effect:
+def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...]) -> HazardEffect:
     """The effect of an instruction of ``kind`` with these operands, in the order of its text."""
     if kind is Kind.VALU:
         # A carry is the second result.
@@ -105,7 +105,7 @@ def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...
         written = [register for operand in operands[:results] for register in operand]
         read = [register for operand in operands[results:] for register in operand]
         vectors = [register for register in written if not _is_scalar(register)]
-        return Effect(
+        return HazardEffect(
             touched=(*vectors, *filter(_is_scalar, read)),
             scalars=tuple(filter(_is_scalar, written)),
         )
@@ -115,7 +115,7 @@ def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...
     stores = kind not in _LOADS
     vectors = [operand for operand in operands if operand and not _is_scalar(operand[0])]
     wide = stores and max(map(len, vectors)) > _WIDE
-    return Effect(
+    return HazardEffect(
         clause="scalar" if kind is Kind.SCALAR_LOAD else "vector",
         stores=stores,
         written=frozenset(register for operand in operands[:results] for register in operand),
@@ -128,7 +128,7 @@ class Printed(NamedTuple):
     """An instruction as text, with what its hazards depend on."""
 
     text: str
-    effect: Effect = NO_EFFECT
+    effect: HazardEffect = NO_EFFECT
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class _Clause:
     written: set[str] = field(default_factory=set[str])
     read: set[str] = field(default_factory=set[str])
 
-    def wait_states_before(self, line: Effect) -> int:
+    def wait_states_before(self, line: HazardEffect) -> int:
         """How many wait states must come before the instruction, which joins the clause."""
         if line.clause != self.kind:
             self._start(line.clause)
@@ -167,7 +167,7 @@ class _Scan:
     pending: Pending
     clause: _Clause = field(default_factory=_Clause)
 
-    def wait_states_before(self, line: Effect) -> int:
+    def wait_states_before(self, line: HazardEffect) -> int:
         """How many wait states the instruction has to wait for; counts it as issued."""
         wait = self.clause.wait_states_before(line)
         if self.pending:

@@ -34,14 +34,14 @@ class Hint(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class CacheOp:
+class CacheMaintenance:
     """A cache maintenance instruction or a barrier: mnemonic and modifiers."""
 
     mnemonic: str
     modifiers: tuple[str, ...] = ()
 
 
-Barrier = tuple[CacheOp | WaitCounts, ...]
+Barrier = tuple[CacheMaintenance | WaitCounts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Chip:
 
     name: str
     features: frozenset[str]
-    write_back: Table[tuple[CacheOp, ...]]
-    invalidate: Table[tuple[CacheOp, ...]]
+    write_back: Table[tuple[CacheMaintenance, ...]]
+    invalidate: Table[tuple[CacheMaintenance, ...]]
     wait: Table[WaitCounts]
     policy: Table[tuple[str, ...]]
     returning: Table[tuple[str, ...]]
@@ -71,8 +71,8 @@ class Chip:
 class GenerationRows(Protocol):
     """What the file of a generation has; the other tables have rows of ``common`` alone."""
 
-    WRITE_BACK_ROWS: Iterable[Row[tuple[CacheOp, ...]]]
-    INVALIDATE_ROWS: Iterable[Row[tuple[CacheOp, ...]]]
+    WRITE_BACK_ROWS: Iterable[Row[tuple[CacheMaintenance, ...]]]
+    INVALIDATE_ROWS: Iterable[Row[tuple[CacheMaintenance, ...]]]
     POLICY_ROWS: Iterable[Row[tuple[str, ...]]]
     RETURNING_ROWS: Iterable[Row[tuple[str, ...]]]
     BARRIERS: Iterable[Row[Barrier | Illegal]]

@@ -8,7 +8,7 @@ from typing import cast
 from fencewright.lowering.cdna.chip import SPACES, Barrier, Chip, GenerationRows, Hint
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.lowering.skeleton import Step, Steps
+from fencewright.lowering.skeleton import SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Row, Table, TableError, row
 from fencewright.lowering.vocabulary import AddressSpace, Compat, L2PerAgent, Operation, Scope
 
@@ -65,9 +65,19 @@ WAIT_ROWS: tuple[Row[WaitCounts], ...] = (
     row(NOTHING, f"{_MODEL}: constant memory takes no part", space=AddressSpace.CONSTANT),
 )  # fmt: skip
 
-_RELEASE_FIRST = (Step.WRITE_BACK, Step.RELEASE_WAIT, Step.INVALIDATE)
-_LDS_FIRST = (Step.LDS_WAIT, Step.WRITE_BACK, Step.CACHE_WAIT, Step.INVALIDATE)
-_ACQUIRE_FIRST = (Step.RELEASE_WAIT, Step.INVALIDATE, Step.WRITE_BACK, Step.CACHE_WAIT)
+_RELEASE_FIRST = (SkeletonStep.WRITE_BACK, SkeletonStep.RELEASE_WAIT, SkeletonStep.INVALIDATE)
+_LDS_FIRST = (
+    SkeletonStep.LDS_WAIT,
+    SkeletonStep.WRITE_BACK,
+    SkeletonStep.CACHE_WAIT,
+    SkeletonStep.INVALIDATE,
+)
+_ACQUIRE_FIRST = (
+    SkeletonStep.RELEASE_WAIT,
+    SkeletonStep.INVALIDATE,
+    SkeletonStep.WRITE_BACK,
+    SkeletonStep.CACHE_WAIT,
+)
 _RELAYS = "certified by tests/unit/test_acq_rel_fences.py"
 
 FENCE: Table[Steps] = Table(

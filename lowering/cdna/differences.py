@@ -24,7 +24,7 @@ def _anywhere() -> Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LlvmDifference:
     """One reason why a sequence is not LLVM's.
 
     ``where`` limits it to values of a request's columns; ``added`` and ``removed`` are
@@ -44,8 +44,8 @@ class Difference:
 
 _ACCESSES = tuple(op for op in Operation if op.is_access)
 
-DIFFERENCES: tuple[Difference, ...] = (
-    Difference(
+DIFFERENCES: tuple[LlvmDifference, ...] = (
+    LlvmDifference(
         "transitive-workgroup",
         "happens-before is transitive across scopes: a wave that synchronises with us inside the "
         "work-group and then releases more widely waits for its own stores only, so ours must be "
@@ -55,7 +55,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         where={"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "compat": (None,)},
         added=frozenset({"vmcnt(0)"}),
     ),
-    Difference(
+    LlvmDifference(
         "transitive-local",
         "the same for LDS: its scope is never wider than the work-group, so every ordered LDS "
         "access has it.",
@@ -67,14 +67,14 @@ DIFFERENCES: tuple[Difference, ...] = (
         },
         added=frozenset({"vmcnt(0)"}),
     ),
-    Difference(
+    LlvmDifference(
         "one-as-flat",
         "one_as lets LLVM leave LDS accesses unwaited for, because those of one wave are in order "
         "among themselves. A flat access to LDS is not: it may pass one before it.",
         where={"one_as": (True,), "tgsplit": (False,), "compat": (None,)},
         added=frozenset({"lgkmcnt(0)"}),
     ),
-    Difference(
+    LlvmDifference(
         "no-gds",
         "in threadgroup split mode there is no LDS, and the language has no address space for the "
         "global data share, for which LLVM waits on lgkmcnt. Scalar loads count there too, but what "
@@ -83,14 +83,14 @@ DIFFERENCES: tuple[Difference, ...] = (
         where={"tgsplit": (True,)},
         removed=frozenset({"lgkmcnt(0)"}),
     ),
-    Difference(
+    LlvmDifference(
         "no-lds-in-tgsplit",
         "a threadgroup-split work-group may span CUs and has no LDS: LLVM emits the access all "
         "the same.",
         where={"tgsplit": (True,), "space": (AddressSpace.LOCAL,), "op": _ACCESSES},
         refused=True,
     ),
-    Difference(
+    LlvmDifference(
         "fence-both",
         "what a fence both acquires and releases may have been learnt of by a read that is still on "
         "its way, in LDS or from another CU, and may be told by a relaxed write of a narrower scope: "
@@ -104,7 +104,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         added=frozenset({"vmcnt(0)"}),
         moved=frozenset({"vmcnt(0)", "buffer_wbl2", "buffer_wbl2 sc1", "buffer_wbl2 sc0 sc1"}),
     ),
-    Difference(
+    LlvmDifference(
         "one-l2",
         "with one L2 the agent's CUs meet there, so nothing is to be written back at agent scope; "
         "LLVM does not know the partition mode.",

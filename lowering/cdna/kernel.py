@@ -97,7 +97,7 @@ def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryR
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class CdnaKernel:
     """Everything about a kernel but its instructions; sizes in bytes.
 
     ``workgroup_ids`` and ``workitem_ids`` count dimensions from x on; ``vgprs`` and ``sgprs``
@@ -126,7 +126,7 @@ def is_symbol(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_.$][\w.$]*", name, re.ASCII) is not None
 
 
-def kernel_text(kernel: Kernel) -> str:
+def kernel_text(kernel: CdnaKernel) -> str:
     """The function, its descriptor, without the file's head and metadata."""
     return "".join((*_function(kernel), *_descriptor(kernel)))
 
@@ -136,7 +136,7 @@ def block_label(kernel: str, number: int) -> str:
     return f".L{kernel}_bb{number}"
 
 
-def _function(kernel: Kernel) -> Iterable[str]:
+def _function(kernel: CdnaKernel) -> Iterable[str]:
     name = kernel.name
     yield f"\t.text\n\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:\n"
     for number, block in enumerate(kernel.blocks):
@@ -147,7 +147,7 @@ def _function(kernel: Kernel) -> Iterable[str]:
     yield f".L{name}_end:\n\t.size\t{name}, .L{name}_end-{name}\n"
 
 
-def _descriptor(kernel: Kernel) -> Iterable[str]:
+def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
     _, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
     chip = CHIPS[kernel.chip]
     entry = entry_registers(kernel.chip, kernel.workgroup_ids, kernel.uses_scratch)
@@ -176,7 +176,7 @@ def _descriptor(kernel: Kernel) -> Iterable[str]:
     yield "\t.end_amdhsa_kernel\n"
 
 
-def module_text(target_id: str, kernels: Sequence[Kernel]) -> str:
+def module_text(target_id: str, kernels: Sequence[CdnaKernel]) -> str:
     """A complete assembly file for ``llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=<chip>``.
 
     What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
@@ -188,7 +188,7 @@ def module_text(target_id: str, kernels: Sequence[Kernel]) -> str:
     return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
 
 
-def _metadata(target: str, kernels: Sequence[Kernel]) -> str:
+def _metadata(target: str, kernels: Sequence[CdnaKernel]) -> str:
     lines = ["amdhsa.kernels:"]
     for kernel in kernels:
         lines += _kernel_metadata(kernel)
@@ -206,7 +206,7 @@ def _metadata_string(text: str) -> str:
     return f"!str {text}" if text.lower() in _NOT_STRINGS else text
 
 
-def _kernel_metadata(kernel: Kernel) -> list[str]:
+def _kernel_metadata(kernel: CdnaKernel) -> list[str]:
     offsets, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
     lines = ["  - .args:" + ("" if kernel.arguments else " []")]
     for argument, offset in zip(kernel.arguments, offsets, strict=True):

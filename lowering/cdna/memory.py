@@ -20,7 +20,7 @@ Lanes = tuple[int, ...]
 Phases = tuple[Lanes, ...]
 
 
-class AccessKind(Word):
+class CdnaMemoryOperation(Word):
     """What an instruction does to memory."""
 
     LOAD = "load"
@@ -69,7 +69,7 @@ class LdsPhases:
     ``CdnaHierarchy``.
     """
 
-    access: AccessKind
+    access: CdnaMemoryOperation
     width: int
     lds_banks: frozenset[int]
     banks: int
@@ -83,34 +83,60 @@ _ANY_LDS = _NARROW_LDS | _WIDE_LDS
 _M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
 
 LDS_PHASES: tuple[LdsPhases, ...] = (
-    LdsPhases(AccessKind.LOAD, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(CdnaMemoryOperation.LOAD, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
     LdsPhases(
-        AccessKind.LOAD, 2, _ANY_LDS, 32, _in_order(32), _M, f"{_PYHIP}; CK transposes, gfx950"
+        CdnaMemoryOperation.LOAD,
+        2,
+        _ANY_LDS,
+        32,
+        _in_order(32),
+        _M,
+        f"{_PYHIP}; CK transposes, gfx950",
     ),
-    LdsPhases(AccessKind.LOAD, 4, _ANY_LDS, 32, _in_order(32), _M, _PYHIP),
-    LdsPhases(AccessKind.STORE, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
-    LdsPhases(AccessKind.STORE, 2, _ANY_LDS, 32, _in_order(32), _M, "CK transposes, gfx950"),
-    LdsPhases(AccessKind.STORE, 4, _ANY_LDS, 32, _in_order(32), _D, _DH),
-    LdsPhases(AccessKind.ATOMIC, 4, _ANY_LDS, 32, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(CdnaMemoryOperation.LOAD, 4, _ANY_LDS, 32, _in_order(32), _M, _PYHIP),
+    LdsPhases(CdnaMemoryOperation.STORE, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
     LdsPhases(
-        AccessKind.ATOMIC, 8, _NARROW_LDS, 32, _in_order(16), _I, "as loads of the same width"
+        CdnaMemoryOperation.STORE, 2, _ANY_LDS, 32, _in_order(32), _M, "CK transposes, gfx950"
     ),
-    LdsPhases(AccessKind.ATOMIC, 8, _WIDE_LDS, 64, _in_order(32), _I, "as loads of the same width"),
-    LdsPhases(AccessKind.LOAD, 8, _NARROW_LDS, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
-    LdsPhases(AccessKind.LOAD, 8, _WIDE_LDS, 64, _in_order(32), _M, _HK),
-    LdsPhases(AccessKind.LOAD, 12, _NARROW_LDS, 32, _QUARTERS, _I, "as ds_read_b128"),
-    LdsPhases(AccessKind.LOAD, 12, _WIDE_LDS, 32, _QUARTERS, _M, _HK),
-    LdsPhases(AccessKind.LOAD, 16, _NARROW_LDS, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"),
-    LdsPhases(AccessKind.LOAD, 16, _WIDE_LDS, 64, _SIXTEENS, _M, _HK),
-    LdsPhases(AccessKind.STORE, 8, _NARROW_LDS, 32, _in_order(16), _I, "as gfx950"),
-    LdsPhases(AccessKind.STORE, 8, _WIDE_LDS, 32, _in_order(16), _M, _HK),
-    LdsPhases(AccessKind.STORE, 12, _ANY_LDS, 32, _in_order(8), _I, "as ds_write_b128"),
-    LdsPhases(AccessKind.STORE, 16, _ANY_LDS, 32, _in_order(8), _D, _CK),
+    LdsPhases(CdnaMemoryOperation.STORE, 4, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(
+        CdnaMemoryOperation.ATOMIC, 4, _ANY_LDS, 32, _in_order(32), _I, "as loads of the same width"
+    ),
+    LdsPhases(
+        CdnaMemoryOperation.ATOMIC,
+        8,
+        _NARROW_LDS,
+        32,
+        _in_order(16),
+        _I,
+        "as loads of the same width",
+    ),
+    LdsPhases(
+        CdnaMemoryOperation.ATOMIC,
+        8,
+        _WIDE_LDS,
+        64,
+        _in_order(32),
+        _I,
+        "as loads of the same width",
+    ),
+    LdsPhases(CdnaMemoryOperation.LOAD, 8, _NARROW_LDS, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
+    LdsPhases(CdnaMemoryOperation.LOAD, 8, _WIDE_LDS, 64, _in_order(32), _M, _HK),
+    LdsPhases(CdnaMemoryOperation.LOAD, 12, _NARROW_LDS, 32, _QUARTERS, _I, "as ds_read_b128"),
+    LdsPhases(CdnaMemoryOperation.LOAD, 12, _WIDE_LDS, 32, _QUARTERS, _M, _HK),
+    LdsPhases(
+        CdnaMemoryOperation.LOAD, 16, _NARROW_LDS, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"
+    ),
+    LdsPhases(CdnaMemoryOperation.LOAD, 16, _WIDE_LDS, 64, _SIXTEENS, _M, _HK),
+    LdsPhases(CdnaMemoryOperation.STORE, 8, _NARROW_LDS, 32, _in_order(16), _I, "as gfx950"),
+    LdsPhases(CdnaMemoryOperation.STORE, 8, _WIDE_LDS, 32, _in_order(16), _M, _HK),
+    LdsPhases(CdnaMemoryOperation.STORE, 12, _ANY_LDS, 32, _in_order(8), _I, "as ds_write_b128"),
+    LdsPhases(CdnaMemoryOperation.STORE, 16, _ANY_LDS, 32, _in_order(8), _D, _CK),
 )
 """One row for each kind of pass: one without a row is not known."""
 
 
-def lds_phases(access: AccessKind, width: int, lds_banks: int) -> LdsPhases | None:
+def lds_phases(access: CdnaMemoryOperation, width: int, lds_banks: int) -> LdsPhases | None:
     """The row for one pass of an instruction; None where nothing is known of it."""
     for each in LDS_PHASES:
         if each.access is access and each.width == width and lds_banks in each.lds_banks:
@@ -129,7 +155,7 @@ class LdsInstruction:
     """
 
     mnemonic: str
-    access: AccessKind
+    access: CdnaMemoryOperation
     width: int
     passes: int = 1
     stride: int = 0
@@ -140,7 +166,7 @@ class VectorInstruction:
     """A vector memory instruction that goes through L1: ``width`` bytes a lane."""
 
     mnemonic: str
-    access: AccessKind
+    access: CdnaMemoryOperation
     width: int
     returns: bool = False
 
@@ -174,12 +200,15 @@ _ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "an
 def _lds() -> Iterable[LdsInstruction]:
     for bits, width in (_BITS | _NARROW).items():
         if bits not in ("b8", "b16"):
-            yield LdsInstruction(f"ds_read_{bits}", AccessKind.LOAD, width)
+            yield LdsInstruction(f"ds_read_{bits}", CdnaMemoryOperation.LOAD, width)
         if bits in _BITS:
-            yield LdsInstruction(f"ds_write_{bits}", AccessKind.STORE, width)
+            yield LdsInstruction(f"ds_write_{bits}", CdnaMemoryOperation.STORE, width)
     for bits in ("b32", "b64"):
         width = _BITS[bits]
-        for verb, access in (("read", AccessKind.LOAD), ("write", AccessKind.STORE)):
+        for verb, access in (
+            ("read", CdnaMemoryOperation.LOAD),
+            ("write", CdnaMemoryOperation.STORE),
+        ):
             yield LdsInstruction(f"ds_{verb}2_{bits}", access, width, 2, width)
             yield LdsInstruction(f"ds_{verb}2st64_{bits}", access, width, 2, 64 * width)
     for kind in _LDS_ATOMICS:
@@ -190,7 +219,7 @@ def _lds() -> Iterable[LdsInstruction]:
                     if kind == "wrxchg" and not returning:
                         continue
                     yield LdsInstruction(
-                        f"ds_{kind}{returning}_{letter}{bits}", AccessKind.ATOMIC, width
+                        f"ds_{kind}{returning}_{letter}{bits}", CdnaMemoryOperation.ATOMIC, width
                     )
 
 
@@ -198,14 +227,16 @@ def _vector() -> Iterable[VectorInstruction]:
     for family in ("global", "flat", "buffer"):
         for word, width in _VECTOR.items():
             if word not in ("byte", "short"):
-                yield VectorInstruction(f"{family}_load_{word}", AccessKind.LOAD, width)
+                yield VectorInstruction(f"{family}_load_{word}", CdnaMemoryOperation.LOAD, width)
             if word not in ("ubyte", "sbyte", "ushort", "sshort"):
-                yield VectorInstruction(f"{family}_store_{word}", AccessKind.STORE, width)
+                yield VectorInstruction(f"{family}_store_{word}", CdnaMemoryOperation.STORE, width)
         for kind in _ATOMICS:
             for suffix, width in (("", 4), ("_x2", 8)):
-                yield VectorInstruction(f"{family}_atomic_{kind}{suffix}", AccessKind.ATOMIC, width)
+                yield VectorInstruction(
+                    f"{family}_atomic_{kind}{suffix}", CdnaMemoryOperation.ATOMIC, width
+                )
         for kind, width in (("add_f32", 4), ("pk_add_f16", 4), ("pk_add_bf16", 4), ("add_f64", 8)):
-            yield VectorInstruction(f"{family}_atomic_{kind}", AccessKind.ATOMIC, width)
+            yield VectorInstruction(f"{family}_atomic_{kind}", CdnaMemoryOperation.ATOMIC, width)
 
 
 LDS_INSTRUCTIONS: Mapping[str, LdsInstruction] = MappingProxyType(

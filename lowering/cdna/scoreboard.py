@@ -37,7 +37,7 @@ if others := [chip.name for chip in CHIPS.values() if chip.counters != LIMITS]:
     raise TableError(f"scoreboard: counters have one width each, and other ones on {others}")
 
 
-class EventKind(IntEnum):
+class CounterEventKind(IntEnum):
     """What an event on a counter is, one bit each; see ``ORDERED``."""
 
     VECTOR = 1
@@ -47,18 +47,18 @@ class EventKind(IntEnum):
     INVALIDATE = 16
 
 
-ORDERED: dict[EventKind, bool] = {
-    EventKind.VECTOR: True,
-    EventKind.LDS: True,
-    EventKind.SCALAR: False,
-    EventKind.FLAT: False,
-    EventKind.INVALIDATE: False,
+ORDERED: dict[CounterEventKind, bool] = {
+    CounterEventKind.VECTOR: True,
+    CounterEventKind.LDS: True,
+    CounterEventKind.SCALAR: False,
+    CounterEventKind.FLAT: False,
+    CounterEventKind.INVALIDATE: False,
 }
 """Whether events of a kind retire in order of issue (MI300 ISA 4.4; flat: 10.2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class CounterEvent:
     """What an instruction adds to one counter.
 
     ``certain``: it surely counts. ``owed``: a wait for everything has to see its end;
@@ -66,25 +66,28 @@ class Event:
     """
 
     counter: Counter
-    kind: EventKind
+    kind: CounterEventKind
     certain: bool = True
     owed: bool = True
 
 
-_VECTOR = Event(Counter.VMCNT, EventKind.VECTOR)
-_LDS = Event(Counter.LGKMCNT, EventKind.LDS)
-_SCALAR = Event(Counter.LGKMCNT, EventKind.SCALAR)
-_FLAT = (Event(Counter.VMCNT, EventKind.FLAT), Event(Counter.LGKMCNT, EventKind.FLAT))
-_INVALIDATE = Event(Counter.VMCNT, EventKind.INVALIDATE, certain=False, owed=False)
+_VECTOR = CounterEvent(Counter.VMCNT, CounterEventKind.VECTOR)
+_LDS = CounterEvent(Counter.LGKMCNT, CounterEventKind.LDS)
+_SCALAR = CounterEvent(Counter.LGKMCNT, CounterEventKind.SCALAR)
+_FLAT = (
+    CounterEvent(Counter.VMCNT, CounterEventKind.FLAT),
+    CounterEvent(Counter.LGKMCNT, CounterEventKind.FLAT),
+)
+_INVALIDATE = CounterEvent(Counter.VMCNT, CounterEventKind.INVALIDATE, certain=False, owed=False)
 
 _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: ()}
 
-CACHE_EVENTS: dict[str, tuple[Event, ...]] = {
+CACHE_EVENTS: dict[str, tuple[CounterEvent, ...]] = {
     str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
 }
 """Cache maintenance; what may count is safe as an uncertain event: not among the younger ones."""
 
-SPACE_EVENTS: dict[AddressSpace, tuple[Event, ...]] = {
+SPACE_EVENTS: dict[AddressSpace, tuple[CounterEvent, ...]] = {
     AddressSpace.GENERIC: _FLAT,
     AddressSpace.GLOBAL: (_VECTOR,),
     AddressSpace.PRIVATE: (_VECTOR,),
@@ -94,7 +97,7 @@ SPACE_EVENTS: dict[AddressSpace, tuple[Event, ...]] = {
 """Loads, stores and atomics by where they go (MI300 ISA 4.4)."""
 
 
-def events_of(row: InstructionRow) -> tuple[Event, ...]:
+def events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
     """The events of one instruction; ``KeyError`` for cache maintenance without a row here."""
     if row.kind is Kind.CACHE:
         return CACHE_EVENTS[row.mnemonic]
@@ -139,7 +142,7 @@ class CounterState:
         """Whether all that is outstanding retires in order of issue."""
         return _IN_ORDER[self.kinds]
 
-    def issue(self, event: Event, results: Iterable[Token] = ()) -> None:
+    def issue(self, event: CounterEvent, results: Iterable[Token] = ()) -> None:
         """One more event, which delivers ``results``; they need a certain event."""
         if not event.certain:
             self.extra = min(self.extra + 1, self.limit)
@@ -212,13 +215,17 @@ def _stamp(item: tuple[Token, int]) -> int:
 
 
 def _all_in_order(kinds: int) -> bool:
-    outstanding = [kind for kind in EventKind if kind & kinds and kind is not EventKind.INVALIDATE]
+    outstanding = [
+        kind
+        for kind in CounterEventKind
+        if kind & kinds and kind is not CounterEventKind.INVALIDATE
+    ]
     return len(outstanding) <= 1 and all(ORDERED[kind] for kind in outstanding)
 
 
 # By the union of the kinds. Invalidates are left out: they are never among the younger
 # ones, and whenever they retire, they only add to what the counter shows.
-_IN_ORDER = tuple(_all_in_order(kinds) for kinds in range(2 * max(EventKind)))
+_IN_ORDER = tuple(_all_in_order(kinds) for kinds in range(2 * max(CounterEventKind)))
 
 
 class Scoreboard:
@@ -242,7 +249,7 @@ class Scoreboard:
         vmcnt = self.vmcnt.join(other.vmcnt)
         return self.lgkmcnt.join(other.lgkmcnt) or vmcnt
 
-    def issue(self, events: Iterable[Event], results: Iterable[Token] = ()) -> None:
+    def issue(self, events: Iterable[CounterEvent], results: Iterable[Token] = ()) -> None:
         """Issue one instruction."""
         for event in events:
             counter = self.vmcnt if event.counter is Counter.VMCNT else self.lgkmcnt

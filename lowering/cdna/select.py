@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fencewright.lowering.cdna import common
-from fencewright.lowering.cdna.chip import SPACES, CacheOp, Chip, Hint
+from fencewright.lowering.cdna.chip import SPACES, CacheMaintenance, Chip, Hint
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     memory_instruction,
@@ -16,7 +16,7 @@ from fencewright.lowering.cdna.instructions import (
 )
 from fencewright.lowering.sequence import (
     Instruction,
-    Place,
+    Placeholder,
     Request,
     Sequence,
     UnsupportedError,
@@ -25,7 +25,7 @@ from fencewright.lowering.sequence import (
 from fencewright.lowering.skeleton import (
     SKELETON,
     VOLATILE,
-    Step,
+    SkeletonStep,
     Steps,
     merged_ordering,
 )
@@ -111,7 +111,7 @@ def _normalise(request: Request) -> Request:
     return replace(request, ordering=ordering, scope=scope)
 
 
-_AVAILABILITY = (Step.WRITE_BACK, Step.INVALIDATE)
+_AVAILABILITY = (SkeletonStep.WRITE_BACK, SkeletonStep.INVALIDATE)
 _BOTH = {(Operation.FENCE, Ordering.ACQ_REL), (Operation.FENCE, Ordering.SEQ_CST)}
 
 
@@ -176,7 +176,7 @@ def _wait_own(chip: Chip, request: Request) -> list[Instruction]:
 
 
 def _maintenance(
-    ops: tuple[CacheOp, ...], request: Request, phase: Phase, source: str
+    ops: tuple[CacheMaintenance, ...], request: Request, phase: Phase, source: str
 ) -> list[Instruction]:
     if not _ordered_spaces(request) & _THROUGH_CACHES:
         return []
@@ -248,8 +248,8 @@ def _memory(chip: Chip, request: Request) -> list[Instruction]:
     ]
 
 
-_AT_OFFSET: Mapping[Place | str, Place | str] = {
-    Place("offset", f"+{bytes}"): f"{bytes}" for bytes in (4, 8, 12)
+_AT_OFFSET: Mapping[Placeholder | str, Placeholder | str] = {
+    Placeholder("offset", f"+{bytes}"): f"{bytes}" for bytes in (4, 8, 12)
 }
 """The offsets of the parts of an access, which itself is at offset 0."""
 
@@ -316,18 +316,18 @@ def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
     ]
 
 
-_NEW: Mapping[Place | str, Place | str] = {
-    Place("data", part): Place("new", part) for part in ("", "[0]", "[1]", "[2]", "[3]")
+_NEW: Mapping[Placeholder | str, Placeholder | str] = {
+    Placeholder("data", part): Placeholder("new", part) for part in ("", "[0]", "[1]", "[2]", "[3]")
 }
 
 
-_EMIT: dict[Step, Callable[[Chip, Request], list[Instruction]]] = {
-    Step.WRITE_BACK: _write_back,
-    Step.RELEASE_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.RELEASE),
-    Step.PRIOR_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.WAIT),
-    Step.ACCESS: _access,
-    Step.OWN_WAIT: _wait_own,
-    Step.INVALIDATE: _invalidate,
-    Step.LDS_WAIT: _wait_for_lds,
-    Step.CACHE_WAIT: _wait_for_caches,
+_EMIT: dict[SkeletonStep, Callable[[Chip, Request], list[Instruction]]] = {
+    SkeletonStep.WRITE_BACK: _write_back,
+    SkeletonStep.RELEASE_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.RELEASE),
+    SkeletonStep.PRIOR_WAIT: lambda chip, request: _wait_ordered(chip, request, Phase.WAIT),
+    SkeletonStep.ACCESS: _access,
+    SkeletonStep.OWN_WAIT: _wait_own,
+    SkeletonStep.INVALIDATE: _invalidate,
+    SkeletonStep.LDS_WAIT: _wait_for_lds,
+    SkeletonStep.CACHE_WAIT: _wait_for_caches,
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.chip import CHIPS, Chip, Version, with_version
+from fencewright.lowering.ptx.chip import CHIPS, PtxChip, Version, with_version
 from fencewright.lowering.sequence import UnsupportedError
 
 Key = tuple[str, ...]
@@ -19,14 +19,14 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class AsyncSince:
     """The lowest chip number and PTX version of a form; ``chips`` if only those have it."""
 
     number: int
     version: Version
     chips: tuple[str, ...] = ()
 
-    def lowest(self, chip: Chip) -> Version | None:
+    def lowest(self, chip: PtxChip) -> Version | None:
         """The lowest PTX version in which ``chip`` has the form; None if it never has."""
         if chip.number < self.number or (self.chips and chip.name not in self.chips):
             return None
@@ -39,19 +39,21 @@ class AsyncRow:
     """One way to carry out an operation."""
 
     lines: tuple[str, ...]
-    since: Since
+    since: AsyncSince
     source: str
 
 
-_AMPERE = Since(80, (7, 0))
-_AMPERE_71 = Since(80, (7, 1))
-_HOPPER_78 = Since(90, (7, 8))
-_HOPPER = Since(90, (8, 0))
-_HOPPER_86 = Since(90, (8, 6))
-_WGMMA = Since(90, (8, 0), ("sm_90a",))
+_AMPERE = AsyncSince(80, (7, 0))
+_AMPERE_71 = AsyncSince(80, (7, 1))
+_HOPPER_78 = AsyncSince(90, (7, 8))
+_HOPPER = AsyncSince(90, (8, 0))
+_HOPPER_86 = AsyncSince(90, (8, 6))
+_WGMMA = AsyncSince(90, (8, 0), ("sm_90a",))
 _WITH_TCGEN05 = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f")
-_TCGEN05 = Since(100, (8, 6), _WITH_TCGEN05)
-_REPLACE = Since(90, (8, 3), ("sm_90a", *_WITH_TCGEN05, "sm_120a", "sm_120f", "sm_121a", "sm_121f"))
+_TCGEN05 = AsyncSince(100, (8, 6), _WITH_TCGEN05)
+_REPLACE = AsyncSince(
+    90, (8, 3), ("sm_90a", *_WITH_TCGEN05, "sm_120a", "sm_120f", "sm_121a", "sm_121f")
+)
 
 _SCOPES = {"workgroup": "cta", "cluster": "cluster"}
 _SPACES = {"local": ".shared::cta", "shared_cluster": ".shared::cluster"}
@@ -59,7 +61,7 @@ _SPACES = {"local": ".shared::cta", "shared_cluster": ".shared::cluster"}
 Rows = Iterator[tuple[Key, AsyncRow]]
 
 
-def _row(key: str, line: str, since: Since, source: str) -> tuple[Key, AsyncRow]:
+def _row(key: str, line: str, since: AsyncSince, source: str) -> tuple[Key, AsyncRow]:
     """A row of one instruction; the words of the key stand in one string."""
     return tuple(key.split()), AsyncRow((line,), since, source)
 
@@ -79,7 +81,7 @@ def _objects() -> Rows:
     yield _row(
         "mbarrier_init",
         "mbarrier.init.shared::cta.b64 [{mbarrier}], $count",
-        Since(80, (7, 8)),
+        AsyncSince(80, (7, 8)),
         f"{_MBARRIER}.init: .shared::cta since 7.8",
     )
     yield _row(
@@ -120,7 +122,9 @@ def _arrivals() -> Rows:
             yield from _early_arrival(name, token)
 
 
-def _arrivals_at_scopes(name: str, carried: str, operand: str, ordering: str, since: Since) -> Rows:
+def _arrivals_at_scopes(
+    name: str, carried: str, operand: str, ordering: str, since: AsyncSince
+) -> Rows:
     source = f"{_MBARRIER}.{name}{_RELAXED if ordering == 'relaxed' else ''}"
     expects = ".expect_tx" if carried == "expect_tx" else ""
     for scope, ptx_scope in _SCOPES.items():
@@ -172,11 +176,11 @@ def _waits() -> Rows:
         yield _look(f"mbarrier_test_wait {key}", opcode, since, _ACQUIRE_EARLY)
 
 
-def _look(key: str, opcode: str, since: Since, source: str) -> tuple[Key, AsyncRow]:
+def _look(key: str, opcode: str, since: AsyncSince, source: str) -> tuple[Key, AsyncRow]:
     return _row(key, f"{opcode} {{dst}}, [{{mbarrier}}], {{phase}}", since, source)
 
 
-def _loop(key: str, opcode: str, since: Since, source: str) -> tuple[Key, AsyncRow]:
+def _loop(key: str, opcode: str, since: AsyncSince, source: str) -> tuple[Key, AsyncRow]:
     lines = (
         ".reg .pred {complete}",
         "{wait}:",
@@ -227,7 +231,7 @@ def _copies() -> Rows:
             f"store_async {bits}",
             f"st.async.weak.shared::cluster{_COMPLETES}.b{bits} "
             "[{pointer}], {value}, [{mbarrier}]",
-            Since(90, (8, 1)),
+            AsyncSince(90, (8, 1)),
             "PTX ISA, st.async",
         )
     yield _row(
@@ -301,7 +305,7 @@ def _tensor_maps() -> Rows:
             "PTX ISA, tensormap.replace",
         )
     for scope, ptx_scope in _ALL_SCOPES.items():
-        since = Since(90, (8, 3))
+        since = AsyncSince(90, (8, 3))
         proxy = "tensormap::generic"
         yield _row(
             f"tensormap_copy {scope}",
@@ -476,7 +480,7 @@ ROWS: Mapping[Key, tuple[AsyncRow, ...]] = _index(
 
 
 @cache
-def select(chip: Chip, version: Version, key: Key) -> AsyncRow:
+def select(chip: PtxChip, version: Version, key: Key) -> AsyncRow:
     """The best row that a chip has in a PTX version.
 
     Raises ``UnsupportedError`` that names the lowest chip and version which would do.
@@ -493,7 +497,7 @@ def select(chip: Chip, version: Version, key: Key) -> AsyncRow:
     raise UnsupportedError(asked, reason, (_lowest(chip, rows),))
 
 
-def _lowest(chip: Chip, rows: Iterable[AsyncRow]) -> str:
+def _lowest(chip: PtxChip, rows: Iterable[AsyncRow]) -> str:
     """The least that has one of the rows: this chip with a newer version, or a newer chip."""
     for each in (chip, *CHIPS):
         versions = [v for row in rows if (v := row.since.lowest(each)) is not None]

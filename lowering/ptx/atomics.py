@@ -7,7 +7,7 @@ LLVM LangRef, atomicrmw, for what each kind computes.
 
 from dataclasses import dataclass
 
-from fencewright.lowering.ptx.chip import Form
+from fencewright.lowering.ptx.chip import PtxForm
 from fencewright.lowering.table import Illegal, Table, row
 from fencewright.lowering.vocabulary import RmwKind, ValueType
 
@@ -26,8 +26,8 @@ class Native:
     operation: str
     reduces: bool = True
     negate: str = ""
-    form: Form | None = None
-    system_form: Form | None = None
+    form: PtxForm | None = None
+    system_form: PtxForm | None = None
     sinks: bool = True
 
 
@@ -57,7 +57,7 @@ RMW: Table[Native | Loop | Illegal] = Table(
     (
         row(Native("exch.b32", reduces=False), _ATOM, kind=_K.XCHG, width=32),
         row(Native("exch.b64", reduces=False), _ATOM, kind=_K.XCHG, width=64),
-        row(Native("exch.b128", False, "", Form.ATOMIC_128, Form.ATOMIC_128_SYSTEM), _ATOM,
+        row(Native("exch.b128", False, "", PtxForm.ATOMIC_128, PtxForm.ATOMIC_128_SYSTEM), _ATOM,
             kind=_K.XCHG, width=128),
         row(Native("add.u32"), _ATOM, kind=_K.ADD, width=32),
         row(Native("add.u64"), _ATOM, kind=_K.ADD, width=64),
@@ -105,7 +105,7 @@ _BY_ELEMENT = f"{_ATOM}: of packed types, each element is atomic by itself"
 _AS_ONE = f"{_BY_ELEMENT}, so that the whole takes a compare-and-swap"
 
 
-def _half(type_: ValueType, form: Form, negate: bool = False) -> Native:
+def _half(type_: ValueType, form: PtxForm, negate: bool = False) -> Native:
     # ptxas 12.9 crashes on _ for a sum of bf16.
     sinks = type_ in (_F16, _F16X2)
     return Native(f"add.noftz.{type_}", negate=type_ if negate else "", form=form, sinks=sinks)
@@ -120,20 +120,20 @@ RMW_OF_HALVES: Table[Native | Loop] = Table(
         "bf16_atom": (False, True),
     },
     (
-        row(_half(_F16, Form.ATOMIC_F16), _ATOM, kind=_K.FADD, type=_F16),
-        row(_half(_F16, Form.ATOMIC_F16, negate=True), _NEGATED, kind=_K.FSUB, type=_F16),
-        row(_half(_BF16, Form.ATOMIC_BF16), _ATOM, kind=_K.FADD, type=_BF16, bf16_atom=True),
-        row(_half(_BF16, Form.ATOMIC_BF16, negate=True), _NEGATED,
+        row(_half(_F16, PtxForm.ATOMIC_F16), _ATOM, kind=_K.FADD, type=_F16),
+        row(_half(_F16, PtxForm.ATOMIC_F16, negate=True), _NEGATED, kind=_K.FSUB, type=_F16),
+        row(_half(_BF16, PtxForm.ATOMIC_BF16), _ATOM, kind=_K.FADD, type=_BF16, bf16_atom=True),
+        row(_half(_BF16, PtxForm.ATOMIC_BF16, negate=True), _NEGATED,
             kind=_K.FSUB, type=_BF16, bf16_atom=True),
         row(_LOOP, f"{_ATOM}: .bf16 since 7.8, sm_90",
             kind=(_K.FADD, _K.FSUB), type=_BF16, bf16_atom=False),
-        row(_half(_F16X2, Form.ATOMIC_F16X2), _BY_ELEMENT,
+        row(_half(_F16X2, PtxForm.ATOMIC_F16X2), _BY_ELEMENT,
             kind=_K.FADD, type=_F16X2, elementwise=True),
-        row(_half(_F16X2, Form.ATOMIC_F16X2, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
+        row(_half(_F16X2, PtxForm.ATOMIC_F16X2, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
             kind=_K.FSUB, type=_F16X2, elementwise=True),
-        row(_half(_BF16X2, Form.ATOMIC_BF16), _BY_ELEMENT,
+        row(_half(_BF16X2, PtxForm.ATOMIC_BF16), _BY_ELEMENT,
             kind=_K.FADD, type=_BF16X2, elementwise=True, bf16_atom=True),
-        row(_half(_BF16X2, Form.ATOMIC_BF16, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
+        row(_half(_BF16X2, PtxForm.ATOMIC_BF16, negate=True), f"{_NEGATED}; {_BY_ELEMENT}",
             kind=_K.FSUB, type=_BF16X2, elementwise=True, bf16_atom=True),
         row(_LOOP, f"{_ATOM}: .bf16x2 since 7.8, sm_90",
             kind=(_K.FADD, _K.FSUB), type=_BF16X2, elementwise=True, bf16_atom=False),
@@ -152,7 +152,7 @@ CMPXCHG: Table[Native | Loop] = Table(
         row(Native("cas.b16", reduces=False), _ATOM, width=16, cas_16=True),
         row(Native("cas.b32", reduces=False), _ATOM, width=32),
         row(Native("cas.b64", reduces=False), _ATOM, width=64),
-        row(Native("cas.b128", False, "", Form.ATOMIC_128, Form.ATOMIC_128_SYSTEM), _ATOM,
+        row(Native("cas.b128", False, "", PtxForm.ATOMIC_128, PtxForm.ATOMIC_128_SYSTEM), _ATOM,
             width=128),
     ),
 )  # fmt: skip
@@ -187,7 +187,7 @@ class Compute:
     wraps: bool = False
     typed: bool = False
     scratch: tuple[str, ...] = ()
-    form: Form | None = None
+    form: PtxForm | None = None
 
 
 _BOTH = "{new}, {old}, {operand}"
@@ -235,7 +235,7 @@ def _typed(kind: RmwKind, type_: ValueType) -> Compute:
     """What a kind computes of 16-bit floats, one or two of them."""
     if kind in (_K.FMAX, _K.FMIN):
         step = (f"{kind.removeprefix('f')}.{type_}", _BOTH)
-        return Compute((step,), COMPUTE[kind].source, typed=True, form=Form.HALF_MIN_MAX)
+        return Compute((step,), COMPUTE[kind].source, typed=True, form=PtxForm.HALF_MIN_MAX)
     if type_ in (_F16, _F16X2):
         return Compute(((f"{kind.removeprefix('f')}.rn.{type_}", _BOTH),), _LANGREF, typed=True)
     steps = (
@@ -243,7 +243,7 @@ def _typed(kind: RmwKind, type_: ValueType) -> Compute:
         (f"fma.rn.{type_}", "{new}, {operand}, {unit}, {old}"),
     )
     source = f"{_LANGREF}; PTX ISA, fma: rounds once, and the product with 1 or -1 is exact"
-    return Compute(steps, source, typed=True, scratch=("unit",), form=Form.BF16_FMA)
+    return Compute(steps, source, typed=True, scratch=("unit",), form=PtxForm.BF16_FMA)
 
 
 _UNITS = {

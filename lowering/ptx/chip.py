@@ -22,7 +22,7 @@ VERSIONS: tuple[Version, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class PtxChip:
     """One chip: its name, its number, and the first and last PTX version that can name it.
 
     ``last`` is None where assemblers of today still know the chip.
@@ -43,37 +43,37 @@ class Chip:
 _TARGETS = "PTX ISA, Release Notes and .target; certified by ptxas"
 _DROPPED = f"{_TARGETS} 12.9; CUDA 13 (PTX 9.0) no longer assembles for Volta"
 
-CHIPS: tuple[Chip, ...] = (
-    Chip("sm_70", 70, (6, 0), (8, 8), _DROPPED),
-    Chip("sm_72", 72, (6, 1), (8, 8), _DROPPED),
-    Chip("sm_75", 75, (6, 3), None, _TARGETS),
-    Chip("sm_80", 80, (7, 0), None, _TARGETS),
-    Chip("sm_86", 86, (7, 1), None, _TARGETS),
-    Chip("sm_87", 87, (7, 4), None, _TARGETS),
+CHIPS: tuple[PtxChip, ...] = (
+    PtxChip("sm_70", 70, (6, 0), (8, 8), _DROPPED),
+    PtxChip("sm_72", 72, (6, 1), (8, 8), _DROPPED),
+    PtxChip("sm_75", 75, (6, 3), None, _TARGETS),
+    PtxChip("sm_80", 80, (7, 0), None, _TARGETS),
+    PtxChip("sm_86", 86, (7, 1), None, _TARGETS),
+    PtxChip("sm_87", 87, (7, 4), None, _TARGETS),
     # ptxas 13.0 also reads 7.3 and later for it, ptxas 13.4 only what the manual has.
-    Chip("sm_88", 88, (9, 0), None, _TARGETS),
-    Chip("sm_89", 89, (7, 8), None, _TARGETS),
-    Chip("sm_90", 90, (7, 8), None, _TARGETS),
-    Chip("sm_90a", 90, (8, 0), None, _TARGETS),
-    Chip("sm_100", 100, (8, 6), None, _TARGETS),
-    Chip("sm_100a", 100, (8, 6), None, _TARGETS),
-    Chip("sm_100f", 100, (8, 8), None, _TARGETS),
-    Chip("sm_103", 103, (8, 8), None, _TARGETS),
-    Chip("sm_103a", 103, (8, 8), None, _TARGETS),
-    Chip("sm_103f", 103, (8, 8), None, _TARGETS),
-    Chip("sm_110", 110, (9, 0), None, _TARGETS),
-    Chip("sm_110a", 110, (9, 0), None, _TARGETS),
-    Chip("sm_110f", 110, (9, 0), None, _TARGETS),
-    Chip("sm_120", 120, (8, 7), None, _TARGETS),
-    Chip("sm_120a", 120, (8, 7), None, _TARGETS),
-    Chip("sm_120f", 120, (8, 8), None, _TARGETS),
-    Chip("sm_121", 121, (8, 8), None, _TARGETS),
-    Chip("sm_121a", 121, (8, 8), None, _TARGETS),
-    Chip("sm_121f", 121, (8, 8), None, _TARGETS),
+    PtxChip("sm_88", 88, (9, 0), None, _TARGETS),
+    PtxChip("sm_89", 89, (7, 8), None, _TARGETS),
+    PtxChip("sm_90", 90, (7, 8), None, _TARGETS),
+    PtxChip("sm_90a", 90, (8, 0), None, _TARGETS),
+    PtxChip("sm_100", 100, (8, 6), None, _TARGETS),
+    PtxChip("sm_100a", 100, (8, 6), None, _TARGETS),
+    PtxChip("sm_100f", 100, (8, 8), None, _TARGETS),
+    PtxChip("sm_103", 103, (8, 8), None, _TARGETS),
+    PtxChip("sm_103a", 103, (8, 8), None, _TARGETS),
+    PtxChip("sm_103f", 103, (8, 8), None, _TARGETS),
+    PtxChip("sm_110", 110, (9, 0), None, _TARGETS),
+    PtxChip("sm_110a", 110, (9, 0), None, _TARGETS),
+    PtxChip("sm_110f", 110, (9, 0), None, _TARGETS),
+    PtxChip("sm_120", 120, (8, 7), None, _TARGETS),
+    PtxChip("sm_120a", 120, (8, 7), None, _TARGETS),
+    PtxChip("sm_120f", 120, (8, 8), None, _TARGETS),
+    PtxChip("sm_121", 121, (8, 8), None, _TARGETS),
+    PtxChip("sm_121a", 121, (8, 8), None, _TARGETS),
+    PtxChip("sm_121f", 121, (8, 8), None, _TARGETS),
 )
 
 
-class Form(Word):
+class PtxForm(Word):
     """What not every chip and PTX version has; its value is how a message calls it."""
 
     CLUSTER = "cluster scope and shared::cluster"
@@ -101,33 +101,37 @@ class Since:
     source: str
 
 
-FORMS: dict[Form, Since] = {
-    Form.CLUSTER: Since(90, (7, 8), "PTX ISA, ld, st, atom, fence: .cluster since 7.8, sm_90"),
-    Form.CLUSTER_BARRIER_ORDERING: Since(
+FORMS: dict[PtxForm, Since] = {
+    PtxForm.CLUSTER: Since(90, (7, 8), "PTX ISA, ld, st, atom, fence: .cluster since 7.8, sm_90"),
+    PtxForm.CLUSTER_BARRIER_ORDERING: Since(
         90, (8, 0), "PTX ISA, barrier.cluster: .release, .relaxed, .acquire since 8.0"
     ),
     # ptxas 12.9 and 13.0 accept these from sm_70 on, and write an illegal encoding.
-    Form.ONE_SIDED_FENCE: Since(
+    PtxForm.ONE_SIDED_FENCE: Since(
         90, (8, 6), "PTX ISA, fence: .acquire, .release since 8.6, sm_90; enforced by ptxas 13.4"
     ),
-    Form.RESTRICTED_FENCE: Since(90, (8, 6), "PTX ISA, fence: .sync_restrict since 8.6, sm_90"),
-    Form.CAS_16: Since(70, (6, 3), "PTX ISA, atom: .cas.b16 since 6.3, sm_70"),
-    Form.ATOMIC_F16: Since(70, (6, 3), "PTX ISA, atom, red: .add.noftz.f16 since 6.3, sm_70"),
-    Form.ATOMIC_F16X2: Since(60, (6, 2), "PTX ISA, atom, red: .add.noftz.f16x2 since 6.2, sm_60"),
-    Form.ATOMIC_BF16: Since(
+    PtxForm.RESTRICTED_FENCE: Since(90, (8, 6), "PTX ISA, fence: .sync_restrict since 8.6, sm_90"),
+    PtxForm.CAS_16: Since(70, (6, 3), "PTX ISA, atom: .cas.b16 since 6.3, sm_70"),
+    PtxForm.ATOMIC_F16: Since(70, (6, 3), "PTX ISA, atom, red: .add.noftz.f16 since 6.3, sm_70"),
+    PtxForm.ATOMIC_F16X2: Since(
+        60, (6, 2), "PTX ISA, atom, red: .add.noftz.f16x2 since 6.2, sm_60"
+    ),
+    PtxForm.ATOMIC_BF16: Since(
         90, (7, 8), "PTX ISA, atom, red: .add.noftz.bf16, .bf16x2 since 7.8, sm_90"
     ),
-    Form.BF16_FMA: Since(80, (7, 0), "PTX ISA, fma: .bf16, .bf16x2 since 7.0, sm_80"),
-    Form.HALF_MIN_MAX: Since(80, (7, 0), "PTX ISA, min, max: .f16, .bf16 and x2 since 7.0, sm_80"),
-    Form.ACCESS_128: Since(70, (8, 3), "PTX ISA, ld, st: .b128 since 8.3, sm_70"),
-    Form.ACCESS_128_SYSTEM: Since(70, (8, 4), "PTX ISA, ld, st: .sys with .b128 since 8.4"),
-    Form.ATOMIC_128: Since(90, (8, 3), "PTX ISA, atom: .exch.b128, .cas.b128 since 8.3, sm_90"),
-    Form.ATOMIC_128_SYSTEM: Since(90, (8, 4), "PTX ISA, atom: .sys with .b128 since 8.4"),
+    PtxForm.BF16_FMA: Since(80, (7, 0), "PTX ISA, fma: .bf16, .bf16x2 since 7.0, sm_80"),
+    PtxForm.HALF_MIN_MAX: Since(
+        80, (7, 0), "PTX ISA, min, max: .f16, .bf16 and x2 since 7.0, sm_80"
+    ),
+    PtxForm.ACCESS_128: Since(70, (8, 3), "PTX ISA, ld, st: .b128 since 8.3, sm_70"),
+    PtxForm.ACCESS_128_SYSTEM: Since(70, (8, 4), "PTX ISA, ld, st: .sys with .b128 since 8.4"),
+    PtxForm.ATOMIC_128: Since(90, (8, 3), "PTX ISA, atom: .exch.b128, .cas.b128 since 8.3, sm_90"),
+    PtxForm.ATOMIC_128_SYSTEM: Since(90, (8, 4), "PTX ISA, atom: .sys with .b128 since 8.4"),
 }
 
 
 @cache
-def forms_of(chip: Chip, version: Version) -> frozenset[Form]:
+def forms_of(chip: PtxChip, version: Version) -> frozenset[PtxForm]:
     """The forms that a chip has when assembled as a PTX version."""
     return frozenset(
         form
@@ -137,7 +141,7 @@ def forms_of(chip: Chip, version: Version) -> frozenset[Form]:
 
 
 @cache
-def default_version(chip: Chip) -> Version:
+def default_version(chip: PtxChip) -> Version:
     """The lowest PTX version in which a chip has every form that it has in any.
 
     It lowers as the newest version does, and older assemblers still read it.
@@ -146,17 +150,17 @@ def default_version(chip: Chip) -> Version:
     return max(chip.first, *needed)
 
 
-def lowest_with(form: Form, chip: Chip) -> str:
+def lowest_with(form: PtxForm, chip: PtxChip) -> str:
     """The least that has ``form``: this chip with a newer PTX version, or else a newer chip."""
     since = FORMS[form]
     able = chip if chip.number >= since.number else _first_chip(since.number)
     return with_version(able, max(able.first, since.version))
 
 
-def with_version(chip: Chip, version: Version) -> str:
+def with_version(chip: PtxChip, version: Version) -> str:
     """A chip and a PTX version as messages write them."""
     return f"{chip.name} with PTX {version[0]}.{version[1]}"
 
 
-def _first_chip(number: int) -> Chip:
+def _first_chip(number: int) -> PtxChip:
     return next(chip for chip in CHIPS if chip.number >= number)

@@ -11,7 +11,7 @@ from itertools import product
 
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
-from fencewright.lowering.ptx.instructions import Kind
+from fencewright.lowering.ptx.instructions import PtxInstructionKind
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import read_line as read_line
 from fencewright.lowering.ptx.text import words_of
@@ -215,7 +215,7 @@ OTHERS = (
             "bfi",
             "cvta",
             "bra",
-            *(name for name, each in INSTRUCTIONS.items() if each.kind is Kind.ALU),
+            *(name for name, each in INSTRUCTIONS.items() if each.kind is PtxInstructionKind.ALU),
         )
     ),
 )

@@ -30,7 +30,7 @@ class Whose(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PtxDifference:
     """One reason why a sequence is not the other's.
 
     ``where`` limits it to values of a request's columns (for a compare-exchange ``ordering``
@@ -90,29 +90,29 @@ _NEGATED = (
     "instead of a loop that starts with a weak load"
 )
 
-DIFFERENCES: tuple[Difference, ...] = (
-    Difference(
+DIFFERENCES: tuple[PtxDifference, ...] = (
+    PtxDifference(
         "seq-cst-store",
         Whose.LLVM,
         ("fence.sc.{scope}", "st.release.{scope}{space}.b32"),
         _RELEASED_TWICE,
         {"op": (Operation.STORE,), "ordering": (_O.SEQ_CST,), "scope": _OTHERS},
     ),
-    Difference(
+    PtxDifference(
         "rmw-ordering",
         Whose.LLVM,
         ("atom{space}.add.u32",),
         _DROPPED,
         {**_RMW, "kind": (_K.ADD,)},
     ),
-    Difference(
+    PtxDifference(
         "rmw-ordering",
         Whose.LLVM,
         ("atom{space}.exch.b32",),
         _DROPPED,
         {**_RMW, "kind": (_K.XCHG,)},
     ),
-    Difference(
+    PtxDifference(
         "singlethread",
         Whose.LLVM,
         (),
@@ -122,21 +122,21 @@ DIFFERENCES: tuple[Difference, ...] = (
             "scope": (Scope.SINGLETHREAD,),
         },
     ),
-    Difference(
+    PtxDifference(
         "singlethread",
         Whose.LLVM,
         (),
         _SINGLETHREAD,
         {**_CAS_32, "ordering": (_O.SEQ_CST,), "scope": (Scope.SINGLETHREAD,)},
     ),
-    Difference(
+    PtxDifference(
         "singlethread",
         Whose.LLVM,
         ("atom.{semantics}{space}.cas.b32",),
         _SINGLETHREAD_CAS,
         {**_CAS_32, "ordering": _NOT_SC, "scope": (Scope.SINGLETHREAD,)},
     ),
-    Difference(
+    PtxDifference(
         "cluster",
         Whose.LLVM,
         (),
@@ -147,7 +147,7 @@ DIFFERENCES: tuple[Difference, ...] = (
             "clusters": (False,),
         },
     ),
-    Difference(
+    PtxDifference(
         "cluster",
         Whose.LLVM,
         (),
@@ -159,21 +159,21 @@ DIFFERENCES: tuple[Difference, ...] = (
             "clusters": (False,),
         },
     ),
-    Difference(
+    PtxDifference(
         "cluster",
         Whose.LLVM,
         ("atom.{semantics}.cluster{space}.cas.b32",),
         _CLUSTER,
         {**_CAS_32, "ordering": _NOT_SC, "scope": (Scope.CLUSTER,), "clusters": (False,)},
     ),
-    Difference(
+    PtxDifference(
         "shared-clamp",
         Whose.LLVM,
         ("ld.{semantics}.{scope}{space}.b32",),
         _CLAMP,
         {"op": (Operation.LOAD,), "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
-    Difference(
+    PtxDifference(
         "shared-clamp",
         Whose.LLVM,
         ("fence.sc.{scope}", "ld.acquire.{scope}{space}.b32"),
@@ -185,84 +185,84 @@ DIFFERENCES: tuple[Difference, ...] = (
             "scope": _CLAMPED,
         },
     ),
-    Difference(
+    PtxDifference(
         "shared-clamp",
         Whose.LLVM,
         ("st.{semantics}.{scope}{space}.b32",),
         _CLAMP,
         {"op": (Operation.STORE,), "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
-    Difference(
+    PtxDifference(
         "shared-clamp",
         Whose.LLVM,
         ("atom.{semantics}.{scope}{space}.cas.b32",),
         _CLAMP,
         {**_CAS_32, "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
-    Difference(
+    PtxDifference(
         "shared-clamp",
         Whose.LLVM,
         ("fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _CLAMP,
         {**_CAS_32, "ordering": (_O.SEQ_CST,), "space": _SHARED, "scope": _CLAMPED},
     ),
-    Difference(
+    PtxDifference(
         "emulated-rmw",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         _EMULATED,
         {**_RMW, "kind": (_K.NAND,), "ordering": _NOT_SC},
     ),
-    Difference(
+    PtxDifference(
         "emulated-rmw",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _EMULATED,
         {**_RMW, "kind": (_K.NAND,), "ordering": (_O.SEQ_CST,)},
     ),
-    Difference(
+    PtxDifference(
         "subtraction",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         _NEGATED,
         {**_RMW, "kind": (_K.FSUB,), "ordering": _NOT_SC},
     ),
-    Difference(
+    PtxDifference(
         "subtraction",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _NEGATED,
         {**_RMW, "kind": (_K.FSUB,), "ordering": (_O.SEQ_CST,)},
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.RELAXED,)},
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32", "{acquire}"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.ACQUIRE,)},
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LLVM,
         ("{release}", "ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.RELEASE,)},
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LLVM,
         ("{release}", "ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32", "{acquire}"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.ACQ_REL,)},
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LLVM,
         (
@@ -275,7 +275,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.SEQ_CST,)},
     ),
-    Difference(
+    PtxDifference(
         "two-sided-fence",
         Whose.LIBCUXX,
         ("fence.acq_rel.{scope}",),
@@ -288,21 +288,21 @@ DIFFERENCES: tuple[Difference, ...] = (
             "one_sided": (True,),
         },
     ),
-    Difference(
+    PtxDifference(
         "narrow-compare-exchange",
         Whose.LIBCUXX,
         ("ld.relaxed.{scope}{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         "a bug: where the first read already differs, the failure ordering is lost",
         {**_CAS_8, "ordering": (_O.ACQUIRE,), "failure_ordering": (_O.ACQUIRE,)},
     ),
-    Difference(
+    PtxDifference(
         "seq-cst-store",
         Whose.PAPER,
         ("fence.sc.{scope}", "st.release.{scope}{space}.b32"),
         _RELEASED_TWICE,
         {"op": (Operation.STORE,), "ordering": (_O.SEQ_CST,), "scope": _OTHERS},
     ),
-    Difference(
+    PtxDifference(
         "seq-cst-rmw",
         Whose.PAPER,
         ("fence.sc.{scope}", "atom.acq_rel.{scope}{space}.add.u32"),

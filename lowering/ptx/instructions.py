@@ -13,7 +13,7 @@ from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Word
 
 
-class Register(Word):
+class RegisterClass(Word):
     """A kind of virtual register. Source: PTX ISA, Register State Space; fundamental types."""
 
     PRED = "pred"
@@ -34,31 +34,31 @@ class Register(Word):
 
 
 _PREFIX = {
-    Register.PRED: "%p",
-    Register.B16: "%rs",
-    Register.B32: "%r",
-    Register.B64: "%rd",
-    Register.B128: "%rq",
+    RegisterClass.PRED: "%p",
+    RegisterClass.B16: "%rs",
+    RegisterClass.B32: "%r",
+    RegisterClass.B64: "%rd",
+    RegisterClass.B128: "%rq",
 }
 _BITS = {
-    Register.PRED: 1,
-    Register.B16: 16,
-    Register.B32: 32,
-    Register.B64: 64,
-    Register.B128: 128,
+    RegisterClass.PRED: 1,
+    RegisterClass.B16: 16,
+    RegisterClass.B32: 32,
+    RegisterClass.B64: 64,
+    RegisterClass.B128: 128,
 }
-_INTEGER_REGISTERS = (Register.B16, Register.B32, Register.B64, Register.B128)
+_INTEGER_REGISTERS = (RegisterClass.B16, RegisterClass.B32, RegisterClass.B64, RegisterClass.B128)
 
 
 @cache
-def register_for(bits: int) -> Register | None:
+def register_for(bits: int) -> RegisterClass | None:
     """The register that holds so many bits: a predicate for one; None if there is none so wide."""
     if bits == 1:
-        return Register.PRED
+        return RegisterClass.PRED
     return next((each for each in _INTEGER_REGISTERS if bits <= each.bits), None)
 
 
-class Kind(Word):
+class PtxInstructionKind(Word):
     """What an instruction does, which is also how its operands are written."""
 
     LOAD = "load"
@@ -71,20 +71,20 @@ class Kind(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InstructionFamily:
     """One family of instructions: ``operands`` and ``result`` are words of the name or registers.
 
     ``last`` is the register of the last type in the name, ``first`` that of the one before it.
     """
 
-    kind: Kind
+    kind: PtxInstructionKind
     operands: tuple[str, ...]
     result: str
     source: str
 
 
 _LAST, _FIRST = "last", "first"
-_PRED, _B32, _B64 = Register.PRED, Register.B32, Register.B64
+_PRED, _B32, _B64 = RegisterClass.PRED, RegisterClass.B32, RegisterClass.B64
 _MEMORY = "PTX ISA, Data Movement and Conversion Instructions"
 _SYNC = "PTX ISA, Parallel Synchronization and Communication Instructions"
 _INTEGER = "PTX ISA, Integer Arithmetic Instructions"
@@ -93,34 +93,34 @@ _LOGIC = "PTX ISA, Logic and Shift Instructions"
 _COMPARE = "PTX ISA, Comparison and Selection Instructions"
 
 
-def _binary(source: str) -> Row:
-    return Row(Kind.ALU, (_LAST, _LAST), _LAST, source)
+def _binary(source: str) -> InstructionFamily:
+    return InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST), _LAST, source)
 
 
-ROWS: dict[str, Row] = {
-    "ld": Row(Kind.LOAD, (_B64,), _LAST, _MEMORY),
-    "st": Row(Kind.STORE, (_B64, _LAST), "", _MEMORY),
-    "atom": Row(Kind.ATOMIC, (_B64, _LAST), _LAST, _SYNC),
-    "red": Row(Kind.REDUCTION, (_B64, _LAST), "", _SYNC),
-    "fence": Row(Kind.FENCE, (), "", _SYNC),
-    "bar": Row(Kind.BARRIER, (), "", _SYNC),
-    "barrier": Row(Kind.BARRIER, (), "", _SYNC),
+ROWS: dict[str, InstructionFamily] = {
+    "ld": InstructionFamily(PtxInstructionKind.LOAD, (_B64,), _LAST, _MEMORY),
+    "st": InstructionFamily(PtxInstructionKind.STORE, (_B64, _LAST), "", _MEMORY),
+    "atom": InstructionFamily(PtxInstructionKind.ATOMIC, (_B64, _LAST), _LAST, _SYNC),
+    "red": InstructionFamily(PtxInstructionKind.REDUCTION, (_B64, _LAST), "", _SYNC),
+    "fence": InstructionFamily(PtxInstructionKind.FENCE, (), "", _SYNC),
+    "bar": InstructionFamily(PtxInstructionKind.BARRIER, (), "", _SYNC),
+    "barrier": InstructionFamily(PtxInstructionKind.BARRIER, (), "", _SYNC),
     "add": _binary(_INTEGER),
     "sub": _binary(_INTEGER),
     "mul": _binary(_INTEGER),
     "min": _binary(_INTEGER),
     "max": _binary(_INTEGER),
-    "fma": Row(Kind.ALU, (_LAST, _LAST, _LAST), _LAST, _FLOATING),
+    "fma": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST, _LAST), _LAST, _FLOATING),
     "and": _binary(_LOGIC),
     "or": _binary(_LOGIC),
     "xor": _binary(_LOGIC),
-    "not": Row(Kind.ALU, (_LAST,), _LAST, _LOGIC),
-    "shl": Row(Kind.ALU, (_LAST, _B32), _LAST, _LOGIC),
-    "shr": Row(Kind.ALU, (_LAST, _B32), _LAST, _LOGIC),
-    "bfe": Row(Kind.ALU, (_LAST, _B32, _B32), _LAST, _INTEGER),
-    "setp": Row(Kind.ALU, (_LAST, _LAST), _PRED, _COMPARE),
-    "selp": Row(Kind.ALU, (_LAST, _LAST, _PRED), _LAST, _COMPARE),
-    "cvt": Row(Kind.ALU, (_LAST,), _FIRST, f"{_MEMORY}: cvt"),
+    "not": InstructionFamily(PtxInstructionKind.ALU, (_LAST,), _LAST, _LOGIC),
+    "shl": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32), _LAST, _LOGIC),
+    "shr": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32), _LAST, _LOGIC),
+    "bfe": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32, _B32), _LAST, _INTEGER),
+    "setp": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST), _PRED, _COMPARE),
+    "selp": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST, _PRED), _LAST, _COMPARE),
+    "cvt": InstructionFamily(PtxInstructionKind.ALU, (_LAST,), _FIRST, f"{_MEMORY}: cvt"),
 }
 """The instructions by the first word of their names."""
 
@@ -129,9 +129,9 @@ ROWS: dict[str, Row] = {
 class Signature:
     """The registers of one instruction: what it takes, and what it gives if anything."""
 
-    kind: Kind
-    operands: tuple[Register, ...]
-    result: Register | None
+    kind: PtxInstructionKind
+    operands: tuple[RegisterClass, ...]
+    result: RegisterClass | None
 
 
 _TYPE = re.compile(r"(?:(?:[busf]|bf)(\d+)(x2)?|pred)")
@@ -150,11 +150,11 @@ def signature(mnemonic: str) -> Signature | None:
     if "cas" in words:
         operands = (*operands, _LAST)
     try:
-        found = tuple(meant[each] if each in _NAMED else Register(each) for each in operands)
+        found = tuple(meant[each] if each in _NAMED else RegisterClass(each) for each in operands)
         result = row.result and (meant[row.result] if row.result in _NAMED else row.result)
     except KeyError:
         return None
-    return Signature(row.kind, found, Register(result) if result else None)
+    return Signature(row.kind, found, RegisterClass(result) if result else None)
 
 
 _NAMED = (_LAST, _FIRST)
@@ -165,7 +165,7 @@ def _bits_of(type_: str) -> int:
     return int(single.lstrip("busf")) * (1 if single == type_ else 2)
 
 
-def _register_of(type_: str) -> Register:
+def _register_of(type_: str) -> RegisterClass:
     # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
     found = register_for(1 if type_ == "pred" else max(_bits_of(type_), 16))
     assert found is not None, type_

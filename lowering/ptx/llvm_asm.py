@@ -12,19 +12,19 @@ from fencewright.lowering.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class AsmRegister:
     """A register of inline assembly: LLVM's constraint letter, and its width in bits."""
 
     constraint: str
     bits: int
 
 
-REGISTERS: dict[int, Register] = {
-    8: Register("h", 16),
-    16: Register("h", 16),
-    32: Register("r", 32),
-    64: Register("l", 64),
-    128: Register("q", 128),
+REGISTERS: dict[int, AsmRegister] = {
+    8: AsmRegister("h", 16),
+    16: AsmRegister("h", 16),
+    32: AsmRegister("r", 32),
+    64: AsmRegister("l", 64),
+    128: AsmRegister("q", 128),
 }
 """The bits of a value -> the register that carries it; floating-point numbers go as integers."""
 
@@ -35,7 +35,7 @@ _UNIQUE = "$fence${:uid}"
 
 
 def inline_asm(
-    sequence: Sequence, result: Register | None, operands: Many[tuple[str, Register]]
+    sequence: Sequence, result: AsmRegister | None, operands: Many[tuple[str, AsmRegister]]
 ) -> str:
     """A sequence as ``call ... asm``, with a place for each operand as ``llvm_ir`` has them.
 

@@ -10,7 +10,7 @@ compare-exchange, the first one and that of a failed swap, must have the failure
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.ptx.atomics import WORD, Compute
-from fencewright.lowering.sequence import Instruction, Place
+from fencewright.lowering.sequence import Instruction, Placeholder
 from fencewright.lowering.sequence import operands as read_operands
 from fencewright.lowering.vocabulary import Operation, Phase
 
@@ -47,7 +47,7 @@ def negation(type_: str, bits: int, source: str) -> list[Instruction]:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AtomicAccess:
     """How an atomic goes to memory: its ordering, that of a first read, scope and space."""
 
     semantics: str
@@ -80,7 +80,7 @@ class Access:
         return instruction(mnemonic, f"{dst}, [{at}]", self.source)
 
 
-class _Code:
+class _LoopCode:
     """Instructions with one source, in order, behind the registers that they declare."""
 
     def __init__(self, source: str):
@@ -99,7 +99,7 @@ class _Code:
 
     def add(self, mnemonic: str, operands: str, guard: str = "") -> None:
         made = instruction(mnemonic, operands, self._source)
-        self._body.append(replace(made, guard=(Place(guard),)) if guard else made)
+        self._body.append(replace(made, guard=(Placeholder(guard),)) if guard else made)
 
     def label(self, name: str) -> None:
         self.add("", f"{{{name}}}:")
@@ -122,12 +122,12 @@ def _letter(compute: Compute) -> str:
 
 
 def rmw(
-    through: Access, compute: Compute, width: int, swapped: int, returns: bool
+    through: AtomicAccess, compute: Compute, width: int, swapped: int, returns: bool
 ) -> list[Instruction]:
     """A loop that computes on ``width`` bits, swapping ``swapped`` bits at a time."""
     if swapped != width:
         return _rmw_in_word(through, compute, width, returns)
-    code = _Code(through.source)
+    code = _LoopCode(through.source)
     code.registers(f"b{width}", "old", "new", *compute.scratch, *(() if returns else ("dst",)))
     code.registers("pred", "again", *(("wraps",) if compute.wraps else ()))
     code.append(through.read(width, "{dst}", "{addr}"))
@@ -140,8 +140,10 @@ def rmw(
     return code.lines
 
 
-def _rmw_in_word(through: Access, compute: Compute, width: int, returns: bool) -> list[Instruction]:
-    code = _Code(through.source)
+def _rmw_in_word(
+    through: AtomicAccess, compute: Compute, width: int, returns: bool
+) -> list[Instruction]:
+    code = _LoopCode(through.source)
     code.registers(f"b{WORD}", "old", "new", "operand")
     code.registers("pred", "again", *(("wraps",) if compute.wraps else ()))
     _locate(code)
@@ -157,7 +159,7 @@ def _rmw_in_word(through: Access, compute: Compute, width: int, returns: bool) -
     return code.lines
 
 
-def _locate(code: _Code) -> None:
+def _locate(code: _LoopCode) -> None:
     """``{word}``: the aligned word around ``{addr}``; ``{shift}``: where in it the value starts."""
     code.registers("b64", "word")
     code.registers(f"b{WORD}", "shift", "expected", "found")
@@ -167,7 +169,7 @@ def _locate(code: _Code) -> None:
     code.add("shl.b32", "{shift}, {shift}, 3")
 
 
-def _swap_in_word(code: _Code, through: Access, new: str, width: int) -> None:
+def _swap_in_word(code: _LoopCode, through: AtomicAccess, new: str, width: int) -> None:
     """Put ``new`` into ``{expected}``, swap, and go back to ``{retry}`` unless that succeeded."""
     code.registers(f"b{WORD}", "merged")
     code.add("bfi.b32", f"{{merged}}, {new}, {{expected}}, {{shift}}, {width}")
@@ -180,9 +182,9 @@ def _swap_in_word(code: _Code, through: Access, new: str, width: int) -> None:
     code.add("bra", "{retry}", guard="again")
 
 
-def cmpxchg(through: Access, width: int) -> list[Instruction]:
+def cmpxchg(through: AtomicAccess, width: int) -> list[Instruction]:
     """A strong compare-exchange on part of a word: it fails only if the value differs."""
-    code = _Code(through.source)
+    code = _LoopCode(through.source)
     code.registers(f"b{WORD}", "old", "comparand", "new")
     code.registers("pred", "again", "differs")
     _locate(code)
@@ -204,7 +206,7 @@ _OWN = "no other thread reaches private memory: plain accesses"
 
 def private_rmw(compute: Compute, width: int, returns: bool, source: str) -> list[Instruction]:
     """Load, compute, store: no other thread can interfere."""
-    code = _Code(f"{_OWN}; {source}")
+    code = _LoopCode(f"{_OWN}; {source}")
     bits = width if width > 16 or compute.typed else WORD
     code.registers(f"b{bits}", "new", *compute.scratch)
     if compute.wraps:
@@ -225,7 +227,7 @@ def private_rmw(compute: Compute, width: int, returns: bool, source: str) -> lis
 
 def private_cmpxchg(width: int, source: str) -> list[Instruction]:
     """Load, compare, store if equal: no other thread can interfere."""
-    code = _Code(f"{_OWN}; {source}")
+    code = _LoopCode(f"{_OWN}; {source}")
     code.registers("pred", "equal")
     code.add(f"ld.weak.local.b{width}", "{dst}, [{addr}]")
     compared = "{compare}"

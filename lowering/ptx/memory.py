@@ -35,7 +35,7 @@ TAG_BANK_BITS = 26
 """Addresses that differ in higher bits have not been measured."""
 
 
-class Rule(Word):
+class AddressRule(Word):
     """The rules that take the lanes' addresses to what hardware counts."""
 
     REQUEST = "request"
@@ -52,7 +52,7 @@ class Rule(Word):
 class RuleRow:
     """What a rule says; it is measured on the chips of compute capability ``measured_on``."""
 
-    rule: Rule
+    rule: AddressRule
     says: str
     measured_on: tuple[int, ...]
     source: str
@@ -67,52 +67,52 @@ _TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at 
 
 RULES: tuple[RuleRow, ...] = (
     RuleRow(
-        Rule.REQUEST,
+        AddressRule.REQUEST,
         "One for each warp instruction with an active lane.",
         (90,),
         _NCU,
     ),
     RuleRow(
-        Rule.SECTORS,
+        AddressRule.SECTORS,
         "Loads and stores: as many as distinct 32-byte sectors that active lanes touch.",
         (90,),
         _NCU,
     ),
     RuleRow(
-        Rule.PACKETS,
+        AddressRule.PACKETS,
         "Atomics: a packet has one sector, and of each word in it at most one lane.",
         (90,),
         _NCU,
     ),
     RuleRow(
-        Rule.CROSSBAR,
+        AddressRule.CROSSBAR,
         "L1 to L2: the sectors of stores and atomics; L2 to L1: those of loads that miss, and of "
         "atomics that return.",
         (90,),
         _NCU,
     ),
     RuleRow(
-        Rule.TAGS,
+        AddressRule.TAGS,
         "Loads: passes of the tag stage, each of at most one line from each of four banks.",
         (90,),
         f"{_NCU}; {_TAGS}",
     ),
     RuleRow(
-        Rule.SHARED_GROUPS,
+        AddressRule.SHARED_GROUPS,
         "Lanes served at once: 32 up to 4 bytes, 16 for 8, 8 for 16; a wavefront for each word "
         "that a bank has to give.",
         (90,),
         _NCU,
     ),
     RuleRow(
-        Rule.SHARED_PACKING,
+        AddressRule.SHARED_PACKING,
         "Loads of 8 and 16 bytes: two groups are one if every lane shares its address with its "
         "neighbour, i^1 or i^2, or either is inactive.",
         (90,),
         f"{_NCU}; forums.developer.nvidia.com 77228/2, of 7.x",
     ),
     RuleRow(
-        Rule.SHARED_CONFLICTS,
+        AddressRule.SHARED_CONFLICTS,
         "Wavefronts beyond one for each group with an active lane.",
         (90,),
         f"{_NCU}; forums.developer.nvidia.com 359822",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fencewright.lowering.ptx.chip import Version
-from fencewright.lowering.ptx.instructions import Register
+from fencewright.lowering.ptx.instructions import RegisterClass
 
 _IDENTIFIER = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+", re.ASCII)
 
@@ -34,7 +34,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class PtxKernel:
     """A kernel: the widths of its parameters in bits, its registers, and its lines.
 
     ``block_size`` is what it must be launched with, None if it may be anything. ``registers``
@@ -45,7 +45,7 @@ class Kernel:
     name: str
     parameters: Sequence[int]
     block_size: tuple[int, ...] | None
-    registers: Mapping[Register, int]
+    registers: Mapping[RegisterClass, int]
     lines: Sequence[str] = field(repr=False)
 
 
@@ -55,7 +55,7 @@ def parameter_name(kernel: str, number: int) -> str:
 
 
 def module_text(
-    target: str, version: Version, variables: Iterable[Variable], kernels: Iterable[Kernel]
+    target: str, version: Version, variables: Iterable[Variable], kernels: Iterable[PtxKernel]
 ) -> str:
     """A complete file for ``ptxas -arch=<target>``."""
     head = f".version {version[0]}.{version[1]}\n.target {target}\n.address_size 64\n"
@@ -63,7 +63,7 @@ def module_text(
     return f"{head}{declared}{declared and chr(10)}" + "".join(map(kernel_text, kernels))
 
 
-def kernel_text(kernel: Kernel) -> str:
+def kernel_text(kernel: PtxKernel) -> str:
     """The entry with its parameters, registers and instructions."""
     parameters = ",\n".join(
         f"\t.param {_parameter_type(bits, parameter_name(kernel.name, n))}"
@@ -75,7 +75,7 @@ def kernel_text(kernel: Kernel) -> str:
     text.append("{\n")
     text += [
         f"\t.reg .{register} {register.prefix}<{count + 1}>;\n"
-        for register in Register
+        for register in RegisterClass
         if (count := kernel.registers.get(register, 0))
     ]
     text += [f"{line}\n" if line.endswith(":") else f"\t{line}\n" for line in kernel.lines]

@@ -9,8 +9,8 @@ Atomics ABI; Lustig et al., ASPLOS 2019, Fig. 11 proves the stronger ``st.releas
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fencewright.lowering.ptx.chip import Form
-from fencewright.lowering.skeleton import SKELETON, Step
+from fencewright.lowering.ptx.chip import PtxForm
+from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope, Word
 
@@ -24,7 +24,7 @@ _MODEL = "PTX ISA, Memory Consistency Model"
 _PROVED = "Lustig et al., ASPLOS 2019, Fig. 11"
 
 
-class Reach(Word):
+class SpaceReach(Word):
     """Who can get at an address space: everyone, the CTA or cluster, or the thread alone."""
 
     ALL = "all"
@@ -37,8 +37,8 @@ class Space:
     """An address space: its suffix, who can reach it, and the form that it needs."""
 
     suffix: str
-    reach: Reach
-    form: Form | None = None
+    reach: SpaceReach
+    form: PtxForm | None = None
 
 
 _SPACES = "PTX ISA, State Spaces"
@@ -47,15 +47,15 @@ SPACE: Table[Space] = Table(
     "PTX address space",
     {"space": AddressSpace},
     (
-        row(Space("", Reach.ALL), f"{_SPACES}: generic addressing", space=AddressSpace.GENERIC),
-        row(Space(".global", Reach.ALL), _SPACES, space=AddressSpace.GLOBAL),
-        row(Space(".shared", Reach.SHARED), f"{_SPACES}: ::cta by default",
+        row(Space("", SpaceReach.ALL), f"{_SPACES}: generic addressing", space=AddressSpace.GENERIC),
+        row(Space(".global", SpaceReach.ALL), _SPACES, space=AddressSpace.GLOBAL),
+        row(Space(".shared", SpaceReach.SHARED), f"{_SPACES}: ::cta by default",
             space=AddressSpace.LOCAL),
-        row(Space(".shared::cluster", Reach.SHARED, Form.CLUSTER), f"{_SPACES}: since sm_90",
+        row(Space(".shared::cluster", SpaceReach.SHARED, PtxForm.CLUSTER), f"{_SPACES}: since sm_90",
             space=AddressSpace.SHARED_CLUSTER),
-        row(Space(".const", Reach.OWN), f"{_SPACES}: nobody writes it",
+        row(Space(".const", SpaceReach.OWN), f"{_SPACES}: nobody writes it",
             space=AddressSpace.CONSTANT),
-        row(Space(".local", Reach.OWN), f"{_SPACES}: per thread", space=AddressSpace.PRIVATE),
+        row(Space(".local", SpaceReach.OWN), f"{_SPACES}: per thread", space=AddressSpace.PRIVATE),
     ),
 )  # fmt: skip
 
@@ -75,26 +75,26 @@ _CLAMPED = f"{_SCOPES}: only threads that reach the location can be morally stro
 
 SCOPE: Table[ScopeRule] = Table(
     "PTX scope",
-    {"scope": Scope, "reach": Reach, "clusters": (False, True)},
+    {"scope": Scope, "reach": SpaceReach, "clusters": (False, True)},
     (
-        row(ScopeRule("", False), f"{_SPACES}: no other thread can see a change", reach=Reach.OWN),
+        row(ScopeRule("", False), f"{_SPACES}: no other thread can see a change", reach=SpaceReach.OWN),
         # An atomic must stay strong, or a race with another thread's would tear it.
         row(ScopeRule("cta", False), f"{_SCOPES}: .cta is the narrowest",
-            scope=Scope.SINGLETHREAD, reach=(Reach.ALL, Reach.SHARED)),
+            scope=Scope.SINGLETHREAD, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
         row(ScopeRule("cta", remark="PTX has no wavefront scope: widened to .cta"),
             f"{_SCOPES}: warp is no scope",
-            scope=Scope.WAVEFRONT, reach=(Reach.ALL, Reach.SHARED)),
-        row(ScopeRule("cta"), _SCOPES, scope=Scope.WORKGROUP, reach=(Reach.ALL, Reach.SHARED)),
+            scope=Scope.WAVEFRONT, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
+        row(ScopeRule("cta"), _SCOPES, scope=Scope.WORKGROUP, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
         row(ScopeRule("cluster"), _SCOPES,
-            scope=Scope.CLUSTER, reach=(Reach.ALL, Reach.SHARED), clusters=True),
+            scope=Scope.CLUSTER, reach=(SpaceReach.ALL, SpaceReach.SHARED), clusters=True),
         row(ScopeRule("cta"), _BEFORE_CLUSTERS,
-            scope=Scope.CLUSTER, reach=(Reach.ALL, Reach.SHARED), clusters=False),
-        row(ScopeRule("gpu"), _SCOPES, scope=Scope.AGENT, reach=Reach.ALL),
-        row(ScopeRule("sys"), _SCOPES, scope=Scope.SYSTEM, reach=Reach.ALL),
+            scope=Scope.CLUSTER, reach=(SpaceReach.ALL, SpaceReach.SHARED), clusters=False),
+        row(ScopeRule("gpu"), _SCOPES, scope=Scope.AGENT, reach=SpaceReach.ALL),
+        row(ScopeRule("sys"), _SCOPES, scope=Scope.SYSTEM, reach=SpaceReach.ALL),
         row(ScopeRule("cluster"), f"{_CLAMPED}: those of the cluster",
-            scope=(Scope.AGENT, Scope.SYSTEM), reach=Reach.SHARED, clusters=True),
+            scope=(Scope.AGENT, Scope.SYSTEM), reach=SpaceReach.SHARED, clusters=True),
         row(ScopeRule("cta"), f"{_CLAMPED}: those of the CTA",
-            scope=(Scope.AGENT, Scope.SYSTEM), reach=Reach.SHARED, clusters=False),
+            scope=(Scope.AGENT, Scope.SYSTEM), reach=SpaceReach.SHARED, clusters=False),
     ),
 )  # fmt: skip
 """(scope, reach, clusters) -> qualifier. An access is clamped to its reach, its fences with it.
@@ -107,7 +107,7 @@ than shared memory: then through flags there alone.
 """
 
 
-class Hint(Word):
+class AccessHint(Word):
     """What an access asks besides its ordering; volatile excludes nontemporal."""
 
     NONE = "none"
@@ -127,7 +127,7 @@ class Semantics:
 _VOLATILE = Semantics(".volatile", False)
 _WEAK = Semantics(".weak", False)
 _ACCESS = tuple(pair for pair in SKELETON if pair[0].is_access)
-_ORDERED = (Hint.NONE, Hint.NONTEMPORAL)
+_ORDERED = (AccessHint.NONE, AccessHint.NONTEMPORAL)
 _VOLATILE_SOURCE = (
     "PTX ISA, ld.volatile, st.volatile: relaxed.sys, and kept if each load has a register of its "
     "own; ptxas drops a relaxed or acquire load of an unused value, and an overwritten relaxed store"
@@ -140,16 +140,16 @@ def _strong(qualifier: str) -> Semantics:
 
 SEMANTICS: Table[Semantics] = Table(
     "PTX access",
-    {"access": _ACCESS, "hint": Hint, "reach": Reach},
+    {"access": _ACCESS, "hint": AccessHint, "reach": SpaceReach},
     (
-        row(_WEAK, f"{_MODEL}: .weak", access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=Hint.NONE),
+        row(_WEAK, f"{_MODEL}: .weak", access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONE),
         row(Semantics(".weak", False, ".cs"), "PTX ISA, Cache Operators: .cs, accessed once",
-            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=Hint.NONTEMPORAL, reach=Reach.ALL),
+            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONTEMPORAL, reach=SpaceReach.ALL),
         row(_WEAK, "PTX ISA, Cache Operators: of global memory's caches",
-            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=Hint.NONTEMPORAL,
-            reach=(Reach.SHARED, Reach.OWN)),
+            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONTEMPORAL,
+            reach=(SpaceReach.SHARED, SpaceReach.OWN)),
         row(_VOLATILE, _VOLATILE_SOURCE,
-            access=tuple(pair for pair in _ACCESS if pair[0] in (_L, _S)), hint=Hint.VOLATILE),
+            access=tuple(pair for pair in _ACCESS if pair[0] in (_L, _S)), hint=AccessHint.VOLATILE),
         row(_strong(".relaxed"), _ABI,
             access=((_L, _O.RELAXED), (_S, _O.RELAXED)), hint=_ORDERED),
         row(_strong(".acquire"), _ABI, access=((_L, _O.ACQUIRE),), hint=_ORDERED),
@@ -182,55 +182,57 @@ _SPLIT = f"{_ABI}: ld.relaxed; fence.acquire and fence.release; st.relaxed, for 
 FENCE: Table[str] = Table(
     "PTX fence",
     {
-        "step": tuple(step for step in Step if step is not Step.ACCESS),
+        "step": tuple(step for step in SkeletonStep if step is not SkeletonStep.ACCESS),
         "access": tuple(SKELETON),
         "volatile": (False, True),
         "one_sided": (False, True),
     },
     (
         # Sequential consistency: a fence leads.
-        row("sc", f"{_ABI}; {_PROVED}", step=Step.WRITE_BACK, access=_SC_ACCESS),
-        row("sc", f"{_ABI}; {_PROVED}", step=Step.PRIOR_WAIT, access=((_L, _O.SEQ_CST),)),
-        row("sc", f"{_ABI}; {_PROVED}", step=Step.WRITE_BACK, access=((_F, _O.SEQ_CST),)),
+        row("sc", f"{_ABI}; {_PROVED}", step=SkeletonStep.WRITE_BACK, access=_SC_ACCESS),
+        row("sc", f"{_ABI}; {_PROVED}", step=SkeletonStep.PRIOR_WAIT, access=((_L, _O.SEQ_CST),)),
+        row("sc", f"{_ABI}; {_PROVED}", step=SkeletonStep.WRITE_BACK, access=((_F, _O.SEQ_CST),)),
         # Fences.
-        row("acq_rel", _ABI, step=Step.WRITE_BACK, access=((_F, _O.ACQ_REL),)),
+        row("acq_rel", _ABI, step=SkeletonStep.WRITE_BACK, access=((_F, _O.ACQ_REL),)),
         row("release", f"{_ABI}; {_ONE_SIDED}",
-            step=Step.WRITE_BACK, access=((_F, _O.RELEASE),), one_sided=True),
+            step=SkeletonStep.WRITE_BACK, access=((_F, _O.RELEASE),), one_sided=True),
         row("acq_rel", _TWO_SIDED,
-            step=Step.WRITE_BACK, access=((_F, _O.RELEASE),), one_sided=False),
+            step=SkeletonStep.WRITE_BACK, access=((_F, _O.RELEASE),), one_sided=False),
         row("acquire", f"{_ABI}; {_ONE_SIDED}",
-            step=Step.INVALIDATE, access=((_F, _O.ACQUIRE),), one_sided=True),
+            step=SkeletonStep.INVALIDATE, access=((_F, _O.ACQUIRE),), one_sided=True),
         row("acq_rel", _TWO_SIDED,
-            step=Step.INVALIDATE, access=((_F, _O.ACQUIRE),), one_sided=False),
+            step=SkeletonStep.INVALIDATE, access=((_F, _O.ACQUIRE),), one_sided=False),
         # Volatile accesses are relaxed; their ordering is a fence of its own.
-        row("release", _SPLIT, step=Step.WRITE_BACK, access=((_S, _O.RELEASE),),
+        row("release", _SPLIT, step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),),
             volatile=True, one_sided=True),
-        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=Step.WRITE_BACK, access=((_S, _O.RELEASE),),
+        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),),
             volatile=True, one_sided=False),
-        row("acquire", _SPLIT, step=Step.INVALIDATE, access=_ACQUIRING_LOAD,
+        row("acquire", _SPLIT, step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD,
             volatile=True, one_sided=True),
-        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=Step.INVALIDATE, access=_ACQUIRING_LOAD,
+        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD,
             volatile=True, one_sided=False),
         # Everything else is carried by the access.
         row("", f"{_MODEL}: fences wait by themselves",
-            step=(Step.RELEASE_WAIT, Step.OWN_WAIT, Step.LDS_WAIT, Step.CACHE_WAIT)),
-        row("", _CARRIED, step=Step.PRIOR_WAIT, access=_but((_L, _O.SEQ_CST))),
-        row("", _CARRIED, step=Step.WRITE_BACK, access=((_S, _O.RELEASE),), volatile=False),
-        row("", _CARRIED, step=Step.INVALIDATE, access=_ACQUIRING_LOAD, volatile=False),
-        row("", _CARRIED, step=Step.WRITE_BACK,
+            step=(SkeletonStep.RELEASE_WAIT, SkeletonStep.OWN_WAIT, SkeletonStep.LDS_WAIT, SkeletonStep.CACHE_WAIT)),
+        row("", _CARRIED, step=SkeletonStep.PRIOR_WAIT, access=_but((_L, _O.SEQ_CST))),
+        row("", _CARRIED, step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),), volatile=False),
+        row("", _CARRIED, step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD, volatile=False),
+        row("", _CARRIED, step=SkeletonStep.WRITE_BACK,
             access=_but(*_SC_ACCESS, (_F, _O.SEQ_CST), (_F, _O.ACQ_REL), (_F, _O.RELEASE),
                         (_S, _O.RELEASE))),
-        row("", _CARRIED, step=Step.INVALIDATE, access=_but(*_ACQUIRING_LOAD, (_F, _O.ACQUIRE))),
+        row("", _CARRIED, step=SkeletonStep.INVALIDATE, access=_but(*_ACQUIRING_LOAD, (_F, _O.ACQUIRE))),
     ),
 )  # fmt: skip
 """(step, (operation, ordering), volatile, one_sided) -> the fence of that step, "" for none."""
 
 
-SHAREABLE = frozenset(space for space in AddressSpace if SPACE[space,].value.reach is not Reach.OWN)
+SHAREABLE = frozenset(
+    space for space in AddressSpace if SPACE[space,].value.reach is not SpaceReach.OWN
+)
 """The address spaces that a fence can order for someone else."""
 
 WITHIN_CLUSTER = frozenset(
-    space for space in SHAREABLE if SPACE[space,].value.reach is Reach.SHARED
+    space for space in SHAREABLE if SPACE[space,].value.reach is SpaceReach.SHARED
 )
 """Those of them that no thread beyond the cluster, or CTA, can reach."""
 
@@ -275,8 +277,8 @@ class Width:
     """
 
     type: str
-    form: Form | None = None
-    system_form: Form | None = None
+    form: PtxForm | None = None
+    system_form: PtxForm | None = None
 
 
 WIDTHS: dict[int, Width] = {
@@ -284,13 +286,13 @@ WIDTHS: dict[int, Width] = {
     16: Width("b16"),
     32: Width("b32"),
     64: Width("b64"),
-    128: Width("b128", Form.ACCESS_128, Form.ACCESS_128_SYSTEM),
+    128: Width("b128", PtxForm.ACCESS_128, PtxForm.ACCESS_128_SYSTEM),
 }
 """Bits of one scalar access. Source: PTX ISA, ld, st: types."""
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class BarrierRow:
     """The instructions of an execution barrier, and what to remark on them."""
 
     instructions: tuple[str, ...]
@@ -320,10 +322,10 @@ _ORDERINGS = (_O.RELAXED, _O.ACQ_REL)
 
 def _cta_barriers(
     instruction: str, source: str, converged: bool
-) -> Iterator[Row[Barrier | Illegal]]:
+) -> Iterator[Row[BarrierRow | Illegal]]:
     """The barrier of a CTA, which is a cluster of its own where there are no others."""
     for ordering, remark in ((_O.ACQ_REL, None), (_O.RELAXED, _ORDERS)):
-        barrier = Barrier((instruction,), remark)
+        barrier = BarrierRow((instruction,), remark)
         yield row(barrier, source, scope=Scope.WORKGROUP, ordering=ordering, converged=converged)
         yield row(
             barrier,
@@ -335,7 +337,7 @@ def _cta_barriers(
         )
 
 
-BARRIER: Table[Barrier | Illegal] = Table(
+BARRIER: Table[BarrierRow | Illegal] = Table(
     "PTX barrier",
     {
         "scope": Scope,
@@ -345,20 +347,20 @@ BARRIER: Table[Barrier | Illegal] = Table(
         "converged": (False, True),
     },
     (
-        row(Barrier(()), "one thread is always in step with itself", scope=Scope.SINGLETHREAD),
-        row(Barrier((_WARP_BARRIER,)), _WARP, scope=Scope.WAVEFRONT, ordering=_O.ACQ_REL),
-        row(Barrier((_WARP_BARRIER,), _ORDERS), _WARP,
+        row(BarrierRow(()), "one thread is always in step with itself", scope=Scope.SINGLETHREAD),
+        row(BarrierRow((_WARP_BARRIER,)), _WARP, scope=Scope.WAVEFRONT, ordering=_O.ACQ_REL),
+        row(BarrierRow((_WARP_BARRIER,), _ORDERS), _WARP,
             scope=Scope.WAVEFRONT, ordering=_O.RELAXED),
         *_cta_barriers(_CTA_BARRIER, _BARRIER, converged=False),
         *_cta_barriers(_ALIGNED_BARRIER, _ALIGNED, converged=True),
-        row(Barrier(("barrier.cluster.arrive.release", "barrier.cluster.wait.acquire")), _CLUSTER,
+        row(BarrierRow(("barrier.cluster.arrive.release", "barrier.cluster.wait.acquire")), _CLUSTER,
             scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=True, ordered=True),
-        row(Barrier(("barrier.cluster.arrive", "barrier.cluster.wait")), _CLUSTER,
+        row(BarrierRow(("barrier.cluster.arrive", "barrier.cluster.wait")), _CLUSTER,
             scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=True, ordered=False),
-        row(Barrier(("barrier.cluster.arrive.relaxed", "barrier.cluster.wait")),
+        row(BarrierRow(("barrier.cluster.arrive.relaxed", "barrier.cluster.wait")),
             "PTX ISA, barrier.cluster: .relaxed arrival; the wait has no .relaxed",
             scope=Scope.CLUSTER, ordering=_O.RELAXED, clusters=True, ordered=True),
-        row(Barrier(("barrier.cluster.arrive", "barrier.cluster.wait"), _ORDERS),
+        row(BarrierRow(("barrier.cluster.arrive", "barrier.cluster.wait"), _ORDERS),
             "PTX ISA, barrier.cluster: .relaxed since 8.0",
             scope=Scope.CLUSTER, ordering=_O.RELAXED, clusters=True, ordered=False),
         row(_GRID, "PTX ISA, barrier.cta, barrier.cluster", scope=(Scope.AGENT, Scope.SYSTEM)),

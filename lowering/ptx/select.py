@@ -26,19 +26,19 @@ from fencewright.lowering.ptx.atomics import (
 from fencewright.lowering.ptx.chip import (
     CHIPS,
     VERSIONS,
-    Chip,
-    Form,
+    PtxChip,
+    PtxForm,
     Version,
     default_version,
     forms_of,
     lowest_with,
     with_version,
 )
-from fencewright.lowering.ptx.loops import Access
-from fencewright.lowering.ptx.rows import Hint, Reach, ScopeRule, Space
+from fencewright.lowering.ptx.loops import AtomicAccess
+from fencewright.lowering.ptx.rows import AccessHint, ScopeRule, Space, SpaceReach
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
-from fencewright.lowering.skeleton import SKELETON, Step, Steps, merged_ordering
+from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps, merged_ordering
 from fencewright.lowering.table import Illegal, Row
 from fencewright.lowering.vocabulary import (
     FLOAT_KINDS,
@@ -77,14 +77,14 @@ FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER, CONVERGED, NO_RELAXED_BARRIER})
 class _Context:
     """A normalised request with what the rows say of its chip, scope and space."""
 
-    chip: Chip
+    chip: PtxChip
     asked: Request
     request: Request
-    forms: frozenset[Form]
+    forms: frozenset[PtxForm]
     scope: Row[ScopeRule]
     space: Row[Space]
 
-    def need(self, form: Form | None) -> None:
+    def need(self, form: PtxForm | None) -> None:
         """Raise ``UnsupportedError`` that names the lowest chip and version with ``form``."""
         if form is None or form in self.forms:
             return
@@ -92,7 +92,7 @@ class _Context:
         raise UnsupportedError(str(self.asked), reason, (lowest_with(form, self.chip),))
 
 
-def lower(chip: Chip, asked: Request) -> Sequence:
+def lower(chip: PtxChip, asked: Request) -> Sequence:
     """The instructions for one request on one chip.
 
     A PTX version of None stands for ``default_version(chip)``, which has every form that
@@ -109,7 +109,7 @@ def lower(chip: Chip, asked: Request) -> Sequence:
     return Sequence(tuple(instructions), _remarks(context, instructions))
 
 
-def chip_named(name: str) -> Chip:
+def chip_named(name: str) -> PtxChip:
     """The chip called ``name``. Raises ``UnsupportedError`` that names the known ones."""
     for chip in CHIPS:
         if chip.name == name:
@@ -118,14 +118,14 @@ def chip_named(name: str) -> Chip:
     raise UnsupportedError(f"target {name}", reason, tuple(chip.name for chip in CHIPS))
 
 
-def _check_features(chip: Chip, request: Request) -> None:
+def _check_features(chip: PtxChip, request: Request) -> None:
     unknown = request.target.features - FEATURES
     if unknown:
         reason = f"{chip.name} has no feature {', '.join(sorted(unknown))}"
         raise UnsupportedError(str(request), reason, tuple(sorted(FEATURES)))
 
 
-def _check(chip: Chip, request: Request) -> None:
+def _check(chip: PtxChip, request: Request) -> None:
     if request.target.compat is not None:
         reason = f"compat={request.target.compat} is for CDNA; LLVM drops orderings of PTX atomics"
         raise UnsupportedError(str(request), reason, ("no compat",))
@@ -145,7 +145,7 @@ def _raise_illegal(request: Request, value: object) -> None:
         raise UnsupportedError(str(request), value.reason, value.accepted)
 
 
-def _version(chip: Chip, request: Request) -> Version:
+def _version(chip: PtxChip, request: Request) -> Version:
     version = request.target.ptx_version
     if version is None:
         return default_version(chip)
@@ -157,17 +157,17 @@ def _version(chip: Chip, request: Request) -> Version:
     raise UnsupportedError(str(request), reason, accepted)
 
 
-def _normalise(chip: Chip, asked: Request, target: Target) -> _Context:
+def _normalise(chip: PtxChip, asked: Request, target: Target) -> _Context:
     """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
     forms = forms_of(chip, _version(chip, asked))
-    clusters = Form.CLUSTER in forms
+    clusters = PtxForm.CLUSTER in forms
     space = rows.SPACE[asked.space or AddressSpace.GENERIC,]
-    reach = Reach.SHARED if _orders_shared_memory_alone(asked) else space.value.reach
+    reach = SpaceReach.SHARED if _orders_shared_memory_alone(asked) else space.value.reach
     scope = rows.SCOPE[asked.scope, reach, clusters]
     ordering = asked.ordering
     if asked.failure_ordering is not None:
         ordering = merged_ordering(ordering, asked.failure_ordering)
-    if space.value.reach is Reach.OWN:
+    if space.value.reach is SpaceReach.OWN:
         ordering = Ordering.WEAK
     elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
         ordering = Ordering.RELAXED
@@ -188,8 +188,8 @@ def _orders_shared_memory_alone(request: Request) -> bool:
 
 def _steps(context: _Context) -> Steps:
     request = context.request
-    if context.space.value.reach is Reach.OWN:
-        return (Step.ACCESS,)
+    if context.space.value.reach is SpaceReach.OWN:
+        return (SkeletonStep.ACCESS,)
     if request.op is Operation.FENCE and not _orders_anything(context):
         return ()
     return SKELETON[request.op, request.ordering]
@@ -205,15 +205,15 @@ def _orders_anything(context: _Context) -> bool:
     return bool(spaces & rows.SHAREABLE)
 
 
-def _hint(request: Request) -> Hint:
+def _hint(request: Request) -> AccessHint:
     if request.volatile:
-        return Hint.VOLATILE
-    return Hint.NONTEMPORAL if request.nontemporal else Hint.NONE
+        return AccessHint.VOLATILE
+    return AccessHint.NONTEMPORAL if request.nontemporal else AccessHint.NONE
 
 
-def _fence(context: _Context, step: Step) -> list[Instruction]:
+def _fence(context: _Context, step: SkeletonStep) -> list[Instruction]:
     request = context.request
-    one_sided = Form.ONE_SIDED_FENCE in context.forms
+    one_sided = PtxForm.ONE_SIDED_FENCE in context.forms
     found = rows.FENCE[step, (request.op, request.ordering), request.volatile, one_sided]
     if not found.value:
         return []
@@ -237,7 +237,7 @@ def _restricted(context: _Context) -> rows.Restricted | None:
         return None
     if NO_RELAXED_BARRIER not in request.target.features:
         return None
-    if Form.RESTRICTED_FENCE not in context.forms or context.scope.value.qualifier != "cluster":
+    if PtxForm.RESTRICTED_FENCE not in context.forms or context.scope.value.qualifier != "cluster":
         return None
     assert request.spaces is not None
     return found if request.spaces & rows.SHAREABLE <= found.spaces else None
@@ -269,14 +269,14 @@ def _rmw(context: _Context) -> list[Instruction]:
     request = context.request
     found = _rmw_row(context)
     _raise_illegal(context.asked, found.value)
-    if context.space.value.reach is Reach.OWN:
+    if context.space.value.reach is SpaceReach.OWN:
         _reject_128(context)
         compute = _computed(context)
         return loops.private_rmw(compute, request.width, request.returns, found.source)
     access = _strong_access(context, found.source)
     if isinstance(found.value, Native):
         return _native_rmw(context, found.value, access)
-    swapped = LOOP_WIDTH[request.width, Form.CAS_16 in context.forms].value
+    swapped = LOOP_WIDTH[request.width, PtxForm.CAS_16 in context.forms].value
     return loops.rmw(access, _computed(context), request.width, swapped, request.returns)
 
 
@@ -284,7 +284,7 @@ def _rmw_row(context: _Context) -> Row[Native | Loop | Illegal] | Row[Native | L
     request = context.request
     if not _is_of_halves(request):
         return RMW[request.kind, request.width]
-    bf16_atom = Form.ATOMIC_BF16 in context.forms
+    bf16_atom = PtxForm.ATOMIC_BF16 in context.forms
     return RMW_OF_HALVES[request.kind, request.type, request.elementwise, bf16_atom]
 
 
@@ -302,7 +302,7 @@ def _is_of_halves(request: Request) -> bool:
     return request.kind in FLOAT_KINDS and request.type in HALVES
 
 
-def _native_rmw(context: _Context, native: Native, access: Access) -> list[Instruction]:
+def _native_rmw(context: _Context, native: Native, access: AtomicAccess) -> list[Instruction]:
     _need_native(context, native)
     request = context.request
     operand = "{negated}" if native.negate else "{data}"
@@ -332,8 +332,8 @@ def _may_reduce(context: _Context) -> bool:
 
 def _cmpxchg(context: _Context) -> list[Instruction]:
     request = context.request
-    found = CMPXCHG[request.width, Form.CAS_16 in context.forms]
-    if context.space.value.reach is Reach.OWN:
+    found = CMPXCHG[request.width, PtxForm.CAS_16 in context.forms]
+    if context.space.value.reach is SpaceReach.OWN:
         _reject_128(context)
         return loops.private_cmpxchg(request.width, found.source)
     access = _strong_access(context, found.source)
@@ -356,14 +356,14 @@ def _need_native(context: _Context, native: Native) -> None:
         context.need(native.system_form)
 
 
-def _strong_access(context: _Context, source: str) -> Access:
+def _strong_access(context: _Context, source: str) -> AtomicAccess:
     request = context.request
     found = rows.SEMANTICS[
         (request.op, request.ordering), _hint(request), context.space.value.reach
     ]
     failure = request.failure_ordering
     acquires = failure is not None and failure.acquires and context.scope.value.synchronises
-    return Access(
+    return AtomicAccess(
         semantics=found.value.qualifier,
         first_read=".acquire" if acquires else ".relaxed",
         place=f".{context.scope.value.qualifier}{context.space.value.suffix}",
@@ -374,17 +374,17 @@ def _strong_access(context: _Context, source: str) -> Access:
 def _barrier(context: _Context) -> list[Instruction]:
     found = _barrier_row(context)
     _raise_illegal(context.asked, found.value)
-    assert isinstance(found.value, rows.Barrier)
+    assert isinstance(found.value, rows.BarrierRow)
     return [
         Instruction(each.mnemonic, each.operands, phase=Phase.ACCESS, source=found.source)
         for each in map(read_line, found.value.instructions)
     ]
 
 
-def _barrier_row(context: _Context) -> Row[rows.Barrier | Illegal]:
+def _barrier_row(context: _Context) -> Row[rows.BarrierRow | Illegal]:
     request = context.request
-    clusters = Form.CLUSTER in context.forms
-    ordered = Form.CLUSTER_BARRIER_ORDERING in context.forms
+    clusters = PtxForm.CLUSTER in context.forms
+    ordered = PtxForm.CLUSTER_BARRIER_ORDERING in context.forms
     converged = CONVERGED in request.target.features
     return rows.BARRIER[request.scope, request.ordering, clusters, ordered, converged]
 
@@ -395,7 +395,7 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
     remarks: list[str | None] = []
     if request.op is Operation.BARRIER:
         barrier = _barrier_row(context).value
-        remarks.append(barrier.remark if isinstance(barrier, rows.Barrier) else None)
+        remarks.append(barrier.remark if isinstance(barrier, rows.BarrierRow) else None)
     elif instructions and request.ordering is not Ordering.WEAK:
         remarks.append(context.scope.value.remark)
     if request.volatile and request.op in (Operation.LOAD, Operation.STORE):
@@ -426,4 +426,4 @@ _ACCESS: dict[Operation, Callable[[_Context], list[Instruction]]] = {
     Operation.BARRIER: _barrier,
 }
 
-_EMIT: dict[Step, Callable[[_Context], list[Instruction]]] = {Step.ACCESS: _access}
+_EMIT: dict[SkeletonStep, Callable[[_Context], list[Instruction]]] = {SkeletonStep.ACCESS: _access}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from fencewright.lowering.sequence import Line, Operand, Place, operands
+from fencewright.lowering.sequence import Line, Operand, Placeholder, operands
 
 
 @cache
@@ -32,7 +32,7 @@ def fill_places(lines: Iterable[Line], places: Mapping[str, str], prefix: str) -
     place becomes ``$prefix_name``, so ``prefix`` must be unique within a function.
     """
 
-    def register(place: Place) -> str:
+    def register(place: Placeholder) -> str:
         return places.get(place.name) or f"${prefix}_{place.name}"
 
     return [each.filled(register) + (";" if each.mnemonic else "") for each in lines]

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
-from fencewright.lowering.cdna.scoreboard import Event, Scoreboard, events_of
+from fencewright.lowering.cdna.scoreboard import CounterEvent, Scoreboard, events_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import AtomicOp, CacheOp, LoadOp, StoreOp, WaitOp
 from fencewright.passes.analysis.control_flow import successors
@@ -17,7 +17,7 @@ from fencewright.passes.analysis.control_flow import successors
 COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, CacheOp})
 """The operations that increment a counter."""
 
-EVENTS: Mapping[str, tuple[Event, ...]] = MappingProxyType(
+EVENTS: Mapping[str, tuple[CounterEvent, ...]] = MappingProxyType(
     {row.mnemonic: events_of(row) for row in INSTRUCTIONS.values()}
 )
 """The events of each instruction by its mnemonic."""
@@ -32,7 +32,7 @@ class CounterStep(NamedTuple):
 
     op: Operation
     uses: Sequence[SSAValue] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[CounterEvent, ...] = ()
     counts: WaitCounts | None = None
 
 
@@ -58,7 +58,7 @@ def steps_of(block: Block) -> CounterSteps:
     return steps
 
 
-def events_at(op: Operation) -> tuple[Event, ...]:
+def events_at(op: Operation) -> tuple[CounterEvent, ...]:
     """The events of one of the ``COUNTED`` operations."""
     return EVENTS[cast(StringAttr, op.properties["opcode"]).data]
 

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
-from fencewright.lowering.cdna.scoreboard import LIMITS, Event, EventKind
+from fencewright.lowering.cdna.scoreboard import LIMITS, CounterEvent, CounterEventKind
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import (
@@ -33,7 +33,7 @@ from fencewright.passes.cdna.kernel_caches import ACCESS_KIND, is_atomic, meanin
 _ACQUIRES = PHASES[Phase.WAIT]
 _RELEASES = PHASES[Phase.RELEASE]
 _ORDER = (_ACQUIRES, _RELEASES)
-_VECTOR = EventKind.VECTOR
+_VECTOR = CounterEventKind.VECTOR
 _LAST = LIMITS[Counter.VMCNT] - 1
 """The greatest count that waits; one more means "do not wait"."""
 
@@ -84,23 +84,23 @@ class Age(NamedTuple):
             self.invalidate or other.invalidate,
         )
 
-    def issue(self, event: Event, *, covered: bool) -> "Age":
+    def issue(self, event: CounterEvent, *, covered: bool) -> "Age":
         """One more operation; ``covered``: a wait has to cover it."""
         kind = event.kind
         vmcnt, lgkmcnt, unordered, invalidate = self
         if not covered:
-            if kind is EventKind.FLAT:
+            if kind is CounterEventKind.FLAT:
                 return Age(vmcnt, lgkmcnt, True, invalidate)
             if kind is not _VECTOR or vmcnt is None or vmcnt == _LAST or not event.certain:
                 return self
             return Age(vmcnt + 1, lgkmcnt, unordered, invalidate)
         if kind is _VECTOR:
             return Age(0, lgkmcnt, unordered, invalidate)
-        if kind is EventKind.FLAT:
+        if kind is CounterEventKind.FLAT:
             return Age(0, True, True, invalidate)
-        if kind is EventKind.LDS:
+        if kind is CounterEventKind.LDS:
             return Age(vmcnt, True, unordered, invalidate)
-        return Age(vmcnt, lgkmcnt, unordered, invalidate or kind is EventKind.INVALIDATE)
+        return Age(vmcnt, lgkmcnt, unordered, invalidate or kind is CounterEventKind.INVALIDATE)
 
     @property
     def greatest(self) -> int | None:
@@ -139,7 +139,7 @@ class Duty(NamedTuple):
     whether it is that of an acquire or a release; ``releases``: which.
     """
 
-    event: Event | None = None
+    event: CounterEvent | None = None
     acquired: bool = False
     owed: bool = False
     tells: bool = False

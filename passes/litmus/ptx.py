@@ -14,7 +14,7 @@ from typing import NoReturn
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.ptx.text import read_line, words_of
-from fencewright.lowering.sequence import Line, Operand, Place
+from fencewright.lowering.sequence import Line, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.analysis.control_flow import reachable_blocks
@@ -342,7 +342,7 @@ class _PtxReader:
         """One line of a sequence, of the kinds that ``_is_executed``."""
 
         def filled(operand: Operand) -> str:
-            pieces = (registers[o.name] if isinstance(o, Place) else o for o in operand)
+            pieces = (registers[o.name] if isinstance(o, Placeholder) else o for o in operand)
             return "".join(pieces).strip("[]")
 
         operands = [filled(each) for each in line.operands]

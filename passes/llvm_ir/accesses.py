@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.lower import lower_for
-from fencewright.lowering.ptx.llvm_asm import ADDRESS, Register, inline_asm
+from fencewright.lowering.ptx.llvm_asm import ADDRESS, AsmRegister, inline_asm
 from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.vocabulary import FLOAT_KINDS, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
@@ -133,7 +133,7 @@ class InlineAssembly:
     pointer by the number of its space, 64 where it is not there.
     """
 
-    registers: Mapping[int, Register]
+    registers: Mapping[int, AsmRegister]
     pointer_widths: Mapping[int, int]
 
     def replace(
@@ -224,11 +224,15 @@ def _accessed(op: AccessOperation) -> dict[str, Any]:
 
 @lru_cache(maxsize=1 << 12)
 def _call(
-    target: Target, operation: Operations, register: Register | None, visible: int, **request: Any
+    target: Target,
+    operation: Operations,
+    register: AsmRegister | None,
+    visible: int,
+    **request: Any,
 ) -> str:
     """The call for a request; ``visible`` pointers follow the operands of the access."""
     sequence = lower_for(target, op=operation, **request)
-    operands: list[tuple[str, Register]] = []
+    operands: list[tuple[str, AsmRegister]] = []
     if register is not None:
         operands = [("addr", ADDRESS), *((place, register) for place, _ in _VALUES[operation])]
     operands += [(f"visible{number}", ADDRESS) for number in range(visible)]

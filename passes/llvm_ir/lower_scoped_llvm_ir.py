@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target, UnsupportedError
-from fencewright.lowering.skeleton import SKELETON, Step, merged_ordering
+from fencewright.lowering.skeleton import SKELETON, SkeletonStep, merged_ordering
 from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
@@ -98,15 +98,15 @@ def _synchronisation(
     sequence = lower_for(target, op=operation.OPERATION, **request).instructions
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
-    shared = request["scope"] not in NARROW and Step.RELEASE_WAIT in steps
+    shared = request["scope"] not in NARROW and SkeletonStep.RELEASE_WAIT in steps
     if not operation.OPERATION.is_access:
         return _Synchronisation(sequence, (), merged.releases, merged.acquires, shared)
     access = [instruction.phase for instruction in sequence].index(Phase.ACCESS)
     return _Synchronisation(
         before=sequence[:access],
         after=sequence[access + 1 :],
-        releases=steps[0] is not Step.ACCESS,
-        acquires=steps[-1] is not Step.ACCESS,
+        releases=steps[0] is not SkeletonStep.ACCESS,
+        acquires=steps[-1] is not SkeletonStep.ACCESS,
         waits_for_scalar_loads=shared,
     )
 

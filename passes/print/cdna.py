@@ -23,12 +23,12 @@ from fencewright.lowering.cdna.instructions import Kind, operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,
     ArgumentKind,
-    Kernel,
+    CdnaKernel,
     block_label,
     is_symbol,
     module_text,
 )
-from fencewright.lowering.sequence import Line, Operand, Place, WaitCounts
+from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.cdna import (
     AluOp,
@@ -82,14 +82,14 @@ class CDNAAssemblyTarget(Target):
         forms: _Forms = {}
         output.write(module_text(targets.pop(), [self._kernel(op, forms) for op in ops]))
 
-    def _kernel(self, op: KernelOp, forms: "_Forms") -> Kernel:
+    def _kernel(self, op: KernelOp, forms: "_Forms") -> CdnaKernel:
         """The kernel as text."""
         if not is_symbol(op.sym_name.data):
             message = f"'{op.sym_name.data}' is no name in assembly (letters, digits, _, . and $)"
             op.emit_error(message, DiagnosticException(message))
         printer = _Printer(op, self.explain, forms)
         blocks = insert_wait_states(list(printer.blocks()), op.chip.data)
-        return Kernel(
+        return CdnaKernel(
             name=op.sym_name.data,
             chip=op.chip.data,
             tgsplit=op.tgsplit is not None,
@@ -265,13 +265,15 @@ def _form(op: OpcodeOp) -> list[_LineForm]:
     if isinstance(op, AluOp) and op.immediates is not None:
         constants |= {f"imm{n}": str(each.value.data) for n, each in enumerate(op.immediates)}
 
-    def filled(place: Place) -> str:
+    def filled(place: Placeholder) -> str:
         if place.name in constants:
             return str(offset + int(place.part)) if place.part else constants[place.name]
         return f"{{{numbers[place.name]}{place.part}}}"
 
     def seen(operand: Operand) -> tuple[int, slice]:
-        places = (each for each in operand if isinstance(each, Place) and each.name in numbers)
+        places = (
+            each for each in operand if isinstance(each, Placeholder) and each.name in numbers
+        )
         place = next(places, None)
         if place is None:
             return -2 if operand == VCC else -1, _PARTS[""]

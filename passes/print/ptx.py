@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
-from fencewright.lowering.ptx.instructions import Register
-from fencewright.lowering.ptx.module import Kernel, Variable, module_text, parameter_name
+from fencewright.lowering.ptx.instructions import RegisterClass
+from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, parameter_name
 from fencewright.lowering.ptx.text import fill_places, read_line, words_of
 from fencewright.mlir_dialects.ptx import (
     AddressOfOp,
@@ -69,11 +69,11 @@ class PTXTarget(Target):
         printed = [self.kernel(op) for op in kernels]
         output.write(module_text(target, (int(major), int(minor)), variables, printed))
 
-    def kernel(self, op: KernelOp) -> Kernel:
+    def kernel(self, op: KernelOp) -> PtxKernel:
         """The kernel as text."""
         printer = _Printer(op, self.explain)
         printer.run()
-        return Kernel(
+        return PtxKernel(
             name=op.sym_name.data,
             parameters=op.parameters.get_values(),
             block_size=None if op.block_size is None else op.block_size.get_values(),
@@ -94,7 +94,7 @@ class _Printer:
         self.explain = explain
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
-        self.counts: dict[Register, int] = {}
+        self.counts: dict[RegisterClass, int] = {}
         self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
         self.targets: set[str] = set()
         self.edges = 0
@@ -128,7 +128,7 @@ class _Printer:
             name = self.names[value] = self._fresh(register_of(value))
         return name
 
-    def _fresh(self, register: Register) -> str:
+    def _fresh(self, register: RegisterClass) -> str:
         number = self.counts[register] = self.counts.get(register, 0) + 1
         return f"{register.prefix}{number}"
 
@@ -275,7 +275,7 @@ class _Printer:
             register, source = waiting.pop(free)
             self._move(register, free, source)
 
-    def _move(self, register: Register, to: str, source: str) -> None:
+    def _move(self, register: RegisterClass, to: str, source: str) -> None:
         self.lines.append(f"mov.{register} {to}, {source};")
 
 
@@ -285,7 +285,7 @@ def _needs_register(op: ConstOp) -> bool:
     Predicates have no literals, an instruction on floats would take the bits for an integer, and
     ptxas takes a number for an address in few state spaces.
     """
-    if register_of(op.dst) is Register.PRED:
+    if register_of(op.dst) is RegisterClass.PRED:
         return True
     return any(
         type(use.operation) not in _TAKES_NUMBERS

@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.ptx.chip import Form, lowest_with
+from fencewright.lowering.ptx.chip import PtxForm, lowest_with
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.targets import backend_of
@@ -52,8 +52,8 @@ def _cheaper_form(module: ModuleOp, target: str) -> Reason:
     def reason(finding: Finding) -> Parts | None:
         op = finding.before.op
         if isinstance(op, scoped.FenceOp) and _is_two_sided(op, finding):
-            able = lowest_with(Form.ONE_SIDED_FENCE, chip_named(target))
-            return (f"{Form.ONE_SIDED_FENCE} are of {able} on",)
+            able = lowest_with(PtxForm.ONE_SIDED_FENCE, chip_named(target))
+            return (f"{PtxForm.ONE_SIDED_FENCE} are of {able} on",)
         if not isinstance(op, scoped.AtomicRmwOp) or op not in acquired:
             return None
         if finding.change is Change.CHANGED:

@@ -35,7 +35,7 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Instruction, Place, Target, UnsupportedError
+from fencewright.lowering.sequence import Instruction, Placeholder, Target, UnsupportedError
 from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
@@ -597,7 +597,7 @@ def _whole_accesses(
             operation = ScopedOperation.LOAD if part.name == "dst" else ScopedOperation.STORE
             row = memory_instruction(chip, operation, AddressSpace.PRIVATE, width)
             assert row is not None
-            whole = each.with_places({place: Place(place.name) for place in each.places})
+            whole = each.with_places({place: Placeholder(place.name) for place in each.places})
             yield dataclasses.replace(whole, mnemonic=row.mnemonic)
 
 

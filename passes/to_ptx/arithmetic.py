@@ -10,7 +10,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from fencewright.lowering.ptx.instructions import Register, register_for
+from fencewright.lowering.ptx.instructions import RegisterClass, register_for
 from fencewright.mlir_dialects.ptx import (
     B32,
     PRED,
@@ -94,21 +94,21 @@ class Builder:
         self.block.add_op(op)
         return op.results[0]
 
-    def extend(self, value: SSAValue, bits: int, to: Register, letter: str) -> SSAValue:
+    def extend(self, value: SSAValue, bits: int, to: RegisterClass, letter: str) -> SSAValue:
         """An integer of ``bits`` in all bits of a register; ``letter`` s: signed, u: unsigned."""
         type = REGISTER_TYPES[to]
         if bits == 1:
             ones = self.const(-1 if letter == "s" else 1, type)
             return self.alu(f"selp.b{to.bits}", ones, self.const(0, type), value, type=type)
         if bits not in _TYPED:
-            value = self.resize(value, Register.B32)
+            value = self.resize(value, RegisterClass.B32)
             field = (self.const(0, B32), self.const(bits, B32))
             value, bits = self.alu(f"bfe.{letter}32", value, *field, type=B32), 32
         if bits == to.bits:
             return value
         return self.alu(f"cvt.{letter}{to.bits}.{letter}{bits}", value, type=type)
 
-    def resize(self, value: SSAValue, to: Register) -> SSAValue:
+    def resize(self, value: SSAValue, to: RegisterClass) -> SSAValue:
         """The low bits of one register in another; bits above are undefined."""
         of = register_of(value)
         if of is to:
@@ -130,7 +130,7 @@ class Builder:
         return self.alu(f"setp.ne.b{bits}", low, self.const(0, type), type=PRED)
 
 
-def _widened(value: SSAValue, of: Register, to: Register) -> SSAValue | None:
+def _widened(value: SSAValue, of: RegisterClass, to: RegisterClass) -> SSAValue | None:
     """What ``value`` was widened from, if that has as many bits as ``to``.
 
     An id is 32 bits that ``index`` makes 64: ptxas sees that ``tid.x == 0`` is one thread, and
@@ -206,7 +206,7 @@ def integer_width(op: Operation, value: SSAValue) -> int:
     return bits
 
 
-def _register(bits: int) -> Register:
+def _register(bits: int) -> RegisterClass:
     register = register_for(bits)
     assert register is not None, bits
     return register
@@ -224,7 +224,7 @@ def _binary(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
     if row.extend:
         a = build.extend(a, bits, register, row.extend)
     if row.is_shift:
-        b = build.resize(build.extend(b, bits, register, "u"), Register.B32)
+        b = build.resize(build.extend(b, bits, register, "u"), RegisterClass.B32)
     elif row.extend:
         b = build.extend(b, bits, register, row.extend)
     return build.alu(f"{row.integer}{register.bits}", a, b, type=REGISTER_TYPES[register])
@@ -260,7 +260,7 @@ def _select(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
 def _constant(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     value = cast(arith.ConstantOp, op).value
     type = register_type(op.results[0].type)
-    if type is None or type.data is Register.B128:
+    if type is None or type.data is RegisterClass.B128:
         unsupported(op, f"a constant of {op.results[0].type} is not supported on the {PATH} path")
     if isinstance(value, FloatAttr):
         return build.const(_signed(float_bits(value), type.data.bits), type)
@@ -288,7 +288,11 @@ _FLOAT: Mapping[type[Operation], str] = MappingProxyType(
 
 def _float(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     type = register_type(op.results[0].type)
-    if type is None or type.data is Register.B128 or isinstance(op.results[0].type, BFloat16Type):
+    if (
+        type is None
+        or type.data is RegisterClass.B128
+        or isinstance(op.results[0].type, BFloat16Type)
+    ):
         unsupported(op, f"'{op.name}' on {op.results[0].type} is not supported on the {PATH} path")
     return build.alu(f"{_FLOAT[op.__class__]}{type.data.bits}", *operands, type=type)
 

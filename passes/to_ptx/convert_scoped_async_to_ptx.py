@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.async_rows import AsyncRow, Key, select
-from fencewright.lowering.ptx.chip import Chip, Version
+from fencewright.lowering.ptx.chip import PtxChip, Version
 from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Phase
@@ -26,7 +26,7 @@ class Conversion(Protocol):
     """What these handlers need of the conversion that calls them."""
 
     @property
-    def chip(self) -> Chip: ...
+    def chip(self) -> PtxChip: ...
     @property
     def version(self) -> Version: ...
     @property

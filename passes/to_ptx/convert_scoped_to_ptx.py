@@ -24,7 +24,12 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.ptx.chip import CHIPS, default_version
-from fencewright.lowering.ptx.instructions import Kind, Register, register_for, signature
+from fencewright.lowering.ptx.instructions import (
+    PtxInstructionKind,
+    RegisterClass,
+    register_for,
+    signature,
+)
 from fencewright.lowering.ptx.module import is_identifier
 from fencewright.lowering.ptx.select import (
     CONVERGED,
@@ -219,7 +224,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         return widths
 
     def _parameter(self, number: int, type: RegisterType, bits: int) -> SSAValue:
-        register = REGISTER_TYPES[Register.B16] if bits == 1 else type
+        register = REGISTER_TYPES[RegisterClass.B16] if bits == 1 else type
         properties: dict[str, Attribute] = {"index": number_attr(number)}
         value = self._add(ParamOp.create(result_types=(register,), properties=properties))
         return self.build.truncate(value, 1) if bits == 1 else value
@@ -242,7 +247,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         name = f"{_SPECIAL[type(op)]}.{'xyz'[dimension_of(op)]}"
         properties: dict[str, Attribute] = {"register": opcode_attr(name)}
         value = self._add(SpecialOp.create(result_types=(B32,), properties=properties))
-        self.values[op.results[0]] = self.build.extend(value, 32, Register.B64, "u")
+        self.values[op.results[0]] = self.build.extend(value, 32, RegisterClass.B64, "u")
 
     # Pointers
 
@@ -262,7 +267,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
     def _index(self, value: SSAValue) -> SSAValue:
         bits = bits_of(value.type)
         assert bits is not None
-        return self.build.extend(self.values[value], bits, Register.B64, "s")
+        return self.build.extend(self.values[value], bits, RegisterClass.B64, "s")
 
     def _scale(self, index: SSAValue, size: int) -> SSAValue:
         if size == 1:
@@ -337,7 +342,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     def _are_equal(self, a: SSAValue, b: SSAValue, bits: int) -> SSAValue:
         register = register_of(a)
-        if register is Register.B128:
+        if register is RegisterClass.B128:
             return self._add(
                 SequenceOp.create(
                     operands=(a, b), result_types=(PRED,), properties=dict(_EQUAL_128)
@@ -440,7 +445,7 @@ def _step(
         return ConversionStep(SequenceOp.create, properties, operands, results)
     found = signature(first.mnemonic)
     assert found is not None, first.mnemonic
-    is_barrier = found.kind is Kind.BARRIER
+    is_barrier = found.kind is PtxInstructionKind.BARRIER
     properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
     return ConversionStep(_OPERATION_OF_KIND[found.kind], properties, operands, results)
 
@@ -450,14 +455,14 @@ def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
     return {place for each in instructions if each.mnemonic == ".reg" for place in each.names}
 
 
-_OPERATION_OF_KIND: Mapping[Kind, Callable[..., Operation]] = MappingProxyType(
+_OPERATION_OF_KIND: Mapping[PtxInstructionKind, Callable[..., Operation]] = MappingProxyType(
     {
-        Kind.LOAD: LoadOp.create,
-        Kind.STORE: StoreOp.create,
-        Kind.ATOMIC: AtomicOp.create,
-        Kind.REDUCTION: AtomicOp.create,
-        Kind.FENCE: FenceOp.create,
-        Kind.BARRIER: BarrierOp.create,
+        PtxInstructionKind.LOAD: LoadOp.create,
+        PtxInstructionKind.STORE: StoreOp.create,
+        PtxInstructionKind.ATOMIC: AtomicOp.create,
+        PtxInstructionKind.REDUCTION: AtomicOp.create,
+        PtxInstructionKind.FENCE: FenceOp.create,
+        PtxInstructionKind.BARRIER: BarrierOp.create,
     }
 )
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.ptx.chip import Chip
+from fencewright.lowering.ptx.chip import PtxChip
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.passes.kernels.accept import unsupported
 from fencewright.passes.to_ptx.arithmetic import PATH, Builder, register_type
@@ -81,7 +81,7 @@ INTRINSICS: Mapping[str, IntrinsicRow] = MappingProxyType(dict(_rows()))
 
 
 def convert_intrinsic(
-    build: Builder, op: Operation, operands: tuple[SSAValue, ...], chip: Chip
+    build: Builder, op: Operation, operands: tuple[SSAValue, ...], chip: PtxChip
 ) -> SSAValue:
     """Append what an intrinsic call becomes; an error at ``op`` if ``chip`` does not have it."""
     call = cast(llvm.CallIntrinsicOp, op)

@@ -9,7 +9,7 @@ it knows who has which shared memory.
 from collections.abc import Iterator
 
 from fencewright.lowering.ptx.text import words_of
-from fencewright.lowering.sequence import Instruction, Operand, Place
+from fencewright.lowering.sequence import Instruction, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.assemble import SCOPED, Code
 from fencewright.simulator.core.condition import Comparison
@@ -184,7 +184,7 @@ _TWO_OPERANDS = {
     "add": ArithmeticKind.ADD,
     "sub": ArithmeticKind.SUB,
 }
-_SHIFT = ((Place("word"),), (Place("shift"),))
+_SHIFT = ((Placeholder("word"),), (Placeholder("shift"),))
 """Where in its word a value is: at 0, so that what computes these does nothing."""
 
 
@@ -216,7 +216,7 @@ class _Loop:
             elif each.mnemonic != ".reg":
                 yield from self.instruction(each)
 
-    def register(self, place: Place) -> str:
+    def register(self, place: Placeholder) -> str:
         """The register, or the label, that a place names."""
         value = self.value((place,))
         if not isinstance(value, str):
@@ -226,7 +226,7 @@ class _Loop:
     def value(self, operand: Operand) -> Value:
         """The register or constant that an operand is."""
         match operand:
-            case (Place(name), *_):
+            case (Placeholder(name), *_):
                 return self.names.setdefault(name, f"{self.prefix}.{name}")
             case (str() as number,):
                 return int(number)

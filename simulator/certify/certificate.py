@@ -20,12 +20,12 @@ from random import Random
 from typing import Any, Protocol, TypeVar, cast
 
 from fencewright.lowering.cdna import select
-from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.cdna.chip import CacheMaintenance
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
-from fencewright.lowering.ptx.chip import VERSIONS, Form, forms_of
+from fencewright.lowering.ptx.chip import VERSIONS, PtxForm, forms_of
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import (
     Instruction,
@@ -344,7 +344,7 @@ def _fewer_counters(
 
 _WEAKER_FENCE = {
     "sc": (("acq_rel", None),),
-    "acq_rel": (("acquire", Form.ONE_SIDED_FENCE), ("release", Form.ONE_SIDED_FENCE)),
+    "acq_rel": (("acquire", PtxForm.ONE_SIDED_FENCE), ("release", PtxForm.ONE_SIDED_FENCE)),
 }
 _WEAKER_ACCESS = {
     "acq_rel": ("acquire", "release"),
@@ -355,10 +355,10 @@ _NARROWER = {"sys": "gpu", "gpu": "cta", "cluster": "cta"}
 
 
 def ptx_weakenings(
-    request: Request, sequence: Sequence, forms: frozenset[Form]
+    request: Request, sequence: Sequence, forms: frozenset[PtxForm]
 ) -> Iterator[Weakening]:
     """Each fence and barrier dropped, each ordering and scope taken one step down."""
-    clusters = Form.CLUSTER in forms
+    clusters = PtxForm.CLUSTER in forms
     for at, each in enumerate(sequence.instructions):
         head, *words = words_of(each.mnemonic)
         if head in ("fence", "barrier"):
@@ -376,7 +376,7 @@ _ALL_SCOPES = ("cta", "cluster", "gpu", "sys")
 
 
 def _weaker_words(
-    head: str, word: str, words: list[str], forms: frozenset[Form], clusters: bool
+    head: str, word: str, words: list[str], forms: frozenset[PtxForm], clusters: bool
 ) -> Iterator[tuple[str, ...]]:
     if head == "fence":
         for weaker, form in _WEAKER_FENCE.get(word, ()):
@@ -938,12 +938,14 @@ def cdna_classes() -> Iterator[tuple[Target, tuple[Target, ...]]]:
             )
 
 
-_ORDERING_FORMS = frozenset({Form.CLUSTER, Form.CLUSTER_BARRIER_ORDERING, Form.ONE_SIDED_FENCE})
+_ORDERING_FORMS = frozenset(
+    {PtxForm.CLUSTER, PtxForm.CLUSTER_BARRIER_ORDERING, PtxForm.ONE_SIDED_FENCE}
+)
 
 
 def ptx_classes() -> tuple[tuple[Target, tuple[Target, ...]], ...]:
     """Chips and PTX versions by what orders memory in them: the oldest of each class, and all."""
-    classes: dict[frozenset[Form], list[Target]] = {}
+    classes: dict[frozenset[PtxForm], list[Target]] = {}
     for chip in PTX_CHIPS:
         last = chip.last or VERSIONS[-1]
         for version in VERSIONS:
@@ -1211,7 +1213,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
 
 
 def _row_text(value: object) -> str:
-    if isinstance(value, CacheOp):
+    if isinstance(value, CacheMaintenance):
         return " ".join((value.mnemonic, *value.modifiers))
     if isinstance(value, tuple):
         return " ".join(_row_text(each) for each in cast("tuple[object, ...]", value))

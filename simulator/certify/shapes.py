@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.ptx.chip import Form, default_version, forms_of
+from fencewright.lowering.ptx.chip import PtxForm, default_version, forms_of
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -131,7 +131,7 @@ def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
 
 
 def _ptx_distances(mode: Target) -> list[tuple[Scope, Distance]]:
-    clusters = Form.CLUSTER in ptx_forms(mode)
+    clusters = PtxForm.CLUSTER in ptx_forms(mode)
     return [
         (Scope.SYSTEM, Distance.TWO_GPUS),
         (Scope.AGENT, Distance.ONE_GPU),
@@ -140,7 +140,7 @@ def _ptx_distances(mode: Target) -> list[tuple[Scope, Distance]]:
     ]
 
 
-def ptx_forms(mode: Target) -> frozenset[Form]:
+def ptx_forms(mode: Target) -> frozenset[PtxForm]:
     """The PTX forms that a mode has."""
     from fencewright.lowering.ptx.select import chip_named
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from fencewright.lowering.ptx.chip import CHIPS, Chip, Form, default_version, forms_of
-from fencewright.lowering.ptx.module import Kernel, Variable, module_text
+from fencewright.lowering.ptx.chip import CHIPS, PtxChip, PtxForm, default_version, forms_of
+from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import (
     Comparison,
@@ -349,7 +349,7 @@ def prepare(
     )
 
 
-def _chip(target: str) -> Chip:
+def _chip(target: str) -> PtxChip:
     for chip in CHIPS:
         if chip.name == target:
             return chip
@@ -367,7 +367,7 @@ class _Writer:
         observables: tuple[Observable, ...],
         locations: tuple[str, ...],
         shared: bool | frozenset[str],
-        chip: Chip,
+        chip: PtxChip,
     ):
         self.program = program
         self.arrangement = arrangement
@@ -414,7 +414,7 @@ class _Writer:
             raise GpuLitmusError("it has aliases; only the generic proxy is run")
         if len(self.locations) > len(MULTIPLIERS):
             raise GpuLitmusError(f"it has more than {len(MULTIPLIERS)} locations")
-        if self.launches_clusters and Form.CLUSTER not in self.forms:
+        if self.launches_clusters and PtxForm.CLUSTER not in self.forms:
             raise GpuLitmusError(f"{self.chip.name} has no clusters; sm_90 has")
         if self.has_loops and (self.mbarriers or self.copies):
             raise GpuLitmusError("it has a loop and mbarriers: who gives up could hang the others")
@@ -456,8 +456,8 @@ class _Writer:
             case Arithmetic(kind=ArithmeticKind.DIV):
                 return "division is not run"
             case PtxFence(ordering=Ordering.ACQUIRE | Ordering.RELEASE):
-                if Form.ONE_SIDED_FENCE not in self.forms:
-                    return f"{self.chip.name} has no {Form.ONE_SIDED_FENCE.value}"
+                if PtxForm.ONE_SIDED_FENCE not in self.forms:
+                    return f"{self.chip.name} has no {PtxForm.ONE_SIDED_FENCE.value}"
             case Bar():
                 return self._barrier_refusal(thread, instruction)
             case ClusterBarrier():
@@ -476,7 +476,7 @@ class _Writer:
         if (
             isinstance(instruction, Ld | St | Atom | PtxFence)
             and instruction.scope is Scope.CLUSTER
-            and Form.CLUSTER not in self.forms
+            and PtxForm.CLUSTER not in self.forms
         ):
             return f"{self.chip.name} has no cluster scope"
         return None
@@ -553,8 +553,8 @@ class _Writer:
         ]
 
     def _cluster_barrier_refusal(self) -> str | None:
-        if Form.CLUSTER_BARRIER_ORDERING not in self.forms:
-            return f"{self.chip.name} has no {Form.CLUSTER_BARRIER_ORDERING.value}"
+        if PtxForm.CLUSTER_BARRIER_ORDERING not in self.forms:
+            return f"{self.chip.name} has no {PtxForm.CLUSTER_BARRIER_ORDERING.value}"
         turns = {
             tuple(each.role for each in thread.instructions if isinstance(each, ClusterBarrier))
             for thread in self.program.threads
@@ -606,8 +606,8 @@ class _Writer:
         """Both kernels."""
         variables = [Variable(_SCRATCH, 0, _COPY_BYTES)] if self.uses_scratch else []
         kernels = [
-            Kernel(STRESS, (64, 64, 32, 32, 32), None, {}, self._stress()),
-            Kernel(COUNT, (64, 64, 64, 32, 32), None, {}, self._count(encoding)),
+            PtxKernel(STRESS, (64, 64, 32, 32, 32), None, {}, self._stress()),
+            PtxKernel(COUNT, (64, 64, 64, 32, 32), None, {}, self._count(encoding)),
         ]
         return module_text(self.chip.name, default_version(self.chip), variables, kernels)
 

@@ -14,8 +14,8 @@ from fencewright.lowering.cdna.memory import (
     LDS_WORD,
     QUAD,
     WRITE_REQUEST,
-    AccessKind,
     CdnaHierarchy,
+    CdnaMemoryOperation,
     LdsInstruction,
     LdsPhases,
     VectorInstruction,
@@ -69,7 +69,7 @@ def lds_counters(
             for at, used in zip(places, aligned, strict=True)
         ]
     )
-    is_atomic = instruction.access is AccessKind.ATOMIC
+    is_atomic = instruction.access is CdnaMemoryOperation.ATOMIC
     return {
         CONFLICTS: conflicts,
         ACTIVE: np.add(conflicts, len(row.phases) * len(offsets)),
@@ -109,8 +109,8 @@ def vector_counters(
         _lines_by_groups(instruction, addresses, active, chip.l1_line, QUAD),
     )
     zero = none(addresses)
-    is_load = instruction.access is AccessKind.LOAD
-    is_store = instruction.access is AccessKind.STORE
+    is_load = instruction.access is CdnaMemoryOperation.LOAD
+    is_store = instruction.access is CdnaMemoryOperation.STORE
     lines = _blocks(instruction, addresses, active, chip.l1_request)
     return {
         INSTRUCTIONS: some,
@@ -123,7 +123,9 @@ def vector_counters(
         WRITE_REQUESTS: (
             _blocks(instruction, addresses, active, WRITE_REQUEST) if is_store else zero
         ),
-        ATOMIC_REQUESTS: (how_many(active) if instruction.access is AccessKind.ATOMIC else zero),
+        ATOMIC_REQUESTS: (
+            how_many(active) if instruction.access is CdnaMemoryOperation.ATOMIC else zero
+        ),
         FABRIC_READS: (
             _blocks(instruction, addresses, active, chip.fabric_read) if is_load else zero
         ),
@@ -150,7 +152,7 @@ def _lines_by_groups(
 
 def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: Flags) -> Flags:
     """Whether lanes are served by sixteens: narrow, and each quad in four elements in a row."""
-    if instruction.width > 4 or instruction.access is AccessKind.ATOMIC:
+    if instruction.width > 4 or instruction.access is CdnaMemoryOperation.ATOMIC:
         return np.zeros(len(addresses), dtype=np.bool_)
     shape = (len(addresses), LANES // QUAD, QUAD)
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).reshape(shape).min(axis=2)

@@ -22,7 +22,7 @@ from fencewright.lowering.ptx.memory import (
     TAG_BANK_BITS,
     TAG_BANK_HASH,
     TAG_BANKS,
-    Rule,
+    AddressRule,
 )
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.memory.lanes import (
@@ -85,15 +85,21 @@ COUNTERS: tuple[str, ...] = (
 )  # fmt: skip
 """All that is counted of an access: what it does not touch is 0."""
 
-_RULE_OF: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
+_RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
     {
-        **dict.fromkeys(REQUESTS.values(), (Rule.REQUEST,)),
-        **dict.fromkeys((SECTORS[Operation.LOAD], SECTORS[Operation.STORE]), (Rule.SECTORS,)),
-        **dict.fromkeys((SECTORS[Operation.REDUCTION], SECTORS[Operation.ATOMIC]), (Rule.PACKETS,)),
-        **dict.fromkeys((WRITE_SECTORS, READ_SECTORS), (Rule.CROSSBAR,)),
-        TAG_WAVEFRONTS: (Rule.TAGS,),
-        **dict.fromkeys(WAVEFRONTS.values(), (Rule.SHARED_GROUPS, Rule.SHARED_PACKING)),
-        **dict.fromkeys(CONFLICTS.values(), (Rule.SHARED_CONFLICTS,)),
+        **dict.fromkeys(REQUESTS.values(), (AddressRule.REQUEST,)),
+        **dict.fromkeys(
+            (SECTORS[Operation.LOAD], SECTORS[Operation.STORE]), (AddressRule.SECTORS,)
+        ),
+        **dict.fromkeys(
+            (SECTORS[Operation.REDUCTION], SECTORS[Operation.ATOMIC]), (AddressRule.PACKETS,)
+        ),
+        **dict.fromkeys((WRITE_SECTORS, READ_SECTORS), (AddressRule.CROSSBAR,)),
+        TAG_WAVEFRONTS: (AddressRule.TAGS,),
+        **dict.fromkeys(
+            WAVEFRONTS.values(), (AddressRule.SHARED_GROUPS, AddressRule.SHARED_PACKING)
+        ),
+        **dict.fromkeys(CONFLICTS.values(), (AddressRule.SHARED_CONFLICTS,)),
     }
 )
 _ROWS = MappingProxyType({each.rule: each for each in RULES})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.atomics import HALVES
-from fencewright.lowering.ptx.chip import CHIPS, Chip, Version
+from fencewright.lowering.ptx.chip import CHIPS, PtxChip, Version
 from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER, NO_RELAXED_BARRIER
 from fencewright.lowering.ptx.text import fill_places
 from fencewright.lowering.sequence import Sequence as Lowered
@@ -131,7 +131,7 @@ def _read_modify_writes(point: Point, kinds: Iterable[RmwKind]) -> Iterator[Poin
         yield replace(point, kind=kind, returns=False, features=(NO_ACQUIRE_FENCE_AFTER,))
 
 
-def lowered(point: Point, chip: Chip, version: Version) -> Lowered | None:
+def lowered(point: Point, chip: PtxChip, version: Version) -> Lowered | None:
     """Our sequence, or None where we refuse."""
     try:
         return lower(
@@ -156,7 +156,9 @@ def lowered(point: Point, chip: Chip, version: Version) -> Lowered | None:
         return None
 
 
-def covering(points: Iterable[Point], chip: Chip, version: Version) -> list[tuple[Point, Lowered]]:
+def covering(
+    points: Iterable[Point], chip: PtxChip, version: Version
+) -> list[tuple[Point, Lowered]]:
     """Sequences in which every instruction that is ever emitted occurs, at every width."""
     seen: set[tuple[str, int]] = set()
     chosen: list[tuple[Point, Lowered]] = []
@@ -191,11 +193,11 @@ def kernel(name: str, point: Point, sequence: Lowered) -> str:
     )
 
 
-def versions_of(chip: Chip, versions: Iterable[Version]) -> list[Version]:
+def versions_of(chip: PtxChip, versions: Iterable[Version]) -> list[Version]:
     """Those of ``versions`` that a chip can be assembled with."""
     return [v for v in versions if chip.first <= v <= (chip.last or v)]
 
 
-def chip_named(name: str) -> Chip:
+def chip_named(name: str) -> PtxChip:
     """One of the table's chips."""
     return next(chip for chip in CHIPS if chip.name == name)

@@ -12,8 +12,8 @@ import pytest
 from nvptx_oracle import Point, llvm_sequences, matrix, normal_form
 
 from fencewright.lowering.lower import lower
-from fencewright.lowering.ptx.chip import Form, Version, forms_of
-from fencewright.lowering.ptx.differences import DIFFERENCES, Difference, Whose
+from fencewright.lowering.ptx.chip import PtxForm, Version, forms_of
+from fencewright.lowering.ptx.differences import DIFFERENCES, PtxDifference, Whose
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
@@ -42,20 +42,20 @@ def _ours(point: Point, cpu: str, version: Version) -> Tokens:
     return normal_form(each.text for each in sequence.instructions)
 
 
-def _columns(point: Point, forms: frozenset[Form]) -> dict[str, object]:
+def _columns(point: Point, forms: frozenset[PtxForm]) -> dict[str, object]:
     return {
         **asdict(point),
         "ordering": point.merged,
-        "clusters": Form.CLUSTER in forms,
-        "one_sided": Form.ONE_SIDED_FENCE in forms,
+        "clusters": PtxForm.CLUSTER in forms,
+        "one_sided": PtxForm.ONE_SIDED_FENCE in forms,
     }
 
 
-def _matches(row: Difference, columns: dict[str, object]) -> bool:
+def _matches(row: PtxDifference, columns: dict[str, object]) -> bool:
     return all(columns[name] in values for name, values in row.where.items())
 
 
-def _theirs(row: Difference, columns: dict[str, object], point: Point) -> Tokens | None:
+def _theirs(row: PtxDifference, columns: dict[str, object], point: Point) -> Tokens | None:
     scope = QUALIFIER[point.scope]
     one_sided = columns["one_sided"]
     places = {
@@ -79,7 +79,7 @@ class Comparison:
     met: set[int]
 
 
-def _compare(cpu: str, version: Version, rows: Sequence[Difference]) -> Comparison:
+def _compare(cpu: str, version: Version, rows: Sequence[PtxDifference]) -> Comparison:
     forms = forms_of(chip_named(cpu), version)
     result = Comparison([], set())
     for point, llvms in _llvm(cpu, version).items():
@@ -127,7 +127,7 @@ def test_a_missing_row_is_noticed(index: int):
 @pytest.mark.parametrize(
     "row", [row for row in DIFFERENCES if row.whose is not Whose.LLVM], ids=lambda row: row.name
 )
-def test_ours_is_not_theirs(row: Difference):
+def test_ours_is_not_theirs(row: PtxDifference):
     """The mappings that cannot be asked: ours is another wherever their row says so."""
     met = 0
     for cpu, version in TARGETS:

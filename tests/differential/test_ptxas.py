@@ -30,8 +30,8 @@ from fencewright.lowering.ptx.chip import (
     CHIPS,
     FORMS,
     VERSIONS,
-    Chip,
-    Form,
+    PtxChip,
+    PtxForm,
     Version,
     default_version,
     forms_of,
@@ -73,30 +73,30 @@ def _few(point: Point) -> bool:
 
 @cache
 def _sequences(
-    forms: frozenset[Form], chip: Chip, version: Version
+    forms: frozenset[PtxForm], chip: PtxChip, version: Version
 ) -> tuple[tuple[Point, Sequence], ...]:
     points = every_point() if FULL else filter(_few, every_point())
     return tuple(covering(points, chip, version))
 
 
 @cache
-def _representative(forms: frozenset[Form]) -> tuple[Chip, Version]:
+def _representative(forms: frozenset[PtxForm]) -> tuple[PtxChip, Version]:
     return next(each for each in ALL if forms_of(*each) == forms)
 
 
-def _covering(chip: Chip, version: Version) -> tuple[tuple[Point, Sequence], ...]:
+def _covering(chip: PtxChip, version: Version) -> tuple[tuple[Point, Sequence], ...]:
     """What is emitted depends on the forms alone."""
     forms = forms_of(chip, version)
     return _sequences(forms, *_representative(forms))
 
 
 def _label(value: object) -> str:
-    return value.name if isinstance(value, Chip) else str(value).strip("()").replace(", ", ".")
+    return value.name if isinstance(value, PtxChip) else str(value).strip("()").replace(", ", ".")
 
 
 @needs_ptxas
 @pytest.mark.parametrize(("chip", "version"), ALL if FULL else FEW, ids=_label)
-def test_everything_is_accepted(chip: Chip, version: Version):
+def test_everything_is_accepted(chip: PtxChip, version: Version):
     able = [ptxas for ptxas in ASSEMBLERS if knows(ptxas, chip.name, version)]
     if not able:
         pytest.skip(f"needs a ptxas that knows {chip.name}")
@@ -122,34 +122,34 @@ def _half(kind: RmwKind, type_: ValueType) -> Point:
     return replace(_LOAD, op=Operation.ATOMIC_RMW, kind=kind, type=type_, width=type_.bits)
 
 
-SAMPLES: dict[Form, Point] = {
-    Form.CLUSTER: replace(_LOAD, scope=Scope.CLUSTER),
-    Form.CLUSTER_BARRIER_ORDERING: Point(Operation.BARRIER, Ordering.RELAXED, Scope.CLUSTER),
-    Form.ONE_SIDED_FENCE: Point(Operation.FENCE, Ordering.ACQUIRE, Scope.AGENT),
-    Form.RESTRICTED_FENCE: Point(
+SAMPLES: dict[PtxForm, Point] = {
+    PtxForm.CLUSTER: replace(_LOAD, scope=Scope.CLUSTER),
+    PtxForm.CLUSTER_BARRIER_ORDERING: Point(Operation.BARRIER, Ordering.RELAXED, Scope.CLUSTER),
+    PtxForm.ONE_SIDED_FENCE: Point(Operation.FENCE, Ordering.ACQUIRE, Scope.AGENT),
+    PtxForm.RESTRICTED_FENCE: Point(
         Operation.FENCE,
         Ordering.RELEASE,
         Scope.CLUSTER,
         spaces=(AddressSpace.LOCAL,),
         features=(NO_RELAXED_BARRIER,),
     ),
-    Form.CAS_16: replace(_CAS, width=16),
-    Form.ACCESS_128: replace(_LOAD, width=128),
-    Form.ACCESS_128_SYSTEM: replace(_LOAD, width=128, scope=Scope.SYSTEM),
-    Form.ATOMIC_F16: _half(RmwKind.FADD, ValueType.F16),
-    Form.ATOMIC_F16X2: replace(_half(RmwKind.FADD, ValueType.F16X2), elementwise=True),
-    Form.ATOMIC_BF16: _half(RmwKind.FADD, ValueType.BF16),
-    Form.BF16_FMA: _half(RmwKind.FADD, ValueType.BF16X2),
-    Form.HALF_MIN_MAX: _half(RmwKind.FMAX, ValueType.F16),
-    Form.ATOMIC_128: replace(_CAS, width=128),
-    Form.ATOMIC_128_SYSTEM: replace(_CAS, width=128, scope=Scope.SYSTEM),
+    PtxForm.CAS_16: replace(_CAS, width=16),
+    PtxForm.ACCESS_128: replace(_LOAD, width=128),
+    PtxForm.ACCESS_128_SYSTEM: replace(_LOAD, width=128, scope=Scope.SYSTEM),
+    PtxForm.ATOMIC_F16: _half(RmwKind.FADD, ValueType.F16),
+    PtxForm.ATOMIC_F16X2: replace(_half(RmwKind.FADD, ValueType.F16X2), elementwise=True),
+    PtxForm.ATOMIC_BF16: _half(RmwKind.FADD, ValueType.BF16),
+    PtxForm.BF16_FMA: _half(RmwKind.FADD, ValueType.BF16X2),
+    PtxForm.HALF_MIN_MAX: _half(RmwKind.FMAX, ValueType.F16),
+    PtxForm.ATOMIC_128: replace(_CAS, width=128),
+    PtxForm.ATOMIC_128_SYSTEM: replace(_CAS, width=128, scope=Scope.SYSTEM),
 }
-LAX: dict[Form, str] = {Form.ONE_SIDED_FENCE: "ptxas before 13.4 writes an illegal encoding"}
+LAX: dict[PtxForm, str] = {PtxForm.ONE_SIDED_FENCE: "ptxas before 13.4 writes an illegal encoding"}
 
 
 @needs_ptxas
-@pytest.mark.parametrize("form", Form)
-def test_ptxas_rejects_a_form_below_its_row(form: Form):
+@pytest.mark.parametrize("form", PtxForm)
+def test_ptxas_rejects_a_form_below_its_row(form: PtxForm):
     """Emitted one chip or one version too early, each form is an error: no row is too strict."""
     able = next(each for each in ALL if form in forms_of(*each))
     newest = max(able[1], default_version(able[0]))
@@ -179,8 +179,8 @@ def _knows_94(ptxas: str) -> bool:
 
 
 MATRIX_COLUMNS = ("60", "70", "75", "80", "90", "90a", "100", "100a", "103a", "120", "120a")
-MATRIX_FORMS: dict[Form, tuple[str, ...]] = {
-    Form.CLUSTER: (
+MATRIX_FORMS: dict[PtxForm, tuple[str, ...]] = {
+    PtxForm.CLUSTER: (
         "ld.relaxed.cluster",
         "st.release.cluster",
         "atom.acq_rel.cluster",
@@ -192,24 +192,24 @@ MATRIX_FORMS: dict[Form, tuple[str, ...]] = {
         "barrier.cluster.arrive",
         "barrier.cluster.wait",
     ),
-    Form.CLUSTER_BARRIER_ORDERING: (
+    PtxForm.CLUSTER_BARRIER_ORDERING: (
         "barrier.cluster.arrive.relaxed",
         "barrier.cluster.arrive.release",
         "barrier.cluster.wait.acquire",
     ),
-    Form.ONE_SIDED_FENCE: ("fence.acquire.cta", "fence.release.gpu", "fence.acquire.sys"),
-    Form.RESTRICTED_FENCE: ("fence.acquire.sync_restrict", "fence.release.sync_restrict"),
-    Form.CAS_16: ("atom.acq_rel.gpu.cas.b16",),
-    Form.ACCESS_128: ("ld.acquire.gpu.b128", "ld.weak.b128", "st.release.gpu.b128"),
-    Form.ACCESS_128_SYSTEM: ("ld.acquire.sys.b128",),
-    Form.ATOMIC_F16: ("atom.add.noftz.f16",),
-    Form.ATOMIC_F16X2: ("atom.add.noftz.f16x2",),
-    Form.ATOMIC_BF16: ("atom.add.noftz.bf16",),
+    PtxForm.ONE_SIDED_FENCE: ("fence.acquire.cta", "fence.release.gpu", "fence.acquire.sys"),
+    PtxForm.RESTRICTED_FENCE: ("fence.acquire.sync_restrict", "fence.release.sync_restrict"),
+    PtxForm.CAS_16: ("atom.acq_rel.gpu.cas.b16",),
+    PtxForm.ACCESS_128: ("ld.acquire.gpu.b128", "ld.weak.b128", "st.release.gpu.b128"),
+    PtxForm.ACCESS_128_SYSTEM: ("ld.acquire.sys.b128",),
+    PtxForm.ATOMIC_F16: ("atom.add.noftz.f16",),
+    PtxForm.ATOMIC_F16X2: ("atom.add.noftz.f16x2",),
+    PtxForm.ATOMIC_BF16: ("atom.add.noftz.bf16",),
     # The matrix is of memory instructions; these are of arithmetic.
-    Form.BF16_FMA: (),
-    Form.HALF_MIN_MAX: (),
-    Form.ATOMIC_128: ("atom.acq_rel.gpu.cas.b128", "atom.acq_rel.gpu.exch.b128"),
-    Form.ATOMIC_128_SYSTEM: ("atom.acq_rel.sys.cas.b128",),
+    PtxForm.BF16_FMA: (),
+    PtxForm.HALF_MIN_MAX: (),
+    PtxForm.ATOMIC_128: ("atom.acq_rel.gpu.cas.b128", "atom.acq_rel.gpu.exch.b128"),
+    PtxForm.ATOMIC_128_SYSTEM: ("atom.acq_rel.sys.cas.b128",),
 }
 
 
@@ -237,7 +237,7 @@ RECORDED = [chip for chip in CHIPS if chip.name.removeprefix("sm_") in MATRIX_CO
 
 
 @pytest.mark.parametrize("chip", RECORDED, ids=_label)
-def test_forms_are_those_of_the_recorded_matrix(chip: Chip):
+def test_forms_are_those_of_the_recorded_matrix(chip: PtxChip):
     assert _matrix()["ld.relaxed.cta"][chip.name] == chip.first
     for form, names in MATRIX_FORMS.items():
         if form in LAX and chip.number < 75:
@@ -249,7 +249,7 @@ def test_forms_are_those_of_the_recorded_matrix(chip: Chip):
 
 
 def test_every_form_is_recorded_and_sampled():
-    assert set(MATRIX_FORMS) == set(SAMPLES) == set(FORMS) == set(Form)
+    assert set(MATRIX_FORMS) == set(SAMPLES) == set(FORMS) == set(PtxForm)
 
 
 def _recorded_name(mnemonic: str) -> str | None:
@@ -261,7 +261,7 @@ def _recorded_name(mnemonic: str) -> str | None:
 
 
 @pytest.mark.parametrize("chip", RECORDED, ids=_label)
-def test_nothing_is_emitted_that_the_recorded_matrix_rejects(chip: Chip):
+def test_nothing_is_emitted_that_the_recorded_matrix_rejects(chip: PtxChip):
     for version in {chip.first, default_version(chip)}:
         names = {
             _recorded_name(each.mnemonic)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from fencewright.lowering.cdna import select
-from fencewright.lowering.cdna.chip import CacheOp, Chip
+from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.lower import check, lower_request
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, WaitCounts
@@ -115,11 +115,15 @@ NO_LDS_WAIT = replace(
 NO_INVALIDATE = replace(CHIP, invalidate=with_row(CHIP.invalidate, (), scope=Scope.AGENT))
 NARROW_WRITE_BACK = replace(
     CHIP,
-    write_back=with_row(CHIP.write_back, (CacheOp("buffer_wbl2", ("sc0",)),), scope=Scope.AGENT),
+    write_back=with_row(
+        CHIP.write_back, (CacheMaintenance("buffer_wbl2", ("sc0",)),), scope=Scope.AGENT
+    ),
 )
 NARROW_INVALIDATE = replace(
     CHIP,
-    invalidate=with_row(CHIP.invalidate, (CacheOp("buffer_inv", ("sc0",)),), scope=Scope.AGENT),
+    invalidate=with_row(
+        CHIP.invalidate, (CacheMaintenance("buffer_inv", ("sc0",)),), scope=Scope.AGENT
+    ),
 )
 NARROW_STORE = replace(
     CHIP,
@@ -162,7 +166,7 @@ def test_a_broken_row_is_insufficient(chip: Chip, request_: Request, test: str):
 
 def test_a_redundant_instruction_is_unnecessary():
     """An invalidate in the release: no test needs it, and the rest stays needed."""
-    twice = (CacheOp("buffer_wbl2", ("sc1",)), CacheOp("buffer_inv", ("sc1",)))
+    twice = (CacheMaintenance("buffer_wbl2", ("sc1",)), CacheMaintenance("buffer_inv", ("sc1",)))
     chip = replace(CHIP, write_back=with_row(CHIP.write_back, twice, scope=Scope.AGENT))
     found = certify_operation(store(), GFX942, ChipLowering(chip))
     assert found.is_sound

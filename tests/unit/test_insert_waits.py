@@ -15,7 +15,12 @@ from wait_kernels import kernel_with
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from fencewright.lowering.cdna.scoreboard import CounterState, Event, EventKind, Scoreboard
+from fencewright.lowering.cdna.scoreboard import (
+    CounterEvent,
+    CounterEventKind,
+    CounterState,
+    Scoreboard,
+)
 from fencewright.mlir_dialects.cdna import (
     PHASES,
     SGPR_PAIR,
@@ -426,7 +431,10 @@ def _off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _flat_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    flat = (Event("vmcnt", EventKind.VECTOR), Event("lgkmcnt", EventKind.LDS))  # type: ignore[arg-type] # words are strings
+    flat = (
+        CounterEvent("vmcnt", CounterEventKind.VECTOR),
+        CounterEvent("lgkmcnt", CounterEventKind.LDS),
+    )  # type: ignore[arg-type] # words are strings
     monkeypatch.setattr(cdna_dataflow, "EVENTS", {**cdna_dataflow.EVENTS, F: flat})
 
 
@@ -436,7 +444,7 @@ def _write_back_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _scalar_loads_reissued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insert_waits, "ORDERED", dict.fromkeys(EventKind, True))
+    monkeypatch.setattr(insert_waits, "ORDERED", dict.fromkeys(CounterEventKind, True))
 
 
 SHORT: Graph = ([G, Use(0)], [([], 1, 1)])

@@ -18,8 +18,14 @@ from test_cdna_execution import parse, programs
 from test_ptx_execution import lower, ptx_context
 
 from fencewright.lowering.ptx.chip import CHIPS, Version, default_version
-from fencewright.lowering.ptx.instructions import ROWS, Kind, Register, register_for, signature
-from fencewright.lowering.ptx.module import Kernel, Variable, is_identifier, module_text
+from fencewright.lowering.ptx.instructions import (
+    ROWS,
+    PtxInstructionKind,
+    RegisterClass,
+    register_for,
+    signature,
+)
+from fencewright.lowering.ptx.module import PtxKernel, Variable, is_identifier, module_text
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.passes.print.ptx import PTXTarget
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
@@ -209,7 +215,7 @@ def test_every_arithmetic_form_assembles_on_the_registers_of_its_row(tmp_path: P
     for form in FORMS:
         found = signature(form)
         assert found is not None
-        assert found.kind is Kind.ALU
+        assert found.kind is PtxInstructionKind.ALU
         assert found.result is not None
         operands = [f"{each.prefix}{n + 2}" for n, each in enumerate(found.operands)]
         if form.startswith("bfe"):
@@ -220,7 +226,7 @@ def test_every_arithmetic_form_assembles_on_the_registers_of_its_row(tmp_path: P
         for places in (*((n,) for n in registers), registers):
             replaced = ["-1" if n in places else each for n, each in enumerate(operands)]
             lines.append(f"{form} {found.result.prefix}1, {', '.join(replaced)};")
-    kernel = Kernel("k", (), None, dict.fromkeys(Register, 9), [*lines, "ret;"])
+    kernel = PtxKernel("k", (), None, dict.fromkeys(RegisterClass, 9), [*lines, "ret;"])
     text = module_text("sm_90", TARGETS["sm_90"], (), [kernel])
     assert complaints(tmp_path, text, "sm_90") == []
 
@@ -262,15 +268,15 @@ def test_every_row_has_a_source():
 
 def test_registers():
     assert [register_for(bits) for bits in (1, 2, 16, 17, 64, 128, 129)] == [
-        Register.PRED,
-        Register.B16,
-        Register.B16,
-        Register.B32,
-        Register.B64,
-        Register.B128,
+        RegisterClass.PRED,
+        RegisterClass.B16,
+        RegisterClass.B16,
+        RegisterClass.B32,
+        RegisterClass.B64,
+        RegisterClass.B128,
         None,
     ]
-    assert len({register.prefix for register in Register}) == len(Register)
+    assert len({register.prefix for register in RegisterClass}) == len(RegisterClass)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +289,7 @@ def test_identifiers(name: str, accepted: bool):
 
 
 def test_module_text():
-    kernel = Kernel("k", (64, 8, 128), (32, 1, 1), {Register.B32: 2}, ["$L:", "bra $L;"])
+    kernel = PtxKernel("k", (64, 8, 128), (32, 1, 1), {RegisterClass.B32: 2}, ["$L:", "bra $L;"])
     version: Version = (8, 6)
     text = module_text("sm_90", version, [Variable("a", 4, 4), Variable("b", 0, 8)], [kernel])
     assert text == (

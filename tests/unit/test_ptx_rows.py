@@ -10,8 +10,8 @@ from fencewright.lowering.ptx.chip import (
     CHIPS,
     FORMS,
     VERSIONS,
-    Chip,
-    Form,
+    PtxChip,
+    PtxForm,
     Version,
     default_version,
     forms_of,
@@ -506,8 +506,8 @@ def test_refusals_say_what_would_do(asked: dict[str, Any], reason: str, accepted
     assert accepted in caught.value.accepted
 
 
-@pytest.mark.parametrize("form", Form)
-def test_the_lowest_that_is_named_has_the_form_and_nothing_lower_has(form: Form):
+@pytest.mark.parametrize("form", PtxForm)
+def test_the_lowest_that_is_named_has_the_form_and_nothing_lower_has(form: PtxForm):
     for chip in CHIPS:
         name, _, version = lowest_with(form, chip).partition(" with PTX ")
         able = chip_named(name)
@@ -524,7 +524,7 @@ def test_the_lowest_that_is_named_has_the_form_and_nothing_lower_has(form: Form)
 
 
 @pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
-def test_the_default_version_lowers_as_the_newest(chip: Chip):
+def test_the_default_version_lowers_as_the_newest(chip: PtxChip):
     newest: Version = chip.last or VERSIONS[-1]
     default = default_version(chip)
     assert chip.first <= default <= newest
@@ -565,7 +565,7 @@ def test_everything_has_a_source():
     assert all(chip.source for chip in CHIPS)
     assert set(atomics.COMPUTE) == set(RmwKind)
     assert all(compute.source for compute in atomics.COMPUTE.values())
-    assert set(FORMS) == set(Form)
+    assert set(FORMS) == set(PtxForm)
 
 
 def test_every_instruction_has_its_source_and_phase():

@@ -17,7 +17,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.ptx.async_rows import ROWS, AsyncRow, Key, Since, select
+from fencewright.lowering.ptx.async_rows import ROWS, AsyncRow, AsyncSince, Key, select
 from fencewright.lowering.ptx.chip import CHIPS, Version
 from fencewright.lowering.ptx.text import fill_places, read_line
 from fencewright.lowering.sequence import UnsupportedError
@@ -264,7 +264,7 @@ def test_an_unknown_operation_is_refused() -> None:
 
 
 def test_a_chip_that_is_named_apart_has_it_alone() -> None:
-    since = Since(100, (8, 6), ("sm_100a",))
+    since = AsyncSince(100, (8, 6), ("sm_100a",))
     assert since.lowest(CHIP["sm_100a"]) == (8, 6)
     assert since.lowest(CHIP["sm_100"]) is None
     assert since.lowest(CHIP["sm_90a"]) is None

@@ -17,9 +17,9 @@ from fencewright.lowering.cdna.scoreboard import (
     LIMITS,
     ORDERED,
     SPACE_EVENTS,
+    CounterEvent,
+    CounterEventKind,
     CounterState,
-    Event,
-    EventKind,
     Scoreboard,
     Token,
     events_of,
@@ -37,7 +37,7 @@ INVALIDATE = CACHE_EVENTS["buffer_inv"]
 class Issue:
     """An instruction with these events; its position names its result."""
 
-    events: tuple[Event, ...]
+    events: tuple[CounterEvent, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Wait:
 
 Step = Issue | Use | WaitAll
 Emitted = Issue | Use | Wait
-Outstanding = tuple[tuple[int, Event], ...]
+Outstanding = tuple[tuple[int, CounterEvent], ...]
 
 
 # The interpreter.
@@ -74,11 +74,11 @@ Outstanding = tuple[tuple[int, Event], ...]
 def retire(state: Outstanding, counter: Counter) -> Iterator[Outstanding]:
     """Every state after one event of ``counter`` has completed."""
     mine = [(at, event) for at, event in state if event.counter is counter]
-    counted = [each for each in mine if each[1].kind is not EventKind.INVALIDATE]
+    counted = [each for each in mine if each[1].kind is not CounterEventKind.INVALIDATE]
     kinds = {event.kind for _, event in counted}
     in_order = len(kinds) == 1 and all(ORDERED[kind] for kind in kinds)
     first = counted[:1] if in_order else counted
-    free = [each for each in mine if each[1].kind is EventKind.INVALIDATE]
+    free = [each for each in mine if each[1].kind is CounterEventKind.INVALIDATE]
     for done in (*first, *free):
         yield tuple(each for each in state if each != done)
 
@@ -217,14 +217,14 @@ class _OffByOne(CounterState):
 
 
 class _IgnoresFlat(CounterState):
-    def issue(self, event: Event, results: Iterable[Token] = ()) -> None:
-        kind = EventKind.VECTOR if event.counter is Counter.VMCNT else EventKind.LDS
-        super().issue(Event(event.counter, kind, event.certain, event.owed), results)
+    def issue(self, event: CounterEvent, results: Iterable[Token] = ()) -> None:
+        kind = CounterEventKind.VECTOR if event.counter is Counter.VMCNT else CounterEventKind.LDS
+        super().issue(CounterEvent(event.counter, kind, event.certain, event.owed), results)
 
 
 class _CountsInvalidates(CounterState):
-    def issue(self, event: Event, results: Iterable[Token] = ()) -> None:
-        super().issue(Event(event.counter, EventKind.VECTOR), results)
+    def issue(self, event: CounterEvent, results: Iterable[Token] = ()) -> None:
+        super().issue(CounterEvent(event.counter, CounterEventKind.VECTOR), results)
 
 
 def _board(state: type[CounterState]) -> Callable[[], Scoreboard]:
@@ -271,7 +271,7 @@ def test_loads_and_stores_retire_in_order() -> None:
 @pytest.mark.parametrize("counter", list(Counter))
 def test_counts_stay_below_the_value_that_means_no_wait(counter: Counter) -> None:
     limit = LIMITS[counter]
-    event = Event(counter, EventKind.VECTOR)
+    event = CounterEvent(counter, CounterEventKind.VECTOR)
     state = CounterState(limit)
     state.issue(event, ["old"])
     for _ in range(2 * limit):
@@ -312,7 +312,7 @@ def test_an_invalidate_alone_is_not_waited_for() -> None:
 
 
 def _states() -> st.SearchStrategy[CounterState]:
-    def build(steps: list[tuple[Event, int] | int]) -> CounterState:
+    def build(steps: list[tuple[CounterEvent, int] | int]) -> CounterState:
         state = CounterState(15)
         for step in steps:
             if isinstance(step, int):

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from fencewright.lowering.cdna.chip import CacheOp
+from fencewright.lowering.cdna.chip import CacheMaintenance
 from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.lowering.cdna.common import FENCE, load_chip
 from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
@@ -23,7 +23,7 @@ from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.skeleton import SKELETON, Step
+from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -44,9 +44,9 @@ def _value(value: object) -> str:
     match value:
         case Illegal(reason=reason):
             return f"refused: {reason}"
-        case CacheOp(mnemonic=mnemonic, modifiers=modifiers):
+        case CacheMaintenance(mnemonic=mnemonic, modifiers=modifiers):
             return f"`{' '.join((mnemonic, *modifiers))}`"
-        case Step():
+        case SkeletonStep():
             return value.value[0]
         case tuple():
             return ", ".join(map(_value, cast("tuple[object, ...]", value))) or "nothing"
