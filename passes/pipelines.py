@@ -23,7 +23,7 @@ OptLevel: TypeAlias = Literal[0, 2]
 
 DEFAULT_OPT_LEVEL: OptLevel = 2
 
-Stores: TypeAlias = Literal["auto", "back", "through"]
+StorePolicy: TypeAlias = Literal["auto", "back", "through"]
 """Plain stores leave dirty lines that releases write ``back``, or go ``through`` to the agent by
 themselves; ``auto``: whichever costs less, kernel by kernel. Where nobody asks: back, or auto under
 the fact that such stores are coherent, for which the evidence is divided (docs/minimise.md)."""
@@ -65,7 +65,7 @@ class MinimiseCachesPipeline(Pipeline):
     name = "minimise-caches"
 
     facts: tuple[str, ...] = ()
-    stores: Stores | None = None
+    stores: StorePolicy | None = None
 
     def steps(self) -> "tuple[CachePass, ...]":
         from fencewright.passes.cdna.clamp_caches import ClampCachesPass
@@ -126,12 +126,12 @@ def _on_ptx() -> tuple[ModulePass, ...]:
     return (MergePTXFencesPass(),)
 
 
-def _default_stores(facts: tuple[str, ...]) -> Stores:
+def _default_stores(facts: tuple[str, ...]) -> StorePolicy:
     """The policy where none was asked for."""
     return "auto" if may_store_through(frozenset(map(Fact, facts))) else "back"
 
 
-def _storing(stores: Stores) -> "tuple[CachePass, ...]":
+def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
     """What decides how far plain stores go by themselves."""
     from fencewright.passes.cdna.store_through import StoreThroughPass
 
@@ -140,7 +140,7 @@ def _storing(stores: Stores) -> "tuple[CachePass, ...]":
     return (StoreThroughPass(policy="always" if stores == "through" else "cheaper"),)
 
 
-def _on_cdna(facts: tuple[str, ...], stores: Stores | None) -> tuple[ModulePass, ...]:
+def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``cdna``, before the waits are inserted."""
     from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
     from fencewright.passes.cdna.sink_waits import SinkWaitsPass
@@ -148,7 +148,7 @@ def _on_cdna(facts: tuple[str, ...], stores: Stores | None) -> tuple[ModulePass,
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
 
-def _as_asked(stores: Stores | None) -> "tuple[CachePass, ...]":
+def _as_asked(stores: StorePolicy | None) -> "tuple[CachePass, ...]":
     """At level 0, which compares no costs: stores go through if that was asked for."""
     return _storing("through" if stores == "through" else "back")
 
@@ -186,7 +186,7 @@ class CDNAPipeline(Pipeline):
     compat: Literal["llvm"] | None = None
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
-    stores: Stores | None = None
+    stores: StorePolicy | None = None
     target_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -272,7 +272,7 @@ class LLVMIRPipeline(Pipeline):
     ptx_version: str | None = None
     opt_level: OptLevel = DEFAULT_OPT_LEVEL
     facts: tuple[str, ...] = ()
-    stores: Stores | None = None
+    stores: StorePolicy | None = None
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)

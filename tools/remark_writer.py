@@ -6,13 +6,13 @@ Source of the YAML: LLVM, Remarks; what ``llc -pass-remarks-output`` writes and
 
 from collections.abc import Iterable, Iterator
 
-from fencewright.passes.remarks.remarks import Argument, Place, Remark
+from fencewright.passes.remarks.remarks import Remark, RemarkArgument, SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity
 
 
 def in_order(remarks: Iterable[Remark]) -> list[Remark]:
     """The remarks by place in the input, those on one place as the passes made them."""
-    return sorted(remarks, key=lambda remark: remark.place or Place("", 0, 0))
+    return sorted(remarks, key=lambda remark: remark.place or SourceLocation("", 0, 0))
 
 
 def diagnostic(remark: Remark, file: str) -> Diagnostic:
@@ -43,7 +43,7 @@ def _document(remark: Remark) -> Iterator[str]:
     yield "..."
 
 
-def _argument(argument: Argument) -> Iterator[str]:
+def _argument(argument: RemarkArgument) -> Iterator[str]:
     yield _entry("  - ", argument.key, _quoted(argument.value))
     if argument.place is not None:
         yield _entry("    ", "DebugLoc", _location(argument.place))
@@ -53,7 +53,7 @@ def _entry(indent: str, key: str, value: str) -> str:
     return f"{indent}{key + ':':<17}{value}"
 
 
-def _location(place: Place) -> str:
+def _location(place: SourceLocation) -> str:
     return f"{{ File: {_quoted(place.file)}, Line: {place.line}, Column: {place.column} }}"
 
 

@@ -88,7 +88,7 @@ class CacheStep(NamedTuple):
 CacheSteps: TypeAlias = list[CacheStep]
 
 
-class Through(NamedTuple):
+class StoreThrough(NamedTuple):
     """A store that can go further by itself: what it then means, and how much more it costs."""
 
     meaning: Meaning
@@ -155,7 +155,7 @@ class CacheCode(ABC):
         return self.known(_invalidates)
 
     @abstractmethod
-    def through(self, op: Operation, reach: Reach) -> Through | None:
+    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
 
     def cost_of(self, op: CacheOp) -> int:

@@ -21,7 +21,7 @@ _KERNEL = re.compile(r"define (?:[a-z_]+ )*(?:amdgpu_kernel|ptx_kernel) ")
 """A header as far as its calling convention: only bare words come before that."""
 
 
-class Memory(Enum):
+class MemoryEffects(Enum):
     """What an instruction that is carried as text does.
 
     PLAIN: weak accesses; BARRIER: it waits for the work-group; UNKNOWN: perhaps anything.
@@ -33,24 +33,24 @@ class Memory(Enum):
     UNKNOWN = "unknown"
 
 
-def memory_of(op: Operation) -> Memory:
+def memory_of(op: Operation) -> MemoryEffects:
     """What ``op`` does to memory; NONE for operations of other dialects, which say it themselves.
 
     Source: LLVM LangRef; LLVM AMDGPUUsage, llvm.amdgcn.s.barrier.
     """
     kind = type(op)
     if kind is not InstOp and kind is not TerminatorOp:
-        return Memory.NONE
+        return MemoryEffects.NONE
     assert isinstance(op, InstOp | TerminatorOp)
-    return _memory_of(op.text.data) if op.may_access_memory else Memory.NONE
+    return _memory_of(op.text.data) if op.may_access_memory else MemoryEffects.NONE
 
 
 @lru_cache(maxsize=1 << 12)
-def _memory_of(text: str) -> Memory:
-    for pattern, found in ((_PLAIN, Memory.PLAIN), (_BARRIER, Memory.BARRIER)):
+def _memory_of(text: str) -> MemoryEffects:
+    for pattern, found in ((_PLAIN, MemoryEffects.PLAIN), (_BARRIER, MemoryEffects.BARRIER)):
         if pattern.match(text):
             return found
-    return Memory.UNKNOWN
+    return MemoryEffects.UNKNOWN
 
 
 def is_kernel(function: FuncOp) -> bool:
@@ -70,4 +70,4 @@ def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Target]]:
 
 def unknown_in(function: FuncOp) -> Iterator[Operation]:
     """The instructions of a function of which nothing is known."""
-    return (op for op in function.walk() if memory_of(op) is Memory.UNKNOWN)
+    return (op for op in function.walk() if memory_of(op) is MemoryEffects.UNKNOWN)

@@ -13,7 +13,7 @@ from fencewright.passes.analysis.caches import (
     CacheStep,
     CacheSteps,
     Meaning,
-    Through,
+    StoreThrough,
 )
 from fencewright.passes.analysis.control_flow import block_of, successors
 from fencewright.passes.analysis.dataflow import solve_forward
@@ -47,7 +47,7 @@ DONE: to the scope. ISSUED: what takes it there has been issued, a wait will see
 DIRTY: not so.
 """
 
-Stores: TypeAlias = int
+StoreStates: TypeAlias = int
 """The lattice of the analysis, made by ``stores_of``: bits, so that two states join by ``|``.
 
 ::
@@ -63,7 +63,7 @@ _COVERED = (0b0000, 0b0011, 0b1111)
 """The levels that a write-back changes, by its reach."""
 
 
-def stores_of(agent: int, system: int, reading: int = 0) -> Stores:
+def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
     """A state: a level for each scope, and what is being read.
 
     ``reading``: counters with a read of a flag on its way, which may yet take in something
@@ -72,7 +72,7 @@ def stores_of(agent: int, system: int, reading: int = 0) -> Stores:
     return agent | system << _SYSTEM | reading << _READING
 
 
-def level(state: Stores, reach: Reach) -> int:
+def level(state: StoreStates, reach: Reach) -> int:
     """The level of one scope."""
     return (state if reach is Reach.AGENT else state >> _SYSTEM) & DIRTY
 
@@ -84,22 +84,22 @@ AT_ENTRY = stores_of(DONE, DIRTY)
 class Published:
     """What publications of a work-group hand on, through barriers and through flags."""
 
-    barrier: Stores = 0
-    flag: Stores = 0
+    barrier: StoreStates = 0
+    flag: StoreStates = 0
 
-    def add(self, meaning: Meaning, state: Stores) -> None:
+    def add(self, meaning: Meaning, state: StoreStates) -> None:
         """One more publication."""
         if meaning.is_barrier:
             self.barrier |= arrived(state)
         else:
             self.flag |= arrived(state)
 
-    def taken_in(self, meaning: Meaning) -> Stores:
+    def taken_in(self, meaning: Meaning) -> StoreStates:
         """What a take-in may receive; by a flag at system scope anything, from other kernels."""
         return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
 
 
-def arrived(state: Stores) -> Stores:
+def arrived(state: StoreStates) -> StoreStates:
     """What others receive of a state: what is only on its way is not there yet."""
     outstanding = state & _ISSUED
     return outstanding | outstanding << 1
@@ -108,10 +108,10 @@ def arrived(state: Stores) -> Stores:
 class Solution(NamedTuple):
     """What this wave has to make available where each block begins, and what is handed on."""
 
-    entry: Mapping[Block, Stores]
+    entry: Mapping[Block, StoreStates]
     published: Published
 
-    def states(self, block: Block, steps: CacheSteps) -> list[Stores]:
+    def states(self, block: Block, steps: CacheSteps) -> list[StoreStates]:
         """The states before each of the ``steps`` of a block, and where it ends."""
         state = self.entry[block]
         found = [state]
@@ -129,7 +129,7 @@ def solve(code: CacheCode) -> Solution:
 def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
     published = Published()
 
-    def carry(block: Block, state: Stores) -> Stores:
+    def carry(block: Block, state: StoreStates) -> StoreStates:
         for _, meaning in steps[block]:
             if meaning.publishes:
                 published.add(meaning, state)
@@ -147,7 +147,7 @@ def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
 
 
 def droppable_write_backs(
-    code: CacheCode, through: Mapping[Operation, Through] | None = None
+    code: CacheCode, through: Mapping[Operation, StoreThrough] | None = None
 ) -> list[Operation]:
     """The write-backs that have nothing to write back, once the stores of ``through`` are so."""
     if not code.write_backs:
@@ -164,18 +164,18 @@ def droppable_write_backs(
     ]
 
 
-def _as_if(step: CacheStep, through: Mapping[Operation, Through]) -> CacheStep:
+def _as_if(step: CacheStep, through: Mapping[Operation, StoreThrough]) -> CacheStep:
     found = through.get(step.op)
     return step if found is None else CacheStep(step.op, found.meaning)
 
 
-def is_redundant(step: CacheStep, state: Stores) -> bool:
+def is_redundant(step: CacheStep, state: StoreStates) -> bool:
     """Whether ``step`` is a write-back with nothing to write back."""
     reach = step.meaning.writes_back
     return reach is not None and level(state, reach) != DIRTY
 
 
-def after(meaning: Meaning, state: Stores, published: Published) -> Stores:
+def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreStates:
     """The state behind an operation."""
     if meaning.waits:
         return _waited(meaning.waits, state)
@@ -188,7 +188,7 @@ def after(meaning: Meaning, state: Stores, published: Published) -> Stores:
     return state
 
 
-def stored(reach: Reach) -> Stores:
+def stored(reach: Reach) -> StoreStates:
     """What a store that gets so far leaves to be made available."""
     return _STORED[reach]
 
@@ -196,7 +196,7 @@ def stored(reach: Reach) -> Stores:
 _STORED = (stores_of(DIRTY, DIRTY), stores_of(ISSUED, DIRTY), stores_of(ISSUED, ISSUED))
 
 
-def written_back(reach: Reach, state: Stores, published: Published) -> Stores:
+def written_back(reach: Reach, state: StoreStates, published: Published) -> StoreStates:
     """What is dirty is on its way, but for what a flag on its way may have taken in."""
     clean = issued(reach, state)
     if not is_reading(state):
@@ -205,17 +205,17 @@ def written_back(reach: Reach, state: Stores, published: Published) -> Stores:
     return clean | (published.flag | AT_ENTRY) & (dirty | dirty >> 1)
 
 
-def issued(reach: Reach, state: Stores) -> Stores:
+def issued(reach: Reach, state: StoreStates) -> StoreStates:
     """With nothing dirty that a write-back of a reach covers."""
     return state & ~(_DIRTY & _COVERED[reach])
 
 
-def is_reading(state: Stores) -> bool:
+def is_reading(state: StoreStates) -> bool:
     """Whether a read of a flag is on its way."""
     return state >> _READING != 0
 
 
-def _waited(waits: int, state: Stores) -> Stores:
+def _waited(waits: int, state: StoreStates) -> StoreStates:
     state &= ~(waits << _READING)
     if waits & VMCNT:
         dirty = state & _DIRTY

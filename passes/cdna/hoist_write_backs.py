@@ -15,7 +15,7 @@ from fencewright.passes.cdna.drop_write_backs import (
     AT_ENTRY,
     DIRTY,
     Published,
-    Stores,
+    StoreStates,
     after,
     droppable_write_backs,
     is_reading,
@@ -49,7 +49,7 @@ class HoistWriteBacksPass(CachePass):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WriteBackPoint:
     """Where a write-back could be: right ``behind`` an operation, or where ``block`` begins."""
 
     write_back: CacheOp
@@ -78,7 +78,7 @@ class Place:
         return True
 
 
-def places(code: CacheCode) -> Iterator[Place]:
+def places(code: CacheCode) -> Iterator[WriteBackPoint]:
     """The earliest places for the write-backs of a work-group, where they are not there already."""
     for reach in sorted({cast(Reach, step.meaning.writes_back) for step in code.write_backs}):
         for place in Hoisting(code, reach).places():
@@ -160,11 +160,11 @@ class Hoisting:
             comes = self._before(step, state, comes)
         return comes
 
-    def _backwards(self, block: Block) -> Iterator[tuple[CacheStep, Stores]]:
+    def _backwards(self, block: Block) -> Iterator[tuple[CacheStep, StoreStates]]:
         """The steps of a block, the last one first, with the states before them."""
         return zip(reversed(self.steps[block]), self.states[block][-2::-1], strict=True)
 
-    def _before(self, step: CacheStep, state: Stores, comes: CacheOp | None) -> CacheOp | None:
+    def _before(self, step: CacheStep, state: StoreStates, comes: CacheOp | None) -> CacheOp | None:
         is_own = step.meaning.writes_back is self.reach
         if (comes is None and not is_own) or not self._is_good(state):
             return None
@@ -172,24 +172,24 @@ class Hoisting:
             return cast(CacheOp, step.op)
         return None if dirties(step.meaning, state, self.published, self.reach) else comes
 
-    def _is_good(self, state: Stores) -> bool:
+    def _is_good(self, state: StoreStates) -> bool:
         """Whether nothing is on its way that a write-back here would not cover."""
         behind = self.published.flag | AT_ENTRY
         return not is_reading(state) or level(behind, self.reach) != DIRTY
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[WriteBackPoint]:
         """Where one comes on every way, and did not where the step before was to come."""
         for block in self.code.blocks:
             comes = self.at_end(block)
             for step, state in self._backwards(block):
                 before = self._before(step, state, comes)
                 if before is None and comes is not None and step.op.next_op is not None:
-                    yield Place(comes, block, step.op)
+                    yield WriteBackPoint(comes, block, step.op)
                 comes = before
             if comes is not None and block not in self.hoistable:
-                yield Place(comes, block, None)
+                yield WriteBackPoint(comes, block, None)
 
 
-def dirties(meaning: Meaning, state: Stores, published: Published, reach: Reach) -> bool:
+def dirties(meaning: Meaning, state: StoreStates, published: Published, reach: Reach) -> bool:
     """Whether behind an operation something may be dirty that was not before it."""
     return level(after(meaning, issued(reach, state), published), reach) == DIRTY

@@ -37,7 +37,7 @@ from fencewright.passes.analysis.caches import (
     CacheStep,
     CacheSteps,
     Meaning,
-    Through,
+    StoreThrough,
     maintenance,
     meaning_of,
     modifiers_of,
@@ -108,7 +108,7 @@ class KernelCode(CacheCode):
                 steps.append(CacheStep(op, meaning))
         return steps
 
-    def through(self, op: Operation, reach: Reach) -> Through | None:
+    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
         if not isinstance(op, StoreOp) or op.row.space not in IN_MEMORY:
             return None
         now, then = modifiers_of(op), _wanted(op, reach)
@@ -116,7 +116,7 @@ class KernelCode(CacheCode):
             return None
         meaning = _access(StoreOp, op.opcode.data, then, is_atomic(op), self.chip)
         assert meaning is not None
-        return Through(meaning, self._cost(op, then) - self._cost(op, now))
+        return StoreThrough(meaning, self._cost(op, then) - self._cost(op, now))
 
     @property
     def _has_bits(self) -> bool:

@@ -148,7 +148,7 @@ class Duty(NamedTuple):
     releases: bool = False
 
 
-class Line(NamedTuple):
+class WaitLine(NamedTuple):
     """An operation that ordering waits, or what they have to cover, depend on."""
 
     op: Operation
@@ -220,7 +220,7 @@ def takes_part(op: Operation) -> bool:
 
 _RELEVANT = COUNTED | {WaitOp, BarrierOp}
 
-Code: TypeAlias = dict[Block, list[Line]]
+WaitLines: TypeAlias = dict[Block, list[WaitLine]]
 """The relevant operations of the blocks that control can reach, in reverse postorder."""
 
 
@@ -232,11 +232,14 @@ def loosen_waits(kernel: KernelOp) -> None:
     }
     if any(type(op) is WaitOp for ops in code.values() for op in ops):
         _loosen(
-            {block: [Line(op, _duty_of(op, kernel)) for op in ops] for block, ops in code.items()}
+            {
+                block: [WaitLine(op, _duty_of(op, kernel)) for op in ops]
+                for block, ops in code.items()
+            }
         )
 
 
-def _loosen(code: Code) -> None:
+def _loosen(code: WaitLines) -> None:
     told = _outside_tells(code)
     lds_matters: dict[Operation, bool] = {}
     for block, lines in code.items():
@@ -259,7 +262,7 @@ def _loosen(code: Code) -> None:
             ages = behind
 
 
-def loosely_after(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
     """Carry the ages over an operation as it will be: behind a wait, as the looser one leaves it."""
     counts = _loosened(line, ages, lds_matters)
     return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
@@ -269,7 +272,7 @@ def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
     return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
 
 
-def _loosened(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
+def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
     """The counts that an ordering wait needs; None for anything else."""
     counts, releases = line.duty.counts, line.duty.releases
     if counts is None or not line.duty.orders:
@@ -316,7 +319,7 @@ def _before(duty: Duty, told: bool) -> bool:
     return told or duty.tells
 
 
-def _outside_tells(code: Code) -> dict[Block, bool]:
+def _outside_tells(code: WaitLines) -> dict[Block, bool]:
     """Where each block begins: whether something tells before the next release that waits."""
     begin = dict.fromkeys(code, False)
     changed = len(code) > 1
@@ -333,7 +336,7 @@ def _outside_tells(code: Code) -> dict[Block, bool]:
 
 
 def _backwards(
-    block: Block, lines: Sequence[Line], begin: dict[Block, bool]
+    block: Block, lines: Sequence[WaitLine], begin: dict[Block, bool]
 ) -> dict[Operation, bool]:
     """For each wait of a block: whether something tells behind it."""
     told = any(begin[target] for target in successors(block))

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.mlir_dialects.cdna import CacheOp
-from fencewright.passes.analysis.caches import CacheCode, Through
+from fencewright.passes.analysis.caches import CacheCode, StoreThrough
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.cdna.cache_pass import CachePass
 
@@ -44,9 +44,9 @@ class StoreThroughPass(CachePass):
                 code.store_through(store, reach)
 
 
-def convertible(code: CacheCode, reach: Reach) -> dict[Operation, Through]:
+def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
     """The stores that can be taken further than they get, and how they are then."""
-    found: dict[Operation, Through] = {}
+    found: dict[Operation, StoreThrough] = {}
     steps = code.steps
     for block in code.blocks:
         for op, meaning in steps[block]:
@@ -56,7 +56,7 @@ def convertible(code: CacheCode, reach: Reach) -> dict[Operation, Through]:
     return found
 
 
-def is_cheaper(code: CacheCode, stores: Mapping[Operation, Through]) -> bool:
+def is_cheaper(code: CacheCode, stores: Mapping[Operation, StoreThrough]) -> bool:
     """Whether it costs less to take each of ``stores`` there by itself than to write back.
 
     By ``lowering.costs``, each instruction as often as the loops around it suggest. What counts

@@ -391,7 +391,7 @@ class _CdnaReader:
             unreadable(op, "a location is one word: the offset must be 0")
         return symbol[0]
 
-    def place_of(self, op: cdna.LoadOp | cdna.StoreOp | cdna.AtomicOp) -> tuple[str, "_Memory"]:
+    def place_of(self, op: cdna.LoadOp | cdna.StoreOp | cdna.AtomicOp) -> tuple[str, "_MemoryRow"]:
         """The location that ``op`` accesses, and how."""
         address, memory = self.address(op), _memory(op)
         if address.location is None:
@@ -536,7 +536,7 @@ def _edges(block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Memory:
+class _MemoryRow:
     """What a memory instruction does, and where."""
 
     operation: Word
@@ -555,14 +555,14 @@ def _accesses() -> Mapping[str, Access]:
     return {row.mnemonic: access for access, row in MEMORY_ROWS}
 
 
-def _memory(op: cdna.LoadOp | cdna.StoreOp | cdna.AtomicOp) -> _Memory:
+def _memory(op: cdna.LoadOp | cdna.StoreOp | cdna.AtomicOp) -> _MemoryRow:
     access = _accesses().get(op.opcode.data)
     if access is None or access[1] is AddressSpace.PRIVATE:
         unreadable(op, f"the CDNA machine does not execute {op.opcode.data}")
     operation, space, width, kind, _ = access
     if width != WORD_BITS:
         unreadable(op, f"a location is 32 bits wide; {op.opcode.data} is not executed")
-    return _Memory(operation, space, width, kind)
+    return _MemoryRow(operation, space, width, kind)
 
 
 _Handler = Callable[[Listing[CdnaInstruction], tuple[str, ...], cdna.AluOp], Operand]

@@ -255,14 +255,14 @@ def _synchronises(op: scoped.ScopedOperation) -> tuple[Ordering, Scope]:
     return op.ordering.data, op.scope.data
 
 
-class _Options(TypedDict, total=False):
+class _OperationOptions(TypedDict, total=False):
     one_as: bool
     spaces: frozenset[AddressSpace]
     availability: Availability
 
 
-def _options(op: scoped.ScopedOperation) -> _Options:
-    options = _Options(one_as=op.one_as is not None)
+def _options(op: scoped.ScopedOperation) -> _OperationOptions:
+    options = _OperationOptions(one_as=op.one_as is not None)
     if op.spaces is not None:
         options["spaces"] = frozenset(each.data for each in op.spaces)
     if op.availability is not None:

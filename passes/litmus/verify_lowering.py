@@ -21,7 +21,7 @@ from fencewright.simulator.litmus_run import (
 )
 
 
-class Verdict(Enum):
+class LoweringVerdict(Enum):
     """What verifying a lowering found."""
 
     SOUND = "sound"
@@ -39,7 +39,7 @@ class Verification:
     """
 
     test: TestOp
-    verdict: Verdict
+    verdict: LoweringVerdict
     message: str
     steps: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ def _verification(
         others = f" (and {len(more)} more)" if more else ""
         return Verification(
             test,
-            Verdict.RACY,
+            LoweringVerdict.RACY,
             f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
         )
     if found.source.never_ends:
@@ -101,12 +101,14 @@ def _verification(
         where = "; ".join(line.strip() for each in hangs for line in each.splitlines())
         return Verification(
             test,
-            Verdict.HANGS,
+            LoweringVerdict.HANGS,
             f"no execution of '{name}' ends, so there is nothing to verify: {where}",
         )
     if found.target.errors:
         return Verification(
-            test, Verdict.UNSOUND, f"the lowering of '{name}' is wrong: {found.target.errors[0]}"
+            test,
+            LoweringVerdict.UNSOUND,
+            f"the lowering of '{name}' is wrong: {found.target.errors[0]}",
         )
     if found.forbidden is not None:
         state = " ".join(str(found.forbidden).splitlines()[0].split())
@@ -114,13 +116,13 @@ def _verification(
         others = f" (one of {count} such outcomes)" if count > 1 else ""
         return Verification(
             test,
-            Verdict.UNSOUND,
+            LoweringVerdict.UNSOUND,
             f"the lowering of '{name}' can end with {state}, which the source forbids{others}",
             found.counterexample,
         )
     if found.undecided:
         return Verification(
-            test, Verdict.INCOMPLETE, f"'{name}' is too large to verify: {found.undecided}"
+            test, LoweringVerdict.INCOMPLETE, f"'{name}' is too large to verify: {found.undecided}"
         )
     assert found.source.outcomes is not None
     assert found.target.outcomes is not None
@@ -131,7 +133,7 @@ def _verification(
         if progress(source, found.source).ending is not Ending.MAY_HANG:
             return Verification(
                 test,
-                Verdict.HANGS,
+                LoweringVerdict.HANGS,
                 f"the lowering of '{name}' {hangs}, which its source was not seen to",
                 tuple(line for each in ends.hangs for line in each.splitlines()),
             )
@@ -141,7 +143,7 @@ def _verification(
     explored = f", {found.target.states} states" if found.target.states else ""
     return Verification(
         test,
-        Verdict.SOUND,
+        LoweringVerdict.SOUND,
         f"the lowering of '{name}' reaches {reached} of the {allowed} outcomes that the source "
         f"allows, and no other{explored}{hangs}",
     )

@@ -38,7 +38,7 @@ from fencewright.mlir_dialects.scoped import (
     StoreOp,
 )
 from fencewright.passes.analysis.control_flow import block_of
-from fencewright.passes.analysis.llvm_ir_memory import Memory, is_kernel, memory_of
+from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects, is_kernel, memory_of
 from fencewright.passes.llvm_ir.accesses import noalias_arguments
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
@@ -102,7 +102,7 @@ def _acquires(op: Operation) -> bool:
 
 def _callee(op: Operation) -> str | None:
     """The function that ``op`` calls, "" if it is not named; None for no call, or one of LLVM's."""
-    if not isinstance(op, InstOp) or memory_of(op) is not Memory.UNKNOWN:
+    if not isinstance(op, InstOp) or memory_of(op) is not MemoryEffects.UNKNOWN:
         return None
     call = _CALL.match(op.text.data)
     if call is None:

@@ -32,7 +32,7 @@ from fencewright.passes.analysis.caches import (
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.analysis.dataflow import solve_forward
 from fencewright.passes.analysis.llvm_ir_memory import (
-    Memory,
+    MemoryEffects,
     is_kernel,
     lowered_functions,
     memory_of,
@@ -92,21 +92,21 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
     may synchronise through: the rule of ``loosen-waits``. ``blocks`` in reverse postorder.
     """
     waits = [op for op in _all_ops(blocks) if type(op) is WaitOp and op.phase == _ACQUIRES]
-    code = _Code(blocks)
+    code = _OperationPlaces(blocks)
     for wait in waits:
         if OWN in wait.attributes:
             _await(wait, [access_before(wait)], code)
     of_others = {wait for wait in waits if OWN not in wait.attributes}
     if not of_others:
         return
-    entry = Flags() if is_kernel(function) else _UNKNOWN
+    entry = FlagAccesses() if is_kernel(function) else _UNKNOWN
 
-    def carry(block: Block, flags: Flags) -> Flags:
+    def carry(block: Block, flags: FlagAccesses) -> FlagAccesses:
         for op in block.ops:
             flags = flags_behind(op, flags)
         return flags
 
-    begin = solve_forward(blocks, {blocks[0]: entry}, carry, Flags.join)
+    begin = solve_forward(blocks, {blocks[0]: entry}, carry, FlagAccesses.join)
     for block in blocks:
         flags = begin[block]
         for op in tuple(block.ops):
@@ -120,7 +120,7 @@ def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
     return (op for block in blocks for op in block.ops)
 
 
-class Flags(NamedTuple):
+class FlagAccesses(NamedTuple):
     """Accesses to flags that may be on their way.
 
     ``few``: those whose values can be awaited, no more than ``AWAITED_AT_ONCE``; ``others``: the
@@ -131,25 +131,25 @@ class Flags(NamedTuple):
     few: frozenset[scoped.AccessOperation] = frozenset()
     others: int = 0
 
-    def join(self, more: "Flags") -> "Flags":
+    def join(self, more: "FlagAccesses") -> "FlagAccesses":
         """What may be on its way on either path."""
         others = self.others | more.others
         few = frozenset(each for each in self.few | more.few if _counters(each) & ~others)
         if len(few) <= AWAITED_AT_ONCE:
-            return Flags(few, others)
+            return FlagAccesses(few, others)
         for each in few:
             others |= _counters(each)
-        return Flags(frozenset(), others)
+        return FlagAccesses(frozenset(), others)
 
 
-_UNKNOWN = Flags(others=VMCNT | LGKMCNT)
+_UNKNOWN = FlagAccesses(others=VMCNT | LGKMCNT)
 
 
-def flags_behind(op: Operation, flags: Flags) -> Flags:
+def flags_behind(op: Operation, flags: FlagAccesses) -> FlagAccesses:
     """The accesses to flags that may be on their way behind ``op``."""
     if type(op) is WaitOp:
         left = ~waits_of(op)
-        return Flags(
+        return FlagAccesses(
             frozenset(each for each in flags.few if _counters(each) & left), flags.others & left
         )
     if type(op) is AwaitOp:
@@ -158,8 +158,10 @@ def flags_behind(op: Operation, flags: Flags) -> Flags:
         if not is_flag(op):
             return flags
         alone = _value_of(op) is not None
-        return flags.join(Flags(frozenset({op})) if alone else Flags(others=_counters(op)))
-    return flags.join(_UNKNOWN) if memory_of(op) is Memory.UNKNOWN else flags
+        return flags.join(
+            FlagAccesses(frozenset({op})) if alone else FlagAccesses(others=_counters(op))
+        )
+    return flags.join(_UNKNOWN) if memory_of(op) is MemoryEffects.UNKNOWN else flags
 
 
 def access_before(wait: WaitOp) -> scoped.AccessOperation:
@@ -171,14 +173,14 @@ def access_before(wait: WaitOp) -> scoped.AccessOperation:
     return op
 
 
-class _Place(NamedTuple):
+class _AwaitPoint(NamedTuple):
     """Where a value is awaited: ``before`` an operation; None if it is there already."""
 
     value: SSAValue
     before: Operation | None
 
 
-class _Code:
+class _OperationPlaces:
     """Where the operations of a function stand, ``place``, before anything is awaited."""
 
     def __init__(self, blocks: Sequence[Block]):
@@ -213,9 +215,9 @@ class _Code:
         return sorted(found, key=place)
 
 
-def _await(wait: WaitOp, flags: Iterable[Operation], code: _Code) -> None:
+def _await(wait: WaitOp, flags: Iterable[Operation], code: _OperationPlaces) -> None:
     """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have some."""
-    places: list[_Place] = []
+    places: list[_AwaitPoint] = []
     for flag in flags:
         place = _place_of(flag, wait, code)
         if place is None:
@@ -235,16 +237,16 @@ def _insert(value: SSAValue, before: Operation) -> None:
     block_of(before).insert_op_before(made, before)
 
 
-def _place_of(flag: Operation, wait: WaitOp, code: _Code) -> _Place | None:
+def _place_of(flag: Operation, wait: WaitOp, code: _OperationPlaces) -> _AwaitPoint | None:
     """At the wait, or before the first use if a branch at the end of the block needs it anyway."""
     value = _value_of(flag)
     if value is None:
         return None
     if not (users := code.users(flag, wait)):
-        return _Place(value, wait) if code.is_on_the_way(flag, wait) else None
+        return _AwaitPoint(value, wait) if code.is_on_the_way(flag, wait) else None
     if type(users[0]) is AwaitOp:
-        return _Place(value, None)
-    return _Place(value, users[0]) if code.decides(flag) else None
+        return _AwaitPoint(value, None)
+    return _AwaitPoint(value, users[0]) if code.decides(flag) else None
 
 
 def _is_debug_record(op: Operation) -> bool:
@@ -275,7 +277,11 @@ def _deciders(block: Block) -> set[Operation]:
     pending, found = [block.last_op], set[Operation]()
     while pending:
         for owner in _made_by(pending.pop()):
-            if owner not in found and owner.parent is block and memory_of(owner) is Memory.NONE:
+            if (
+                owner not in found
+                and owner.parent is block
+                and memory_of(owner) is MemoryEffects.NONE
+            ):
                 pending.append(owner)
             found.add(owner)
     return found
@@ -340,7 +346,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         if _is_awaited(op):
             return Outstanding(counters, awaited | {op})
         return Outstanding(counters | _counters(op), awaited)
-    unknown = memory_of(op) in (Memory.PLAIN, Memory.UNKNOWN)
+    unknown = memory_of(op) in (MemoryEffects.PLAIN, MemoryEffects.UNKNOWN)
     return Outstanding(_ALL, awaited) if unknown else outstanding
 
 

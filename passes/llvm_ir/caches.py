@@ -48,7 +48,7 @@ from fencewright.passes.analysis.caches import (
     CacheStep,
     CacheSteps,
     Meaning,
-    Through,
+    StoreThrough,
     maintenance,
     meaning_of,
     waits_of,
@@ -56,7 +56,7 @@ from fencewright.passes.analysis.caches import (
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.analysis.exchanges import exchanged, is_conditional
 from fencewright.passes.analysis.llvm_ir_memory import (
-    Memory,
+    MemoryEffects,
     is_kernel,
     lowered_functions,
     memory_of,
@@ -107,18 +107,18 @@ class LLVMIRCode(CacheCode):
             meaning = access_meaning(op, self.target)
             return [] if meaning is None else [CacheStep(op, meaning)]
         match memory_of(op):
-            case Memory.NONE:
+            case MemoryEffects.NONE:
                 return []
-            case Memory.PLAIN:
+            case MemoryEffects.PLAIN:
                 return [CacheStep(op, meaning_of(_ANY_ACCESS, counters=_BOTH))]
-            case Memory.BARRIER:
+            case MemoryEffects.BARRIER:
                 return [CacheStep(op, BARRIER)]
-            case Memory.UNKNOWN:
+            case MemoryEffects.UNKNOWN:
                 return _unknown(op)
 
     # Stores
 
-    def through(self, op: Operation, reach: Reach) -> Through | None:
+    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
         """By an atomic store of that scope, where LLVM has one: it sets the policy bits."""
         if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
             return None
@@ -130,7 +130,7 @@ class LLVMIRCode(CacheCode):
         meaning = access_meaning(op, self.target)
         assert meaning is not None
         cost = cost_of(self.chip, then).amount - cost_of(self.chip, now).amount
-        return Through(meaning._replace(stores=got), cost)
+        return StoreThrough(meaning._replace(stores=got), cost)
 
     def _stores(self, bits: tuple[str, ...]) -> Reach:
         reach = access_effect(self.chip, AccessKind.STORE, bits).stores
@@ -159,7 +159,7 @@ class LLVMIRCode(CacheCode):
             return isinstance(op, scoped.FenceOp)
         if type(op) in _MAINTENANCE:
             return super().is_idle(op)
-        return memory_of(op) is Memory.NONE
+        return memory_of(op) is MemoryEffects.NONE
 
     def _insert_before(self, made: CacheOp, place: Operation) -> None:
         """With LLVM's fence: a write-back comes behind stores, loads come behind an invalidate."""

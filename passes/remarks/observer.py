@@ -22,17 +22,17 @@ from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
 from fencewright.passes.remarks.remarks import (
     TEXT,
-    Argument,
     Change,
     Finding,
     Part,
     Parts,
-    Place,
     Prices,
     Reason,
     Remark,
+    RemarkArgument,
     RemarkKind,
     Sight,
+    SourceLocation,
     function_of,
     place_of,
     price,
@@ -62,7 +62,7 @@ class Observer:
         self.prices = None if target is None else Prices(target)
         self.seen: dict[Operation, Sight] = {}
         self.reason: Reason | None = None
-        self.first_costs: dict[str, tuple[Cost, Place | None]] = {}
+        self.first_costs: dict[str, tuple[Cost, SourceLocation | None]] = {}
 
     def between(
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
@@ -128,7 +128,7 @@ class Observer:
         kind = RemarkKind.MISSED if change is Change.KEPT else RemarkKind.PASSED
         to = _to(before, after[0]) if change is Change.CHANGED else ()
         parts = (
-            "'", Argument("Operation", before.text), f"' {change}", *to, ": ", *parts,
+            "'", RemarkArgument("Operation", before.text), f"' {change}", *to, ": ", *parts,
             *(_price(finding) if REASONS[name].priced else ()),
         )  # fmt: skip
         self._remark(kind, name, remark_name, before.function, before.place, *parts)
@@ -154,7 +154,7 @@ class Observer:
         pass_name: str,
         name: str,
         function: str,
-        place: Place | None,
+        place: SourceLocation | None,
         *parts: Part,
     ) -> None:
         self.remarks.append(Remark(kind, pass_name, name, function, place, _joined(parts)))
@@ -182,7 +182,7 @@ class Observer:
             if cost is None:
                 continue
             parts = (
-                "memory operations of '", Argument("Function", name), "' cost ",
+                "memory operations of '", RemarkArgument("Function", name), "' cost ",
                 *price("Cost", cost), ", as written ", *price("AsWritten", before),
             )  # fmt: skip
             self._remark(RemarkKind.ANALYSIS, COSTS, "FunctionCost", name, place, *parts)
@@ -212,12 +212,16 @@ def _is_plain(name: str | None) -> bool:
 def _to(before: Sight, after: Sight) -> Parts:
     """What an operation has changed to: other words, or memory of another address space."""
     if before.text == after.text:
-        spaces = Argument("FromSpace", before.space), " to ", Argument("ToSpace", after.space)
+        spaces = (
+            RemarkArgument("FromSpace", before.space),
+            " to ",
+            RemarkArgument("ToSpace", after.space),
+        )
         return (" from ", *spaces, " memory")
-    return (" to '", Argument("To", after.text), "'")
+    return (" to '", RemarkArgument("To", after.text), "'")
 
 
-_Origin: TypeAlias = tuple[str, Place | None]
+_Origin: TypeAlias = tuple[str, SourceLocation | None]
 
 
 def _by_origin(sights: Iterable[Sight]) -> dict[_Origin, list[Sight]]:
@@ -230,7 +234,7 @@ def _by_origin(sights: Iterable[Sight]) -> dict[_Origin, list[Sight]]:
 def _listed(key: str, sights: Iterable[Sight]) -> Parts:
     parts: list[Part] = []
     for sight in sights:
-        parts += (", '" if parts else "'", Argument(key, sight.text), "'")
+        parts += (", '" if parts else "'", RemarkArgument(key, sight.text), "'")
     return tuple(parts)
 
 
@@ -269,14 +273,14 @@ def _reduction(before: Sight, after: Sequence[Sight]) -> Finding:
     return Finding(before, Change.CHANGED if found else Change.KEPT, found or tuple(after))
 
 
-def _joined(parts: Iterable[Part]) -> tuple[Argument, ...]:
+def _joined(parts: Iterable[Part]) -> tuple[RemarkArgument, ...]:
     """The pieces of a text, plain ones in a row as one."""
-    arguments: list[Argument] = []
+    arguments: list[RemarkArgument] = []
     for plain, group in groupby(parts, lambda part: isinstance(part, str)):
         if plain:
-            arguments.append(Argument(TEXT, "".join(cast(Iterable[str], group))))
+            arguments.append(RemarkArgument(TEXT, "".join(cast(Iterable[str], group))))
         else:
-            arguments += cast(Iterable[Argument], group)
+            arguments += cast(Iterable[RemarkArgument], group)
     return tuple(arguments)
 
 

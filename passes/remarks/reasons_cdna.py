@@ -24,17 +24,24 @@ from fencewright.passes.cdna.loosen_waits import must_be_acquired
 from fencewright.passes.llvm_ir import await_values
 from fencewright.passes.llvm_ir.cdna import OWN
 from fencewright.passes.remarks.remarks import (
-    Argument,
     Change,
     Finding,
     Parts,
     Reason,
+    RemarkArgument,
     at,
     helped_by,
     synchronises,
     told_of,
 )
-from fencewright.passes.remarks.search import Code, Judge, Judgement, Lines, code_in, line_behind
+from fencewright.passes.remarks.search import (
+    Judge,
+    Judgement,
+    Lines,
+    OperationLines,
+    code_in,
+    line_behind,
+)
 
 # ---------------------------------------------------------------------------------------
 # Write-backs
@@ -233,7 +240,7 @@ def sunk(module: ModuleOp, following: ModulePass) -> Reason:
         if not lines:
             return ("only some of the ways on need it",)
         ways = " and ".join(f"line {line}" for line in lines)
-        return ("only the way to ", Argument("To", ways), " needs it")
+        return ("only the way to ", RemarkArgument("To", ways), " needs it")
 
     return reason
 
@@ -274,7 +281,7 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _covered_by(wait: WaitOp, code: Code) -> Operation | None:
+def _covered_by(wait: WaitOp, code: OperationLines) -> Operation | None:
     return code.earlier(wait, _is_counted if wait.phase == _RELEASES else _is_acquired)
 
 
@@ -296,7 +303,7 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
         line = line_behind(finding.before.op)
         if line is None:
             return ("what takes no part in ordering is done meanwhile",)
-        where = Argument("To", f"line {line}")
+        where = RemarkArgument("To", f"line {line}")
         return ("it comes right before ", where, ", other work is done meanwhile")
 
     return reason
@@ -329,7 +336,7 @@ def awaited(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
+def _outstanding_at(wait: WaitOp, code: OperationLines) -> Operation | None:
     """The nearest operation that a wait in LLVM IR has to cover."""
     if OWN in wait.attributes:
         return await_values.access_before(wait)
@@ -337,7 +344,7 @@ def _outstanding_at(wait: WaitOp, code: Code) -> Operation | None:
 
 
 def _is_of_flag(op: Operation) -> Judgement:
-    nothing = await_values.Flags()
+    nothing = await_values.FlagAccesses()
     counted = type(op) is not WaitOp and await_values.flags_behind(op, nothing) != nothing
     return Judgement.FOUND if counted else Judgement.ON
 

@@ -22,7 +22,7 @@ from fencewright.passes.remarks.remarks import (
     helped_by,
     told_of,
 )
-from fencewright.passes.remarks.search import Code, Judgement, code_in
+from fencewright.passes.remarks.search import Judgement, OperationLines, code_in
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.scoped.clamp_scopes import (
     ClampScopesPass,
@@ -143,7 +143,7 @@ def _does_whole(fence: scoped.FenceOp, whole: Half) -> _Judge:
     return judge
 
 
-def _stands_between(fence: scoped.FenceOp, code: Code, does_it: _Judge) -> Parts | None:
+def _stands_between(fence: scoped.FenceOp, code: OperationLines, does_it: _Judge) -> Parts | None:
     """What keeps a fence from going for an earlier one; None if there is none that would do."""
 
     def another_does_it(op: Operation) -> Judgement:

@@ -39,7 +39,7 @@ class RemarkKind(StrEnum):
     ANALYSIS = "Analysis"
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A place in the input; ``line`` and ``column`` count from 1."""
 
     file: str
@@ -48,15 +48,15 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class RemarkArgument:
     """A piece of a remark's text that has a name of its own, and perhaps a place."""
 
     key: str
     value: str
-    place: Place | None = None
+    place: SourceLocation | None = None
 
 
-Part: TypeAlias = str | Argument
+Part: TypeAlias = str | RemarkArgument
 Parts: TypeAlias = tuple[Part, ...]
 
 TEXT = "String"
@@ -71,8 +71,8 @@ class Remark:
     pass_name: str
     name: str
     function: str
-    place: Place | None
-    arguments: tuple[Argument, ...]
+    place: SourceLocation | None
+    arguments: tuple[RemarkArgument, ...]
 
     @property
     def message(self) -> str:
@@ -90,7 +90,7 @@ def helped_by(facts: Iterable[Fact]) -> Parts | None:
 
 def price(key: str, cost: Cost) -> Parts:
     """A price in a sentence: a number, and of what."""
-    return (Argument(key, str(cost.amount)), str(cost).removeprefix(str(cost.amount)))
+    return (RemarkArgument(key, str(cost.amount)), str(cost).removeprefix(str(cost.amount)))
 
 
 class Change(StrEnum):
@@ -108,7 +108,7 @@ class Sight(NamedTuple):
     op: Operation
     text: str
     function: str
-    place: Place | None
+    place: SourceLocation | None
     cost: Cost | None
     neighbours: tuple[Operation | None, Operation | None]
     space: str = ""
@@ -157,12 +157,12 @@ def told_of(
 # ---------------------------------------------------------------------------------------
 
 
-def place_of(op: Operation) -> Place | None:
+def place_of(op: Operation) -> SourceLocation | None:
     """Where an operation comes from; None if nobody knows."""
     at = op.location
     if not isinstance(at, FileLineColLoc):
         return None
-    return Place(at.filename.data, at.line.data, at.column.data)
+    return SourceLocation(at.filename.data, at.line.data, at.column.data)
 
 
 def function_of(op: Operation) -> str:
@@ -250,9 +250,9 @@ def at(op: Operation, key: str) -> Parts:
     where = "" if place is None else f" at line {place.line}"
     return (
         "'",
-        Argument(key, text_of(op)),
+        RemarkArgument(key, text_of(op)),
         "'",
-        *((Argument("Line", where, place),) if where else ()),
+        *((RemarkArgument("Line", where, place),) if where else ()),
     )
 
 

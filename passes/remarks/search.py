@@ -118,15 +118,15 @@ class Lines(Generic[T]):
         return None
 
 
-Code: TypeAlias = Lines[Operation]
+OperationLines: TypeAlias = Lines[Operation]
 
 
-def code_in(regions: Iterable[Region]) -> Code:
+def code_in(regions: Iterable[Region]) -> OperationLines:
     """The operations of regions with control flow of their own."""
     return Lines({block: list(block.ops) for region in regions for block in region.blocks})
 
 
-def code_around(op: Operation) -> Code:
+def code_around(op: Operation) -> OperationLines:
     """The operations of the function that ``op`` is in."""
     block = op.parent
     assert block is not None

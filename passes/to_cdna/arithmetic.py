@@ -14,17 +14,17 @@ from fencewright.mlir_dialects.cdna import SGPR_PAIR, VGPR, VGPR_PAIR
 from fencewright.passes.kernels.accept import float_bits, unsupported
 from fencewright.passes.to_cdna.builder import (
     ADD_64,
-    Builder,
+    CdnaBuilder,
     bits_of,
     register_type,
 )
 
-Convert = Callable[[Builder, Operation, tuple[SSAValue, ...]], SSAValue]
+Convert = Callable[[CdnaBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
 """Builds what replaces an operation's result, from what replaced its operands."""
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryRow:
+class CdnaBinaryRow:
     """The instruction for lane masks, 32 and 64 bits; empty where there is none.
 
     ``wide`` lists instructions best first. ``extend`` says what bits above the width an
@@ -38,21 +38,21 @@ class BinaryRow:
     is_shift: bool = False
 
 
-_BINARY: Mapping[type[Operation], BinaryRow] = MappingProxyType(
+_BINARY: Mapping[type[Operation], CdnaBinaryRow] = MappingProxyType(
     {
-        arith.AddiOp: BinaryRow("s_xor_b64", "v_add_u32_e32", ADD_64),
-        arith.SubiOp: BinaryRow("s_xor_b64", "v_sub_u32_e32", ("v_sub_u64",)),
-        arith.MuliOp: BinaryRow("s_and_b64", "v_mul_lo_u32", ("v_mul_u64",)),
-        arith.AndIOp: BinaryRow("s_and_b64", "v_and_b32_e32", ("v_and_b64",)),
-        arith.OrIOp: BinaryRow("s_or_b64", "v_or_b32_e32", ("v_or_b64",)),
-        arith.XOrIOp: BinaryRow("s_xor_b64", "v_xor_b32_e32", ("v_xor_b64",)),
-        arith.ShLIOp: BinaryRow("", "v_lshlrev_b32_e32", ("v_lshlrev_b64",), "", True),
-        arith.ShRUIOp: BinaryRow("", "v_lshrrev_b32_e32", ("v_lshrrev_b64",), "zero", True),
-        arith.ShRSIOp: BinaryRow("", "v_ashrrev_i32_e32", ("v_ashrrev_i64",), "sign", True),
-        arith.MinUIOp: BinaryRow("", "v_min_u32_e32", (), "zero"),
-        arith.MaxUIOp: BinaryRow("", "v_max_u32_e32", (), "zero"),
-        arith.MinSIOp: BinaryRow("", "v_min_i32_e32", (), "sign"),
-        arith.MaxSIOp: BinaryRow("", "v_max_i32_e32", (), "sign"),
+        arith.AddiOp: CdnaBinaryRow("s_xor_b64", "v_add_u32_e32", ADD_64),
+        arith.SubiOp: CdnaBinaryRow("s_xor_b64", "v_sub_u32_e32", ("v_sub_u64",)),
+        arith.MuliOp: CdnaBinaryRow("s_and_b64", "v_mul_lo_u32", ("v_mul_u64",)),
+        arith.AndIOp: CdnaBinaryRow("s_and_b64", "v_and_b32_e32", ("v_and_b64",)),
+        arith.OrIOp: CdnaBinaryRow("s_or_b64", "v_or_b32_e32", ("v_or_b64",)),
+        arith.XOrIOp: CdnaBinaryRow("s_xor_b64", "v_xor_b32_e32", ("v_xor_b64",)),
+        arith.ShLIOp: CdnaBinaryRow("", "v_lshlrev_b32_e32", ("v_lshlrev_b64",), "", True),
+        arith.ShRUIOp: CdnaBinaryRow("", "v_lshrrev_b32_e32", ("v_lshrrev_b64",), "zero", True),
+        arith.ShRSIOp: CdnaBinaryRow("", "v_ashrrev_i32_e32", ("v_ashrrev_i64",), "sign", True),
+        arith.MinUIOp: CdnaBinaryRow("", "v_min_u32_e32", (), "zero"),
+        arith.MaxUIOp: CdnaBinaryRow("", "v_max_u32_e32", (), "zero"),
+        arith.MinSIOp: CdnaBinaryRow("", "v_min_i32_e32", (), "sign"),
+        arith.MaxSIOp: CdnaBinaryRow("", "v_max_i32_e32", (), "sign"),
     }
 )
 
@@ -79,14 +79,14 @@ def integer_width(op: Operation, value: SSAValue) -> int:
     return bits
 
 
-def _extend(build: Builder, how: str, value: SSAValue, bits: int) -> SSAValue:
+def _extend(build: CdnaBuilder, how: str, value: SSAValue, bits: int) -> SSAValue:
     if not how or bits >= 32:
         return value
     extend = build.zero_extend if how == "zero" else build.sign_extend
     return extend(value, bits, 32)
 
 
-def _binary(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _binary(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     row = _BINARY[type(op)]
     bits = integer_width(op, op.operands[0])
     a, b = operands
@@ -104,7 +104,7 @@ def _binary(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
     return build.alu(row.single, a, b)
 
 
-def _compare(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _compare(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     number = cast(arith.CmpiOp, op).predicate.value.data
     name, signedness, mask = _PREDICATES[number]
     bits = integer_width(op, op.operands[0])
@@ -118,12 +118,12 @@ def _compare(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> S
     return build.compare(name, signedness, max(bits, 32), a, b)
 
 
-def _select(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _select(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     integer_width(op, op.operands[1])
     return build.select(*operands)
 
 
-def _constant(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _constant(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     value = cast(arith.ConstantOp, op).value
     type = register_type(op.results[0].type)
     if type is None or type.size.data > 2:
@@ -138,16 +138,16 @@ def _constant(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> 
     return build.const(number, type)
 
 
-def _zero_extend(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _zero_extend(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     return _resize(build, op, operands[0], build.zero_extend)
 
 
-def _sign_extend(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _sign_extend(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     return _resize(build, op, operands[0], build.sign_extend)
 
 
 def _resize(
-    build: Builder,
+    build: CdnaBuilder,
     op: Operation,
     value: SSAValue,
     extend: Callable[[SSAValue, int, int], SSAValue],
@@ -198,7 +198,9 @@ _RMW_CHOICE: Mapping[RmwKind, tuple[str, str]] = MappingProxyType(
 )
 
 
-def combine(build: Builder, kind: RmwKind, old: SSAValue, data: SSAValue, width: int) -> SSAValue:
+def combine(
+    build: CdnaBuilder, kind: RmwKind, old: SSAValue, data: SSAValue, width: int
+) -> SSAValue:
     """What a read-modify-write of 32 or 64 bits stores. Source: LLVM LangRef, "atomicrmw"."""
     type = VGPR if width == 32 else VGPR_PAIR
     if kind is RmwKind.XCHG:

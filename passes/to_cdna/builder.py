@@ -66,7 +66,7 @@ def opcode_attr(mnemonic: str) -> StringAttr:
     return StringAttr(mnemonic)
 
 
-class Builder:
+class CdnaBuilder:
     """Appends operations to ``block``, for one chip; every method returns the new value."""
 
     __slots__ = ("block", "chip")

@@ -86,7 +86,7 @@ from fencewright.passes.kernels.conversion import (
 )
 from fencewright.passes.to_cdna.arithmetic import ARITHMETIC, combine
 from fencewright.passes.to_cdna.builder import (
-    Builder,
+    CdnaBuilder,
     bits_of,
     opcode_attr,
     pointer_width,
@@ -128,7 +128,7 @@ class ConvertScopedToCDNAPass(ModulePass):
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
         target = target_of(self)
-        plans = Plans[_Plan]()
+        plans = Plans[_SequencePlan]()
         for function in functions:
             replace(function, _Conversion(target, self.target_id, lds, function, plans).run())
         for variable in lds.variables.variables.values():
@@ -180,7 +180,7 @@ class _Needs(NamedTuple):
     uses_scratch: bool
 
 
-class _Conversion(KernelConversion[Builder, RegisterType]):
+class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
     """One function on its way to a kernel."""
 
     PATH = _PATH
@@ -194,10 +194,10 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         target_id: str | None,
         lds: _LDS,
         function: Function,
-        plans: "Plans[_Plan]",
+        plans: "Plans[_SequencePlan]",
     ):
         entry = Block()
-        super().__init__(function, entry, Builder(target.chip, entry))
+        super().__init__(function, entry, CdnaBuilder(target.chip, entry))
         self.target = target
         self.target_id = target_id
         self.lds = lds
@@ -440,7 +440,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
 
     # Scoped operations
 
-    def plan(self, op: Operation) -> "_Plan":
+    def plan(self, op: Operation) -> "_SequencePlan":
         """How to build the instructions of ``op``."""
         return self.plans.find(cast(scoped.ScopedOperation, op), self.target, _make_plan)
 
@@ -541,7 +541,7 @@ def _needs_of(blocks: list[Block]) -> _Needs:
     return _Needs(workgroup_ids, workitem_ids, uses_scratch)
 
 
-class _Plan(NamedTuple):
+class _SequencePlan(NamedTuple):
     """The instructions of a scoped operation.
 
     An access to private memory that combines is split: ``steps`` up to the load,
@@ -570,7 +570,7 @@ _FLOATS = frozenset({ValueType.F32, ValueType.F64})
 """Floats narrower than their register, and several in one, are LLVM's."""
 
 
-def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _Plan:
+def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _SequencePlan:
     sequence = lower_operation(op, bits_of, returns, _PATH, _FLOATS, target=target)
     ordered = op.properties["ordering"] != _WEAK
     is_access = isinstance(op, scoped.AccessOperation)
@@ -582,7 +582,7 @@ def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _Pl
     if combines and space is AddressSpace.PRIVATE:
         return _private_plan(op, instructions, ordered, result, width)
     steps = tuple(_step(each, ordered, result) for each in instructions)
-    return _Plan(steps, width, separate_compare=space is AddressSpace.LOCAL)
+    return _SequencePlan(steps, width, separate_compare=space is AddressSpace.LOCAL)
 
 
 def _whole_accesses(
@@ -607,7 +607,7 @@ def _private_plan(
     ordered: bool,
     result: RegisterType | None,
     width: int,
-) -> _Plan:
+) -> _SequencePlan:
     """Without the wait for the loaded value, which is a wait for data like any other."""
     if width not in (32, 64):
         unsupported(op, f"'{op.name}' on private memory is supported for 32 and 64 bits only")
@@ -616,7 +616,7 @@ def _private_plan(
     ]
     (store,) = (n for n, each in enumerate(instructions) if "new" in each.names)
     steps = tuple(_step(each, ordered, result) for each in instructions)
-    return _Plan(steps[:store], width, steps[store:])
+    return _SequencePlan(steps[:store], width, steps[store:])
 
 
 def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> ConversionStep:

@@ -52,7 +52,7 @@ def opcode_attr(mnemonic: str) -> StringAttr:
     return StringAttr(mnemonic)
 
 
-class Builder:
+class PtxBuilder:
     """Appends operations to ``block``; every method returns the new value.
 
     An integer of fewer bits than its register has undefined bits above.
@@ -146,12 +146,12 @@ def _widened(value: SSAValue, of: RegisterClass, to: RegisterClass) -> SSAValue 
 _TYPED = frozenset({8, 16, 32, 64})
 """The widths that instructions name."""
 
-Convert = Callable[[Builder, Operation, tuple[SSAValue, ...]], SSAValue]
+Convert = Callable[[PtxBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
 """Builds what replaces an operation's result, from what replaced its operands."""
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryRow:
+class PtxBinaryRow:
     """The instruction on predicates (empty where there is none) and, less its width, on integers.
 
     ``extend`` says what an operand narrower than its register needs above it: nothing, zeros
@@ -164,21 +164,21 @@ class BinaryRow:
     is_shift: bool = False
 
 
-_BINARY: Mapping[type[Operation], BinaryRow] = MappingProxyType(
+_BINARY: Mapping[type[Operation], PtxBinaryRow] = MappingProxyType(
     {
-        arith.AddiOp: BinaryRow("xor.pred", "add.s"),
-        arith.SubiOp: BinaryRow("xor.pred", "sub.s"),
-        arith.MuliOp: BinaryRow("and.pred", "mul.lo.s"),
-        arith.AndIOp: BinaryRow("and.pred", "and.b"),
-        arith.OrIOp: BinaryRow("or.pred", "or.b"),
-        arith.XOrIOp: BinaryRow("xor.pred", "xor.b"),
-        arith.ShLIOp: BinaryRow("", "shl.b", "", True),
-        arith.ShRUIOp: BinaryRow("", "shr.u", "u", True),
-        arith.ShRSIOp: BinaryRow("", "shr.s", "s", True),
-        arith.MinUIOp: BinaryRow("", "min.u", "u"),
-        arith.MaxUIOp: BinaryRow("", "max.u", "u"),
-        arith.MinSIOp: BinaryRow("", "min.s", "s"),
-        arith.MaxSIOp: BinaryRow("", "max.s", "s"),
+        arith.AddiOp: PtxBinaryRow("xor.pred", "add.s"),
+        arith.SubiOp: PtxBinaryRow("xor.pred", "sub.s"),
+        arith.MuliOp: PtxBinaryRow("and.pred", "mul.lo.s"),
+        arith.AndIOp: PtxBinaryRow("and.pred", "and.b"),
+        arith.OrIOp: PtxBinaryRow("or.pred", "or.b"),
+        arith.XOrIOp: PtxBinaryRow("xor.pred", "xor.b"),
+        arith.ShLIOp: PtxBinaryRow("", "shl.b", "", True),
+        arith.ShRUIOp: PtxBinaryRow("", "shr.u", "u", True),
+        arith.ShRSIOp: PtxBinaryRow("", "shr.s", "s", True),
+        arith.MinUIOp: PtxBinaryRow("", "min.u", "u"),
+        arith.MaxUIOp: PtxBinaryRow("", "max.u", "u"),
+        arith.MinSIOp: PtxBinaryRow("", "min.s", "s"),
+        arith.MaxSIOp: PtxBinaryRow("", "max.s", "s"),
     }
 )
 
@@ -212,7 +212,7 @@ def _register(bits: int) -> RegisterClass:
     return register
 
 
-def _binary(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _binary(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     row = _BINARY[type(op)]
     bits = integer_width(op, op.operands[0])
     a, b = operands
@@ -230,7 +230,7 @@ def _binary(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
     return build.alu(f"{row.integer}{register.bits}", a, b, type=REGISTER_TYPES[register])
 
 
-def _compare(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _compare(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     number = cast(arith.CmpiOp, op).predicate.value.data
     bits = integer_width(op, op.operands[0])
     a, b = operands
@@ -245,7 +245,7 @@ def _compare(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> S
     return differs if number == _NOT_EQUAL else build.alu("not.pred", differs, type=PRED)
 
 
-def _select(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _select(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     bits = integer_width(op, op.operands[1])
     mask, a, b = operands
     if bits > 1:
@@ -257,7 +257,7 @@ def _select(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
     return build.alu("or.pred", chosen, other, type=PRED)
 
 
-def _constant(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _constant(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     value = cast(arith.ConstantOp, op).value
     type = register_type(op.results[0].type)
     if type is None or type.data is RegisterClass.B128:
@@ -286,7 +286,7 @@ _FLOAT: Mapping[type[Operation], str] = MappingProxyType(
 # Without .rn ptxas may contract a multiplication and an addition. Source: PTX ISA, add (.f32).
 
 
-def _float(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _float(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     type = register_type(op.results[0].type)
     if (
         type is None
@@ -298,7 +298,7 @@ def _float(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSA
 
 
 def _resize(letter: str) -> Convert:
-    def convert(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+    def convert(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
         bits = integer_width(op, op.operands[0])
         to = integer_width(op, op.results[0])
         (value,) = operands

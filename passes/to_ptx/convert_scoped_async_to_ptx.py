@@ -19,7 +19,7 @@ from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.ptx import PHASES, SequenceOp
 from fencewright.passes.kernels.accept import unsupported
-from fencewright.passes.to_ptx.arithmetic import Builder, register_type
+from fencewright.passes.to_ptx.arithmetic import PtxBuilder, register_type
 
 
 class Conversion(Protocol):
@@ -32,7 +32,7 @@ class Conversion(Protocol):
     @property
     def values(self) -> dict[SSAValue, SSAValue]: ...
     @property
-    def build(self) -> Builder: ...
+    def build(self) -> PtxBuilder: ...
     @property
     def entry(self) -> Block: ...
 

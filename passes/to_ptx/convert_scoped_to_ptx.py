@@ -92,7 +92,7 @@ from fencewright.passes.to_ptx.arithmetic import (
     ARITHMETIC,
     PATH,
     POINTER_BITS,
-    Builder,
+    PtxBuilder,
     bits_of,
     opcode_attr,
     register_type,
@@ -157,7 +157,7 @@ def _check_name(op: Operation, name: str) -> None:
         unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
 
 
-class _Conversion(KernelConversion[Builder, RegisterType]):
+class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
     """One function on its way to a kernel."""
 
     PATH = PATH
@@ -173,7 +173,7 @@ class _Conversion(KernelConversion[Builder, RegisterType]):
         plans: Plans[tuple[ConversionStep, ...]],
     ):
         entry = Block()
-        super().__init__(function, entry, Builder(entry))
+        super().__init__(function, entry, PtxBuilder(entry))
         assert target.ptx_version is not None
         self.target = target
         self.chip = chip_named(target.chip)

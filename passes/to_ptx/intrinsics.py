@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from fencewright.lowering.ptx.chip import PtxChip
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.passes.kernels.accept import unsupported
-from fencewright.passes.to_ptx.arithmetic import PATH, Builder, register_type
+from fencewright.passes.to_ptx.arithmetic import PATH, PtxBuilder, register_type
 
 _PREDICATE, _I32, _F32 = IntegerType(1), IntegerType(32), Float32Type()
 
@@ -81,7 +81,7 @@ INTRINSICS: Mapping[str, IntrinsicRow] = MappingProxyType(dict(_rows()))
 
 
 def convert_intrinsic(
-    build: Builder, op: Operation, operands: tuple[SSAValue, ...], chip: PtxChip
+    build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...], chip: PtxChip
 ) -> SSAValue:
     """Append what an intrinsic call becomes; an error at ``op`` if ``chip`` does not have it."""
     call = cast(llvm.CallIntrinsicOp, op)

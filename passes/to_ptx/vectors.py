@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from fencewright.passes.kernels.accept import unsupported
-from fencewright.passes.to_ptx.arithmetic import PATH, Builder, Convert, bits_of, register_type
+from fencewright.passes.to_ptx.arithmetic import PATH, Convert, PtxBuilder, bits_of, register_type
 
 _WORD = 64
 """What ``mov`` packs elements into; two of them make 128 bits."""
 
 
-def _extract(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _extract(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     extract = cast(vector.ExtractOp, op)
     bits, count = _shape(op, extract.vector.type)
     position = _position(op, extract.static_position.get_values())
@@ -28,7 +28,7 @@ def _extract(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> S
     return _sequence(build, op, lines, {"vector": operands[0]})
 
 
-def _insert(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _insert(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     insert = cast(vector.InsertOp, op)
     bits, count = _shape(op, insert.dest.type)
     position = _position(op, insert.static_position.get_values())
@@ -38,7 +38,7 @@ def _insert(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SS
     return _sequence(build, op, lines, {"element": operands[0], "vector": operands[1]})
 
 
-def _broadcast(build: Builder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
+def _broadcast(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     bits, count = _shape(op, op.results[0].type)
     if op.operands[0].type != cast("VectorType[Attribute]", op.results[0].type).element_type:
         unsupported(op, f"'{op.name}' of a vector is not supported on the {PATH} path")
@@ -105,7 +105,7 @@ def _group(names: Iterable[str]) -> str:
 
 
 def _sequence(
-    build: Builder, op: Operation, lines: Sequence[str], places: Mapping[str, SSAValue]
+    build: PtxBuilder, op: Operation, lines: Sequence[str], places: Mapping[str, SSAValue]
 ) -> SSAValue:
     type_ = register_type(op.results[0].type)
     assert type_ is not None

@@ -18,7 +18,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.passes.litmus.programs import ReadOptions
-from fencewright.passes.pipelines import Stores, lower_llvm_ir
+from fencewright.passes.pipelines import StorePolicy, lower_llvm_ir
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.certify.assemble import Code, request_of
 from fencewright.simulator.certify.assemble_cdna import cdna_program
@@ -223,7 +223,7 @@ def lowered(
     options: ReadOptions,
     facts: Iterable[str] = (),
     opt_level: int = 2,
-    stores: Stores | None = None,
+    stores: StorePolicy | None = None,
 ) -> tuple[str, CdnaTest]:
     """The lowered module, and what the machine executes of it."""
     chip = options.chip or "gfx942"

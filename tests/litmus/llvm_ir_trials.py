@@ -23,7 +23,7 @@ from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import LLVMIRPipeline, Stores
+from fencewright.passes.pipelines import LLVMIRPipeline, StorePolicy
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.litmus_run import Run, SourceTest, forbidden, run
 from fencewright.simulator.random.programs import SmallProgram
@@ -43,7 +43,7 @@ def on_llvm_ir(
     *,
     tgsplit: bool = False,
     machine: L2PerAgent | None = None,
-    stores: Stores = "back",
+    stores: StorePolicy = "back",
     compiled: bool = False,
 ) -> LLVMIRView:
     """All passes on LLVM IR for CDNA; ``machine``: how many L2 an agent has."""

@@ -19,7 +19,7 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline, Stores
+from fencewright.passes.pipelines import CDNAPipeline, PTXPipeline, StorePolicy
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 from fencewright.passes.scoped.merge_fences import MergeFencesPass
 from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
@@ -51,7 +51,7 @@ def on_cdna(
     tgsplit: bool = False,
     knows_l2: bool = False,
     machine: L2PerAgent | None = None,
-    stores: Stores = "back",
+    stores: StorePolicy = "back",
     facts: tuple[Fact, ...] = (),
 ) -> View:
     """All passes for CDNA but the one that allocates registers, which is slow.

@@ -14,7 +14,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.litmus.programs import ReadOptions
-from fencewright.passes.litmus.verify_lowering import Verdict, read_sources, verify_lowering
+from fencewright.passes.litmus.verify_lowering import LoweringVerdict, read_sources, verify_lowering
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, PTXPipeline, lower_module
 from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
 from fencewright.universe import UNIVERSE
@@ -84,7 +84,7 @@ class Case:
     fact: Fact
     scope: str
     places: tuple[str, str]
-    verdict: Verdict
+    verdict: LoweringVerdict
     x: str = ""
     f: str = ""
     pointer: str = "!llvm.ptr<1>"
@@ -94,7 +94,7 @@ class Case:
         return f"{self.chip}-{self.fact}-{self.verdict.value}-{self.places[1]}"
 
 
-SOUND, UNSOUND = Verdict.SOUND, Verdict.UNSOUND
+SOUND, UNSOUND = LoweringVerdict.SOUND, LoweringVerdict.UNSOUND
 IN_LDS = {"x": "in local {workgroup = 0 : i64}", "pointer": "!llvm.ptr<3>"}
 CASES = (
     # Nothing narrower than what holds between the two is asked for: they cannot tell.
@@ -128,7 +128,7 @@ def parse(text: str) -> ModuleOp:
     return Parser(context, text).parse_module()
 
 
-def lowered(case: Case, facts: tuple[str, ...]) -> Verdict:
+def lowered(case: Case, facts: tuple[str, ...]) -> LoweringVerdict:
     """What verifying the lowering of a case says."""
     first, second = case.places
     module = parse(

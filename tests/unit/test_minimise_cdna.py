@@ -53,7 +53,7 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes.analysis import caches as cdna_caches
-from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, Through
+from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors
 from fencewright.passes.analysis.loops import frequencies, loops_of
 from fencewright.passes.cdna import (
@@ -75,14 +75,14 @@ from fencewright.passes.cdna.drop_write_backs import (
     stores_of,
 )
 from fencewright.passes.cdna.hoist_write_backs import Hoisting, HoistWriteBacksPass
-from fencewright.passes.cdna.loosen_waits import Age, Ages, Line, LoosenWaitsPass
+from fencewright.passes.cdna.loosen_waits import Age, Ages, LoosenWaitsPass, WaitLine
 from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
 from fencewright.passes.cdna.sink_waits import SinkWaitsPass
 from fencewright.passes.cdna.store_through import StoreThroughPass
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import MinimiseCachesPipeline, Stores
+from fencewright.passes.pipelines import MinimiseCachesPipeline, StorePolicy
 from fencewright.passes.scoped import acquire_on_success, infer_address_spaces
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass, SuccessEdge
 from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
@@ -531,7 +531,7 @@ def test_storing_through_writes_nothing_back() -> None:
 def test_storing_half_through_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = store_through.convertible
 
-    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, Through]:
+    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
         return dict(list(real(code, reach).items())[:1])
 
     def is_redundant(step: CacheStep, state: int) -> bool:
@@ -791,7 +791,7 @@ def wait_for_one_less(patch: pytest.MonkeyPatch) -> None:
 def count_on_waits_that_go(patch: pytest.MonkeyPatch) -> None:
     """What follows a wait is judged by what it was."""
 
-    def loosely_after(line: Line, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+    def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
         return loosen_waits.after(line.duty, ages)
 
     patch.setattr(loosen_waits, "loosely_after", loosely_after)
@@ -955,7 +955,7 @@ def _is_caught(seed: int) -> bool:
 # The passes share what they find out of the code.
 
 
-def shared_and_alone(text: str, stores: Stores) -> tuple[str, str]:
+def shared_and_alone(text: str, stores: StorePolicy) -> tuple[str, str]:
     """What the pipeline makes of a module, and what its passes one by one make of it."""
     found: list[str] = []
     for alone in (False, True):
@@ -971,10 +971,10 @@ def shared_and_alone(text: str, stores: Stores) -> tuple[str, str]:
 
 
 TEXTS = 60
-POLICIES: tuple[Stores, Stores] = ("auto", "back")
+POLICIES: tuple[StorePolicy, StorePolicy] = ("auto", "back")
 
 
-def kernels_and_programs() -> Iterator[tuple[str, Stores]]:
+def kernels_and_programs() -> Iterator[tuple[str, StorePolicy]]:
     for seed in range(TEXTS):
         yield random_kernel(seed), POLICIES[seed % 2]
     for name, case in CASES.items():

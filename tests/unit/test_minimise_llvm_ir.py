@@ -16,15 +16,15 @@ from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.mlir_dialects.cdna import PLAIN
-from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, Through
-from fencewright.passes.analysis.llvm_ir_memory import Memory
+from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
+from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects
 from fencewright.passes.cdna import drop_write_backs, store_through
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.llvm_ir import await_values
 from fencewright.passes.llvm_ir import caches as llvm_ir_caches
-from fencewright.passes.pipelines import Stores, lower_llvm_ir
+from fencewright.passes.pipelines import StorePolicy, lower_llvm_ir
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden, run
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.fuzz import checks as fuzz
@@ -41,7 +41,7 @@ def source(threads: programs.Threads) -> SourceTest:
 
 
 def executed(
-    test: SourceTest, target: programs.Target, stores: Stores | None = None
+    test: SourceTest, target: programs.Target, stores: StorePolicy | None = None
 ) -> tuple[str, Run]:
     """The lowered module, and what it can do."""
     options = ReadOptions(
@@ -54,7 +54,7 @@ def executed(
 
 
 def problem(
-    threads: programs.Threads, target: programs.Target, stores: Stores = "back"
+    threads: programs.Threads, target: programs.Target, stores: StorePolicy = "back"
 ) -> tuple[str, object]:
     """The lowered module, and outcomes of it that the source forbids."""
     test = source(threads)
@@ -64,12 +64,12 @@ def problem(
     return text, programs.forbidden(meant, does)
 
 
-STORES: tuple[Stores, ...] = ("auto", "back", "through")
+STORES: tuple[StorePolicy, ...] = ("auto", "back", "through")
 
 
 @pytest.mark.parametrize("stores", STORES)
 @pytest.mark.parametrize("name", kernels_path.CASES)
-def test_what_is_left_is_enough(name: str, stores: Stores) -> None:
+def test_what_is_left_is_enough(name: str, stores: StorePolicy) -> None:
     case = kernels_path.CASES[name]
     text, found = problem(case.threads, case.target, stores)
     assert not found, text
@@ -183,9 +183,9 @@ def know_no_barriers(patch: pytest.MonkeyPatch) -> None:
     """A barrier does nothing."""
     real = llvm_ir_caches.memory_of
 
-    def memory_of(op: Operation) -> Memory:
+    def memory_of(op: Operation) -> MemoryEffects:
         found = real(op)
-        return Memory.NONE if found is Memory.BARRIER else found
+        return MemoryEffects.NONE if found is MemoryEffects.BARRIER else found
 
     patch.setattr(llvm_ir_caches, "memory_of", memory_of)
 
@@ -220,7 +220,7 @@ def store_half_through(patch: pytest.MonkeyPatch) -> None:
     """One store goes through, and no write-back is taken to be needed."""
     real = store_through.convertible
 
-    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, Through]:
+    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
         return dict(list(real(code, reach).items())[:1])
 
     def is_redundant(step: CacheStep, state: int) -> bool:
@@ -623,7 +623,7 @@ LIT = Path(__file__).parents[1] / "lit" / "passes" / "llvm_ir"
 
 @pytest.mark.parametrize("stores", STORES)
 @pytest.mark.parametrize("name", ["hoist-write-backs", "store-through", "acquire-on-success"])
-def test_llvm_compiles_what_is_moved(name: str, stores: Stores) -> None:
+def test_llvm_compiles_what_is_moved(name: str, stores: StorePolicy) -> None:
     text = lower_llvm_ir((LIT / f"{name}.ll").read_text(encoding="utf-8"), "gfx942", stores=stores)
     compiled = assembly(text)
     for opcode in ("buffer_wbl2", "buffer_inv"):

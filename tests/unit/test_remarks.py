@@ -20,7 +20,13 @@ from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, Pipeline,
 from fencewright.passes.remarks import observer as remark_observer
 from fencewright.passes.remarks.observer import Observer, lowered_for
 from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
-from fencewright.passes.remarks.remarks import Argument, Place, Reason, Remark, RemarkKind
+from fencewright.passes.remarks.remarks import (
+    Reason,
+    Remark,
+    RemarkArgument,
+    RemarkKind,
+    SourceLocation,
+)
 from fencewright.passes.remarks.search import Judgement, Lines
 from fencewright.tools import fence_opt
 from fencewright.tools.inputs.located_parser import LocatedParser
@@ -140,7 +146,7 @@ def test_an_observer_tells_only_what_happened(monkeypatch: pytest.MonkeyPatch) -
     about = "a lie about buffer_wbl2 sc1"
     dropped = [r.place for r in named(remarks, "WriteBackDropped") if about in r.message]
     kept = [r.place for r in named(remarks, "WriteBackKept") if about in r.message]
-    assert (dropped, kept) == ([Place("x.mlir", 5, 3)], [Place("x.mlir", 3, 3)])
+    assert (dropped, kept) == ([SourceLocation("x.mlir", 5, 3)], [SourceLocation("x.mlir", 3, 3)])
 
 
 @pytest.mark.parametrize("flags", [{"l2_per_agent": "one"}, {"facts": ("uncached-memory",)}])
@@ -184,9 +190,9 @@ def test_machine_code_in_a_thread_is_left_as_it_is_written() -> None:
 def test_the_store_that_is_blamed_is_the_one() -> None:
     lines = [STORE, "  %l = scoped.load weak %d : !llvm.ptr<1> -> i32", RELEASE, FLAG]
     (kept,) = named(observed(kernel(*lines), BACK)[0], "WriteBackKept")
-    assert (kept.place, kept.function) == (Place("x.mlir", 4, 3), "k")
+    assert (kept.place, kept.function) == (SourceLocation("x.mlir", 4, 3), "k")
     blamed = [each.place for each in kept.arguments if each.place is not None]
-    assert blamed == [Place("x.mlir", 2, 3)]
+    assert blamed == [SourceLocation("x.mlir", 2, 3)]
     remarks, module = observed(kernel(*lines[1:]), BACK)
     assert not named(remarks, "WriteBackKept")
     assert len(named(remarks, "WriteBackDropped")) == 1
@@ -197,7 +203,7 @@ def test_the_load_that_is_blamed_is_the_one() -> None:
     acquire = "  %a = scoped.load acquire agent %f : !llvm.ptr<1> -> i32"
     load = "  %l = scoped.load weak %d : !llvm.ptr<1> -> i32"
     (kept,) = named(observed(kernel(acquire, load), BACK)[0], "InvalidateKept")
-    assert [each.place for each in kept.arguments if each.place] == [Place("x.mlir", 3, 3)]
+    assert [each.place for each in kept.arguments if each.place] == [SourceLocation("x.mlir", 3, 3)]
     remarks, module = observed(kernel(acquire), BACK)
     assert len(named(remarks, "InvalidateDropped")) == 1
     assert caches(module, "buffer_inv") == {"k": 0}
@@ -242,7 +248,7 @@ def test_no_fact_is_named_that_needs_a_whole_kernel_where_there_is_none() -> Non
 def test_the_fence_that_does_the_work_is_named() -> None:
     remarks, _ = observed(kernel(STORE, RELEASE, RELEASE, FLAG), BACK)
     (merged,) = named(remarks, "FenceMerged")
-    assert merged.place == Place("x.mlir", 4, 3)
+    assert merged.place == SourceLocation("x.mlir", 4, 3)
     assert merged.message.startswith(
         "'fence release agent' removed: 'fence release agent' at line 3 does its work; saves "
     )
@@ -256,7 +262,7 @@ def test_half_a_fence() -> None:
     read = "  %a = scoped.load relaxed agent %f : !llvm.ptr<1> -> i32"
     lines = (read, "  scoped.fence acquire agent", STORE, "  scoped.fence acq_rel agent", FLAG)
     (halved,) = named(observed(kernel(*lines), BACK)[0], "FenceHalved")
-    assert halved.place == Place("x.mlir", 5, 3)
+    assert halved.place == SourceLocation("x.mlir", 5, 3)
     assert halved.message.startswith(
         "'fence acq_rel agent' changed to 'fence release agent': "
         "'fence acquire agent' at line 3 does its work; saves 26 (estimated)"
@@ -282,7 +288,7 @@ def test_what_the_lowering_remarks_is_remarked() -> None:
     remarks, _ = observed(kernel(STORE, fence, FLAG), PTXPipeline("sm_90", opt_level=0))
     (wider,) = named(remarks, "LoweredWider")
     assert "PTX has no wavefront scope: widened to .cta" in wider.message
-    assert wider.place == Place("x.mlir", 3, 3)
+    assert wider.place == SourceLocation("x.mlir", 3, 3)
 
 
 # Prices
@@ -306,7 +312,7 @@ def test_the_price_of_a_function_before_and_after() -> None:
     # Store, write-back and wait, flag; a release fence more as it was written.
     assert prices["Cost"] == str(1 + 96 + 8 + 2)
     assert prices["AsWritten"] == str(1 + 2 * (96 + 8) + 2)
-    assert total.place == Place("x.mlir", 1, 1)
+    assert total.place == SourceLocation("x.mlir", 1, 1)
 
 
 def test_without_a_target_nothing_has_a_price() -> None:
@@ -404,8 +410,11 @@ REMARK = Remark(
     "drop-write-backs",
     "WriteBackKept",
     "a 'k'",
-    Place("dir/it's.mlir", 3, 5),
-    (Argument("String", "kept: 'it'\nis"), Argument("By", "store: {x}", Place("y", 1, 2))),
+    SourceLocation("dir/it's.mlir", 3, 5),
+    (
+        RemarkArgument("String", "kept: 'it'\nis"),
+        RemarkArgument("By", "store: {x}", SourceLocation("y", 1, 2)),
+    ),
 )
 
 

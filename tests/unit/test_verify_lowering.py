@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.verify_lowering import (
-    Verdict,
+    LoweringVerdict,
     Verification,
     read_sources,
     verify_lowering,
@@ -49,14 +49,14 @@ def verifications(
 def test_examples(path: Path, chip: str) -> None:
     found = verifications(path.read_text(encoding="utf-8"), Lowering(chip))
     assert found
-    assert [each.message for each in found if each.verdict is not Verdict.SOUND] == []
+    assert [each.message for each in found if each.verdict is not LoweringVerdict.SOUND] == []
 
 
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
 def test_examples_in_threadgroup_split_mode(chip: str) -> None:
     lowering = Lowering(chip, ("tgsplit",))
     (found,) = verifications(MESSAGE_PASSING, lowering)
-    assert found.verdict is Verdict.SOUND
+    assert found.verdict is LoweringVerdict.SOUND
 
 
 DAMAGES = [
@@ -81,10 +81,10 @@ def test_a_damaged_lowering_is_caught(chip: str, damage: Damage) -> None:
     # At -O2 the stores of this test go to the agent by themselves.
     level = 0 if damage.mnemonic == "buffer_wbl2" else None
     (whole,) = verifications(MESSAGE_PASSING, Lowering(chip, opt_level=level))
-    assert whole.verdict is Verdict.SOUND
+    assert whole.verdict is LoweringVerdict.SOUND
     lowering = Lowering(chip, damages=(damage,), opt_level=level)
     (found,) = verifications(MESSAGE_PASSING, lowering)
-    assert found.verdict is Verdict.UNSOUND
+    assert found.verdict is LoweringVerdict.UNSOUND
     assert "the lowering of 'mp' can end with P1:r0=0 x=1 f=1" in found.message
     assert len(found.steps) > 5
 
@@ -98,32 +98,32 @@ def test_a_register_that_is_not_waited_for_is_caught() -> None:
             op.detach()
             op.erase()
     (found,) = verify_lowering(sources, module, ReadOptions())
-    assert found.verdict is Verdict.UNSOUND
+    assert found.verdict is LoweringVerdict.UNSOUND
     assert "unwaited register" in found.message
 
 
 def test_a_source_with_a_race_has_nothing_to_verify() -> None:
     text = MESSAGE_PASSING.replace("store release agent", "store relaxed agent")
     (found,) = verifications(text, Lowering("gfx942"))
-    assert found.verdict is Verdict.RACY
+    assert found.verdict is LoweringVerdict.RACY
     assert "data race on x" in found.message
 
 
 def test_too_many_states_are_incomplete_not_sound() -> None:
     (found,) = verifications(MESSAGE_PASSING, Lowering("gfx942"), Limits(states=10))
-    assert found.verdict is Verdict.INCOMPLETE
+    assert found.verdict is LoweringVerdict.INCOMPLETE
     assert "limit reached" in found.message
 
 
 def test_random_walks_are_incomplete_not_sound() -> None:
     (found,) = verifications(MESSAGE_PASSING, Lowering("gfx942"), Limits(walks=50))
-    assert found.verdict is Verdict.INCOMPLETE
+    assert found.verdict is LoweringVerdict.INCOMPLETE
 
 
 def test_an_incomplete_run_still_finds_what_it_finds() -> None:
     lowering = Lowering("gfx942", damages=(Damage("buffer_inv"),))
     (found,) = verifications(MESSAGE_PASSING, lowering, Limits(walks=600))
-    assert found.verdict is Verdict.UNSOUND
+    assert found.verdict is LoweringVerdict.UNSOUND
 
 
 COUNTER = """
@@ -147,9 +147,9 @@ litmus.test @count {
 
 def test_a_source_that_is_cut_off_decides_nothing_against_the_target() -> None:
     (short,) = verifications(COUNTER, Lowering("gfx942"), Limits(bound=1))
-    assert short.verdict is Verdict.INCOMPLETE
+    assert short.verdict is LoweringVerdict.INCOMPLETE
     (long,) = verifications(COUNTER, Lowering("gfx942"), Limits(bound=3))
-    assert long.verdict is Verdict.SOUND
+    assert long.verdict is LoweringVerdict.SOUND
 
 
 def refinement(source: RunnableTest, target: RunnableTest) -> Refinement:
@@ -237,8 +237,8 @@ def test_verification_names_the_source_that_a_test_lowers() -> None:
     sources = {"mp": read_sources(module)["mp"]}
     lower_tests(module, Lowering("gfx942"))
     sound, damaged = verify_lowering(sources, module, ReadOptions())
-    assert sound.verdict is Verdict.SOUND
-    assert damaged.verdict is Verdict.UNSOUND
+    assert sound.verdict is LoweringVerdict.SOUND
+    assert damaged.verdict is LoweringVerdict.UNSOUND
 
 
 def test_a_module_without_tests_has_none() -> None:
@@ -263,7 +263,7 @@ def test_the_machine_is_told_how_many_l2s_there_are() -> None:
 @pytest.mark.parametrize("chip", ["gfx942", "sm_90"])
 def test_of_a_source_that_never_ends_there_is_nothing_to_verify(chip: str) -> None:
     (found,) = verifications(MESSAGE_PASSING.replace("%one, %f", "%one, %x"), Lowering(chip))
-    assert found.verdict is Verdict.HANGS
+    assert found.verdict is LoweringVerdict.HANGS
     assert "no execution of 'mp' ends" in found.message
     assert "P1 at test.mlir:" in found.message
 
@@ -272,10 +272,10 @@ def test_a_lowering_that_may_hang_where_its_source_does_not_is_told() -> None:
     relaxed = MESSAGE_PASSING.replace("release", "relaxed").replace("acquire", "relaxed")
     relaxed = relaxed.replace("weak", "relaxed agent")
     (found,) = verifications(relaxed, Lowering("gfx942"))
-    assert found.verdict is Verdict.SOUND
+    assert found.verdict is LoweringVerdict.SOUND
     damage = Damage("global_store_dword", ("sc1",))
     (found,) = verifications(relaxed, Lowering("gfx942", damages=(damage,)))
-    assert found.verdict is Verdict.HANGS
+    assert found.verdict is LoweringVerdict.HANGS
     assert "the lowering of 'mp' may hang: P1 at test.mlir:" in found.message
     assert any("1 dirty" in each for each in found.steps)
 
@@ -290,5 +290,5 @@ def test_a_lowering_that_may_hang_as_its_source_does_is_sound_and_says_so(chip: 
     scoped.store release agent %off, %f""",
     )
     (found,) = verifications(unset, Lowering(chip))
-    assert found.verdict is Verdict.SOUND
+    assert found.verdict is LoweringVerdict.SOUND
     assert "; like its source it may hang: P1 at test.mlir:" in found.message

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.verify_lowering import (
-    Verdict,
+    LoweringVerdict,
     Verification,
     read_sources,
     verify_lowering,
@@ -21,10 +21,10 @@ from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE, USAGE, worst
 
 _STATUS = {
-    Verdict.UNSOUND: DOES_NOT_HOLD,
-    Verdict.RACY: DOES_NOT_HOLD,
-    Verdict.HANGS: DOES_NOT_HOLD,
-    Verdict.INCOMPLETE: INCOMPLETE,
+    LoweringVerdict.UNSOUND: DOES_NOT_HOLD,
+    LoweringVerdict.RACY: DOES_NOT_HOLD,
+    LoweringVerdict.HANGS: DOES_NOT_HOLD,
+    LoweringVerdict.INCOMPLETE: INCOMPLETE,
 }
 
 
@@ -56,7 +56,7 @@ class LoweringCheck:
             raise ToolError((Diagnostic(message, file),), status=USAGE)
         problems: list[Diagnostic] = []
         for each in found:
-            if each.verdict is Verdict.SOUND:
+            if each.verdict is LoweringVerdict.SOUND:
                 print(
                     diagnostic_at(each.test, file, each.message, Severity.REMARK), file=sys.stderr
                 )

@@ -30,7 +30,7 @@ from fencewright.passes.analysis.control_flow import successors, top_level
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import OptLevel, Stores, pipeline_of
+from fencewright.passes.pipelines import OptLevel, StorePolicy, pipeline_of
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.campaign import Task
 from fencewright.simulator.core.campaign import run as run_tasks
@@ -89,7 +89,7 @@ class Setting:
     """
 
     mode: Target
-    stores: Stores = "back"
+    stores: StorePolicy = "back"
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
     through: Through = Through.MLIR

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 from fencewright.checker.cdna_program import Launch, read_thread
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.pipelines import OptLevel, Stores, lower_llvm_ir
+from fencewright.passes.pipelines import OptLevel, StorePolicy, lower_llvm_ir
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import (
@@ -49,7 +49,7 @@ class Build:
 
     configuration: CdnaConfiguration
     l2_per_agent: L2PerAgent = L2PerAgent.MANY
-    stores: Stores = "back"
+    stores: StorePolicy = "back"
     facts: tuple[str, ...] = ()
     opt_level: OptLevel = 2
     noalias: bool = False
