@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fencewright.checker.cdna_rows import (
     ROWS,
-    Access,
+    AccessRow,
     Await,
     CompareWords,
     Copy,
@@ -26,8 +26,8 @@ from fencewright.checker.cdna_rows import (
     Logic,
     Maintain,
     Meet,
+    MnemonicRow,
     Nothing,
-    Row,
     SaveExec,
     Select,
     Sum,
@@ -36,9 +36,9 @@ from fencewright.checker.cdna_rows import (
 )
 from fencewright.checker.cdna_text import (
     AssemblyError,
+    AssemblyInstruction,
+    AssemblyLabel,
     Function,
-    Instruction,
-    Label,
     Operand,
     Registers,
 )
@@ -64,7 +64,7 @@ class HazardError(AssemblyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ThreadLaunch:
     """What a thread's kernel is started with.
 
     ``values`` of arguments that are numbers; ``locations`` by the pointer argument that they
@@ -92,7 +92,7 @@ class _Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Address:
+class _HalfAddress:
     """One half of an address, ``offset`` bytes behind what a pointer argument points to.
 
     Without an argument: behind the kernarg segment.
@@ -115,7 +115,7 @@ class _Unusable:
     unset: bool = False
 
 
-_Value = int | _Computed | _Address | _Unusable
+_Value = int | _Computed | _HalfAddress | _Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _joined(register: str, a: _Held, b: _Held) -> _Held:
     for each in (a, b):
         if isinstance(each, _Unusable):
             return each
-        if isinstance(each, _Address):
+        if isinstance(each, _HalfAddress):
             return _Unusable(f"{register} holds an address on one path, not on another", register)
     return _Computed(register, _bits(a) | _bits(b))
 
@@ -182,13 +182,13 @@ class _Block:
     """Instructions that run one after another, behind ``labels``; ``lines`` of the assembly."""
 
     labels: tuple[str, ...]
-    instructions: tuple[tuple[Instruction, Row], ...]
+    instructions: tuple[tuple[AssemblyInstruction, MnemonicRow], ...]
 
 
 def _blocks(function: Function) -> list[_Block]:
     blocks: list[_Block] = []
     labels: list[str] = []
-    body: list[tuple[Instruction, Row]] = []
+    body: list[tuple[AssemblyInstruction, MnemonicRow]] = []
 
     def close() -> None:
         if body or labels:
@@ -197,7 +197,7 @@ def _blocks(function: Function) -> list[_Block]:
         body.clear()
 
     for each in function.body:
-        if isinstance(each, Label):
+        if isinstance(each, AssemblyLabel):
             if body:
                 close()
             labels.append(each.name)
@@ -212,16 +212,16 @@ def _blocks(function: Function) -> list[_Block]:
     return blocks
 
 
-class _Place(NamedTuple):
+class _BlockStart(NamedTuple):
     """The start of a block, apart for each known value of the lane's bit of exec."""
 
     block: int
     active: int
 
 
-def _place(block: int, state: _State) -> _Place:
+def _place(block: int, state: _State) -> _BlockStart:
     held = state["exec_lo"]
-    return _Place(block, held if isinstance(held, int) else -1)
+    return _BlockStart(block, held if isinstance(held, int) else -1)
 
 
 # The kernel's start (AMDGPUUsage, "Initial Kernel Execution State")
@@ -242,23 +242,23 @@ def _initial_state(function: Function) -> _State:
             if name == "user_sgpr_kernarg_segment_ptr":
                 break
             first += count
-    state: _State = {f"s{first + half}": _Address("", 0, half) for half in range(2)}
+    state: _State = {f"s{first + half}": _HalfAddress("", 0, half) for half in range(2)}
     return state | {"exec_lo": 1, "exec_hi": 0}
 
 
-def read_thread(function: Function, launch: Launch) -> tuple[CdnaInstruction, ...]:
+def read_thread(function: Function, launch: ThreadLaunch) -> tuple[CdnaInstruction, ...]:
     """The instructions of a wave that runs the kernel ``function``.
 
     Raises ``AssemblyError`` at what is not known, ``HazardError`` at the use of an argument
     that was not waited for.
     """
-    return _Reader(function, launch).read()
+    return _ThreadReader(function, launch).read()
 
 
-class _Reader:
+class _ThreadReader:
     """A thread on its way; ``state`` is what registers hold where it is."""
 
-    def __init__(self, function: Function, launch: Launch):
+    def __init__(self, function: Function, launch: ThreadLaunch):
         self.function = function
         self.launch = launch
         self.blocks = _blocks(function)
@@ -267,10 +267,10 @@ class _Reader:
         }
         self.state: _State = {}
         self.listing: list[CdnaInstruction] = []
-        self.instruction: Instruction | None = None
+        self.instruction: AssemblyInstruction | None = None
         self.temporaries = 0
         self.skips = 0
-        self.reached: list[tuple[_Place, _State]] = []
+        self.reached: list[tuple[_BlockStart, _State]] = []
 
     def read(self) -> tuple[CdnaInstruction, ...]:
         """The thread's instructions."""
@@ -282,7 +282,7 @@ class _Reader:
         self.listing.append(common.Label(_END))
         return without_dead_code(self.listing)
 
-    def _solve(self) -> dict["_Place", _State]:
+    def _solve(self) -> dict["_BlockStart", _State]:
         """What registers hold at the start of each block that is reached."""
         start = _initial_state(self.function)
         entry = {_place(0, start): start}
@@ -348,7 +348,7 @@ class _Reader:
     def usable(self, value: _Value) -> int | _Computed:
         """A value to compute with."""
         match value:
-            case _Address():
+            case _HalfAddress():
                 raise self._error("an address is used as a value")
             case _Unusable(reason):
                 raise self._error(reason)
@@ -367,7 +367,7 @@ class _Reader:
         for each in (a, b):
             if isinstance(each, _Unusable):
                 return each
-        if isinstance(a, _Address) or isinstance(b, _Address):
+        if isinstance(a, _HalfAddress) or isinstance(b, _HalfAddress):
             return _moved(kind, a, b)
         if isinstance(a, int) and isinstance(b, int):
             return ARITHMETIC[kind](a, b)
@@ -421,7 +421,7 @@ class _Reader:
 
     # Instructions
 
-    def _execute(self, row: Row) -> None:
+    def _execute(self, row: MnemonicRow) -> None:
         """One instruction that does not jump, if the lane takes part in it."""
         active = self.lane(self.value("exec_lo")) if row.lanes else 1
         if active == 1 or isinstance(row.meaning, CompareWords):
@@ -436,11 +436,11 @@ class _Reader:
         self.listing.append(common.Label(name))
         self.state = _join(before, self.state)
 
-    def _perform(self, row: Row, active: _Value) -> None:
+    def _perform(self, row: MnemonicRow, active: _Value) -> None:
         assert self.instruction is not None
         operands = self.instruction.operands
         match row.meaning:
-            case Access():
+            case AccessRow():
                 self._access(row.meaning, operands)
                 return
             case LoadScalar(words):
@@ -454,7 +454,7 @@ class _Reader:
                 self._await(operands)
                 return
             case Meet():
-                self.listing.append(machine.Barrier())
+                self.listing.append(machine.WorkgroupBarrier())
                 return
             case Nothing():
                 return
@@ -475,7 +475,7 @@ class _Reader:
 
     def _compute(
         self,
-        row: Row,
+        row: MnemonicRow,
         defined: tuple[str, ...],
         used: Sequence[tuple[_Value, ...]],
         active: _Value,
@@ -544,18 +544,18 @@ class _Reader:
         self.listing.append(common.Move(name, value.register))
         return _Computed(name, value.may)
 
-    def _sum(self, row: Row, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
+    def _sum(self, row: MnemonicRow, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
         if meaning.reverse:
             a, b = b, a
         result = self.compute(meaning.kind, a, b)
         carry: _Value = _Unusable("an overflow is used")
         if meaning.carries:
             less = (result, a) if meaning.kind is _ADD else (a, b)
-            carry = 0 if isinstance(result, _Address) else self.compute(_LT, *less)
+            carry = 0 if isinstance(result, _HalfAddress) else self.compute(_LT, *less)
         if meaning.takes:
             taken = self.value("scc")
             total = self.compute(_ADD, result, taken)
-            more = 0 if isinstance(total, _Address) else self.compute(_LT, total, result)
+            more = 0 if isinstance(total, _HalfAddress) else self.compute(_LT, total, result)
             carry, result = self.compute(_OR, carry, more), total
         self.write(defined, result)
         if row.defines:
@@ -569,7 +569,7 @@ class _Reader:
         return self.compute(meaning.kind, a, b)
 
     def _select(
-        self, row: Row, defined: tuple[str, ...], used: Sequence[tuple[_Value, ...]]
+        self, row: MnemonicRow, defined: tuple[str, ...], used: Sequence[tuple[_Value, ...]]
     ) -> None:
         if row.lanes:  # The last operand chooses the second.
             otherwise, chosen = used[0], used[1]
@@ -674,15 +674,15 @@ class _Reader:
             if 0 <= within < each.size:
                 if each.name in self.launch.values:
                     return self.launch.values[each.name] >> within * 8 & WORD_MASK
-                return _Address(each.name, 0, within // 4)
+                return _HalfAddress(each.name, 0, within // 4)
         return _Unusable(f"nothing is bound to the argument at offset {offset}")
 
-    def _base(self, halves: Sequence[_Value]) -> _Address:
+    def _base(self, halves: Sequence[_Value]) -> _HalfAddress:
         """The address that registers hold."""
         low = halves[0]
         if isinstance(low, _Unusable):
             raise self._error(low.reason)
-        if not isinstance(low, _Address) or low.half:
+        if not isinstance(low, _HalfAddress) or low.half:
             raise self._error("the address is not that of a location")
         if len(halves) > 1 and halves[1] != replace(low, half=1, offset=0):
             raise self._error("the halves of the address do not belong together")
@@ -694,7 +694,7 @@ class _Reader:
             raise self._error(f"no location is {offset} bytes behind argument '{argument}'")
         return location
 
-    def _access(self, access: Access, operands: tuple[Operand, ...]) -> None:
+    def _access(self, access: AccessRow, operands: tuple[Operand, ...]) -> None:
         bits, offset = self._modifiers()
         if access.space is AddressSpace.PRIVATE or access.width != WORD_BITS:
             raise self._error("the CDNA machine has words in global memory and LDS only")
@@ -723,7 +723,7 @@ class _Reader:
             raise self._error("these operands are not known")
         return self.words(operand, len(operand.names))
 
-    def _address(self, access: Access, left: list[Operand]) -> tuple[_Address, int]:
+    def _address(self, access: AccessRow, left: list[Operand]) -> tuple[_HalfAddress, int]:
         """Take the address off the operands; with what a vector register adds to a scalar one."""
         vector = left.pop(0)
         if access.space is AddressSpace.LOCAL:
@@ -738,7 +738,7 @@ class _Reader:
 
     def _access_instructions(
         self,
-        access: Access,
+        access: AccessRow,
         location: str,
         data: list[common.Operand],
         dst: str | None,
@@ -750,13 +750,13 @@ class _Reader:
                 yield (
                     machine.LdsLoad(dst, location)
                     if local
-                    else machine.Load(dst, location, bits, flat)
+                    else machine.VectorLoad(dst, location, bits, flat)
                 )
             case Operation.STORE, [value]:
                 yield (
                     machine.LdsStore(location, value)
                     if local
-                    else machine.Store(location, value, bits, flat)
+                    else machine.VectorStore(location, value, bits, flat)
                 )
             case Operation.ATOMIC_RMW, [value] if access.kind is not None:
                 yield (
@@ -835,14 +835,14 @@ _OPERANDS = MappingProxyType(
 """How many operands an access has without a scalar address and without its result."""
 
 
-def _operand_count(access: Access) -> int:
+def _operand_count(access: AccessRow) -> int:
     """How many operands an access has, but for its result."""
     count = _OPERANDS[access.operation] + (access.space is AddressSpace.GLOBAL)
     lds_exchange = access.space is AddressSpace.LOCAL and access.operation is Operation.CMPXCHG
     return count + lds_exchange
 
 
-def _label(place: _Place) -> str:
+def _label(place: _BlockStart) -> str:
     return f"b{place.block}.{place.active}"
 
 
@@ -858,14 +858,14 @@ def _masks(words: Sequence[_Value]) -> list[_Value]:
 
     It is that of a word, so that the lane's bit is clear.
     """
-    return [0 if isinstance(each, _Address) else each for each in words]
+    return [0 if isinstance(each, _HalfAddress) else each for each in words]
 
 
 def _moved(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value:
     """An address with something added to it."""
-    if isinstance(b, _Address):
+    if isinstance(b, _HalfAddress):
         a, b = b, a
-    if kind is _ADD and isinstance(a, _Address) and isinstance(b, int):
+    if kind is _ADD and isinstance(a, _HalfAddress) and isinstance(b, int):
         signed = b - (1 << WORD_BITS) if b & _SIGN else b
         return a if not b else replace(a, offset=a.offset + signed)
     return _Unusable("an address is computed that is not that of a location")

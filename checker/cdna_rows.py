@@ -91,7 +91,7 @@ class CountLanesBelow:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessRow:
     """A vector-memory or LDS access: operation, address space, width, kind of an atomic."""
 
     operation: Operation
@@ -149,7 +149,7 @@ Meaning = (
     | SaveExec
     | CountBits
     | CountLanesBelow
-    | Access
+    | AccessRow
     | LoadScalar
     | Maintain
     | Await
@@ -161,7 +161,7 @@ Meaning = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MnemonicRow:
     """One mnemonic. ``lanes``: it acts on the lanes in exec only.
 
     ``roles`` are empty where their number varies: of memory accesses, by address and result.
@@ -192,12 +192,12 @@ def _scalar(
     meaning: Meaning,
     defines: tuple[str, ...] = (),
     uses: tuple[str, ...] = (),
-) -> Row:
-    return Row(mnemonic, meaning, _roles(roles), defines, uses)
+) -> MnemonicRow:
+    return MnemonicRow(mnemonic, meaning, _roles(roles), defines, uses)
 
 
-def _vector(mnemonic: str, roles: str, meaning: Meaning) -> Row:
-    return Row(mnemonic, meaning, _roles(roles), uses=_EXEC, lanes=True)
+def _vector(mnemonic: str, roles: str, meaning: Meaning) -> MnemonicRow:
+    return MnemonicRow(mnemonic, meaning, _roles(roles), uses=_EXEC, lanes=True)
 
 
 _LOGIC = {
@@ -224,7 +224,7 @@ _PREDICATES = {
 """kind, and whether the operands change places."""
 
 
-def _salu() -> Iterator[Row]:
+def _salu() -> Iterator[MnemonicRow]:
     for type, words in _WORDS.items():
         yield _scalar(f"s_mov_{type}", f"d{words} u{words}", Copy())
         yield _scalar(f"s_cselect_{type}", f"d{words} u{words} u{words}", Select(), uses=_SCC)
@@ -245,7 +245,7 @@ def _salu() -> Iterator[Row]:
     yield _scalar("v_readfirstlane_b32", "d1 u1", Copy())
 
 
-def _valu() -> Iterator[Row]:
+def _valu() -> Iterator[MnemonicRow]:
     yield _vector("v_mov_b32_e32", "d1 u1", Copy())
     yield _vector("v_mov_b64_e32", "d2 u2", Copy())
     for name in ("and", "or", "xor"):
@@ -264,40 +264,40 @@ def _valu() -> Iterator[Row]:
                 yield _vector(f"v_cmp_{predicate}_{type}_{encoding}", "d2 u1 u1", meaning)
 
 
-def _memory() -> Iterator[Row]:
+def _memory() -> Iterator[MnemonicRow]:
     seen = set[str]()
     for (operation, space, width, kind, _), row in MEMORY_ROWS:
         if row.mnemonic not in seen:
             seen.add(row.mnemonic)
-            meaning = Access(operation, space, width, kind)
-            yield Row(row.mnemonic, meaning, uses=_EXEC, lanes=True)
+            meaning = AccessRow(operation, space, width, kind)
+            yield MnemonicRow(row.mnemonic, meaning, uses=_EXEC, lanes=True)
     for words in (1, 2, 4, 8, 16):
         suffix = f"x{words}" if words > 1 else ""
         yield _scalar(f"s_load_dword{suffix}", f"d{words} u2 u1", LoadScalar(words))
 
 
-def _control() -> Iterator[Row]:
+def _control() -> Iterator[MnemonicRow]:
     maintenance = {row.mnemonic for row in CONTROL_ROWS if row.kind is Kind.CACHE}
     for mnemonic in sorted(maintenance | {"buffer_wbinvl1", "s_dcache_inv"}):
-        yield Row(mnemonic, Maintain())
-    yield Row("s_waitcnt", Await())
-    yield Row("s_barrier", Meet())
-    yield Row("s_branch", Jump())
+        yield MnemonicRow(mnemonic, Maintain())
+    yield MnemonicRow("s_waitcnt", Await())
+    yield MnemonicRow("s_barrier", Meet())
+    yield MnemonicRow("s_branch", Jump())
     for register, name, negative in (
         ("scc", "scc1", "scc0"),
         ("vcc", "vccnz", "vccz"),
         ("exec", "execnz", "execz"),
     ):
         uses = _SCC if register == "scc" else (f"{register}_lo", f"{register}_hi")
-        yield Row(f"s_cbranch_{name}", Jump(register), uses=uses)
-        yield Row(f"s_cbranch_{negative}", Jump(register, unless=True), uses=uses)
-    yield Row("s_endpgm", End())
+        yield MnemonicRow(f"s_cbranch_{name}", Jump(register), uses=uses)
+        yield MnemonicRow(f"s_cbranch_{negative}", Jump(register, unless=True), uses=uses)
+    yield MnemonicRow("s_endpgm", End())
     for mnemonic in ("s_nop", "s_sleep", "s_setprio", "s_code_end"):
-        yield Row(mnemonic, Nothing())
+        yield MnemonicRow(mnemonic, Nothing())
 
 
-def _unique(rows: Iterable[Row]) -> Mapping[str, Row]:
-    found: dict[str, Row] = {}
+def _unique(rows: Iterable[MnemonicRow]) -> Mapping[str, MnemonicRow]:
+    found: dict[str, MnemonicRow] = {}
     for row in rows:
         if found.setdefault(row.mnemonic, row) is not row:
             raise AssertionError(f"two rows for {row.mnemonic}")

@@ -29,7 +29,7 @@ Operand = Registers | int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class AssemblyInstruction:
     """One instruction. ``modifiers`` are the words behind the operands, ``sc0`` or ``offset:4``."""
 
     mnemonic: str
@@ -40,7 +40,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class AssemblyLabel:
     """A place that branches name."""
 
     name: str
@@ -48,7 +48,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class KernelArgument:
     """A kernel's argument: where it lies in the kernarg segment, in bytes."""
 
     name: str
@@ -61,17 +61,17 @@ class Function:
     """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments."""
 
     name: str
-    body: tuple[Label | Instruction, ...]
+    body: tuple[AssemblyLabel | AssemblyInstruction, ...]
     descriptor: Mapping[str, int]
-    arguments: tuple[Argument, ...]
+    arguments: tuple[KernelArgument, ...]
     file: str
 
     @property
-    def instructions(self) -> tuple[Instruction, ...]:
+    def instructions(self) -> tuple[AssemblyInstruction, ...]:
         """The instructions, in their order."""
-        return tuple(each for each in self.body if isinstance(each, Instruction))
+        return tuple(each for each in self.body if isinstance(each, AssemblyInstruction))
 
-    def without(self, instruction: Instruction) -> "Function":
+    def without(self, instruction: AssemblyInstruction) -> "Function":
         """The function with one instruction left out."""
         return replace(self, body=tuple(each for each in self.body if each is not instruction))
 
@@ -147,8 +147,8 @@ def _without_comment(line: str) -> str:
 
 def _bodies(
     lines: list[str], functions: set[str]
-) -> Iterator[tuple[str, tuple[Label | Instruction, ...]]]:
-    name, body = "", list[Label | Instruction]()
+) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...]]]:
+    name, body = "", list[AssemblyLabel | AssemblyInstruction]()
     for number, line in enumerate(lines, 1):
         rest = line
         while found := _LABEL.fullmatch(rest):
@@ -158,7 +158,7 @@ def _bodies(
                     yield name, tuple(body)
                 name, body = (label, []) if label in functions else ("", [])
             elif name:
-                body.append(Label(label, number))
+                body.append(AssemblyLabel(label, number))
         if rest.startswith(".section") and name:
             yield name, tuple(body)
             name, body = "", []
@@ -168,7 +168,7 @@ def _bodies(
         yield name, tuple(body)
 
 
-def _instruction(text: str, line: int) -> Instruction:
+def _instruction(text: str, line: int) -> AssemblyInstruction:
     mnemonic, *tail = text.split(maxsplit=1)
     rest = " ".join(tail)
     operands: list[Operand] = []
@@ -180,7 +180,9 @@ def _instruction(text: str, line: int) -> Instruction:
         ):
             operands.append(_operand(words.pop(0)))
         modifiers += words
-    return Instruction(mnemonic, tuple(operands), tuple(modifiers), line, " ".join(text.split()))
+    return AssemblyInstruction(
+        mnemonic, tuple(operands), tuple(modifiers), line, " ".join(text.split())
+    )
 
 
 def _at_commas(text: str) -> list[str]:
@@ -212,7 +214,7 @@ def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
 _ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
 
 
-def _arguments(text: str) -> dict[str, tuple[Argument, ...]]:
+def _arguments(text: str) -> dict[str, tuple[KernelArgument, ...]]:
     """The named arguments of each kernel, by the metadata (YAML as LLVM prints it)."""
     _, _, metadata = text.partition(".amdgpu_metadata")
     metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
@@ -237,7 +239,7 @@ def _arguments(text: str) -> dict[str, tuple[Argument, ...]]:
         arguments[-1][key] = value
     return {
         own["name"].strip("'\""): tuple(
-            Argument(each["name"], int(each["offset"]), int(each["size"]))
+            KernelArgument(each["name"], int(each["offset"]), int(each["size"]))
             for each in arguments
             if {"name", "offset", "size"} <= each.keys()
         )

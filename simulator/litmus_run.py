@@ -15,7 +15,7 @@ from fencewright.simulator.core.condition import (
     Formula,
     Outcomes,
 )
-from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, Work
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, WorkBudget
 from fencewright.simulator.core.program import LitmusTest
 from fencewright.simulator.core.progress import Ending, Progress, told
 
@@ -165,7 +165,7 @@ def run(test: RunnableTest, limits: Limits | None = None) -> Run:
             return _run_ptx(test, limits)
 
 
-def _note(complete: bool, limits: Limits, work: Work) -> str:
+def _note(complete: bool, limits: Limits, work: WorkBudget) -> str:
     if limits.walks is not None:
         return f"{limits.walks} random walks"
     loops = "" if complete else f"loops were followed {limits.bound} times; raise the bound"
@@ -175,7 +175,7 @@ def _note(complete: bool, limits: Limits, work: Work) -> str:
 def _run_source(test: SourceTest, limits: Limits) -> Run:
     from fencewright.simulator.source.model import behaviour, sampled_behaviour
 
-    program, work = test.test.program, Work(limits.states)
+    program, work = test.test.program, WorkBudget(limits.states)
     if limits.walks is None:
         found = behaviour(program, bound=limits.bound, work=work)
     else:
@@ -215,7 +215,7 @@ def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
 def _run_ptx(test: PtxTest, limits: Limits) -> Run:
     from fencewright.simulator.ptx.model import outcomes, sampled_outcomes
 
-    program, work = test.test.program, Work(limits.states)
+    program, work = test.test.program, WorkBudget(limits.states)
     if limits.walks is None:
         found = outcomes(program, test.model, limits.bound, work)
     else:
@@ -275,7 +275,7 @@ def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tupl
     from fencewright.simulator.ptx.model import explain
 
     assert isinstance(test, PtxTest)
-    found = explain(test.test.program, formula, test.model, limits.bound, Work(limits.states))
+    found = explain(test.test.program, formula, test.model, limits.bound, WorkBudget(limits.states))
     if found is None or not found.allowed:
         return None
     return tuple(witness_text(test.test, found).splitlines())
@@ -287,7 +287,7 @@ def _source_execution(
     from fencewright.simulator.source.model import explain
 
     assert isinstance(test, SourceTest)
-    found = explain(test.test.program, formula, bound=limits.bound, work=Work(limits.states))
+    found = explain(test.test.program, formula, bound=limits.bound, work=WorkBudget(limits.states))
     if found is None or not found.allowed:
         return None
     lines = [

@@ -36,7 +36,6 @@ from fencewright.passes.litmus.programs import (
 )
 from fencewright.simulator.cdna.instructions import (
     Atomic,
-    Barrier,
     CacheInstruction,
     CdnaInstruction,
     CompareSwap,
@@ -44,13 +43,14 @@ from fencewright.simulator.cdna.instructions import (
     LdsCompareSwap,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
+    VectorLoad,
+    VectorStore,
     Wait,
+    WorkgroupBarrier,
 )
-from fencewright.simulator.cdna.rows import Access as Policy
 from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import VectorAccessKind as Policy
 from fencewright.simulator.core.program import (
     WORD_BITS,
     WORD_MASK,
@@ -305,7 +305,7 @@ class _CdnaReader:
                 lgkmcnt = self.executed(Counter.LGKMCNT, counts.lgkmcnt)
                 self.listing.add(Wait(vmcnt, lgkmcnt))
             case cdna.BarrierOp():
-                self.listing.add(Barrier())
+                self.listing.add(WorkgroupBarrier())
             case cdna.ConstOp():
                 self.constant(op)
             case cdna.MovOp():
@@ -414,7 +414,7 @@ class _CdnaReader:
         if memory.space is AddressSpace.LOCAL:
             self.listing.add(LdsLoad(dst, location))
         else:
-            self.listing.add(Load(dst, location, modifiers_of(op), memory.flat))
+            self.listing.add(VectorLoad(dst, location, modifiers_of(op), memory.flat))
 
     def load_argument(self, op: cdna.LoadOp) -> None:
         """A scalar load from the argument segment, which nobody writes."""
@@ -457,7 +457,7 @@ class _CdnaReader:
         if memory.space is AddressSpace.LOCAL:
             self.listing.add(LdsStore(location, value))
         else:
-            self.listing.add(Store(location, value, modifiers_of(op), memory.flat))
+            self.listing.add(VectorStore(location, value, modifiers_of(op), memory.flat))
 
     def atomic(self, op: cdna.AtomicOp) -> None:
         location, memory = self.place_of(op)

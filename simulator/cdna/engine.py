@@ -21,18 +21,18 @@ from fencewright.simulator.cdna.system import (
     Completion,
     LineEvent,
     LineTopology,
-    Machine,
     MachineEvent,
     MachineEventKind,
     State,
+    WaveMachine,
     replaced,
 )
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
-    Code,
     CompiledProgram,
     Entry,
     Op,
+    StepKind,
     Wave,
     WaveRules,
 )
@@ -100,7 +100,7 @@ class SetLine:
         """The states behind ``op``: for a load that may hit, one for each version, and a miss."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
-        if op.code is Code.SCALAR_LOAD:
+        if op.code is StepKind.SCALAR_LOAD:
             at = self.topology.scalar_of_cu[cu]
             later = tuple(sorted((*pending[at], op.number)))
             return [((memory, l2s, l1s, queues, scalars, replaced(pending, at, later)), None)]
@@ -108,9 +108,9 @@ class SetLine:
         at = self.topology.queue_of_cu[cu]
         l1 = self.topology.l1_of_cu.get(cu)
         if l1 is not None:
-            if op.code is Code.LOAD and op.l1:
+            if op.code is StepKind.LOAD and op.l1:
                 result = self.hits(state, l1)
-            updates = op.code is Code.STORE and op.l1 and l1s[l1]
+            updates = op.code is StepKind.STORE and op.l1 and l1s[l1]
             l1s = replaced(l1s, l1, OWN if updates else 0)
         queues = replaced(queues, at, (*queues[at], entry))
         missed = self.tidied((memory, l2s, l1s, queues, scalars, pending))
@@ -136,7 +136,7 @@ class SetLine:
 
     def is_store(self, entry: Entry) -> bool:
         """Whether a queued operation is a store."""
-        return self.topology.by_number[entry & ID_MASK].code is Code.STORE
+        return self.topology.by_number[entry & ID_MASK].code is StepKind.STORE
 
     def maintain(self, state: SetState, op: Op) -> SetState:
         """A cache instruction as it is issued, as far as this line goes."""
@@ -196,14 +196,14 @@ class SetLine:
         op = self.topology.by_number[entry & ID_MASK]
         cu, l2 = self.topology.cus[at], self.topology.l2_of_queue[at]
         line = self.topology.line
-        if op.code is Code.CACHE:
+        if op.code is StepKind.CACHE:
             memory, l2s = self.marked(memory, l2s, l2, op)
             event = MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
             after = (memory, l2s, l1s, queues, scalars, pending)
             return [self.finished(after, ((op.number, LEFT_QUEUE),), event)]
         if op.past_l2:
             memory, l2s = self.written_back(memory, l2s, l2)
-        any_version = not op.past_l2 and op.code is not Code.STORE
+        any_version = not op.past_l2 and op.code is not StepKind.STORE
         choices = bits_of(l2s[l2][1]) if any_version else [len(l2s[l2][0]) - 1]
         result: list[LineEvent[SetState]] = []
         for i in choices:
@@ -214,7 +214,7 @@ class SetLine:
             after = (kept, changed, owned, queues, scalars, pending)
             if any_version:
                 after = self.read_from(after, l2, i)
-            read = None if op.code is Code.STORE else old
+            read = None if op.code is StepKind.STORE else old
             event = MachineEvent(MachineEventKind.PERFORM, cu, op.number, line, read, new)
             result.append(self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event))
         return result
@@ -246,7 +246,7 @@ class SetLine:
     ) -> tuple[int, ...]:
         """When the last queued store has been performed, the L1 that it updated holds a version."""
         l1 = self.topology.l1_of_cu.get(self.topology.cus[at])
-        if l1 is None or l1s[l1] != OWN or op.code is not Code.STORE:
+        if l1 is None or l1s[l1] != OWN or op.code is not StepKind.STORE:
             return l1s
         if any(self.is_store(entry) for entry in queue):
             return l1s
@@ -327,7 +327,7 @@ class SetLine:
             while queue:
                 op = self.topology.by_number[queue[0] & ID_MASK]
                 l2 = l2s[self.topology.l2_of_queue[at]]
-                if op.code is not Code.CACHE or not self.is_idle(l2, op):
+                if op.code is not StepKind.CACHE or not self.is_idle(l2, op):
                     break
                 queue = queue[1:]
                 completions = (*completions, (op.number, LEFT_QUEUE))
@@ -388,7 +388,7 @@ def _compact(mask: int, order: list[int]) -> int:
     return result
 
 
-class CdnaEngine(Machine[SetState]):
+class CdnaEngine(WaveMachine[SetState]):
     """The reduced machine: same outcomes as ``CdnaMachine``, far fewer states.
 
     ``line_rules`` and ``wave_rules`` are for machines that are broken on purpose.
@@ -423,12 +423,12 @@ class CdnaEngine(Machine[SetState]):
         while changed:
             changed = False
             for op in reversed(ops):
-                own = self._cache_bit if op.code is Code.CACHE else 0
+                own = self._cache_bit if op.code is StepKind.CACHE else 0
                 if op.line >= 0 and not op.in_lds:
                     own |= 1 << op.line
-                if op.code is not Code.END:
+                if op.code is not StepKind.END:
                     own |= future[op.pc + 1]
-                if op.code is Code.BRANCH:
+                if op.code is StepKind.BRANCH:
                     own |= future[op.target]
                 if own != future[op.pc]:
                     future[op.pc] = own
@@ -441,7 +441,7 @@ class CdnaEngine(Machine[SetState]):
         seen: set[Wave] = set()
         while state not in seen:
             op = ops[state[0]]
-            if Code.WAIT <= op.code < Code.END:
+            if StepKind.WAIT <= op.code < StepKind.END:
                 if self.rules.error(state, op) or not self.rules.can_step(state, op):
                     return state
                 seen.add(state)
@@ -470,18 +470,18 @@ class CdnaEngine(Machine[SetState]):
         too early for scalar loads that are on their way.
         """
         op, error, _ = self.position(state, wave)
-        if error is not None or op.code >= Code.BARRIER:
+        if error is not None or op.code >= StepKind.BARRIER:
             return False
-        if op.in_lds or op.code is Code.SCALAR_LOAD:
+        if op.in_lds or op.code is StepKind.SCALAR_LOAD:
             return True
         mates = 0
         for mate in self._mates[wave]:
             mates |= future[mate]
-        if op.code is Code.CACHE:
+        if op.code is StepKind.CACHE:
             return not mates and not op.effect.scalar
         if mates & (self._cache_bit | 1 << op.line):
             return False
-        if op.code is not Code.LOAD or not op.l1:
+        if op.code is not StepKind.LOAD or not op.l1:
             return True
         kept = self.line_states[op.line].items[state[self.waves + op.line]]
         queue = kept[3][self._queue_of[op.line][wave]]

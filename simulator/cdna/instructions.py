@@ -22,7 +22,7 @@ def _segment(flat: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class VectorLoad:
     """``dst = location`` through the vector L1 (``flat``: or LDS)."""
 
     dst: str
@@ -35,7 +35,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class VectorStore:
     """``location = value`` through the vector L1 (``flat``: or LDS)."""
 
     location: str
@@ -168,15 +168,17 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class WorkgroupBarrier:
     """``s_barrier``: until every wave of the work-group that has not ended is here."""
 
     def __str__(self) -> str:
         return "s_barrier"
 
 
-VectorAccess = Load | Store | Atomic | CompareSwap
+VectorAccess = VectorLoad | VectorStore | Atomic | CompareSwap
 LdsAccess = LdsLoad | LdsStore | LdsAtomic | LdsCompareSwap
-CdnaInstruction = VectorAccess | LdsAccess | ScalarLoad | CacheInstruction | Wait | Barrier | Common
+CdnaInstruction = (
+    VectorAccess | LdsAccess | ScalarLoad | CacheInstruction | Wait | WorkgroupBarrier | Common
+)
 CdnaThread = Thread[CdnaInstruction]
 CdnaProgram = Program[CdnaInstruction]

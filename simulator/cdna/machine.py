@@ -34,18 +34,18 @@ from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
     Completion,
     LineTopology,
-    Machine,
     MachineEvent,
     MachineEventKind,
     State,
+    WaveMachine,
     replaced,
 )
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
-    Code,
     CompiledProgram,
     Entry,
     Op,
+    StepKind,
     WaveRules,
 )
 from fencewright.simulator.core.program import MemoryKind
@@ -90,15 +90,15 @@ class PlainLine:
         """Rule 2. The states behind ``op``; with the value of a load that hit."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
-        if op.code is Code.SCALAR_LOAD:
+        if op.code is StepKind.SCALAR_LOAD:
             at = self.topology.scalar_of_cu[cu]
             later = tuple(sorted((*pending[at], op.number)))
             return [((memory, l2s, l1s, queues, scalars, replaced(pending, at, later)), None)]
         l1 = self.topology.l1_of_cu.get(cu)
         if l1 is not None and l1s[l1] != ABSENT:
-            if op.code is Code.LOAD and op.l1:
+            if op.code is StepKind.LOAD and op.l1:
                 return [(state, l1s[l1])]
-            updates = op.code is Code.STORE and op.l1
+            updates = op.code is StepKind.STORE and op.l1
             l1s = replaced(l1s, l1, self.stored(op, entry) if updates else ABSENT)
         at = self.topology.queue_of_cu[cu]
         queues = replaced(queues, at, (*queues[at], entry))
@@ -147,7 +147,7 @@ class PlainLine:
         op = self.topology.by_number[entry & ID_MASK]
         cu, l2 = self.topology.cus[at], self.topology.l2_of_queue[at]
         line = self.topology.line
-        if op.code is Code.CACHE:
+        if op.code is StepKind.CACHE:
             memory, l2s = self.marked(memory, l2s, l2, op)
             after = (memory, l2s, l1s, queues, scalars, pending)
             left = ((op.number, LEFT_QUEUE),)
@@ -164,9 +164,9 @@ class PlainLine:
             old = held >> 1
             new = op.written(old, entry)
             l2s = replaced(l2s, l2, held if new is None else new << 1 | 1)
-        if not self.spontaneous and op.code is Code.LOAD:
+        if not self.spontaneous and op.code is StepKind.LOAD:
             l1s = self.answered(l1s, queues, at, op, old)
-        reads = op.code is not Code.STORE
+        reads = op.code is not StepKind.STORE
         event = MachineEvent(
             MachineEventKind.PERFORM, cu, op.number, line, old if reads else None, new
         )
@@ -287,7 +287,7 @@ class PlainLine:
         return tuple({held >> 1 for held in l2s if held != ABSENT and held & 1}) or (memory,)
 
 
-class CdnaMachine(Machine[PlainState]):
+class CdnaMachine(WaveMachine[PlainState]):
     """The plain machine. ``spontaneous=False`` is the progress mode.
 
     ``line_rules`` and ``wave_rules`` are for machines that are broken on purpose.

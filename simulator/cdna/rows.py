@@ -29,7 +29,7 @@ BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
 SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 
-class Access(Word):
+class VectorAccessKind(Word):
     """The kinds of vector-memory access that bits tell apart."""
 
     LOAD = "load"
@@ -77,11 +77,11 @@ _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc",))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1"))
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
 
-L, S, A = Access.LOAD, Access.STORE, Access.ATOMIC
+L, S, A = VectorAccessKind.LOAD, VectorAccessKind.STORE, VectorAccessKind.ATOMIC
 
 ACCESS: Table[AccessEffect | Illegal] = Table(
     "cache policy",
-    {"generation": Generation, "access": Access, "bits": BITS, **_MODES},
+    {"generation": Generation, "access": VectorAccessKind, "bits": BITS, **_MODES},
     [
         # gfx942, gfx950: loads
         row(AccessEffect(l1=True, past_l2=False), _CDNA4, generation=NEW, access=L, bits=""),
@@ -211,7 +211,7 @@ class CdnaConfiguration:
         if self.l2_per_agent is None:
             object.__setattr__(self, "l2_per_agent", CHIPS[self.chip].l2_per_agent)
 
-    def access_effect(self, access: Access, bits: Iterable[str]) -> AccessEffect:
+    def access_effect(self, access: VectorAccessKind, bits: Iterable[str]) -> AccessEffect:
         """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
         key = (CHIPS[self.chip].generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
         return self._legal(self.access, key)

@@ -11,11 +11,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
-    Code,
     CompiledProgram,
+    CounterPath,
     Entry,
     Op,
-    Path,
+    StepKind,
     Wave,
     WaveRules,
 )
@@ -95,9 +95,9 @@ class LineTopology:
         self.l2s = sorted({compiled.l2[compiled.cu[op.wave]] for op in uses})
         self.cus = [cu for cu, l2 in enumerate(compiled.l2) if l2 in self.l2s]
         self.l2_of_queue = [self.l2s.index(compiled.l2[cu]) for cu in self.cus]
-        hits = {compiled.cu[op.wave] for op in uses if op.l1 and op.code is Code.LOAD}
+        hits = {compiled.cu[op.wave] for op in uses if op.l1 and op.code is StepKind.LOAD}
         self.l1s = [cu for cu in self.cus if cu in hits]
-        scalar = {compiled.cu[op.wave] for op in uses if op.code is Code.SCALAR_LOAD}
+        scalar = {compiled.cu[op.wave] for op in uses if op.code is StepKind.SCALAR_LOAD}
         self.scalars = [cu for cu in self.cus if cu in scalar]
         self.queue_of_cu = {cu: i for i, cu in enumerate(self.cus)}
         self.l1_of_cu = {cu: i for i, cu in enumerate(self.l1s)}
@@ -107,9 +107,9 @@ class LineTopology:
 
 def _blocks_fill(op: Op) -> bool:
     """Whether the L1 takes a line in only after ``op`` has left the queue (rule 3)."""
-    if op.code is Code.CACHE:
+    if op.code is StepKind.CACHE:
         return op.effect.invalidate
-    return op.code in (Code.STORE, Code.ATOMIC, Code.COMPARE_SWAP)
+    return op.code in (StepKind.STORE, StepKind.ATOMIC, StepKind.COMPARE_SWAP)
 
 
 def replaced(items: tuple[Item, ...], at: int, item: Item) -> tuple[Item, ...]:
@@ -157,7 +157,7 @@ class LdsRules:
                 new = op.written(old, entry)
                 after = values if new is None else replaced(values, member, new)
                 left = replaced(queues, at, (*queue[:place], *queue[place + 1 :]))
-                read = None if op.code is Code.STORE else old
+                read = None if op.code is StepKind.STORE else old
                 event = MachineEvent(
                     MachineEventKind.PERFORM, op.wave, op.number, op.line, read, new, in_lds=True
                 )
@@ -168,7 +168,7 @@ class LdsRules:
     def ready(self, queue: tuple[Entry, ...]) -> list[int]:
         """The places in ``queue`` that nothing in it has to go before."""
         result: list[int] = []
-        passed: set[Path] = set()
+        passed: set[CounterPath] = set()
         lines: set[int] = set()
         for place, entry in enumerate(queue):
             op = self.by_number[entry & ID_MASK]
@@ -204,7 +204,7 @@ class Position(NamedTuple):
     ended: bool
 
 
-class Machine(Generic[LineState]):
+class WaveMachine(Generic[LineState]):
     """Waves, lines and LDS as one transition system; its states are tuples of numbers.
 
     A state has one number for each wave, each location in memory, and each work-group's LDS,
@@ -236,7 +236,7 @@ class Machine(Generic[LineState]):
         self._issued = [{} for _ in range(self.waves)]
         self._completed: dict[tuple[int, int, int], int] = {}
         codes = {op.code for op in compiled.by_number}
-        self._has_barriers = Code.BARRIER in codes
+        self._has_barriers = StepKind.BARRIER in codes
 
     def initial(self) -> State:
         """Every wave at its start, caches empty, memory as the locations say."""
@@ -279,7 +279,7 @@ class Machine(Generic[LineState]):
         if known is None:
             kept = self.wave_states[wave].items[number]
             op = self.compiled.ops[wave][kept[0]]
-            ended = op.code is Code.END and not kept[2] and not kept[3]
+            ended = op.code is StepKind.END and not kept[2] and not kept[3]
             known = Position(op, self.rules.error(kept, op), ended)
             self._positions[wave][number] = known
         return known
@@ -292,12 +292,12 @@ class Machine(Generic[LineState]):
     def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
         """The steps of a wave on its own: everything but a barrier."""
         op, error, _ = self.position(state, wave)
-        if error is not None or op.code in (Code.END, Code.BARRIER):
+        if error is not None or op.code in (StepKind.END, StepKind.BARRIER):
             return []
-        if op.code <= Code.SCALAR_LOAD:
+        if op.code <= StepKind.SCALAR_LOAD:
             return self.access_steps(state, wave, op)
         kept = self.wave_states[wave].items[state[wave]]
-        if op.code is Code.CACHE:
+        if op.code is StepKind.CACHE:
             return [self.issue_cache(state, wave, kept, op)]
         if not self.rules.can_step(kept, op):
             return []
@@ -361,8 +361,8 @@ class Machine(Generic[LineState]):
             return result
         for waves in self.compiled.groups.values():
             codes = [self.position(state, wave).op.code for wave in waves]
-            here = [wave for wave, c in zip(waves, codes, strict=True) if c is Code.BARRIER]
-            if not here or any(c not in (Code.BARRIER, Code.END) for c in codes):
+            here = [wave for wave, c in zip(waves, codes, strict=True) if c is StepKind.BARRIER]
+            if not here or any(c not in (StepKind.BARRIER, StepKind.END) for c in codes):
                 continue
             after = list(state)
             for wave in here:

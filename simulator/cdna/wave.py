@@ -17,7 +17,6 @@ from enum import IntEnum
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.simulator.cdna.instructions import (
     Atomic,
-    Barrier,
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
@@ -27,13 +26,14 @@ from fencewright.simulator.cdna.instructions import (
     LdsCompareSwap,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
     VectorAccess,
+    VectorLoad,
+    VectorStore,
     Wait,
+    WorkgroupBarrier,
 )
-from fencewright.simulator.cdna.rows import Access, CacheEffect, CdnaConfiguration
+from fencewright.simulator.cdna.rows import CacheEffect, CdnaConfiguration, VectorAccessKind
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.program import (
     ARITHMETIC,
@@ -62,7 +62,7 @@ DONE = 1 << ID_BITS
 RESULT_SHIFT = ID_BITS + 1
 
 
-class Code(IntEnum):
+class StepKind(IntEnum):
     """What kind of step an instruction is."""
 
     LOAD = 0
@@ -79,7 +79,7 @@ class Code(IntEnum):
     END = 11
 
 
-class Path(IntEnum):
+class CounterPath(IntEnum):
     """Which counters an operation is in, and in what company it returns in order."""
 
     NONE = 0
@@ -104,9 +104,9 @@ class Op:
     number: int
     wave: int
     pc: int
-    code: Code
+    code: StepKind
     instruction: CdnaInstruction | None
-    path: Path = Path.NONE
+    path: CounterPath = CounterPath.NONE
     line: int = -1
     in_lds: bool = False
     dst: int = -1
@@ -125,9 +125,9 @@ class Op:
     def written(self, old: int, entry: Entry) -> int | None:
         """What the operation writes over ``old``; None: nothing."""
         value = (entry >> ID_BITS) & WORD_MASK
-        if self.code is Code.STORE:
+        if self.code is StepKind.STORE:
             return value
-        if self.code is Code.COMPARE_SWAP:
+        if self.code is StepKind.COMPARE_SWAP:
             return value if old == entry >> COMPARE_SHIFT else None
         return None if self.function is None else self.function(old, value) & WORD_MASK
 
@@ -219,7 +219,7 @@ class CompiledProgram:
                 )
         self.registers.append([])
         ops = [self._compile(wave, pc, each, labels) for pc, each in enumerate(kept)]
-        end = Op(len(self.by_number), wave, len(kept), Code.END, None)
+        end = Op(len(self.by_number), wave, len(kept), StepKind.END, None)
         self.by_number.append(end)
         return [*ops, end]
 
@@ -241,7 +241,7 @@ class CompiledProgram:
     def _compile(
         self, wave: int, pc: int, instruction: CdnaInstruction, labels: dict[str, int]
     ) -> Op:
-        blank = Op(len(self.by_number), wave, pc, Code.END, instruction)
+        blank = Op(len(self.by_number), wave, pc, StepKind.END, instruction)
         try:
             op = self._fill(blank, instruction, labels)
         except ProgramError as error:
@@ -253,47 +253,47 @@ class CompiledProgram:
     def _fill(self, op: Op, instruction: CdnaInstruction, labels: dict[str, int]) -> Op:
         wave = op.wave
         match instruction:
-            case Load() | Store() | Atomic() | CompareSwap():
+            case VectorLoad() | VectorStore() | Atomic() | CompareSwap():
                 return self._vector(op, instruction)
             case LdsLoad() | LdsStore() | LdsAtomic() | LdsCompareSwap():
-                return replace(self._access(op, instruction), path=Path.LDS)
+                return replace(self._access(op, instruction), path=CounterPath.LDS)
             case ScalarLoad():
                 op = self._access(op, instruction)
-                return replace(op, code=Code.SCALAR_LOAD, path=Path.SCALAR)
+                return replace(op, code=StepKind.SCALAR_LOAD, path=CounterPath.SCALAR)
             case CacheInstruction(mnemonic, bits):
                 effect = self.configuration.cache_effect(mnemonic, bits)
-                path = Path.VECTOR if effect.counts else Path.NONE
-                return replace(op, code=Code.CACHE, effect=effect, path=path)
-            case Barrier():
-                return replace(op, code=Code.BARRIER)
+                path = CounterPath.VECTOR if effect.counts else CounterPath.NONE
+                return replace(op, code=StepKind.CACHE, effect=effect, path=path)
+            case WorkgroupBarrier():
+                return replace(op, code=StepKind.BARRIER)
             case Wait(vmcnt, lgkmcnt):
-                return replace(op, code=Code.WAIT, vmcnt=vmcnt, lgkmcnt=lgkmcnt)
+                return replace(op, code=StepKind.WAIT, vmcnt=vmcnt, lgkmcnt=lgkmcnt)
             case Move(dst, value):
                 dst, value = self._register(wave, dst), self._operand(wave, value)
-                return replace(op, code=Code.MOVE, dst=dst, a=value)
+                return replace(op, code=StepKind.MOVE, dst=dst, a=value)
             case Arithmetic(kind, dst, a, b):
                 dst = self._register(wave, dst)
                 a, b = self._operand(wave, a), self._operand(wave, b)
                 return replace(
-                    op, code=Code.ARITHMETIC, dst=dst, a=a, b=b, function=ARITHMETIC[kind]
+                    op, code=StepKind.ARITHMETIC, dst=dst, a=a, b=b, function=ARITHMETIC[kind]
                 )
             case Branch(target, condition, unless):
                 if target not in labels:
                     raise ProgramError(f"no label '{target}'; known are {', '.join(labels)}")
                 always = condition is None
                 a = 1 if always else self._operand(wave, condition)
-                return replace(op, code=Code.BRANCH, target=labels[target], a=a, unless=unless)
+                return replace(op, code=StepKind.BRANCH, target=labels[target], a=a, unless=unless)
             case Label():
                 raise AssertionError("labels are resolved before")
 
     def _vector(self, op: Op, instruction: VectorAccess) -> Op:
         op = self._access(op, instruction)
         if instruction.flat:
-            op = replace(op, path=Path.FLAT)
+            op = replace(op, path=CounterPath.FLAT)
         elif op.in_lds:
             raise ProgramError(f"{instruction.location} is in LDS: use a ds_ or flat access")
         else:
-            op = replace(op, path=Path.VECTOR)
+            op = replace(op, path=CounterPath.VECTOR)
         effect = self.configuration.access_effect(_ACCESS[op.code], instruction.bits)
         if isinstance(instruction, Atomic | CompareSwap) and effect.returns is not bool(
             instruction.dst
@@ -318,16 +318,16 @@ class CompiledProgram:
         op = replace(op, line=number, in_lds=in_lds)
         wave = op.wave
         match instruction:
-            case Load() | LdsLoad() | ScalarLoad():
-                return replace(op, code=Code.LOAD, dst=self._register(wave, instruction.dst))
-            case Store() | LdsStore():
-                return replace(op, code=Code.STORE, a=self._operand(wave, instruction.value))
+            case VectorLoad() | LdsLoad() | ScalarLoad():
+                return replace(op, code=StepKind.LOAD, dst=self._register(wave, instruction.dst))
+            case VectorStore() | LdsStore():
+                return replace(op, code=StepKind.STORE, a=self._operand(wave, instruction.value))
             case Atomic() | LdsAtomic():
                 if instruction.kind not in RMW:
                     raise ProgramError(f"{instruction.kind} is not integer arithmetic")
                 return replace(
                     op,
-                    code=Code.ATOMIC,
+                    code=StepKind.ATOMIC,
                     function=RMW[instruction.kind],
                     a=self._operand(wave, instruction.value),
                     dst=self._register(wave, instruction.dst),
@@ -335,7 +335,7 @@ class CompiledProgram:
             case CompareSwap() | LdsCompareSwap():
                 return replace(
                     op,
-                    code=Code.COMPARE_SWAP,
+                    code=StepKind.COMPARE_SWAP,
                     a=self._operand(wave, instruction.new),
                     b=self._operand(wave, instruction.compare),
                     dst=self._register(wave, instruction.dst),
@@ -343,10 +343,10 @@ class CompiledProgram:
 
 
 _ACCESS = {
-    Code.LOAD: Access.LOAD,
-    Code.STORE: Access.STORE,
-    Code.ATOMIC: Access.ATOMIC,
-    Code.COMPARE_SWAP: Access.ATOMIC,
+    StepKind.LOAD: VectorAccessKind.LOAD,
+    StepKind.STORE: VectorAccessKind.STORE,
+    StepKind.ATOMIC: VectorAccessKind.ATOMIC,
+    StepKind.COMPARE_SWAP: VectorAccessKind.ATOMIC,
 }
 
 
@@ -392,19 +392,19 @@ class WaveRules:
 
     def can_step(self, state: Wave, op: Op) -> bool:
         """Whether a wave-local instruction can execute now: everything but a wait always can."""
-        if op.code is not Code.WAIT:
+        if op.code is not StepKind.WAIT:
             return True
         return self._reached(state[2], op.vmcnt) and self._reached(state[3], op.lgkmcnt)
 
     def step(self, state: Wave, op: Op) -> Wave:
         """Executes a wave-local instruction: wait, move, arithmetic, branch."""
         pc, regs, vm, lgkm = state
-        if op.code is Code.WAIT:
+        if op.code is StepKind.WAIT:
             regs, vm = self._retire(regs, vm, op.vmcnt)
             regs, lgkm = self._retire(regs, lgkm, op.lgkmcnt)
             return pc + 1, regs, vm, lgkm
         value = regs[~op.a] if op.a < 0 else op.a
-        if op.code is Code.BRANCH:
+        if op.code is StepKind.BRANCH:
             return (op.target if bool(value) is not op.unless else pc + 1), regs, vm, lgkm
         if op.function is not None:
             value = op.function(value, regs[~op.b] if op.b < 0 else op.b)
@@ -486,6 +486,6 @@ class WaveRules:
         return tuple(changed), pending[last:]
 
 
-_IN_ORDER = (Path.VECTOR, Path.LDS)
-_IN_VMCNT = (Path.VECTOR, Path.FLAT)
-_IN_LGKMCNT = (Path.LDS, Path.SCALAR, Path.FLAT)
+_IN_ORDER = (CounterPath.VECTOR, CounterPath.LDS)
+_IN_VMCNT = (CounterPath.VECTOR, CounterPath.FLAT)
+_IN_LGKMCNT = (CounterPath.LDS, CounterPath.SCALAR, CounterPath.FLAT)

@@ -120,7 +120,7 @@ class _Wave:
                 # The safe side: what may count does not let a wait for a result leave one more.
                 self.issued["vmcnt"] += CACHE_COUNTS[each.mnemonic,].value is Counts.YES
             elif row is not None and row.kind is Kind.BARRIER:
-                self.instructions.append(cdna.Barrier())
+                self.instructions.append(cdna.WorkgroupBarrier())
             elif (
                 row is not None
                 and each.phase is Phase.ACCESS
@@ -177,9 +177,9 @@ def _vector(
 ) -> CdnaInstruction:
     match operation:
         case Load():
-            return cdna.Load(operation.dst, operation.location, bits, flat)
+            return cdna.VectorLoad(operation.dst, operation.location, bits, flat)
         case Store():
-            return cdna.Store(operation.location, operation.value, bits, flat)
+            return cdna.VectorStore(operation.location, operation.value, bits, flat)
         case AtomicRmw():
             return cdna.Atomic(
                 operation.kind, operation.location, operation.value, operation.dst, bits, flat

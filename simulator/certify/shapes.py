@@ -177,7 +177,7 @@ Steps = tuple[Step, ...]
 
 
 @dataclass(slots=True)
-class _Writer:
+class _ShapeWriter:
     """Turns steps into tests of one mode."""
 
     mode: Target
@@ -418,7 +418,7 @@ def _battery(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
         here = distances(mode, roles.scope)
         if in_lds:
             here = tuple(d for d in here if d in (Distance.ONE_CU, Distance.ONE_CTA))
-        writer = _Writer(mode, spaces, generic)
+        writer = _ShapeWriter(mode, spaces, generic)
         for distance in here:
             tag = f"{flag_name}, {distance}"
             if roles.releases or roles.acquires:
@@ -465,14 +465,14 @@ def _flags(request: Request, mode: Target) -> list[_Flag]:
             return []
 
 
-def _with(writer: _Writer, flat: bool = False, **spaces: AddressSpace) -> _Writer:
+def _with(writer: _ShapeWriter, flat: bool = False, **spaces: AddressSpace) -> _ShapeWriter:
     """A writer with more locations placed; ``flat``: x has a generic pointer."""
     generic = writer.generic | {"x"} if flat else writer.generic
-    return _Writer(writer.mode, {**writer.spaces, **spaces}, generic)
+    return _ShapeWriter(writer.mode, {**writer.spaces, **spaces}, generic)
 
 
 def _two_threads(
-    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """MP, LB and S, with the focus on either side, over every kind of data."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
@@ -509,7 +509,7 @@ def _two_threads(
 
 
 def _passing(
-    w: _Writer,
+    w: _ShapeWriter,
     name: str,
     side: str,
     data: _Data,
@@ -539,7 +539,7 @@ def _passing(
 
 
 def _sequential(
-    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """SB, R, 2+2W and IRIW, where all are seq_cst."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
@@ -642,7 +642,7 @@ def _sequential(
 
 
 def _ring(
-    roles: _Roles, mode: Target, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """SB among three, the third of them farther away than the flag of the focus reaches."""
     in_lds = writer.spaces["f"] is LOCAL
@@ -675,7 +675,7 @@ def _ring(
 
 
 def _progress(
-    roles: _Roles, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, writer: _ShapeWriter, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """A flag is set, another thread spins until it sees it."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
@@ -705,7 +705,7 @@ def _progress(
 
 
 def _coherence(
-    roles: _Roles, writer: _Writer, distance: Distance, tag: str
+    roles: _Roles, writer: _ShapeWriter, distance: Distance, tag: str
 ) -> Iterator[BatteryTest]:
     """CoRR, CoWW, CoRW, CoWR, and the atomicity of read-modify-writes and locks."""
     scope = roles.scope
@@ -757,7 +757,7 @@ def _coherence(
 
 
 def _locks(
-    roles: _Roles, writer: _Writer, here: Placement, there: Placement, tag: str
+    roles: _Roles, writer: _ShapeWriter, here: Placement, there: Placement, tag: str
 ) -> Iterator[BatteryTest]:
     """Two threads count up under a lock that they try once."""
     scope = roles.scope
@@ -807,7 +807,7 @@ def _hops(mode: Target, roles: _Roles, in_lds: bool) -> Iterator[tuple[Scope, Di
 
 
 def _chains(
-    roles: _Roles, mode: Target, writer: _Writer, flag_name: str, in_lds: bool
+    roles: _Roles, mode: Target, writer: _ShapeWriter, flag_name: str, in_lds: bool
 ) -> Iterator[BatteryTest]:
     """WRC and ISA2: happens-before through three threads, of one scope and of two.
 
@@ -931,7 +931,7 @@ def _barriers(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
     for distance in distances(mode, scope):
         here, there = _PLACE[distance](0), _PLACE[distance](1)
         for data in _data(mode, distance, scope):
-            w = _with(_Writer(mode), data.flat, x=data.space)
+            w = _with(_ShapeWriter(mode), data.flat, x=data.space)
             tag = f"{distance}{data.name}"
             load, store = data.load("r0", "x"), data.store("x", 1)
             shapes = (
@@ -948,7 +948,7 @@ def _barriers(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
             (far, *_) = distances(mode, wide)
             if far is distance:
                 continue
-            w = _Writer(mode)
+            w = _ShapeWriter(mode)
             tag = f"{distance}, then {wide} {far}"
             publish = Store("f", 1, RELEASE, wide)
             observe = Load("r0", "f", ACQUIRE, wide)

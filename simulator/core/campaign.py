@@ -49,7 +49,7 @@ class Task:
     arguments: tuple[Any, ...] = ()
 
 
-class Backend(Enum):
+class TaskRunner(Enum):
     """Where tasks run."""
 
     PROCESSES = "processes"
@@ -59,7 +59,9 @@ class Backend(Enum):
 
 @contextmanager
 def open_executor(
-    backend: Backend = Backend.PROCESSES, workers: int | None = None, address: str | None = None
+    backend: TaskRunner = TaskRunner.PROCESSES,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Generator[Executor]:
     """An executor with ``workers`` workers, by default one for each CPU that may be used.
 
@@ -69,10 +71,10 @@ def open_executor(
     is asked for and not installed.
     """
     count = workers or len(os.sched_getaffinity(0))
-    if backend is Backend.PROCESSES:
+    if backend is TaskRunner.PROCESSES:
         with _open_processes(count) as executor:
             yield executor
-    elif backend is Backend.THREADS:
+    elif backend is TaskRunner.THREADS:
         with _open_threads(count) as executor:
             yield executor
     else:

@@ -75,7 +75,7 @@ class LimitReached(Exception):
         super().__init__(f"limit reached after {states} {what}")
 
 
-class Work:
+class WorkBudget:
     """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
 
     A step is about as much as a machine state: an event of a thread's run, a combination of

@@ -11,7 +11,7 @@ from random import Random
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class InterleavingHint:
     """How an interleaving went, by event numbers of the execution that it suggests.
 
     ``source`` has the write that was newest when a read was run, ``turn`` when a write was run,
@@ -72,7 +72,7 @@ class Interleaving:
         if value not in self.known[location]:
             self.known[location].append(value)
 
-    def hint(self, threads: Iterable[Iterable[tuple[bool, bool]]]) -> Hint:
+    def hint(self, threads: Iterable[Iterable[tuple[bool, bool]]]) -> InterleavingHint:
         """What it suggests; ``threads`` says of each event whether it reads and writes."""
         number = len(self.known)
         written: dict[tuple[int, int], int] = {(-1, n): n for n in range(number)}
@@ -91,4 +91,4 @@ class Interleaving:
                     count += 1
                 number += 1
         source = {read: written[writer] for read, writer in taken.items() if writer in written}
-        return Hint(source, turn, self.daring)
+        return InterleavingHint(source, turn, self.daring)

@@ -131,7 +131,7 @@ State: TypeAlias = tuple[
 ]
 
 
-class Step(NamedTuple):
+class SequentialStep(NamedTuple):
     """What a thread has done: one instruction that others may notice, or a jump back."""
 
     thread: int
@@ -173,7 +173,7 @@ class Interleavings:
         """None: what a program may not do is no matter of interleavings."""
         return ()
 
-    def successors(self, state: State) -> Sequence[tuple[State, Step]]:
+    def successors(self, state: State) -> Sequence[tuple[State, SequentialStep]]:
         """One step of each thread that can take one."""
         return [
             self._step(state, number)
@@ -181,7 +181,7 @@ class Interleavings:
             if each.waiting is None and not self.has_ended(number, each)
         ]
 
-    def _step(self, state: State, number: int) -> tuple[State, Step]:
+    def _step(self, state: State, number: int) -> tuple[State, SequentialStep]:
         threads, memory, gates = state
         runner, domain = self.program.runners[number], self.memory
         run = runner.begin()
@@ -205,7 +205,7 @@ class Interleavings:
         if passage is not None or gates:
             gates = self._meet(after, dict(gates), number, position, passage)
         now = tuple(sorted(domain.now.items()))
-        return (tuple(after), now, gates), Step(number, position, domain.read)
+        return (tuple(after), now, gates), SequentialStep(number, position, domain.read)
 
     # Gates
 
@@ -282,7 +282,7 @@ def sequential_hangs(program: Interleaved, limit: int) -> tuple[Hang, ...]:
     return tuple(_hang(system, each) for each in components)
 
 
-def _hang(system: Interleavings, component: Component[State, Step]) -> Hang:
+def _hang(system: Interleavings, component: Component[State, SequentialStep]) -> Hang:
     program = system.program
     found: list[WaitingThread] = []
     for number, state in enumerate(component.states[0][0]):

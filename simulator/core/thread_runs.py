@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
-from fencewright.simulator.core.exploration import Work
+from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving
 from fencewright.simulator.core.program import ARITHMETIC, Arithmetic, Branch, Label, Move, Operand
 from fencewright.simulator.core.relation import Mask
@@ -28,11 +28,11 @@ class Domain:
     """
 
     def __init__(
-        self, initial: Mapping[str, int], seeds: Iterable[int] = (), work: Work | None = None
+        self, initial: Mapping[str, int], seeds: Iterable[int] = (), work: WorkBudget | None = None
     ):
         self.initial = initial
         self.seeds = tuple(seeds)
-        self.work = Work() if work is None else work
+        self.work = WorkBudget() if work is None else work
         self.values: dict[str, dict[int, tuple[Derivation, ...]]] = {}
         self.changed = True
 
@@ -107,7 +107,7 @@ EventT = TypeVar("EventT")
 
 
 @dataclass(slots=True)
-class Run(Generic[EventT]):
+class ThreadRun(Generic[EventT]):
     """A thread in the middle of a run.
 
     ``taints`` has the reads, as bits over its events, that each register's value depends on,
@@ -141,9 +141,9 @@ class Run(Generic[EventT]):
             self.taints[register] = taint
 
 
-RunT = TypeVar("RunT", bound=Run[Any])
+RunT = TypeVar("RunT", bound=ThreadRun[Any])
 PathT = TypeVar("PathT")
-Steps: TypeAlias = Mapping[type[Any], Callable[..., "list[Any] | None"]]
+StepFunctions: TypeAlias = Mapping[type[Any], Callable[..., "list[Any] | None"]]
 """How each instruction runs: it returns None to go on, or the runs it forks into."""
 
 
@@ -154,7 +154,7 @@ class Runner(ABC, Generic[RunT, PathT]):
     that has cut no run. ``write_bits`` numbers the writes of all threads of a program.
     """
 
-    STEPS: ClassVar[Steps]
+    STEPS: ClassVar[StepFunctions]
     BRANCHES: ClassVar[tuple[type[Any], ...]] = (Branch,)
     IDLE: ClassVar[Collection[object]]
     """The kinds of events that a round may have and be left out: reads and fences."""
@@ -281,7 +281,7 @@ class Runner(ABC, Generic[RunT, PathT]):
         return changed <= again
 
 
-COMMON_STEPS: Steps = {
+COMMON_STEPS: StepFunctions = {
     Move: Runner[Any, Any].move,
     Arithmetic: Runner[Any, Any].arithmetic,
     Branch: Runner[Any, Any].branch,

@@ -45,11 +45,11 @@ from fencewright.simulator.ptx.events import (
     Ld,
     MbarrierArrive,
     MbarrierWait,
-    Proxy,
     ProxyFence,
     PtxFence,
     PtxInstruction,
     PtxProgram,
+    PtxProxy,
     St,
     WaitGroup,
     assigned,
@@ -341,7 +341,9 @@ def prepare(
     encoding = encoding_of(allowed)
     named = (o.location for o in encoding.observables if isinstance(o, Memory))
     locations = tuple(each for each in named if each not in program.mbarriers)
-    writer = _Writer(program, arrangement, encoding.observables, locations, shared, _chip(target))
+    writer = _ProgramWriter(
+        program, arrangement, encoding.observables, locations, shared, _chip(target)
+    )
     cell = _COPY_BYTES if writer.copies else _WORD_BYTES
     ptx = writer.module(encoding)
     return StressTest(
@@ -357,7 +359,7 @@ def _chip(target: str) -> PtxChip:
     raise GpuLitmusError(f"unknown target '{target}'; known are {known}")
 
 
-class _Writer:
+class _ProgramWriter:
     """Writes the module of one program."""
 
     def __init__(
@@ -447,7 +449,7 @@ class _Writer:
     def _refusal(self, thread: int, instruction: PtxInstruction) -> str | None:
         """Why an instruction cannot be run; None if it can."""
         match instruction:
-            case Ld() | St() | Atom() if instruction.proxy is not Proxy.GENERIC:
+            case Ld() | St() | Atom() if instruction.proxy is not PtxProxy.GENERIC:
                 return "only the generic proxy is run"
             case Atom() if instruction.operation not in _ATOMIC_NAMES:
                 return "PTX has no such atomic"
@@ -464,7 +466,7 @@ class _Writer:
                 return self._cluster_barrier_refusal()
             case MbarrierArrive() | MbarrierWait():
                 return self._mbarrier_refusal(thread, instruction)
-            case ProxyFence() if instruction.proxy is not Proxy.ASYNC:
+            case ProxyFence() if instruction.proxy is not PtxProxy.ASYNC:
                 return "of the proxy fences only that of the async proxy is run"
             case AsyncCopy():
                 return self._copy_refusal(thread, instruction)

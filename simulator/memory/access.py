@@ -21,14 +21,14 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.addresses import Addresses, check
 from fencewright.simulator.memory.expression import addresses_of
-from fencewright.simulator.memory.lanes import Flags, Numbers
+from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 
 BATCH = 4096
 """Accesses that are counted at once: as many as stay in the caches of a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AccessCounts:
     """What the hardware counts of one access, by the profiler's names, and how well that is known."""
 
     values: Mapping[str, int]
@@ -48,7 +48,7 @@ class Model:
     width: int
     alignment: int
     size: int | None
-    count: Callable[[Numbers, Flags], dict[str, Numbers]]
+    count: Callable[[Numbers, LaneFlags], dict[str, Numbers]]
     evidence: Callable[[str, Numbers], Evidence]
 
     def check(self, addresses: Sequence[int | None]) -> None:
@@ -56,7 +56,7 @@ class Model:
         check(addresses, self.lanes, self.width, self.alignment, self.size)
 
 
-def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> Counts:
+def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> AccessCounts:
     """What one access counts on ``target``, as Nsight Compute or rocprofiler would say.
 
     ``addresses``: one for each lane in bytes, None for an inactive lane, or an expression over
@@ -70,7 +70,7 @@ def access(instruction: str, addresses: str | Sequence[int | None], target: str)
     return found
 
 
-def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[Counts]:
+def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[AccessCounts]:
     """What each of many accesses of one instruction counts; they have been checked."""
     waiting = iter(accesses)
     while batch := list(islice(waiting, BATCH)):
@@ -79,10 +79,10 @@ def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[Counts]:
         evidence = MappingProxyType({each: model.evidence(each, addresses) for each in found})
         columns = [values.tolist() for values in found.values()]
         for row in zip(*columns, strict=True):
-            yield Counts(dict(zip(found, row, strict=True)), evidence)
+            yield AccessCounts(dict(zip(found, row, strict=True)), evidence)
 
 
-def _arrays(batch: Sequence[Addresses]) -> tuple[Numbers, Flags]:
+def _arrays(batch: Sequence[Addresses]) -> tuple[Numbers, LaneFlags]:
     if any(None in each for each in batch):
         active = np.array([[each is not None for each in row] for row in batch])
         return np.array([[each or 0 for each in row] for row in batch], dtype=np.int64), active

@@ -23,7 +23,7 @@ from fencewright.lowering.cdna.memory import (
 )
 from fencewright.lowering.evidence import Evidence
 from fencewright.simulator.memory.lanes import (
-    Flags,
+    LaneFlags,
     Numbers,
     distinct,
     fullest,
@@ -55,7 +55,7 @@ def lds_counters(
     offsets: tuple[int, ...],
     chip: CdnaHierarchy,
     addresses: Numbers,
-    active: Flags,
+    active: LaneFlags,
 ) -> dict[str, Numbers] | None:
     """What each of many LDS accesses counts; None where the chip's phases are not known."""
     row = lds_phases(instruction.access, instruction.width, chip.lds_banks)
@@ -85,7 +85,7 @@ def alignment_of(width: int) -> int:
     return 16 if width == 12 else width
 
 
-def _conflicts(row: LdsPhases, width: int, addresses: Numbers, active: Flags) -> Numbers:
+def _conflicts(row: LdsPhases, width: int, addresses: Numbers, active: LaneFlags) -> Numbers:
     found = none(addresses)
     for lanes in row.phases:
         chosen = np.array(lanes)
@@ -97,7 +97,7 @@ def _conflicts(row: LdsPhases, width: int, addresses: Numbers, active: Flags) ->
 
 
 def vector_counters(
-    instruction: VectorInstruction, chip: CdnaHierarchy, addresses: Numbers, active: Flags
+    instruction: VectorInstruction, chip: CdnaHierarchy, addresses: Numbers, active: LaneFlags
 ) -> dict[str, Numbers]:
     """What each of many accesses through L1 counts."""
     some = np.minimum(how_many(active), 1)
@@ -133,7 +133,7 @@ def vector_counters(
 
 
 def _blocks(
-    instruction: VectorInstruction, addresses: Numbers, active: Flags, size: int
+    instruction: VectorInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> Numbers:
     """Aligned blocks of ``size`` bytes that the active lanes touch: also the end of an access."""
     ends = np.concatenate([addresses, addresses + instruction.width - 1], axis=1) // size
@@ -141,7 +141,7 @@ def _blocks(
 
 
 def _lines_by_groups(
-    instruction: VectorInstruction, addresses: Numbers, active: Flags, line: int, size: int
+    instruction: VectorInstruction, addresses: Numbers, active: LaneFlags, line: int, size: int
 ) -> Numbers:
     found = none(addresses)
     for first in range(0, LANES, size):
@@ -150,7 +150,7 @@ def _lines_by_groups(
     return found
 
 
-def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: Flags) -> Flags:
+def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: LaneFlags) -> LaneFlags:
     """Whether lanes are served by sixteens: narrow, and each quad in four elements in a row."""
     if instruction.width > 4 or instruction.access is CdnaMemoryOperation.ATOMIC:
         return np.zeros(len(addresses), dtype=np.bool_)

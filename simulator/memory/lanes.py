@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.int64]
 """Whole numbers; addresses in bytes where not said otherwise."""
-Flags: TypeAlias = NDArray[np.bool_]
+LaneFlags: TypeAlias = NDArray[np.bool_]
 
 _NOTHING = np.iinfo(np.int64).max
 """What stands for an inactive lane among numbers that are sorted."""
@@ -24,16 +24,16 @@ def total(parts: Sequence[Numbers]) -> Numbers:
     return np.sum(parts, axis=0)
 
 
-def how_many(flags: Flags) -> Numbers:
+def how_many(flags: LaneFlags) -> Numbers:
     """How many of each row are set."""
     return np.count_nonzero(flags, axis=1)
 
 
-def _sorted(values: Numbers, active: Flags) -> Numbers:
+def _sorted(values: Numbers, active: LaneFlags) -> Numbers:
     return np.sort(np.where(active, values, _NOTHING), axis=1)
 
 
-def firsts(values: Numbers, active: Flags) -> tuple[Numbers, Flags]:
+def firsts(values: Numbers, active: LaneFlags) -> tuple[Numbers, LaneFlags]:
     """The values of each row in order, and which of them are the first of their kind."""
     ordered = _sorted(values, active)
     first = np.ones(ordered.shape, dtype=np.bool_)
@@ -41,12 +41,12 @@ def firsts(values: Numbers, active: Flags) -> tuple[Numbers, Flags]:
     return ordered, first & (ordered != _NOTHING)
 
 
-def distinct(values: Numbers, active: Flags) -> Numbers:
+def distinct(values: Numbers, active: LaneFlags) -> Numbers:
     """How many different values the active lanes of each row have."""
     return how_many(firsts(values, active)[1])
 
 
-def fullest(values: Numbers, active: Flags, bins: Numbers, count: int) -> Numbers:
+def fullest(values: Numbers, active: LaneFlags, bins: Numbers, count: int) -> Numbers:
     """The most different values that fall into one of ``count`` bins, for each row.
 
     ``bins`` has the bin of each value, from 0; equal values have to have equal bins.
@@ -58,7 +58,7 @@ def fullest(values: Numbers, active: Flags, bins: Numbers, count: int) -> Number
     return np.bincount(places, minlength=len(values) * count).reshape(-1, count).max(axis=1)
 
 
-def rank_among_equals(values: Numbers, active: Flags) -> Numbers:
+def rank_among_equals(values: Numbers, active: LaneFlags) -> Numbers:
     """For each active lane how many lanes before it have its value."""
     lanes = values.shape[1]
     same = (values[:, :, None] == values[:, None, :]) & active[:, None, :]

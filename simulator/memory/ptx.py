@@ -26,7 +26,7 @@ from fencewright.lowering.ptx.memory import (
 )
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.memory.lanes import (
-    Flags,
+    LaneFlags,
     Numbers,
     distinct,
     fullest,
@@ -38,7 +38,7 @@ from fencewright.simulator.memory.lanes import (
 )
 
 
-class Operation(Word):
+class PtxMemoryOperation(Word):
     """What an instruction does; its value is how the counters call it."""
 
     LOAD = "ld"
@@ -51,7 +51,7 @@ class Operation(Word):
 class PtxInstruction:
     """A memory instruction of PTX: ``width`` bytes a lane of elements of ``element`` bytes."""
 
-    operation: Operation
+    operation: PtxMemoryOperation
     is_shared: bool
     element: int
     vector: int = 1
@@ -63,20 +63,20 @@ class PtxInstruction:
 
 
 _PIPE = "pipe_lsu_mem"
-REQUESTS: Mapping[Operation, str] = MappingProxyType(
-    {each: f"l1tex__t_requests_{_PIPE}_global_op_{each}.sum" for each in Operation}
+REQUESTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
+    {each: f"l1tex__t_requests_{_PIPE}_global_op_{each}.sum" for each in PtxMemoryOperation}
 )
-SECTORS: Mapping[Operation, str] = MappingProxyType(
-    {each: f"l1tex__t_sectors_{_PIPE}_global_op_{each}.sum" for each in Operation}
+SECTORS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
+    {each: f"l1tex__t_sectors_{_PIPE}_global_op_{each}.sum" for each in PtxMemoryOperation}
 )
 WRITE_SECTORS = "l1tex__m_l1tex2xbar_write_sectors.sum"
 READ_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"
 TAG_WAVEFRONTS = f"l1tex__t_output_wavefronts_{_PIPE}_global_op_ld.sum"
-_OF_SHARED = (Operation.LOAD, Operation.STORE)
-WAVEFRONTS: Mapping[Operation, str] = MappingProxyType(
+_OF_SHARED = (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
+WAVEFRONTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
     {each: f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{each}.sum" for each in _OF_SHARED}
 )
-CONFLICTS: Mapping[Operation, str] = MappingProxyType(
+CONFLICTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
     {each: f"l1tex__data_bank_conflicts_{_PIPE}_shared_op_{each}.sum" for each in _OF_SHARED}
 )
 COUNTERS: tuple[str, ...] = (
@@ -89,10 +89,12 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
     {
         **dict.fromkeys(REQUESTS.values(), (AddressRule.REQUEST,)),
         **dict.fromkeys(
-            (SECTORS[Operation.LOAD], SECTORS[Operation.STORE]), (AddressRule.SECTORS,)
+            (SECTORS[PtxMemoryOperation.LOAD], SECTORS[PtxMemoryOperation.STORE]),
+            (AddressRule.SECTORS,),
         ),
         **dict.fromkeys(
-            (SECTORS[Operation.REDUCTION], SECTORS[Operation.ATOMIC]), (AddressRule.PACKETS,)
+            (SECTORS[PtxMemoryOperation.REDUCTION], SECTORS[PtxMemoryOperation.ATOMIC]),
+            (AddressRule.PACKETS,),
         ),
         **dict.fromkeys((WRITE_SECTORS, READ_SECTORS), (AddressRule.CROSSBAR,)),
         TAG_WAVEFRONTS: (AddressRule.TAGS,),
@@ -125,7 +127,11 @@ def parse(text: str) -> PtxInstruction | str:
         what = f".{min(others)}" if others else "a generic address"
         return f"{what} is not modelled: say .global or .shared in '{text}'"
     vector = next((int(each[1:]) for each in words if re.fullmatch(r"v[248]", each)), 1)
-    operation = Operation.LOAD if found["operation"] == "ldu" else Operation(found["operation"])
+    operation = (
+        PtxMemoryOperation.LOAD
+        if found["operation"] == "ldu"
+        else PtxMemoryOperation(found["operation"])
+    )
     is_shared = spaces[0].startswith("shared")
     bits = int(found["bits"] or _NAMED[found["type"]])
     made = PtxInstruction(operation, is_shared, bits // 8, vector)
@@ -136,7 +142,9 @@ def parse(text: str) -> PtxInstruction | str:
     return made
 
 
-def counters(instruction: PtxInstruction, addresses: Numbers, active: Flags) -> dict[str, Numbers]:
+def counters(
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
+) -> dict[str, Numbers]:
     """What each of many accesses counts: arrays of one number for each row of 32 addresses."""
     found: dict[str, Numbers] = dict.fromkeys(COUNTERS, none(addresses))
     if instruction.is_shared:
@@ -145,26 +153,26 @@ def counters(instruction: PtxInstruction, addresses: Numbers, active: Flags) -> 
         found[CONFLICTS[instruction.operation]] = total([wavefronts, -groups])
         return found
     operation = instruction.operation
-    is_access = operation in (Operation.LOAD, Operation.STORE)
+    is_access = operation in (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
     sectors = (_sectors if is_access else _packets)(instruction, addresses, active)
     found[REQUESTS[operation]] = np.minimum(how_many(active), 1)
     found[SECTORS[operation]] = sectors
-    if operation is not Operation.LOAD:
+    if operation is not PtxMemoryOperation.LOAD:
         found[WRITE_SECTORS] = sectors
-    if operation in (Operation.LOAD, Operation.ATOMIC):
+    if operation in (PtxMemoryOperation.LOAD, PtxMemoryOperation.ATOMIC):
         found[READ_SECTORS] = sectors
-    if operation is Operation.LOAD:
+    if operation is PtxMemoryOperation.LOAD:
         lines = addresses // LINE
         found[TAG_WAVEFRONTS] = fullest(lines, active, tag_bank(addresses), TAG_BANKS)
     return found
 
 
-def _sectors(instruction: PtxInstruction, addresses: Numbers, active: Flags) -> Numbers:
+def _sectors(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags) -> Numbers:
     sectors = words_of(addresses, max(instruction.width, SECTOR), SECTOR)
     return distinct(sectors, np.repeat(active, sectors.shape[1] // LANES, axis=1))
 
 
-def _packets(instruction: PtxInstruction, addresses: Numbers, active: Flags) -> Numbers:
+def _packets(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags) -> Numbers:
     """Packet r of a sector has the r-th lane of each of its words that has so many."""
     rank = rank_among_equals(addresses // instruction.width, active)
     return distinct(addresses // SECTOR * LANES + rank, active)
@@ -180,12 +188,12 @@ def tag_bank(addresses: Numbers) -> Numbers:
 
 
 def _shared(
-    instruction: PtxInstruction, addresses: Numbers, active: Flags
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
 ) -> tuple[Numbers, Numbers]:
     """Wavefronts, and groups with an active lane."""
     size = LANES * SHARED_WORD // max(instruction.width, SHARED_WORD)
     apart = _by_groups(instruction, addresses, active, size)
-    if size == LANES or instruction.operation is not Operation.LOAD:
+    if size == LANES or instruction.operation is not PtxMemoryOperation.LOAD:
         return apart
     together = _by_groups(instruction, addresses, active, 2 * size)
     packed = _shares_with_neighbour(addresses, active)
@@ -193,7 +201,7 @@ def _shared(
 
 
 def _by_groups(
-    instruction: PtxInstruction, addresses: Numbers, active: Flags, size: int
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> tuple[Numbers, Numbers]:
     wavefronts, groups = none(addresses), none(addresses)
     for first in range(0, LANES, size):
@@ -205,8 +213,8 @@ def _by_groups(
     return wavefronts, groups
 
 
-def _shares_with_neighbour(addresses: Numbers, active: Flags) -> Flags:
-    packed: Flags = np.zeros(len(addresses), dtype=np.bool_)
+def _shares_with_neighbour(addresses: Numbers, active: LaneFlags) -> LaneFlags:
+    packed: LaneFlags = np.zeros(len(addresses), dtype=np.bool_)
     for distance in (1, 2):
         other = np.arange(LANES) ^ distance
         both = active & active[:, other]
@@ -223,7 +231,7 @@ def evidence(
     if counter == TAG_WAVEFRONTS and (np.ptp(addresses >> TAG_BANK_BITS) if addresses.size else 0):
         return Evidence.INFERRED
     # Five of 43 reductions of 16 bytes a lane had a packet or two more than the rule says.
-    is_atomic = instruction.operation in (Operation.REDUCTION, Operation.ATOMIC)
+    is_atomic = instruction.operation in (PtxMemoryOperation.REDUCTION, PtxMemoryOperation.ATOMIC)
     if instruction.width > (8 if is_atomic else 16):
         return Evidence.INFERRED
     return known

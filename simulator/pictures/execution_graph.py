@@ -16,7 +16,7 @@ from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.model import PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source.events import ScopedProgram
-from fencewright.simulator.source.model import Witness as SourceWitness
+from fencewright.simulator.source.model import SourceWitness as SourceWitness
 
 INITIAL = -1
 """The thread of initial writes."""

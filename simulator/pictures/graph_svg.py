@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RelationLook:
     """How a relation is drawn, and what its name stands for."""
 
     meaning: str
@@ -31,20 +31,20 @@ class Look:
     style: str = "solid"
 
 
-LOOKS: dict[str, Look] = {
-    "po": Look("program order", "#404040"),
-    "rmw": Look("read-modify-write", "#404040", "dashed"),
-    "rf": Look("reads from", "#1a7f37"),
-    "co": Look("coherence order", "#0550ae"),
-    "no co": Look("coherence order does not follow", "#0550ae", "dashed"),
-    "fr": Look("reads before", "#b35900"),
-    "sync": Look("synchronizes with", "#8250df"),
-    "sw": Look("synchronises with", "#8250df"),
-    "sc": Look("Fence-SC order", "#0a6c74"),
-    "psc": Look("seq_cst order", "#0a6c74"),
-    "cause": Look("causality order", "#6e7781"),
-    "hb": Look("happens before", "#6e7781"),
-    "race": Look("data race", "#cf222e", "dashed"),
+LOOKS: dict[str, RelationLook] = {
+    "po": RelationLook("program order", "#404040"),
+    "rmw": RelationLook("read-modify-write", "#404040", "dashed"),
+    "rf": RelationLook("reads from", "#1a7f37"),
+    "co": RelationLook("coherence order", "#0550ae"),
+    "no co": RelationLook("coherence order does not follow", "#0550ae", "dashed"),
+    "fr": RelationLook("reads before", "#b35900"),
+    "sync": RelationLook("synchronizes with", "#8250df"),
+    "sw": RelationLook("synchronises with", "#8250df"),
+    "sc": RelationLook("Fence-SC order", "#0a6c74"),
+    "psc": RelationLook("seq_cst order", "#0a6c74"),
+    "cause": RelationLook("causality order", "#6e7781"),
+    "hb": RelationLook("happens before", "#6e7781"),
+    "race": RelationLook("data race", "#cf222e", "dashed"),
 }
 """Every relation that an edge can have, in the order of the legend."""
 

@@ -11,10 +11,10 @@ from enum import Enum
 from fencewright.simulator.cdna.machine import ABSENT, CdnaMachine, PlainState
 from fencewright.simulator.cdna.system import LineTopology, MachineEvent, MachineEventKind
 from fencewright.simulator.cdna.trace import Counterexample
-from fencewright.simulator.cdna.wave import ID_MASK, Code, Op
+from fencewright.simulator.cdna.wave import ID_MASK, Op, StepKind
 
 
-class Look(Enum):
+class BarLook(Enum):
     """What a bar stands for."""
 
     INSTRUCTION = "instruction"
@@ -28,7 +28,7 @@ class Look(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TimelineBar:
     """Something in ``row`` from column ``start`` up to, not including, column ``end``.
 
     ``lines`` is its text, ``detail`` what happened when it began.
@@ -37,7 +37,7 @@ class Bar:
     row: int
     start: int
     end: int
-    look: Look
+    look: BarLook
     lines: tuple[str, ...]
     detail: str
 
@@ -75,7 +75,7 @@ class Timeline:
     steps: tuple[str, ...]
     stale_reads: tuple[tuple[int, str], ...]
     lanes: tuple[Lane, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[TimelineBar, ...]
     arrows: tuple[Arrow, ...]
     register_steps: frozenset[int] = frozenset()
 
@@ -87,7 +87,7 @@ class Timeline:
 
 def timeline(execution: Counterexample, name: str = "") -> Timeline:
     """The timeline of an execution of the plain machine; ``name`` is that of the program if empty."""
-    return _Reader(execution).timeline(name)
+    return _TimelineReader(execution).timeline(name)
 
 
 Key = tuple[str | int, ...]
@@ -95,7 +95,7 @@ Key = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CopyContents:
     """What a copy holds after a step."""
 
     value: int
@@ -103,7 +103,7 @@ class _Held:
     is_stale: bool = False
 
 
-class _Reader:
+class _TimelineReader:
     """Reads an execution line by line, wave by wave."""
 
     def __init__(self, execution: Counterexample):
@@ -118,7 +118,7 @@ class _Reader:
         ]
         self.lanes: list[Lane] = []
         self.rows: dict[Key, int] = {}
-        self.bars: list[Bar] = []
+        self.bars: list[TimelineBar] = []
         self.arrows: list[Arrow] = []
         self.queued: dict[tuple[int, int], Key] = {}
         self.stale_reads: list[tuple[int, str]] = []
@@ -200,10 +200,12 @@ class _Reader:
         detail = self.machine.describe_event(event)
         if event.kind is MachineEventKind.BARRIER:
             for wave in self._at_barrier(step):
-                self._add(("wave", wave), step, step + 1, Look.INSTRUCTION, ("s_barrier",), detail)
+                self._add(
+                    ("wave", wave), step, step + 1, BarLook.INSTRUCTION, ("s_barrier",), detail
+                )
         elif event.kind in (MachineEventKind.ISSUE, MachineEventKind.HIT, MachineEventKind.LOCAL):
             words = tuple(self.instruction(event.number).split(" ", 1))
-            self._add(("wave", event.place), step, step + 1, Look.INSTRUCTION, words, detail)
+            self._add(("wave", event.place), step, step + 1, BarLook.INSTRUCTION, words, detail)
         if event.read is not None and self.op(event.number).dst >= 0:
             self._result(step, event, detail)
 
@@ -211,7 +213,7 @@ class _Reader:
         """The waves that pass a barrier in a step."""
         for wave, interner in enumerate(self.machine.wave_states):
             before, after = (interner.items[self.states[n][wave]] for n in (step - 1, step))
-            passes = self.compiled.ops[wave][before[0]].code is Code.BARRIER
+            passes = self.compiled.ops[wave][before[0]].code is StepKind.BARRIER
             if passes and after[0] != before[0]:
                 yield wave
 
@@ -223,7 +225,7 @@ class _Reader:
         if stale:
             self.stale_reads.append((step, self._overwritten(step, event, event.read)))
         lines = (f"{register} = {event.read}", *(("stale!",) if stale else ()))
-        look = Look.STALE_RESULT if stale else Look.RESULT
+        look = BarLook.STALE_RESULT if stale else BarLook.RESULT
         self._add(("results", op.wave), step, step + 1, look, lines, detail)
 
     def _overwritten(self, step: int, event: MachineEvent, value: int) -> str:
@@ -246,8 +248,8 @@ class _Reader:
             rows |= {("lds", m): name for m, name in zip(rules.members, names, strict=True)}
             self._lane("LDS", f"work-group {group}", rows)
             for at, member in enumerate(rules.members):
-                held = [_Held(values[at]) for values, _ in kept]
-                self._held(("lds", member), names[at], held, Look.MEMORY)
+                held = [_CopyContents(values[at]) for values, _ in kept]
+                self._held(("lds", member), names[at], held, BarLook.MEMORY)
             for row, flight in zip(queue_rows, flights, strict=True):
                 self._flight(("lds queue", place, row), flight, self.op(flight.number).line)
 
@@ -286,9 +288,9 @@ class _Reader:
         if rows:
             self._lane(name, place, rows)
         for line, copies in held.items():
-            self._held((kind, number, line), self.compiled.lines[line].name, copies, Look.CLEAN)
+            self._held((kind, number, line), self.compiled.lines[line].name, copies, BarLook.CLEAN)
 
-    def _copy(self, line: int, column: int, kind: str, number: int) -> _Held | None:
+    def _copy(self, line: int, column: int, kind: str, number: int) -> _CopyContents | None:
         topology = self.topologies[line]
         _, l2s, l1s, queues, scalars, _ = self.line(line, column)
         if kind == "L2":
@@ -304,7 +306,7 @@ class _Reader:
         if value == ABSENT:
             return None
         own = any(self.op(entry & ID_MASK).written(0, entry) == value for entry in ahead)
-        return _Held(value, dirty, not own and self.is_stale(line, column, value))
+        return _CopyContents(value, dirty, not own and self.is_stale(line, column, value))
 
     def _memory(self) -> None:
         rows: dict[Key, str] = {
@@ -313,8 +315,8 @@ class _Reader:
         if rows:
             self._lane("memory", "", rows)
         for line, each in enumerate(self.compiled.lines):
-            values = [_Held(self.line(line, n)[0]) for n in range(self.end)]
-            self._held(("memory", line), each.name, values, Look.MEMORY)
+            values = [_CopyContents(self.line(line, n)[0]) for n in range(self.end)]
+            self._held(("memory", line), each.name, values, BarLook.MEMORY)
 
     # Bars
 
@@ -323,13 +325,15 @@ class _Reader:
         key: Key,
         start: int,
         end: int,
-        look: Look,
+        look: BarLook,
         lines: Sequence[str],
         detail: str,
     ) -> None:
-        self.bars.append(Bar(self.rows[key], start, end, look, tuple(lines), detail))
+        self.bars.append(TimelineBar(self.rows[key], start, end, look, tuple(lines), detail))
 
-    def _held(self, key: Key, name: str, held: Sequence[_Held | None], clean: Look) -> None:
+    def _held(
+        self, key: Key, name: str, held: Sequence[_CopyContents | None], clean: BarLook
+    ) -> None:
         """A bar for each time that a copy of a location stays as it is."""
         start = 0
         for column in range(1, self.end + 1):
@@ -337,7 +341,7 @@ class _Reader:
                 continue
             now = held[start]
             if now is not None:
-                look = Look.STALE if now.is_stale else Look.DIRTY if now.is_dirty else clean
+                look = BarLook.STALE if now.is_stale else BarLook.DIRTY if now.is_dirty else clean
                 detail = self._describe(start)
                 self._add(
                     key, start, column, look, (f"{name} = {now.value}", *_NOTES[look]), detail
@@ -350,7 +354,9 @@ class _Reader:
     def _flight(self, key: Key, flight: "_Flight", line: int) -> None:
         self.queued[flight.number, line] = key
         words = tuple(self.instruction(flight.number).split(" ", 1))
-        self._add(key, flight.start, flight.end, Look.QUEUED, words, self._describe(flight.start))
+        self._add(
+            key, flight.start, flight.end, BarLook.QUEUED, words, self._describe(flight.start)
+        )
 
     # Arrows
 
@@ -393,20 +399,20 @@ class _Reader:
         op = self.op(event.number)
         if event.in_lds:
             return ("lds", event.line)
-        if op.code is Code.SCALAR_LOAD:
+        if op.code is StepKind.SCALAR_LOAD:
             return ("scalar", event.place, event.line)
         if op.past_l2:
             return ("memory", event.line)
         return ("L2", self.compiled.l2[event.place], event.line)
 
 
-_REGISTER_CODES = (Code.MOVE, Code.ARITHMETIC, Code.BRANCH)
+_REGISTER_CODES = (StepKind.MOVE, StepKind.ARITHMETIC, StepKind.BRANCH)
 
-_NOTES: Mapping[Look, tuple[str, ...]] = {
-    Look.DIRTY: ("dirty",),
-    Look.STALE: ("stale",),
-    Look.CLEAN: (),
-    Look.MEMORY: (),
+_NOTES: Mapping[BarLook, tuple[str, ...]] = {
+    BarLook.DIRTY: ("dirty",),
+    BarLook.STALE: ("stale",),
+    BarLook.CLEAN: (),
+    BarLook.MEMORY: (),
 }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.pictures.missing import MissingLibraryError
-from fencewright.simulator.pictures.timeline import Arrow, Bar, Lane, Look, Timeline
+from fencewright.simulator.pictures.timeline import Arrow, BarLook, Lane, Timeline, TimelineBar
 
 if TYPE_CHECKING:
     from drawsvg import Drawing, Marker
@@ -27,15 +27,15 @@ class Paint:
 
 _GREY = "#57606a"
 
-PAINTS: dict[Look, Paint] = {
-    Look.INSTRUCTION: Paint("#ddf4ff", "#54aeff"),
-    Look.RESULT: Paint("#dafbe1", "#4ac26b"),
-    Look.STALE_RESULT: Paint("#cf222e", "#a40e26", text="#ffffff"),
-    Look.QUEUED: Paint("#f6f8fa", "#8c959f", text=_GREY, dash="3 2"),
-    Look.CLEAN: Paint("#ffffff", _GREY),
-    Look.DIRTY: Paint("#fff8c5", "#d4a72c"),
-    Look.STALE: Paint("#ffebe9", "#cf222e", text="#a40e26"),
-    Look.MEMORY: Paint("#eaeef2", "#8c959f"),
+PAINTS: dict[BarLook, Paint] = {
+    BarLook.INSTRUCTION: Paint("#ddf4ff", "#54aeff"),
+    BarLook.RESULT: Paint("#dafbe1", "#4ac26b"),
+    BarLook.STALE_RESULT: Paint("#cf222e", "#a40e26", text="#ffffff"),
+    BarLook.QUEUED: Paint("#f6f8fa", "#8c959f", text=_GREY, dash="3 2"),
+    BarLook.CLEAN: Paint("#ffffff", _GREY),
+    BarLook.DIRTY: Paint("#fff8c5", "#d4a72c"),
+    BarLook.STALE: Paint("#ffebe9", "#cf222e", text="#a40e26"),
+    BarLook.MEMORY: Paint("#eaeef2", "#8c959f"),
 }
 """Every look of a bar, in the order of the legend."""
 
@@ -143,7 +143,7 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
     _text(svg, [f"ends with {drawn.outcome}"], _PAD, 38)
     notes = [f"step {step}: {text}" for step, text in drawn.stale_reads]
-    _text(svg, notes, _PAD, 55, colour=PAINTS[Look.STALE].stroke)
+    _text(svg, notes, _PAD, 55, colour=PAINTS[BarLook.STALE].stroke)
     _add_columns(svg, drawn, layout)
     for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
         _add_lane(svg, lane, top, layout)
@@ -230,7 +230,7 @@ def _add_lane(svg: "Drawing", lane: Lane, top: float, layout: _Layout) -> None:
         _text(svg, [heading], layout.left - _PAD, y, _SMALL, _GREY, anchor="end")
 
 
-def _add_bar(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
+def _add_bar(svg: "Drawing", bar: TimelineBar, layout: _Layout) -> None:
     from drawsvg import Rectangle
 
     paint = PAINTS[bar.look]
@@ -250,7 +250,9 @@ def _add_bar(svg: "Drawing", bar: Bar, layout: _Layout) -> None:
     svg.append(box)
 
 
-def _add_bar_text(svg: "Drawing", bar: Bar, arrows: Sequence[Arrow], layout: _Layout) -> None:
+def _add_bar_text(
+    svg: "Drawing", bar: TimelineBar, arrows: Sequence[Arrow], layout: _Layout
+) -> None:
     paint = PAINTS[bar.look]
     y = layout.rows[bar.row] + (20 if len(bar.lines) == 1 else 13)
     x = layout.columns[bar.start] + 1 + _PAD
@@ -259,7 +261,7 @@ def _add_bar_text(svg: "Drawing", bar: Bar, arrows: Sequence[Arrow], layout: _La
     _text(svg, bar.lines, x, y, colour=paint.text)
 
 
-def _crosses(arrow: Arrow, bar: Bar) -> bool:
+def _crosses(arrow: Arrow, bar: TimelineBar) -> bool:
     """Whether an arrow between other rows passes over a bar."""
     rows = sorted((arrow.source, arrow.target))
     return rows[0] < bar.row < rows[1] and bar.start <= arrow.step < bar.end
@@ -318,10 +320,10 @@ def _add_arrow(
     svg.append(Line(x, start, x, end, stroke=colour, stroke_width=width, marker_end=head))
 
 
-def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[Look]]:
+def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[BarLook]]:
     """The looks that occur, as many to a row as fit."""
     present = {bar.look for bar in drawn.bars}
-    rows: list[list[Look]] = [[]]
+    rows: list[list[BarLook]] = [[]]
     used = 0.0
     for look in PAINTS:
         if look not in present:
@@ -335,11 +337,11 @@ def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[Look]]:
     return rows
 
 
-def _legend_width(look: Look) -> float:
+def _legend_width(look: BarLook) -> float:
     return 24 + _width([look.value], _SMALL) + 20
 
 
-def _add_legend(svg: "Drawing", rows: list[list[Look]], layout: _Layout) -> None:
+def _add_legend(svg: "Drawing", rows: list[list[BarLook]], layout: _Layout) -> None:
     from drawsvg import Rectangle
 
     for row, looks in enumerate(rows):

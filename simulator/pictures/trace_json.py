@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import TypedDict
 
-from fencewright.simulator.pictures.timeline import Arrow, Bar, Look, Timeline
+from fencewright.simulator.pictures.timeline import Arrow, BarLook, Timeline, TimelineBar
 
 STEP = 1000
 """Microseconds a step, the format's unit."""
@@ -74,7 +74,7 @@ def trace_events(shown: Timeline) -> Iterator[TraceEvent]:
             "ph": "i",
             "s": "g",
             "name": "stale read",
-            "cat": Look.STALE_RESULT.value,
+            "cat": BarLook.STALE_RESULT.value,
             "pid": _STEPS,
             "tid": 1,
             "ts": step * STEP,
@@ -105,7 +105,7 @@ def _slice(
 
 
 def _flow(
-    number: int, arrow: Arrow, process: list[int], bars: tuple[Bar, ...]
+    number: int, arrow: Arrow, process: list[int], bars: tuple[TimelineBar, ...]
 ) -> Iterator[TraceEvent]:
     """An arrow: each end belongs to the slice of its row that it falls into."""
     leaves = any(bar.row == arrow.source and bar.start < arrow.step <= bar.end for bar in bars)

@@ -64,11 +64,11 @@ from fencewright.simulator.ptx.events import (
     Ld,
     MbarrierArrive,
     MbarrierWait,
-    Proxy,
     ProxyFence,
     PtxFence,
     PtxInstruction,
     PtxProgram,
+    PtxProxy,
     Restriction,
     St,
     WaitGroup,
@@ -98,16 +98,16 @@ ORDERINGS: Mapping[str, Ordering] = {
 """PTX's ``.sem`` qualifiers."""
 
 _ACCESS_PROXIES = {
-    "ld": Proxy.GENERIC,
-    "cold": Proxy.CONSTANT,
-    "tld": Proxy.TEXTURE,
-    "suld": Proxy.SURFACE,
-    "st": Proxy.GENERIC,
-    "sust": Proxy.SURFACE,
-    "atom": Proxy.GENERIC,
-    "suatom": Proxy.SURFACE,
-    "red": Proxy.GENERIC,
-    "sured": Proxy.SURFACE,
+    "ld": PtxProxy.GENERIC,
+    "cold": PtxProxy.CONSTANT,
+    "tld": PtxProxy.TEXTURE,
+    "suld": PtxProxy.SURFACE,
+    "st": PtxProxy.GENERIC,
+    "sust": PtxProxy.SURFACE,
+    "atom": PtxProxy.GENERIC,
+    "suatom": PtxProxy.SURFACE,
+    "red": PtxProxy.GENERIC,
+    "sured": PtxProxy.SURFACE,
 }
 _BRANCHES = {
     "beq": Comparison.EQ,
@@ -372,7 +372,7 @@ def _fence(op: _Operation) -> PtxInstruction:
 
 
 def _proxy_fence(op: _Operation) -> PtxInstruction:
-    proxies = {proxy.value: proxy for proxy in Proxy if proxy is not Proxy.GENERIC}
+    proxies = {proxy.value: proxy for proxy in PtxProxy if proxy is not PtxProxy.GENERIC}
     if op.take("alias"):
         op.finish()
         return ProxyFence(None)
@@ -628,7 +628,7 @@ class _Initial:
 
     def _alias(self, piece: _Piece, match: re.Match[str]) -> None:
         name, location = match["name"], match["location"]
-        proxies = {proxy.value: proxy for proxy in Proxy}
+        proxies = {proxy.value: proxy for proxy in PtxProxy}
         if match["proxy"] not in proxies:
             raise piece.error(f"unknown proxy '{match['proxy']}'")
         self._declare(piece, name)
@@ -689,7 +689,7 @@ def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> PtxInstruction:
     instruction = reader(operation)
     for name, proxy in accesses(instruction):
         alias = aliases.get(name)
-        if alias is not None and alias.proxy not in (Proxy.GENERIC, proxy):
+        if alias is not None and alias.proxy not in (PtxProxy.GENERIC, proxy):
             raise cell.error(
                 f"{name} is {alias.location} through the {alias.proxy.value} proxy; "
                 f"{operation.mnemonic} goes through the {proxy.value} proxy"
@@ -723,7 +723,12 @@ _BRANCH_WORDS = {comparison: word for word, comparison in _BRANCHES.items()}
 _ATOMIC_WORDS = {kind: word for word, kind in ATOMICS.items()} | {
     _UNSIGNED[kind]: f"{kind}.u32" for kind in _UNSIGNED
 }
-_PROXY_PREFIX = {Proxy.GENERIC: "", Proxy.SURFACE: "su", Proxy.TEXTURE: "t", Proxy.CONSTANT: "co"}
+_PROXY_PREFIX = {
+    PtxProxy.GENERIC: "",
+    PtxProxy.SURFACE: "su",
+    PtxProxy.TEXTURE: "t",
+    PtxProxy.CONSTANT: "co",
+}
 
 
 def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:

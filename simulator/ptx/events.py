@@ -21,8 +21,8 @@ from typing import ClassVar
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Register
-from fencewright.simulator.core.exploration import Work
-from fencewright.simulator.core.interleaving import Hint, Interleaving
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.interleaving import Interleaving, InterleavingHint
 from fencewright.simulator.core.program import (
     RMW,
     Arithmetic,
@@ -44,9 +44,9 @@ from fencewright.simulator.core.thread_runs import (
     Choice,
     Choices,
     Domain,
-    Run,
     Runner,
-    Steps,
+    StepFunctions,
+    ThreadRun,
     WalkedDomain,
     all_paths,
 )
@@ -61,7 +61,7 @@ SCOPES: Mapping[str, Scope] = {
 """PTX's scope qualifiers. Source: PTX ISA, "Scope"."""
 
 
-class Proxy(Enum):
+class PtxProxy(Enum):
     """How an access reaches memory. Source: PTX ISA, "Proxies"."""
 
     GENERIC = "generic"
@@ -79,7 +79,7 @@ class Ld:
     location: str
     ordering: Ordering = Ordering.WEAK
     scope: Scope | None = None
-    proxy: Proxy = Proxy.GENERIC
+    proxy: PtxProxy = PtxProxy.GENERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class St:
     value: Operand
     ordering: Ordering = Ordering.WEAK
     scope: Scope | None = None
-    proxy: Proxy = Proxy.GENERIC
+    proxy: PtxProxy = PtxProxy.GENERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Atom:
     compare: Operand | None = None
     ordering: Ordering = Ordering.RELAXED
     scope: Scope = Scope.AGENT
-    proxy: Proxy = Proxy.GENERIC
+    proxy: PtxProxy = PtxProxy.GENERIC
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -159,7 +159,7 @@ class PtxFence:
 class ProxyFence:
     """``fence.proxy.X``; ``proxy`` None is ``fence.proxy.alias``."""
 
-    proxy: Proxy | None
+    proxy: PtxProxy | None
 
 
 class BarrierRole(Enum):
@@ -275,7 +275,7 @@ class Alias:
     """
 
     location: str
-    proxy: Proxy = Proxy.GENERIC
+    proxy: PtxProxy = PtxProxy.GENERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ class PtxProgram(Program[PtxInstruction]):
 
     def _is_through_a_proxy(self, name: str) -> bool:
         alias = self.aliases.get(name)
-        return alias is not None and alias.proxy is not Proxy.GENERIC
+        return alias is not None and alias.proxy is not PtxProxy.GENERIC
 
     def _names(self, name: str) -> list[str]:
         """``name`` and what it is another name of, down to the location."""
@@ -367,7 +367,7 @@ class PtxEvent:
     scope: Scope | None = None
     variable: str | None = None
     location: str | None = None
-    proxy: Proxy | None = Proxy.GENERIC
+    proxy: PtxProxy | None = PtxProxy.GENERIC
     is_red: bool = False
     restriction: Restriction | None = None
     rendezvous: Rendezvous | None = None
@@ -417,7 +417,7 @@ class PtxPath:
 
 
 @dataclass(slots=True)
-class _PtxRun(Run[PtxEvent]):
+class _PtxRun(ThreadRun[PtxEvent]):
     """A run with all that becomes of a path; copied where a read can return several values.
 
     Of its events those of asynchronous copies are in the ``background``; ``uncommitted`` and
@@ -677,7 +677,9 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             if not self._derives(fork, write, value, dependences):
                 continue
             own |= 1 << fork.append_after(own, write, value, dependences, issued)
-            fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=Proxy.ASYNC)
+            fence = PtxEvent(
+                PtxEventKind.PROXY_FENCE, self.thread, fork.pc - 1, proxy=PtxProxy.ASYNC
+            )
             own |= 1 << fork.append_after(own, fence, 0, 0)
             if copy.mbarrier is not None:
                 own |= 1 << fork.append_after(own, self._complete_tx(fork, copy.mbarrier), 0, 0)
@@ -703,7 +705,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             run.pc - 1,
             variable=self.addresses[variable],
             location=self.locations[variable],
-            proxy=Proxy.ASYNC,
+            proxy=PtxProxy.ASYNC,
         )
 
     def _complete_tx(self, run: _PtxRun, mbarrier: str) -> PtxEvent:
@@ -729,7 +731,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             kind = run.events[event].kind
             if kind is PtxEventKind.READ or not wait.reads_only:
                 done |= 1 << event
-        fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=Proxy.ASYNC)
+        fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=PtxProxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
     def compare_branch(self, run: _PtxRun, branch: CompareBranch) -> list[_PtxRun] | None:
@@ -737,7 +739,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         left, right = signed(run.value(branch.left)), signed(run.value(branch.right))
         return self.jump(run, branch.target) if branch.comparison.holds(left, right) else None
 
-    STEPS: ClassVar[Steps] = {
+    STEPS: ClassVar[StepFunctions] = {
         **COMMON_STEPS,
         Ld: load,
         St: store,
@@ -770,15 +772,15 @@ def _half(kind: PtxEventKind, ordering: Ordering) -> Ordering:
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
 
 
-def accesses(instruction: PtxInstruction) -> Iterator[tuple[str, Proxy]]:
+def accesses(instruction: PtxInstruction) -> Iterator[tuple[str, PtxProxy]]:
     """The names through which an instruction accesses memory, each with the proxy."""
     match instruction:
         case Ld() | St() | Atom():
             yield instruction.location, instruction.proxy
         case AsyncCopy():
-            yield instruction.location, Proxy.ASYNC
+            yield instruction.location, PtxProxy.ASYNC
             if instruction.source is not None:
-                yield instruction.source, Proxy.ASYNC
+                yield instruction.source, PtxProxy.ASYNC
         case _:
             pass
 
@@ -907,12 +909,12 @@ class PtxCandidates:
         program: PtxProgram,
         bound: int = 1,
         thin_air: bool = False,
-        work: Work | None = None,
+        work: WorkBudget | None = None,
     ):
         _check(program)
         self.program = program
         self.complete = True
-        self.work = Work() if work is None else work
+        self.work = WorkBudget() if work is None else work
         self._skeletons: dict[tuple[int, ...], tuple[PtxSkeleton, ...]] = {}
         self._numbers = Choices()
         self._paths = self._run_threads(bound, thin_air)
@@ -979,7 +981,7 @@ class PtxCandidates:
 
 
 def _skeletons(
-    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: Work
+    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: WorkBudget
 ) -> Iterator[PtxSkeleton]:
     """One skeleton for each way that the barrier operations of ``paths`` can meet."""
     events = [
@@ -1009,7 +1011,7 @@ class PtxWalk:
     """One combination of paths, with one skeleton, and what suggests its execution."""
 
     combination: PtxCombination
-    hint: Hint
+    hint: InterleavingHint
 
 
 _MOST_MEETINGS = 64
@@ -1049,7 +1051,7 @@ class PtxWalks:
         paths = self._paths(random)
         if paths is None:
             return None
-        skeletons = tuple(_skeletons(self.program, self.initial, paths, Work(_MOST_MEETINGS)))
+        skeletons = tuple(_skeletons(self.program, self.initial, paths, WorkBudget(_MOST_MEETINGS)))
         if not skeletons:
             return None
         values = [value for _, value in self.initial]

@@ -32,8 +32,8 @@ from fencewright.simulator.core.condition import (
     Register,
     observable_order,
 )
-from fencewright.simulator.core.exploration import LimitReached, Work
-from fencewright.simulator.core.interleaving import Hint
+from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.relation import (
     Mask,
@@ -54,13 +54,13 @@ from fencewright.simulator.ptx.events import (
     Atom,
     CommitGroup,
     Ld,
-    Proxy,
     ProxyFence,
     PtxCandidates,
     PtxCombination,
     PtxEvent,
     PtxEventKind,
     PtxProgram,
+    PtxProxy,
     PtxSkeleton,
     PtxWalks,
     St,
@@ -273,11 +273,11 @@ class PtxFrame:
         self,
         skeleton: PtxSkeleton,
         model: PtxModel,
-        work: Work | None = None,
+        work: WorkBudget | None = None,
         random: Random | None = None,
     ):
         events = skeleton.events
-        self.work = Work() if work is None else work
+        self.work = WorkBudget() if work is None else work
         self.random = random
         self.skeleton = skeleton
         self.model = model
@@ -454,7 +454,7 @@ def proxy_preserved(frame: PtxFrame, base: Relation) -> Relation:
     return result
 
 
-def _proxy_fences(frame: PtxFrame, proxy: Proxy | None) -> Mask:
+def _proxy_fences(frame: PtxFrame, proxy: PtxProxy | None) -> Mask:
     return mask_of(
         n
         for n, e in enumerate(frame.skeleton.events)
@@ -473,14 +473,14 @@ def _cta_fences(frame: PtxFrame, event: int) -> Mask:
 
 def _exits(frame: PtxFrame, base: Relation, x: int) -> Mask:
     """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one."""
-    if frame.skeleton.events[x].proxy is Proxy.GENERIC:
+    if frame.skeleton.events[x].proxy is PtxProxy.GENERIC:
         return 1 << x
     return base[x] & _cta_fences(frame, x)
 
 
 def _entries(frame: PtxFrame, base: Relation, y: int) -> Mask:
     """Where ``y`` enters its proxy."""
-    if frame.skeleton.events[y].proxy is Proxy.GENERIC:
+    if frame.skeleton.events[y].proxy is PtxProxy.GENERIC:
         return 1 << y
     return mask_of(n for n in bits(_cta_fences(frame, y)) if base[n] >> y & 1)
 
@@ -526,7 +526,7 @@ def _without(relation: Relation, events: Mask) -> Relation:
 
 def _mixes_addresses(frame: PtxFrame) -> bool:
     return any(
-        e.proxy is not Proxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
+        e.proxy is not PtxProxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
     )
 
 
@@ -761,7 +761,7 @@ class _Enumeration:
                 values.update(self.values[w] for w in location.writes if not co[w])
         return values
 
-    def sampled_memories(self, hint: Hint, random: Random) -> set[tuple[int, ...]]:
+    def sampled_memories(self, hint: InterleavingHint, random: Random) -> set[tuple[int, ...]]:
         """The final values of all locations in one execution at random, near ``hint``."""
         if not all(self.sources):
             return set()
@@ -777,7 +777,7 @@ class _Enumeration:
         return set()
 
     def _sampled_values(
-        self, x: PtxExecution, location: _Location, hint: Hint, random: Random
+        self, x: PtxExecution, location: _Location, hint: InterleavingHint, random: Random
     ) -> set[int]:
         """The values that ``location`` can end with under the first orders that are tried."""
 
@@ -862,13 +862,16 @@ def _check_version(program: PtxProgram, model: PtxModel) -> None:
     for thread in program.threads:
         for each in thread.instructions:
             if isinstance(each, ProxyFence | AsyncCopy | CommitGroup | WaitGroup) or (
-                isinstance(each, Ld | St | Atom) and each.proxy is not Proxy.GENERIC
+                isinstance(each, Ld | St | Atom) and each.proxy is not PtxProxy.GENERIC
             ):
                 raise ProgramError("proxies need the model of PTX 7.5")
 
 
 def outcomes(
-    program: PtxProgram, model: PtxModel | None = None, bound: int = 1, work: Work | None = None
+    program: PtxProgram,
+    model: PtxModel | None = None,
+    bound: int = 1,
+    work: WorkBudget | None = None,
 ) -> Outcomes:
     """Every final state that the model allows.
 
@@ -878,7 +881,7 @@ def outcomes(
     nothing.
     """
     chosen = PtxModel() if model is None else model
-    spent = Work() if work is None else work
+    spent = WorkBudget() if work is None else work
     _check_version(program, chosen)
     candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
     observed = observables_of(candidates)
@@ -930,7 +933,7 @@ def sampled_outcomes(
 
 
 def _frame(
-    frames: dict[int, PtxFrame], skeleton: PtxSkeleton, model: PtxModel, work: Work
+    frames: dict[int, PtxFrame], skeleton: PtxSkeleton, model: PtxModel, work: WorkBudget
 ) -> PtxFrame:
     frame = frames.get(id(skeleton))
     if frame is None:
@@ -978,7 +981,7 @@ def explain(
     formula: Formula,
     model: PtxModel | None = None,
     bound: int = 1,
-    work: Work | None = None,
+    work: WorkBudget | None = None,
 ) -> PtxWitness | None:
     """An execution whose final state satisfies ``formula``.
 
@@ -987,7 +990,7 @@ def explain(
     ``LimitReached`` when ``work`` is at an end before one is found.
     """
     chosen = PtxModel() if model is None else model
-    spent = Work() if work is None else work
+    spent = WorkBudget() if work is None else work
     _check_version(program, chosen)
     for dropped in range(len(chosen.axioms) + 1):
         for axioms in combinations(sorted(chosen.axioms, key=lambda axiom: axiom.value), dropped):
@@ -1016,7 +1019,7 @@ def _find(
     model: PtxModel,
     dropped: Iterable[Axiom],
     bound: int,
-    work: Work,
+    work: WorkBudget,
 ) -> PtxWitness | None:
     """An execution that ``model`` allows, with what the ``dropped`` axioms say of it."""
     candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)

@@ -59,7 +59,7 @@ class MutationKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
+class ProgramMutant:
     """A changed program: what was changed, in which instruction of which thread."""
 
     kind: MutationKind
@@ -125,7 +125,7 @@ def _restricted(fence: PtxFence) -> Iterator[tuple[MutationKind, PtxFence]]:
         yield MutationKind.RESTRICT_FENCE, replace(fence, restriction=restriction)
 
 
-def mutants(program: PtxProgram) -> Iterator[Mutant]:
+def mutants(program: PtxProgram) -> Iterator[ProgramMutant]:
     """Every single-point mutant of ``program``."""
     for number, thread in enumerate(program.threads):
         for position, instruction in enumerate(thread.instructions):
@@ -139,7 +139,7 @@ def mutants(program: PtxProgram) -> Iterator[Mutant]:
                 threads = list(program.threads)
                 threads[number] = replace(thread, instructions=code)
                 mutated = replace(program, threads=tuple(threads))
-                yield Mutant(kind, number, position, mutated)
+                yield ProgramMutant(kind, number, position, mutated)
 
 
 # Other places for the threads of a test
@@ -269,7 +269,7 @@ def among(
 _NEUTRAL = Move | Arithmetic | Branch | CompareBranch | Label
 
 
-def equivalence(program: PtxProgram, mutant: Mutant) -> str:
+def equivalence(program: PtxProgram, mutant: ProgramMutant) -> str:
     """Why no program with this thread can tell ``mutant`` from ``program``; "" if it may.
 
     Ordering is between what is before and what is after an operation in its thread. A fence
@@ -510,14 +510,14 @@ class _Trial:
         return self.known[key]
 
     def differs(
-        self, key: object, mutant: Mutant, change: Callable[[PtxProgram], PtxProgram]
+        self, key: object, mutant: ProgramMutant, change: Callable[[PtxProgram], PtxProgram]
     ) -> bool:
         """Whether outcome sets differ when ``change`` is made to the test and to its mutant."""
         original = self.original(key, change(self.test.program))
         mutated = outcomes(change(mutant.program), self.model)
         return mutated.project(original.observables) != original
 
-    def notice(self, mutant: Mutant) -> Notice:
+    def notice(self, mutant: ProgramMutant) -> Notice:
         """What notices ``mutant`` first."""
         program, at = self.test.program, mutant.thread
         if self.test.condition.verdict(outcomes(mutant.program, self.model)) is not self.verdict:

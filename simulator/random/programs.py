@@ -294,11 +294,11 @@ class _Maker:
 
     # Shapes: what each thread does
 
-    def chain(self) -> list["_Body"]:
+    def chain(self) -> list["_ThreadBody"]:
         """Data goes from thread to thread, under flags or barriers, and everyone adds to it."""
         return self._hand_on(self.put(self.random.choice((2, 2, 2, 2, 2, 3, 3, 4))), using=0.7)
 
-    def relay(self) -> list["_Body"]:
+    def relay(self) -> list["_ThreadBody"]:
         """One thread tells a second one, which tells a third, for whom the data is."""
         first, own, other = (
             Placement(0),
@@ -313,7 +313,7 @@ class _Maker:
         self.places = self.random.choice((*across, *mates, *mates))
         return self._hand_on(self.places, using=0.15)
 
-    def _hand_on(self, places: list[Placement], using: float) -> list["_Body"]:
+    def _hand_on(self, places: list[Placement], using: float) -> list["_ThreadBody"]:
         """A chain of threads; those in the middle use the data themselves so probably."""
         links = [
             self._link(a, b, name) for (a, b), name in zip(pairwise(places), _FLAGS, strict=False)
@@ -323,7 +323,7 @@ class _Maker:
             for name in _DATA[: 1 if len(places) > 3 else self.random.choice((1, 2, 2))]
         ]
 
-        def body(number: int) -> _Body:
+        def body(number: int) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 mine = [each for each in data if thread.reaches(each)]
                 if number:
@@ -344,7 +344,7 @@ class _Maker:
 
         return [body(number) for number in range(len(places))]
 
-    def overwrite(self) -> list["_Body"]:
+    def overwrite(self) -> list["_ThreadBody"]:
         """Data is read, which each thread tells the next one, and overwritten by the last.
 
         The first thread's loads have nothing before them that a compiler would have to respect.
@@ -357,7 +357,7 @@ class _Maker:
             self.name(name, *places, likely=0.15) for name in _DATA[: self.random.choice((1, 2))]
         ]
 
-        def body(number: int) -> _Body:
+        def body(number: int) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 last = number + 1 == len(places)
                 if number:
@@ -378,7 +378,7 @@ class _Maker:
             return None
         return self.name(flag, a, b)
 
-    def lock(self) -> list["_Body"]:
+    def lock(self) -> list["_ThreadBody"]:
         """All take a lock, and change what it guards."""
         places = self.put(self.random.choice((2,) * 9 + (3,)))
         guard = self.name("f", *places)
@@ -394,14 +394,14 @@ class _Maker:
 
         return [steps] * len(places)
 
-    def counter(self) -> list["_Body"]:
+    def counter(self) -> list["_ThreadBody"]:
         """All write, count themselves, and the last one reads what the others wrote."""
         places = self.put(self.random.choice((2, 2, 3)))
         count = self.name("f", *places)
         data = [self.name(name, *places) for name in _DATA[: len(places)]]
         scope = self.scope(*places)
 
-        def body(number: int) -> _Body:
+        def body(number: int) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 thread.write(data[number])
                 thread.noise(0.2)
@@ -415,7 +415,7 @@ class _Maker:
 
         return [body(number) for number in range(len(places))]
 
-    def meeting(self) -> list["_Body"]:
+    def meeting(self) -> list["_ThreadBody"]:
         """A work-group meets at a barrier, exchanges data, and may tell another about it."""
         count = self.random.choice((2, 2, 3))
         mates = self.put(count, together=1.0)
@@ -427,7 +427,7 @@ class _Maker:
         seen = [name for name in data if name not in self.spaces]
         scope = self.scope(*self.places)
 
-        def body(number: int) -> _Body:
+        def body(number: int) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 if outside and number == 0 and self.chance(0.4):
                     thread.read_flag("g", scope)
@@ -451,7 +451,7 @@ class _Maker:
 
         return [*(body(number) for number in range(count)), *([observer] if outside else [])]
 
-    def grid(self) -> list["_Body"]:
+    def grid(self) -> list["_ThreadBody"]:
         """A grid barrier: work-groups meet, their leaders count and wait, and all go on."""
         pair = self.mates and self.chance(0.5)
         self.put(2, together=0.0)
@@ -460,7 +460,7 @@ class _Maker:
         self.places = [first, first, second] if pair else leaders
         scope = self.scope(first, second)
 
-        def leader(name: str) -> _Body:
+        def leader(name: str) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 thread.write(name)
                 if pair and thread.number < 2:
@@ -481,7 +481,7 @@ class _Maker:
 
         return [leader("x"), *([mate] if pair else []), leader("y")]
 
-    def dekker(self) -> list["_Body"]:
+    def dekker(self) -> list["_ThreadBody"]:
         """Everyone raises a flag, and enters if nobody else has: in order only if seq_cst."""
         places = self.put(2, together=0.3)
         flags = [self.name(name, *places) for name in ("f", "g")]
@@ -490,7 +490,7 @@ class _Maker:
         scope = self.scope(*places)
         kind = Ordering.RELAXED if fences else Ordering.SEQ_CST
 
-        def body(number: int) -> _Body:
+        def body(number: int) -> _ThreadBody:
             def steps(thread: _Thread) -> None:
                 if self.chance(0.3):
                     thread.use(["p" if number else "q"], reads=0.3)
@@ -506,7 +506,7 @@ class _Maker:
 
         return [body(number) for number in range(2)]
 
-    def atomics(self) -> list["_Body"]:
+    def atomics(self) -> list["_ThreadBody"]:
         """Atomic accesses of every ordering, with fences between: store buffering, IRIW and so on."""
         places = self.put(self.random.choice((2, 2, 3, 3, 4)))
         names = [self.name(name, *places) for name in ("f", "g")]
@@ -521,7 +521,7 @@ class _Maker:
 
         return [steps] * len(places)
 
-    def anything(self) -> list["_Body"]:
+    def anything(self) -> list["_ThreadBody"]:
         """Accesses of every kind to the same locations; few of these programs have no race."""
         places = self.put(2)
         names = [self.name(name, *places) for name in ("f", "x")]
@@ -538,7 +538,7 @@ class _Maker:
         return [steps] * len(places)
 
 
-_SHAPES: Mapping[Callable[[_Maker], list["_Body"]], int] = MappingProxyType(
+_SHAPES: Mapping[Callable[[_Maker], list["_ThreadBody"]], int] = MappingProxyType(
     {
         _Maker.chain: 32,
         _Maker.overwrite: 6,
@@ -847,7 +847,7 @@ _NOISE: tuple[Callable[[_Thread, Scope], Step], ...] = (
     _Thread.own_load,
 )
 
-_Body: TypeAlias = Callable[[_Thread], None]
+_ThreadBody: TypeAlias = Callable[[_Thread], None]
 
 
 # ---------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 This is the definition; ``model`` computes the same outcomes and races with far less work, and
 random programs hold the two equal (``enumeration`` tries every candidate). An execution has
 events, which are numbers here, and relations between them, which are sets of pairs. Names are
-those of herd's ``rc11.cat`` and of LLVM's AMDGPU Memory Model. The sources of the rules are in ``execution.Rule``; where those
-differ, ``model`` says what is taken. Happens-before is one relation for each address space.
+those of herd's ``rc11.cat`` and of LLVM's AMDGPU Memory Model. The sources of the rules are in
+``execution.ModelRule``; where those differ, ``model`` says what is taken. Happens-before is one
+relation for each address space.
 """
 
 from collections.abc import Callable, Sequence

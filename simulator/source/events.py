@@ -3,7 +3,7 @@
 The instructions mirror the ``scoped`` dialect field by field; register arithmetic and branches
 are those of ``program``. A program becomes *candidate executions* in two steps. Every thread
 is run on its own, each read returning any value that some write could have put there: a
-``Path`` is one such run. A choice of one path for each thread in which every value read was
+``ThreadPath`` is one such run. A choice of one path for each thread in which every value read was
 also written is a ``Combination``; ``source_model`` decides which write each read takes.
 
 ``program.Placement`` says where a thread runs: one thread is one wave, so that the scopes
@@ -29,8 +29,8 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.core.exploration import Work
-from fencewright.simulator.core.interleaving import Hint, Interleaving
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.interleaving import Interleaving, InterleavingHint
 from fencewright.simulator.core.program import (
     RMW,
     Arithmetic,
@@ -51,9 +51,9 @@ from fencewright.simulator.core.thread_runs import (
     Choice,
     Choices,
     Domain,
-    Run,
     Runner,
-    Steps,
+    StepFunctions,
+    ThreadRun,
     WalkedDomain,
     all_paths,
 )
@@ -62,7 +62,7 @@ Spaces = frozenset[AddressSpace]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Synchronisation:
+class _ScopedOrdering:
     """What every scoped operation may say of its ordering, besides ordering and scope.
 
     ``spaces`` are the address spaces that it orders, None for all; ``one_as`` orders each on
@@ -86,7 +86,7 @@ class _Synchronisation:
 
 
 @dataclass(frozen=True, slots=True)
-class Load(_Synchronisation):
+class Load(_ScopedOrdering):
     """``dst = location``; weak exactly when there is no scope."""
 
     dst: str
@@ -100,7 +100,7 @@ class Load(_Synchronisation):
 
 
 @dataclass(frozen=True, slots=True)
-class Store(_Synchronisation):
+class Store(_ScopedOrdering):
     """``location = value``; weak exactly when there is no scope."""
 
     location: str
@@ -114,7 +114,7 @@ class Store(_Synchronisation):
 
 
 @dataclass(frozen=True, slots=True)
-class AtomicRmw(_Synchronisation):
+class AtomicRmw(_ScopedOrdering):
     """A read-modify-write of an integer; ``dst`` takes the old value if there is one."""
 
     kind: RmwKind
@@ -131,7 +131,7 @@ class AtomicRmw(_Synchronisation):
 
 
 @dataclass(frozen=True, slots=True)
-class Cmpxchg(_Synchronisation):
+class Cmpxchg(_ScopedOrdering):
     """Writes ``new`` if ``location`` holds ``compare``; ``dst`` takes the old value.
 
     ``success`` takes 1 if it wrote and 0 if not. ``weak``: it may fail though they are equal.
@@ -155,7 +155,7 @@ class Cmpxchg(_Synchronisation):
 
 
 @dataclass(frozen=True, slots=True)
-class Fence(_Synchronisation):
+class Fence(_ScopedOrdering):
     """Orders the accesses before against those after, without an access of its own."""
 
     ordering: Ordering
@@ -166,7 +166,7 @@ class Fence(_Synchronisation):
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier(_Synchronisation):
+class Barrier(_ScopedOrdering):
     """Waits until every thread of the scope is here the same time; threads that ended count not.
 
     acq_rel orders memory among all of them; relaxed leaves that to fences around it.
@@ -263,7 +263,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ThreadPath:
     """One run of one thread.
 
     Numbers count the path's own events. ``read`` and ``written`` have the values, None where
@@ -279,7 +279,7 @@ class Path:
 
 
 @dataclass(slots=True)
-class _Run(Run[Event]):
+class _Run(ThreadRun[Event]):
     """A run with what its events have read and written; copied where it can go on in several ways."""
 
     read: tuple[int | None, ...] = ()
@@ -309,7 +309,7 @@ class _Run(Run[Event]):
         self.dependences = (*self.dependences, needs)
 
 
-class _ThreadRunner(Runner[_Run, Path]):
+class _ThreadRunner(Runner[_Run, ThreadPath]):
     """All runs of one thread."""
 
     IDLE = (EventKind.READ, EventKind.FENCE)
@@ -323,8 +323,8 @@ class _ThreadRunner(Runner[_Run, Path]):
     def begin(self) -> _Run:
         return _Run(0, {}, {})
 
-    def path(self, run: _Run) -> Path:
-        return Path(run.events, run.read, run.written, run.dependences, dict(run.registers))
+    def path(self, run: _Run) -> ThreadPath:
+        return ThreadPath(run.events, run.read, run.written, run.dependences, dict(run.registers))
 
     def assigned(self, instruction: ScopedInstruction) -> tuple[str, ...]:
         return assigned(instruction)
@@ -415,7 +415,7 @@ class _ThreadRunner(Runner[_Run, Path]):
         run.append(self._event(run, EventKind.ARRIVE, barrier))
         run.append(self._event(run, EventKind.WAIT, barrier))
 
-    STEPS: ClassVar[Steps] = {
+    STEPS: ClassVar[StepFunctions] = {
         **COMMON_STEPS,
         Load: load,
         Store: store,
@@ -559,11 +559,11 @@ class Candidates:
         program: ScopedProgram,
         bound: int = 1,
         thin_air: bool = False,
-        work: Work | None = None,
+        work: WorkBudget | None = None,
     ):
         check(program)
         self.program = program
-        self.work = Work() if work is None else work
+        self.work = WorkBudget() if work is None else work
         self.initial = _accessed(program)
         self.complete = True
         self._skeletons: dict[tuple[int, ...], Skeleton] = {}
@@ -571,7 +571,7 @@ class Candidates:
         paths = self._run_threads(bound, thin_air)
         self._choices = [[self._choice(path) for path in each] for each in paths]
 
-    def _run_threads(self, bound: int, thin_air: bool) -> list[list[Path]]:
+    def _run_threads(self, bound: int, thin_air: bool) -> list[list[ThreadPath]]:
         """Run all threads until nothing writes a value that no earlier round has seen."""
         write_bits: dict[object, int] = {}
         runners = [
@@ -593,7 +593,7 @@ class Candidates:
         yield from self._extend((), 0, available, still[::-1])
 
     def _extend(
-        self, chosen: tuple[Choice[Path], ...], needs: Mask, provides: Mask, still: list[Mask]
+        self, chosen: tuple[Choice[ThreadPath], ...], needs: Mask, provides: Mask, still: list[Mask]
     ) -> Iterator[Combination]:
         """All ways to go on from paths for the first threads; ``still``: what others may write."""
         thread = len(chosen)
@@ -607,7 +607,7 @@ class Candidates:
                 (*chosen, choice), needs | choice.needs, provides | choice.provides, still
             )
 
-    def _combination(self, chosen: tuple[Choice[Path], ...]) -> Combination:
+    def _combination(self, chosen: tuple[Choice[ThreadPath], ...]) -> Combination:
         key = tuple(choice.shape for choice in chosen)
         paths = [choice.path for choice in chosen]
         skeleton = self._skeletons.get(key)
@@ -616,7 +616,7 @@ class Candidates:
             self._skeletons[key] = skeleton
         return _combined(self.initial, skeleton, paths)
 
-    def _choice(self, path: Path) -> Choice[Path]:
+    def _choice(self, path: ThreadPath) -> Choice[ThreadPath]:
         read: list[tuple[str, int]] = []
         written: list[tuple[str, int]] = []
         for event, old, new in zip(path.events, path.read, path.written, strict=True):
@@ -634,7 +634,7 @@ class Walk:
     """One combination of paths, and what suggests its execution."""
 
     combination: Combination
-    hint: Hint
+    hint: InterleavingHint
 
 
 class Walks:
@@ -707,7 +707,9 @@ def _accessed(program: ScopedProgram) -> dict[str, int]:
     return {e.name: e.initial for e in program.locations if e.name in names}
 
 
-def _combined(initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[Path]) -> Combination:
+def _combined(
+    initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[ThreadPath]
+) -> Combination:
     read: list[int | None] = [None] * len(initial)
     written: list[int | None] = list(initial.values())
     registers: list[Mapping[str, int]] = []
@@ -718,7 +720,9 @@ def _combined(initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[Pa
     return Combination(skeleton, tuple(read), tuple(written), tuple(registers))
 
 
-def _skeleton(program: ScopedProgram, initial: Mapping[str, int], paths: list[Path]) -> Skeleton:
+def _skeleton(
+    program: ScopedProgram, initial: Mapping[str, int], paths: list[ThreadPath]
+) -> Skeleton:
     events = [
         Event(EventKind.WRITE, -1, -1, Ordering.RELAXED, Scope.SYSTEM, name, None)
         for name in initial

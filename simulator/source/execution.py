@@ -21,7 +21,7 @@ from fencewright.simulator.source.events import (
 )
 
 
-class Rule(Enum):
+class ModelRule(Enum):
     """The rules of the model. One is left out only to see that a test notices."""
 
     COHERENCE = "coherence"
@@ -54,7 +54,7 @@ class Rule(Enum):
     """Conflicting accesses, not ordered, one weak or with a scope too narrow: no meaning."""
 
 
-AXIOMS = (Rule.COHERENCE, Rule.ATOMICITY, Rule.SEQ_CST, Rule.NO_THIN_AIR)
+AXIOMS = (ModelRule.COHERENCE, ModelRule.ATOMICITY, ModelRule.SEQ_CST, ModelRule.NO_THIN_AIR)
 """The rules that forbid executions; the others say what happens before what, and what it means."""
 
 
@@ -62,9 +62,9 @@ AXIOMS = (Rule.COHERENCE, Rule.ATOMICITY, Rule.SEQ_CST, Rule.NO_THIN_AIR)
 class SourceModel:
     """The model, or less than it."""
 
-    rules: frozenset[Rule] = frozenset(Rule)
+    rules: frozenset[ModelRule] = frozenset(ModelRule)
 
-    def without(self, *rules: Rule) -> "SourceModel":
+    def without(self, *rules: ModelRule) -> "SourceModel":
         """The same model less ``rules``."""
         return SourceModel(self.rules - {*rules})
 
@@ -113,15 +113,15 @@ class Frame:
             row & ~self.here[event.location] if event.location else row
             for event, row in zip(events, self.po, strict=True)
         ]
-        self.barrier_edges = self._barrier_edges() if Rule.BARRIERS in self.rules else ()
-        self.conflicts = self._conflicts() if Rule.DATA_RACES in self.rules else ()
+        self.barrier_edges = self._barrier_edges() if ModelRule.BARRIERS in self.rules else ()
+        self.conflicts = self._conflicts() if ModelRule.DATA_RACES in self.rules else ()
         self.seq_cst = mask_of(
             n for n, e in enumerate(events) if e.ordering is Ordering.SEQ_CST and e.thread >= 0
         )
         self.orders_seq_cst = (
-            Rule.SEQ_CST in self.rules and bool(self.seq_cst) and self.seq_cst.bit_count() > 1
+            ModelRule.SEQ_CST in self.rules and bool(self.seq_cst) and self.seq_cst.bit_count() > 1
         )
-        self.without_availability = Rule.AVAILABILITY in self.rules and any(
+        self.without_availability = ModelRule.AVAILABILITY in self.rules and any(
             e.operation is not None and e.operation.availability is Availability.NONE
             for e in events
         )
@@ -132,7 +132,7 @@ class Frame:
     def _group_locations(self) -> None:
         operations = [event.operation for event in self.events if event.operation is not None]
         limited = any(each.spaces is not None or each.one_as for each in operations)
-        if not limited or Rule.ADDRESS_SPACES not in self.rules:
+        if not limited or ModelRule.ADDRESS_SPACES not in self.rules:
             self.spaces: tuple[AddressSpace, ...] = ()
             return
         program = self.skeleton.program
@@ -162,7 +162,7 @@ class Frame:
         if event.thread < 0:
             return (1 << self.size) - 1
         chosen = scope or Scope.SINGLETHREAD
-        if scope is not None and Rule.INCLUSIVE_SCOPES not in self.rules:
+        if scope is not None and ModelRule.INCLUSIVE_SCOPES not in self.rules:
             chosen = Scope.SYSTEM
         mine = scope_instance(self._placement(event), event.thread, chosen)
         return mask_of(
@@ -172,7 +172,7 @@ class Frame:
         )
 
     def _fences(self, chosen: Callable[[Ordering], bool]) -> Mask:
-        if Rule.FENCES not in self.rules:
+        if ModelRule.FENCES not in self.rules:
             return 0
         return mask_of(
             n for n, e in enumerate(self.events) if e.kind is EventKind.FENCE and chosen(e.ordering)
@@ -202,7 +202,7 @@ class Frame:
         writer, reader = self.events[write], self.events[read]
         if writer.thread < 0 or writer.is_weak or reader.is_weak:
             return ()
-        operations = Rule.RELEASE_ACQUIRE in self.rules
+        operations = ModelRule.RELEASE_ACQUIRE in self.rules
         ordered = operations and writer.ordering.releases
         heads = self.po_before[write] & self.release_fences | ordered << write
         ordered = operations and reader.ordering.acquires
@@ -246,7 +246,7 @@ class Frame:
     def _sources(self, read: int) -> Mask:
         """The writes that a read can take; in program order not those behind or hidden."""
         writes = self.here[self.events[read].location or ""] & self.write_mask & ~(1 << read)
-        if Rule.COHERENCE not in self.rules:
+        if ModelRule.COHERENCE not in self.rules:
             return writes
         before = self.po_before[read] & writes
         hidden = mask_of(write for write in bits(before) if self.po[write] & before)
@@ -333,7 +333,7 @@ class Execution:
     def _edges(self) -> list[SyncEdge]:
         frame, source = self.frame, self.source
         found = list(frame.barrier_edges)
-        sequences = Rule.RELEASE_SEQUENCES in frame.rules
+        sequences = ModelRule.RELEASE_SEQUENCES in frame.rules
         for read in frame.reads:
             write = source[read]
             passed = 1 << read
@@ -379,7 +379,7 @@ def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relat
     it synchronises with, unless by another way.
     """
     chosen = {(a, b) for a, b, groups in edges if groups >> group & 1}
-    if Rule.TRANSITIVITY in frame.rules:
+    if ModelRule.TRANSITIVITY in frame.rules:
         return _happens_before(frame, chosen)
     events = frame.events
     scopes = {events[a].scope for a, _ in chosen}
@@ -393,7 +393,7 @@ def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relat
 
 
 def _happens_before(frame: Frame, edges: set[tuple[int, int]]) -> Relation:
-    if Rule.UPDATE_HALVES in frame.rules:
+    if ModelRule.UPDATE_HALVES in frame.rules:
         both = {a for a, _ in edges} & {b for _, b in edges}
         updates = [n for n in sorted(both) if frame.events[n].kind is EventKind.UPDATE]
         if updates:

@@ -1,7 +1,7 @@
 """The memory model of the ``scoped`` language: outcomes, data races, witnesses.
 
 The LLVM/C++20 model with inclusive scopes. ``definition`` states it plainly, and random programs
-hold the two equal. What each rule says and where it was read is in ``Rule``. Where those sources
+hold the two equal. What each rule says and where it was read is in ``ModelRule``. Where those sources
 differ or are silent:
 
 * seq_cst is ``psc`` of Lahav et al., "Repairing Sequential Consistency in C/C++11" (PLDI 2017),
@@ -43,8 +43,8 @@ from fencewright.simulator.core.condition import (
     Register,
     State,
 )
-from fencewright.simulator.core.exploration import LimitReached, Work
-from fencewright.simulator.core.interleaving import Hint
+from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.relation import (
     Mask,
@@ -71,8 +71,8 @@ from fencewright.simulator.source.execution import (
     FULL_MODEL,
     Execution,
     Frame,
+    ModelRule,
     Race,
-    Rule,
     SeqCst,
     SourceModel,
 )
@@ -127,7 +127,7 @@ def forced_order(x: Execution, location: str) -> Relation | None:
     first = writes & -writes
     co = [0] * frame.size
     co[first.bit_length() - 1] = writes & ~first
-    coherent = Rule.COHERENCE in frame.rules
+    coherent = ModelRule.COHERENCE in frame.rules
     for event in bits(here & ~first):
         bit = 1 << event
         after = hb[event] if coherent else 0
@@ -168,7 +168,7 @@ def chains(x: Execution, location: str) -> Chains | None:
     frame = x.frame
     writes = frame.here[location] & frame.write_mask
     follower: dict[int, int] = {}
-    if Rule.ATOMICITY in frame.rules:
+    if ModelRule.ATOMICITY in frame.rules:
         for update in bits(writes & frame.read_mask):
             if follower.setdefault(x.source[update], update) != update:
                 return None
@@ -245,7 +245,7 @@ def _one_as(event: Event) -> bool:
 class _Search:
     """All executions of one combination of paths."""
 
-    def __init__(self, combination: Combination, frame: Frame, work: Work):
+    def __init__(self, combination: Combination, frame: Frame, work: WorkBudget):
         self.frame = frame
         self.work = work
         self.written = combination.written
@@ -267,10 +267,10 @@ class _Search:
             for read, write in zip(frame.reads, chosen, strict=True):
                 source[read] = write
             x = Execution(frame, source)
-            if Rule.NO_THIN_AIR not in frame.rules or is_acyclic(thin_air_order(x)):
+            if ModelRule.NO_THIN_AIR not in frame.rules or is_acyclic(thin_air_order(x)):
                 yield x
 
-    def sampled(self, hint: Hint, random: Random) -> Iterator[Execution]:
+    def sampled(self, hint: InterleavingHint, random: Random) -> Iterator[Execution]:
         """The execution that ``hint`` suggests, or one near it, if no value depends on itself."""
         if all(self.choices):
             self.choices = [
@@ -280,7 +280,7 @@ class _Search:
             yield from self.executions()
 
     def sampled_memories(
-        self, x: Execution, hint: Hint, random: Random
+        self, x: Execution, hint: InterleavingHint, random: Random
     ) -> set[tuple[int | None, ...]]:
         """The final values under the first coherence orders that are tried."""
         if not self.frame.orders_seq_cst:
@@ -361,7 +361,7 @@ def behaviour(
     program: ScopedProgram,
     model: SourceModel = FULL_MODEL,
     bound: int = 1,
-    work: Work | None = None,
+    work: WorkBudget | None = None,
 ) -> Behaviour:
     """Every outcome of ``program``, or its data races.
 
@@ -369,8 +369,8 @@ def behaviour(
     ``complete`` says whether that, and the limit of ``work``, loses nothing. Raises
     ``ProgramError`` for a program that means nothing.
     """
-    spent = Work() if work is None else work
-    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in model.rules, spent)
+    spent = WorkBudget() if work is None else work
+    candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in model.rules, spent)
     frames = _Frames(model)
     projection = _Projection(program, candidates)
     states: set[tuple[int | None, ...]] = set()
@@ -417,7 +417,7 @@ def sampled_behaviour(
         if walk is None:
             continue
         frame = Frame(walk.combination.skeleton, model)
-        search = _Search(walk.combination, frame, Work())
+        search = _Search(walk.combination, frame, WorkBudget())
         for x in search.sampled(walk.hint, random):
             memories = search.sampled_memories(x, walk.hint, random)
             if memories:
@@ -452,12 +452,12 @@ class _Projection:
 
 # Witnesses
 
-Violation = tuple[Rule, tuple[int, ...]]
+Violation = tuple[ModelRule, tuple[int, ...]]
 """An axiom that an execution breaks, and the events of the cycle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class SourceWitness:
     """One execution with its final state.
 
     ``relations`` has po, rf, co, fr, sw, hb and psc as pairs of event numbers (po and co
@@ -484,16 +484,16 @@ def executions(
     program: ScopedProgram,
     model: SourceModel = FULL_MODEL,
     bound: int = 1,
-    dropped: tuple[Rule, ...] = (),
-    work: Work | None = None,
-) -> Iterator[Witness]:
+    dropped: tuple[ModelRule, ...] = (),
+    work: WorkBudget | None = None,
+) -> Iterator[SourceWitness]:
     """Every execution that ``model`` without the axioms ``dropped`` allows, one by one.
 
     Raises ``ProgramError`` as ``behaviour`` does, and ``LimitReached`` at the end of ``work``.
     """
     weaker = model.without(*dropped)
-    spent = Work() if work is None else work
-    candidates = Candidates(program, bound, Rule.NO_THIN_AIR not in weaker.rules, spent)
+    spent = WorkBudget() if work is None else work
+    candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in weaker.rules, spent)
     frames = _Frames(weaker)
     names = [*candidates.initial]
     initial = {Memory(each.name): each.initial for each in program.locations}
@@ -516,8 +516,8 @@ def executions(
 
 
 def _witness(
-    x: Execution, combination: Combination, state: State, dropped: tuple[Rule, ...]
-) -> Witness:
+    x: Execution, combination: Combination, state: State, dropped: tuple[ModelRule, ...]
+) -> SourceWitness:
     frame = x.frame
     relations = {
         "po": frame.po,
@@ -530,7 +530,7 @@ def _witness(
     named = {name: tuple(pairs(relation)) for name, relation in relations.items()}
     named["sw"] = tuple(sorted({(a, b) for a, b, _ in x.edges}))
     broken = ((rule, VIOLATIONS[rule](x)) for rule in dropped)
-    return Witness(
+    return SourceWitness(
         frame.events,
         combination.read,
         combination.written,
@@ -571,11 +571,11 @@ def _seq_cst_cycle(x: Execution) -> tuple[int, ...]:
     return next((cycle for cycle in cycles if cycle), ())
 
 
-VIOLATIONS: Mapping[Rule, Callable[[Execution], tuple[int, ...]]] = {
-    Rule.COHERENCE: _incoherent,
-    Rule.ATOMICITY: _not_atomic,
-    Rule.SEQ_CST: _seq_cst_cycle,
-    Rule.NO_THIN_AIR: lambda x: find_cycle(thin_air_order(x)),
+VIOLATIONS: Mapping[ModelRule, Callable[[Execution], tuple[int, ...]]] = {
+    ModelRule.COHERENCE: _incoherent,
+    ModelRule.ATOMICITY: _not_atomic,
+    ModelRule.SEQ_CST: _seq_cst_cycle,
+    ModelRule.NO_THIN_AIR: lambda x: find_cycle(thin_air_order(x)),
 }
 """For each axiom the events of a cycle that breaks it in an execution, () if there is none."""
 
@@ -585,8 +585,8 @@ def explain(
     formula: Formula,
     model: SourceModel = FULL_MODEL,
     bound: int = 1,
-    work: Work | None = None,
-) -> Witness | None:
+    work: WorkBudget | None = None,
+) -> SourceWitness | None:
     """An execution whose final state satisfies ``formula``.
 
     An allowed one if there is any; otherwise one that breaks as few axioms as possible; None if
@@ -603,7 +603,7 @@ def explain(
 
 def explain_race(
     program: ScopedProgram, race: Race, model: SourceModel = FULL_MODEL, bound: int = 1
-) -> Witness | None:
+) -> SourceWitness | None:
     """An execution in which ``race`` happens for its reason; None if there is none."""
     for witness in executions(program, model, bound):
         if any(each == race and each.reason == race.reason for each in witness.races):

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.instructions import (
     Atomic,
-    Barrier,
     CacheInstruction,
     CdnaInstruction,
     CompareSwap,
     LdsAtomic,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
+    VectorLoad,
+    VectorStore,
     Wait,
+    WorkgroupBarrier,
 )
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import parse_condition
@@ -64,14 +64,14 @@ ACQUIRE: Code = (VM, INV)
 FENCE: Code = (WB, VM, INV)
 
 
-def load(dst: str, location: str, *bits: str) -> Load:
+def load(dst: str, location: str, *bits: str) -> VectorLoad:
     """A global load with cache policy ``bits``."""
-    return Load(dst, location, bits)
+    return VectorLoad(dst, location, bits)
 
 
-def store(location: str, value: int | str, *bits: str) -> Store:
+def store(location: str, value: int | str, *bits: str) -> VectorStore:
     """A global store with cache policy ``bits``."""
-    return Store(location, value, bits)
+    return VectorStore(location, value, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,8 +446,8 @@ def cumulativity() -> list[Case]:
         return case(
             name,
             condition,
-            (CU0, (*writer, Barrier())),
-            (CU0, (Barrier(), *leader)),
+            (CU0, (*writer, WorkgroupBarrier())),
+            (CU0, (WorkgroupBarrier(), *leader)),
             (reader_place, reader),
             on=on,
         )
@@ -515,14 +515,14 @@ def other_memories() -> list[Case]:
         )
 
     lds_reader: Code = (LdsLoad("r0", "g"), LdsLoad("r1", "s"))
-    flat_s = Store("s", 1, flat=True)
+    flat_s = VectorStore("s", 1, flat=True)
     ready: Code = (LdsStore("s", 1), LGKM, store("f", 1, "sc0"))
 
     def split(name: str, condition: str, first: Code, second: Code) -> Case:
         return group(name, condition, first, second, (x,), GFX942_SPLIT, (SPLIT0, SPLIT1))
 
     zero, no_zero = "exists (P1:r1 == 0)", "~exists (P1:r1 == 0)"
-    barrier_reader: Code = (Barrier(), load("r1", "x"))
+    barrier_reader: Code = (WorkgroupBarrier(), load("r1", "x"))
     return [
         group("lds-mp", UNSEEN, (LdsStore("s", 1), LdsStore("g", 1)), lds_reader, (s, g)),
         group("lds-mp-flat", SEEN, (flat_s, LdsStore("g", 1)), lds_reader, (s, g)),
@@ -576,13 +576,13 @@ def other_memories() -> list[Case]:
             (CU0, PRODUCER),
             (CU1, (*CONSUMER[:3], CacheInstruction("s_dcache_inv"), ScalarLoad("r1", "x"))),
         ),
-        group("barrier", no_zero, (store("x", 1), Barrier()), barrier_reader, (x,)),
-        split("barrier-tgsplit", zero, (store("x", 1), Barrier()), barrier_reader),
+        group("barrier", no_zero, (store("x", 1), WorkgroupBarrier()), barrier_reader, (x,)),
+        split("barrier-tgsplit", zero, (store("x", 1), WorkgroupBarrier()), barrier_reader),
         split(
             "barrier-tgsplit-synchronised",
             no_zero,
-            (store("x", 1), VM, Barrier()),
-            (Barrier(), INV_GROUP, load("r1", "x")),
+            (store("x", 1), VM, WorkgroupBarrier()),
+            (WorkgroupBarrier(), INV_GROUP, load("r1", "x")),
         ),
     ]
 

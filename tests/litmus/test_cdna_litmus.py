@@ -10,7 +10,15 @@ from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine, PlainStat
 from fencewright.simulator.cdna.rows import CACHE, CacheEffect, CdnaConfiguration, broken
 from fencewright.simulator.cdna.system import LineTopology
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.cdna.wave import DONE, Code, CompiledProgram, Entry, Op, Wave, WaveRules
+from fencewright.simulator.cdna.wave import (
+    DONE,
+    CompiledProgram,
+    Entry,
+    Op,
+    StepKind,
+    Wave,
+    WaveRules,
+)
 from fencewright.simulator.core.condition import Quantifier
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import MemoryKind
@@ -108,7 +116,7 @@ class EarlyCounters(WaveRules):
 
     def issue(self, state: Wave, op: Op) -> Wave:
         pc, regs, vm, lgkm = super().issue(state, op)
-        if op.code is Code.STORE and vm:
+        if op.code is StepKind.STORE and vm:
             vm = (*vm[:-1], vm[-1] | DONE)
         return pc, regs, vm, lgkm
 

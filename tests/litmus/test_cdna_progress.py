@@ -21,7 +21,7 @@ from cdna_cases import (
     store,
 )
 
-from fencewright.simulator.cdna.instructions import Barrier, CompareSwap
+from fencewright.simulator.cdna.instructions import CompareSwap, WorkgroupBarrier
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.progress import stuck
 from fencewright.simulator.cdna.rows import CdnaConfiguration
@@ -130,12 +130,12 @@ def test_lock_is_released():
 
 
 def test_barrier_that_nobody_else_reaches_is_passed_when_they_end():
-    threads = (CU0, (Barrier(),)), (CU0, (store("x", 1),))
+    threads = (CU0, (WorkgroupBarrier(),)), (CU0, (store("x", 1),))
     assert stuck(case("barrier", ANY, *threads).test.program) == ()
 
 
 def test_barrier_that_a_spinning_wave_never_reaches():
-    threads = (CU0, (Barrier(), store("f", 1))), (CU0, (*spin(), Barrier()))
+    threads = (CU0, (WorkgroupBarrier(), store("f", 1))), (CU0, (*spin(), WorkgroupBarrier()))
     (found,) = stuck(case("barrier", ANY, *threads).test.program)
     assert str(found.threads[0]) == "P0 waits for ever"
     assert found.threads[1].reads == (("f", 0),)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from fencewright.simulator.core.campaign import (
-    Backend,
     CampaignError,
     Task,
     TaskError,
+    TaskRunner,
     open_executor,
     run,
 )
@@ -47,16 +47,16 @@ def test_without_an_executor_tasks_run_in_order():
     assert list(run(squares())) == list(EXPECTED.items())
 
 
-@pytest.mark.parametrize("backend", [Backend.PROCESSES, Backend.THREADS])
+@pytest.mark.parametrize("backend", [TaskRunner.PROCESSES, TaskRunner.THREADS])
 @pytest.mark.parametrize("window", [1, 3, 64])
-def test_executors(backend: Backend, window: int):
+def test_executors(backend: TaskRunner, window: int):
     with open_executor(backend, workers=2) as executor:
         assert dict(run(squares(), executor, window=window)) == EXPECTED
 
 
 def test_dask_on_a_local_cluster():
     pytest.importorskip("distributed", reason="dask.distributed is not installed")
-    with open_executor(Backend.DASK, workers=1) as executor:
+    with open_executor(TaskRunner.DASK, workers=1) as executor:
         assert dict(run(squares(), executor)) == EXPECTED
 
 
@@ -67,7 +67,7 @@ def test_dask_is_named_when_absent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("importlib.import_module", absent)
     with (
         pytest.raises(CampaignError, match=r"pip install fencewright\[dask\]"),
-        open_executor(Backend.DASK),
+        open_executor(TaskRunner.DASK),
     ):
         pass
 
@@ -120,7 +120,7 @@ def test_results_of_another_campaign_are_refused(tmp_path: Path):
 
 def test_a_failing_task_is_named():
     with (
-        open_executor(Backend.THREADS, workers=1) as executor,
+        open_executor(TaskRunner.THREADS, workers=1) as executor,
         pytest.raises(TaskError, match="bad: TypeError"),
     ):
         list(run([Task("bad", square, ("a",))], executor))
@@ -181,7 +181,7 @@ def test_a_task_that_fails_ends_the_others():
 
 def test_an_error_gives_up_what_threads_have_queued():
     held, begun = threading.Event(), threading.Event()
-    with suppress(CampaignError), open_executor(Backend.THREADS, workers=1) as executor:
+    with suppress(CampaignError), open_executor(TaskRunner.THREADS, workers=1) as executor:
         executor.submit(held.wait)
         executor.submit(begun.set)
         threading.Timer(0.2, held.set).start()

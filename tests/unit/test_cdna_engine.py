@@ -11,7 +11,6 @@ from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine, bits_of
 from fencewright.simulator.cdna.instructions import (
     Atomic,
-    Barrier,
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
@@ -20,16 +19,17 @@ from fencewright.simulator.cdna.instructions import (
     LdsAtomic,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
+    VectorLoad,
+    VectorStore,
     Wait,
+    WorkgroupBarrier,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.cdna.wave import Code
+from fencewright.simulator.cdna.wave import StepKind
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
     Branch,
@@ -97,21 +97,21 @@ def memory_instructions(
     returns: tuple[str, ...] = ("glc",) if old else ("sc0",)
     scope: tuple[str, ...] = () if old else draw(st.sampled_from(((), ("sc1",))))
     vector: tuple[CdnaInstruction, ...] = (
-        Load(dst, x, load_bits, flat),
-        Store(x, value, store_bits, flat),
+        VectorLoad(dst, x, load_bits, flat),
+        VectorStore(x, value, store_bits, flat),
     )
     rare: tuple[CdnaInstruction, ...] = (
         Atomic(RmwKind.ADD, x, value, None, scope, flat),
         Atomic(RmwKind.XCHG, x, value, dst, (*returns, *scope)),
         CompareSwap(x, 0, value, dst, (*returns, *scope)),
-        Barrier(),
+        WorkgroupBarrier(),
     )
     local: tuple[CdnaInstruction, ...] = (
         LdsLoad(dst, "s"),
         LdsStore("s", value),
         LdsAtomic(RmwKind.ADD, "s", value, dst),
-        Load(dst, "s", (), True),
-        Store("s", value, (), True),
+        VectorLoad(dst, "s", (), True),
+        VectorStore("s", value, (), True),
     )
     choices: list[tuple[CdnaInstruction, ...]] = [rare, WAITS, CACHE[chip]]
     choices += [vector] * 3
@@ -146,13 +146,13 @@ def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
 
 def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     """Nothing, a use of a loaded register with and without its wait, and a branch on it."""
-    use = Store("x", register)
+    use = VectorStore("x", register)
     return (
         (),
         (),
         (Wait(0, 0), use),
         (use,),
-        (Wait(0, 0), Branch("end", register), Store("y", 9), Label("end")),
+        (Wait(0, 0), Branch("end", register), VectorStore("y", 9), Label("end")),
     )
 
 
@@ -202,7 +202,7 @@ class ForgetsQueue(CdnaEngine):
 
     def is_early(self, state: State, wave: int, future: list[int]) -> bool:
         op = self.position(state, wave).op
-        return super().is_early(state, wave, future) or (op.code is Code.LOAD and op.l1)
+        return super().is_early(state, wave, future) or (op.code is StepKind.LOAD and op.l1)
 
 
 class ForgetsFuture(CdnaEngine):

@@ -13,13 +13,13 @@ from fencewright.simulator.cdna.instructions import (
     CompareSwap,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
+    VectorLoad,
+    VectorStore,
     Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
-from fencewright.simulator.cdna.rows import ACCESS, CACHE, Access, CdnaConfiguration
+from fencewright.simulator.cdna.rows import ACCESS, CACHE, CdnaConfiguration, VectorAccessKind
 from fencewright.simulator.cdna.trace import find_counterexample
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.exploration import (
@@ -91,7 +91,7 @@ def test_arithmetic_and_branches():
         Branch("loop", "i"),
         Arithmetic(ArithmeticKind.EQ, "six", "sum", 6),
         Branch("end", "six", unless=True),
-        Store("x", "sum"),
+        VectorStore("x", "sum"),
         Label("end"),
     )
     assert values(found, "x") == {6}
@@ -131,14 +131,14 @@ def test_compare_swap(compare: int, new: int):
 @pytest.mark.parametrize(
     "code",
     [
-        (Load("r", "x"), Store("y", "r")),
-        (Load("r", "x"), Load("q", "y"), Wait(vmcnt=2), Store("y", "r")),
-        (Load("r", "x"), Wait(lgkmcnt=0), Store("y", "r")),
-        (Load("r", "x", flat=True), Wait(vmcnt=0), Store("y", "r")),
-        (Load("r", "x", flat=True), Load("q", "y"), Wait(1, 0), Store("y", "r")),
-        (ScalarLoad("r", "x"), ScalarLoad("q", "x"), Wait(lgkmcnt=1), Store("y", "r")),
-        (Load("r", "x"), Move("r", 1)),
-        (Load("r", "x"), Branch("end", "r"), Label("end")),
+        (VectorLoad("r", "x"), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), VectorLoad("q", "y"), Wait(vmcnt=2), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), Wait(lgkmcnt=0), VectorStore("y", "r")),
+        (VectorLoad("r", "x", flat=True), Wait(vmcnt=0), VectorStore("y", "r")),
+        (VectorLoad("r", "x", flat=True), VectorLoad("q", "y"), Wait(1, 0), VectorStore("y", "r")),
+        (ScalarLoad("r", "x"), ScalarLoad("q", "x"), Wait(lgkmcnt=1), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), Move("r", 1)),
+        (VectorLoad("r", "x"), Branch("end", "r"), Label("end")),
     ],
 )
 def test_unwaited_register_is_an_error(code: Code):
@@ -150,14 +150,19 @@ def test_unwaited_register_is_an_error(code: Code):
 @pytest.mark.parametrize(
     "code",
     [
-        (Load("r", "x"), Wait(vmcnt=0), Store("y", "r")),
-        (Load("r", "x"), Load("q", "y"), Wait(vmcnt=1), Store("y", "r")),
-        (Load("r", "x"), Store("y", 1), Wait(vmcnt=1), Store("y", "r")),
-        (Load("r", "x"), CacheInstruction("buffer_inv", ("sc1",)), Wait(vmcnt=1), Store("y", "r")),
-        (Load("r", "x", flat=True), Wait(0, 0), Store("y", "r")),
-        (ScalarLoad("r", "x"), Wait(lgkmcnt=0), Store("y", "r")),
-        (Load("r", "x"), Load("r", "y"), Wait(vmcnt=0), Store("y", "r")),
-        (Store("y", "r"),),
+        (VectorLoad("r", "x"), Wait(vmcnt=0), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), VectorLoad("q", "y"), Wait(vmcnt=1), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), VectorStore("y", 1), Wait(vmcnt=1), VectorStore("y", "r")),
+        (
+            VectorLoad("r", "x"),
+            CacheInstruction("buffer_inv", ("sc1",)),
+            Wait(vmcnt=1),
+            VectorStore("y", "r"),
+        ),
+        (VectorLoad("r", "x", flat=True), Wait(0, 0), VectorStore("y", "r")),
+        (ScalarLoad("r", "x"), Wait(lgkmcnt=0), VectorStore("y", "r")),
+        (VectorLoad("r", "x"), VectorLoad("r", "y"), Wait(vmcnt=0), VectorStore("y", "r")),
+        (VectorStore("y", "r"),),
     ],
 )
 def test_waited_register_is_none(code: Code):
@@ -165,7 +170,7 @@ def test_waited_register_is_none(code: Code):
 
 
 def test_error_in_one_wave_does_not_hide_the_other():
-    bad: Code = (Load("r", "x"), Store("y", "r"))
+    bad: Code = (VectorLoad("r", "x"), VectorStore("y", "r"))
     found = run(program((HERE, bad), (FAR, bad)))
     assert {each[:3] for each in found.errors} == {"P0:", "P1:"}
     assert not found.outcomes.states
@@ -178,8 +183,12 @@ def test_lds_counts_in_order():
 
 def test_l1_invalidate_is_not_counted_on_gfx90a():
     """vmcnt(1) behind two loads and an L1 invalidate covers the first load, not both."""
-    code: Code = (Load("r", "x"), CacheInstruction("buffer_wbinvl1_vol"), Load("q", "y"))
-    use: Code = (Wait(vmcnt=1), Store("y", "r"))
+    code: Code = (
+        VectorLoad("r", "x"),
+        CacheInstruction("buffer_wbinvl1_vol"),
+        VectorLoad("q", "y"),
+    )
+    use: Code = (Wait(vmcnt=1), VectorStore("y", "r"))
     assert not run(program((HERE, (*code, *use))), GFX90A).errors
 
 
@@ -187,24 +196,24 @@ def test_l1_invalidate_is_not_counted_on_gfx90a():
 
 
 def test_final_memory_of_two_dirty_copies_is_either():
-    found = run(program((HERE, (Store("x", 1),)), (FAR, (Store("x", 2),))))
+    found = run(program((HERE, (VectorStore("x", 1),)), (FAR, (VectorStore("x", 2),))))
     assert values(found, "x") == {1, 2}
 
 
 def test_final_memory_of_one_copy_is_its_last_store():
-    assert values(alone(Store("x", 1), Store("x", 2)), "x") == {2}
+    assert values(alone(VectorStore("x", 1), VectorStore("x", 2)), "x") == {2}
 
 
 def test_dirty_copy_can_overwrite_what_passed_it_by():
     """False sharing of a line between scopes: the write-back comes after the wider store."""
-    found = run(program((HERE, (Store("x", 1),)), (FAR, (Store("x", 2, ("sc1",)),))))
+    found = run(program((HERE, (VectorStore("x", 1),)), (FAR, (VectorStore("x", 2, ("sc1",)),))))
     assert values(found, "x") == {1, 2}
 
 
 def test_uncached_memory_is_never_dirty():
     uncached = (Location("x", kind=MemoryKind.UNCACHED),)
-    code: Code = (Store("x", 1), Wait(vmcnt=0), Store("y", 1, ("sc1",)))
-    reader: Code = (Load("f", "y", ("sc1",)), Wait(0), Load("r", "x", ("sc1",)))
+    code: Code = (VectorStore("x", 1), Wait(vmcnt=0), VectorStore("y", 1, ("sc1",)))
+    reader: Code = (VectorLoad("f", "y", ("sc1",)), Wait(0), VectorLoad("r", "x", ("sc1",)))
     of = program((HERE, code), (FAR, reader), locations=(*uncached, Y))
     seen = run(of).outcomes.as_mappings()
     assert {each[Register(1, "r")] for each in seen if each[Register(1, "f")]} == {1}
@@ -212,8 +221,8 @@ def test_uncached_memory_is_never_dirty():
 
 def test_scalar_load_on_its_way_is_not_covered_by_a_later_invalidate():
     """The load may still be served from the scalar cache as it was before the invalidate."""
-    writer: Code = (Store("x", 1), Wait(vmcnt=0), Store("y", 1, ("sc1",)))
-    flag: Code = (Load("f", "y", ("sc1",)), Wait(vmcnt=0))
+    writer: Code = (VectorStore("x", 1), Wait(vmcnt=0), VectorStore("y", 1, ("sc1",)))
+    flag: Code = (VectorLoad("f", "y", ("sc1",)), Wait(vmcnt=0))
     scalar: Code = (ScalarLoad("r", "x"), CacheInstruction("s_dcache_inv"))
     near = Placement(1, cu=1)
     seen = run(program((HERE, writer), (near, (*flag, *scalar)))).outcomes.as_mappings()
@@ -223,7 +232,7 @@ def test_scalar_load_on_its_way_is_not_covered_by_a_later_invalidate():
 
 
 def test_observed_limits_what_outcomes_tell():
-    of = program((HERE, (Store("x", 1), Load("r", "y"))), observed=(Memory("x"),))
+    of = program((HERE, (VectorStore("x", 1), VectorLoad("r", "y"))), observed=(Memory("x"),))
     assert run(of).outcomes.states == {(1,)}
 
 
@@ -279,22 +288,26 @@ def test_trace_search_is_bounded():
 @pytest.mark.parametrize(
     ("code", "on", "message"),
     [
-        ((Load("r", "z"),), None, "no location 'z'; known are x, y"),
-        ((Load("r", "x", ("glc",)),), None, "gfx942: load glc: the chip has no glc bit"),
-        ((Load("r", "x", ("sc1",)),), GFX90A, "the chip has no sc0 and sc1 bits; accepted: glc"),
-        ((Load("r", "x", ("dlc",)),), None, "unknown cache policy bits 'dlc'"),
+        ((VectorLoad("r", "z"),), None, "no location 'z'; known are x, y"),
+        ((VectorLoad("r", "x", ("glc",)),), None, "gfx942: load glc: the chip has no glc bit"),
+        (
+            (VectorLoad("r", "x", ("sc1",)),),
+            GFX90A,
+            "the chip has no sc0 and sc1 bits; accepted: glc",
+        ),
+        ((VectorLoad("r", "x", ("dlc",)),), None, "unknown cache policy bits 'dlc'"),
         ((CacheInstruction("buffer_invl2"),), None, "buffer_invl2: not on this chip"),
         ((CacheInstruction("buffer_gl0_inv"),), None, "unknown cache instruction"),
         ((Atomic(RmwKind.ADD, "x", 1, "r"),), None, "asks for the old value"),
         ((Atomic(RmwKind.ADD, "x", 1, None, ("sc0",)),), None, "asks for the old value"),
         ((Atomic(RmwKind.FADD, "x", 1),), None, "fadd is not integer arithmetic"),
         ((LdsLoad("r", "x"),), None, "x is not in LDS"),
-        ((Load("r", "s"),), None, "s is in LDS: use a ds_ or flat access"),
+        ((VectorLoad("r", "s"),), None, "s is in LDS: use a ds_ or flat access"),
         ((ScalarLoad("r", "s"),), None, "s is in LDS"),
         ((LdsLoad("r", "s"),), CdnaConfiguration(tgsplit=True), "no LDS in tgsplit"),
         ((Branch("end"),), None, "no label 'end'"),
         ((Label("a"), Label("a")), None, "label 'a' stands twice"),
-        ((Store("x", 1 << 32),), None, "does not fit 32 bits"),
+        ((VectorStore("x", 1 << 32),), None, "does not fit 32 bits"),
     ],
 )
 def test_program_errors(code: Code, on: CdnaConfiguration | None, message: str):
@@ -324,7 +337,7 @@ def test_configuration_errors():
         CdnaConfiguration("gfx1100")
     many = CdnaConfiguration("gfx90a", l2_per_agent=L2PerAgent.MANY)
     with pytest.raises(ProgramError, match="one L2 per agent"):
-        CdnaMachine(program((HERE, (Store("x", 1),))), many)
+        CdnaMachine(program((HERE, (VectorStore("x", 1),))), many)
 
 
 def test_location_errors():
@@ -344,8 +357,8 @@ def test_every_row_says_where_it_is_written():
         assert all(row.source for _, row in table.items())
 
 
-@pytest.mark.parametrize("access", Access)
+@pytest.mark.parametrize("access", VectorAccessKind)
 @pytest.mark.parametrize("bits", [(), ("sc0",), ("sc1",), ("sc0", "sc1")])
-def test_hints_change_nothing(access: Access, bits: tuple[str, ...]):
+def test_hints_change_nothing(access: VectorAccessKind, bits: tuple[str, ...]):
     gfx942 = CdnaConfiguration()
     assert gfx942.access_effect(access, bits) == gfx942.access_effect(access, (*bits, "nt"))

@@ -2,14 +2,14 @@
 
 import pytest
 
-from fencewright.checker.cdna_program import HazardError, Launch, read_thread
+from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
 from fencewright.checker.cdna_rows import ROWS, wait_counts
 from fencewright.checker.cdna_text import (
-    Argument,
     Assembly,
     AssemblyError,
-    Instruction,
-    Label,
+    AssemblyInstruction,
+    AssemblyLabel,
+    KernelArgument,
     Registers,
     read_assembly,
 )
@@ -17,17 +17,17 @@ from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
     Atomic,
-    Barrier,
     CacheInstruction,
     CdnaInstruction,
     CompareSwap,
     LdsCompareSwap,
     LdsLoad,
     LdsStore,
-    Load,
     ScalarLoad,
-    Store,
+    VectorLoad,
+    VectorStore,
     Wait,
+    WorkgroupBarrier,
 )
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
@@ -92,7 +92,9 @@ ARGUMENTS = """\
 """
 """x in s[4:5], out in s[6:7], lds in s8, n in s9, 0 in v0."""
 
-LAUNCH = Launch({"n": 3}, {("x", 0): "x", ("out", 0): "out", ("out", 256): "more", ("lds", 0): "t"})
+LAUNCH = ThreadLaunch(
+    {"n": 3}, {("x", 0): "x", ("out", 0): "out", ("out", 256): "more", ("lds", 0): "t"}
+)
 
 
 def assembly(*body: str) -> Assembly:
@@ -117,16 +119,16 @@ def test_functions_have_instructions_labels_arguments_and_descriptors() -> None:
     kernel = read.functions["k"]
     assert read.chip == "gfx942"
     assert kernel.descriptor["user_sgpr_kernarg_segment_ptr"] == 1
-    assert kernel.arguments[:2] == (Argument("x", 0, 8), Argument("out", 8, 8))
+    assert kernel.arguments[:2] == (KernelArgument("x", 0, 8), KernelArgument("out", 8, 8))
     assert [each.name for each in kernel.arguments] == ["x", "out", "lds", "n"]
     branch, label, invalidate, load = kernel.body
-    assert branch == Instruction(
+    assert branch == AssemblyInstruction(
         "s_cbranch_scc1", (".LBB0_2",), (), HEAD + 1, "s_cbranch_scc1 .LBB0_2"
     )
-    assert label == Label(".LBB0_2", HEAD + 2)
-    assert isinstance(invalidate, Instruction)
+    assert label == AssemblyLabel(".LBB0_2", HEAD + 2)
+    assert isinstance(invalidate, AssemblyInstruction)
     assert (invalidate.operands, invalidate.modifiers) == ((), ("sc0", "sc1"))
-    assert isinstance(load, Instruction)
+    assert isinstance(load, AssemblyInstruction)
     assert load.operands == (Registers(("v1",)), Registers(("v2", "v3")), "off")
     assert load.modifiers == ("offset:-4", "sc0", "sc1")
     assert kernel.without(load).body == (branch, label, invalidate)
@@ -182,26 +184,26 @@ def test_accesses() -> None:
     kinds = [each for each in code if not str(each).startswith("mov")]
     assert kinds == [
         Wait(lgkmcnt=0),
-        Load("v2", "x", ("sc1",)),
-        Load("v3", "x", ("nt",)),
-        Load("v8", "x", ("sc0", "sc1"), flat=True),
+        VectorLoad("v2", "x", ("sc1",)),
+        VectorLoad("v3", "x", ("nt",)),
+        VectorLoad("v8", "x", ("sc0", "sc1"), flat=True),
         ScalarLoad("s10", "x"),
         LdsLoad("v9", "t"),
         LdsStore("t", 1),
         Wait(vmcnt=1, lgkmcnt=0),
-        Store("more", 1, ("sc0", "sc1")),
+        VectorStore("more", 1, ("sc0", "sc1")),
         Atomic(_ADD, "x", 1),
         Atomic(_MAX, "x", 1, "v10", ("sc0",)),
         CompareSwap("x", 5, 1, "v12", ("sc0",)),
         LdsCompareSwap("t", 1, 5, "v13"),
         CacheInstruction("buffer_wbl2", ("sc1",)),
-        Barrier(),
+        WorkgroupBarrier(),
     ]
 
 
 def results(*body: str, values: dict[str, int] | None = None) -> int:
     """What a single wave stores to ``out``, where x is 4."""
-    launch = Launch({"n": 3, **(values or {})}, LAUNCH.locations)
+    launch = ThreadLaunch({"n": 3, **(values or {})}, LAUNCH.locations)
     code = read_thread(assembly(ARGUMENTS, *body).functions["k"], launch)
     locations = (Location("x", 4), Location("out"), Location("more"))
     program = Program(locations, (Thread(Placement(), code),), (Memory("out"),))

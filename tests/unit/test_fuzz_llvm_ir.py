@@ -12,7 +12,12 @@ from types import MappingProxyType
 import pytest
 
 from fencewright.checker.cdna_program import HazardError
-from fencewright.checker.cdna_text import Assembly, AssemblyError, Instruction, read_assembly
+from fencewright.checker.cdna_text import (
+    Assembly,
+    AssemblyError,
+    AssemblyInstruction,
+    read_assembly,
+)
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
@@ -300,7 +305,7 @@ def deletions() -> tuple[Counter[str], Counter[str]]:
     return deleted, noticed
 
 
-def _without_each(code: Assembly) -> Iterator[tuple[Instruction, Assembly]]:
+def _without_each(code: Assembly) -> Iterator[tuple[AssemblyInstruction, Assembly]]:
     for name, function in code.functions.items():
         for instruction in function.instructions:
             if instruction.mnemonic in SYNCHRONISATION:

@@ -45,11 +45,11 @@ from fencewright.simulator.ptx.events import (
     Ld,
     MbarrierArrive,
     MbarrierWait,
-    Proxy,
     ProxyFence,
     PtxFence,
     PtxInstruction,
     PtxProgram,
+    PtxProxy,
     Restriction,
     St,
     WaitGroup,
@@ -411,7 +411,7 @@ def test_whatever_was_inserted_is_missed(name: str, number: int) -> None:
 
 Code = tuple[PtxInstruction | tuple[str, PtxInstruction], ...]
 _CTA0, _CTA0B, _CTA1 = (Placement(cta, cluster=0) for cta in (0, 0, 1))
-_ASYNC = ProxyFence(Proxy.ASYNC)
+_ASYNC = ProxyFence(PtxProxy.ASYNC)
 _BAR = Bar(BarrierRole.SYNC, 0)
 _CLUSTER, _AGENT = Scope.CLUSTER, Scope.AGENT
 _RELAXED, _ACQUIRE, _RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
@@ -465,11 +465,11 @@ MODELS: dict[str, tuple[tuple[Placement, Code], ...]] = {
     ),
     "core_smem_to_tcgen05": (
         (_CTA0, generic_to_async(MbarrierArrive("full"))),
-        (_CTA0, (MbarrierWait("full"), Ld("result", "tile", proxy=Proxy.ASYNC))),
+        (_CTA0, (MbarrierWait("full"), Ld("result", "tile", proxy=PtxProxy.ASYNC))),
     ),
     "core_to_wgmma_smem": (
         (_CTA0, generic_to_async(_BAR)),
-        (_CTA0, (_BAR, Ld("result", "tile", proxy=Proxy.ASYNC))),
+        (_CTA0, (_BAR, Ld("result", "tile", proxy=PtxProxy.ASYNC))),
     ),
     "cluster_dsmem_bulk": (
         (_CTA0, generic_to_async(_BAR)),
@@ -935,7 +935,7 @@ def test_a_fence_lost_between_threads_on_different_ways_is_missed(
     assert added(*DIVERGING) == []
     arrive, wait = (ClusterBarrier(role, of) for role, of in CLUSTER_ROLES)
     push = (St("tile", 1), arrive, wait)
-    fence = ("fence", ProxyFence(Proxy.ASYNC))
+    fence = ("fence", ProxyFence(PtxProxy.ASYNC))
     copy = (arrive, wait, fence, AsyncCopy("result", "tile"), CommitGroup(), WaitGroup(False))
     model = (_CTA0, push), (_CTA1, copy)
     assert results_of(model, None) == {1}

@@ -18,7 +18,7 @@ from fencewright.simulator.memory.addresses import AddressError, Addresses, read
 from fencewright.tools.fence_sim import main
 
 DATA = Path(__file__).parents[1] / "data" / "memory"
-LOAD, STORE = ptx.Operation.LOAD, ptx.Operation.STORE
+LOAD, STORE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE
 
 
 def lines_of(name: str) -> list[str]:
@@ -150,7 +150,9 @@ def test_counts_are_those_of_the_definition(data: st.DataObject) -> None:
     assert load[ptx.TAG_WAVEFRONTS] == definition.tag_passes(far)
     if width >= 4:
         atomic = access(f"red.global.add.u{min(width, 8) * 8}", far, "sm_90")
-        assert atomic[ptx.SECTORS[ptx.Operation.REDUCTION]] == definition.packets(far, width)
+        assert atomic[ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]] == definition.packets(
+            far, width
+        )
 
 
 @given(st.data())

@@ -29,7 +29,7 @@ from fencewright.simulator.pictures.execution_graph import (
 )
 from fencewright.simulator.pictures.graph_svg import CYCLE_COLOUR, LOOKS, graph_dot, graph_svg
 from fencewright.simulator.pictures.labels import Box, Point
-from fencewright.simulator.pictures.timeline import Look, Timeline, timeline
+from fencewright.simulator.pictures.timeline import BarLook, Timeline, timeline
 from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
 from fencewright.simulator.ptx import model as ptx_model
@@ -429,13 +429,13 @@ def seen(request: pytest.FixtureRequest) -> str:
 def test_the_stale_line_of_the_reader_is_shown() -> None:
     shown = drawn("mp-agent-without-invalidate")
     lanes = [(lane.name, lane.place) for lane in shown.lanes for _ in lane.rows]
-    stale = [(lanes[bar.row], bar) for bar in shown.bars if bar.look is Look.STALE]
+    stale = [(lanes[bar.row], bar) for bar in shown.bars if bar.look is BarLook.STALE]
     assert ("L1", "agent 0 XCD 1 CU 0") in [lane for lane, _ in stale]
     assert {bar.lines for _, bar in stale} == {("x = 0", "stale")}
     assert shown.stale_reads == (
         (14, "P1: global_load r1, x finds x = 0, overwritten since step 4"),
     )
-    result = next(bar for bar in shown.bars if bar.look is Look.STALE_RESULT)
+    result = next(bar for bar in shown.bars if bar.look is BarLook.STALE_RESULT)
     assert (result.start, result.lines) == (14, ("r1 = 0", "stale!"))
     carried = [arrow for arrow in shown.arrows if arrow.step == 14]
     assert [(lanes[arrow.source][0], arrow.is_stale) for arrow in carried] == [("L1", True)]
@@ -445,7 +445,7 @@ def test_nothing_is_stale_when_the_reader_sees_the_data() -> None:
     formula = parse_condition(r"exists (P1:r0 == 1 /\ P1:r1 == 1)").formula
     shown = timeline(counterexample("mp-agent", formula))
     assert shown.stale_reads == ()
-    assert Look.STALE_RESULT not in {bar.look for bar in shown.bars}
+    assert BarLook.STALE_RESULT not in {bar.look for bar in shown.bars}
 
 
 def test_a_store_ahead_in_its_own_l1_is_not_stale() -> None:
@@ -460,8 +460,8 @@ def test_a_store_ahead_in_its_own_l1_is_not_stale() -> None:
     found = find_counterexample(case.test.program, case.test.condition.formula, case.configuration)
     assert found is not None
     shown = timeline(found)
-    assert ("x = 1",) in {bar.lines for bar in shown.bars if bar.look is Look.CLEAN}
-    assert Look.STALE not in {bar.look for bar in shown.bars}
+    assert ("x = 1",) in {bar.lines for bar in shown.bars if bar.look is BarLook.CLEAN}
+    assert BarLook.STALE not in {bar.look for bar in shown.bars}
 
 
 def test_every_instruction_is_issued_in_the_lane_of_its_wave(seen: str) -> None:
@@ -626,7 +626,7 @@ def test_steps_that_only_touch_registers_are_left_out() -> None:
     folded = shown.register_steps
     assert len(folded) > 8
     of_registers = [bar for bar in shown.bars if bar.start in folded and bar.end == bar.start + 1]
-    words = {bar.lines[0] for bar in of_registers if bar.look is Look.INSTRUCTION}
+    words = {bar.lines[0] for bar in of_registers if bar.look is BarLook.INSTRUCTION}
     assert {"mov", "branch"} <= words
     assert not any(word.startswith(("global", "buffer", "s_", "ds_")) for word in words)
     svg, whole = timeline_svg(shown), timeline_svg(shown, registers=True)
@@ -662,7 +662,7 @@ def test_the_names_of_lanes_come_again_in_a_wide_timeline() -> None:
 
 
 def test_every_look_has_its_paint() -> None:
-    assert set(PAINTS) == set(Look)
+    assert set(PAINTS) == set(BarLook)
 
 
 # Perfetto

@@ -20,9 +20,9 @@ from fencewright.simulator.ptx.events import (
     BarrierRole,
     Ld,
     MbarrierArrive,
-    Proxy,
     PtxFence,
     PtxInstruction,
+    PtxProxy,
     Restriction,
     St,
 )
@@ -90,7 +90,7 @@ def test_round_trip(path: Path) -> None:
         ("ld.volatile r0, x", Ld("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
         ("ld.mmio.relaxed.sys r0, x", Ld("r0", "x", Ordering.RELAXED, Scope.SYSTEM)),
         ("ld r0, 7", Move("r0", 7)),
-        ("tld.weak r0, x", Ld("r0", "x", proxy=Proxy.TEXTURE)),
+        ("tld.weak r0, x", Ld("r0", "x", proxy=PtxProxy.TEXTURE)),
         ("st.release.cluster x, -1", St("x", -1, Ordering.RELEASE, Scope.CLUSTER)),
         ("atom.add r0, x, 1", Atom("r0", "x", RmwKind.ADD, 1)),
         (
@@ -299,7 +299,7 @@ def test_placements_and_initial_state() -> None:
     assert test.remarks == ("one", "two")
     program = test.program
     assert program.initial == {"x": 3}
-    assert program.aliases == {"a": Alias("x", Proxy.TEXTURE)}
+    assert program.aliases == {"a": Alias("x", PtxProxy.TEXTURE)}
     assert program.mbarriers == {"b": 2}
     assert program.threads[0].placement == Placement(1, agent=3, cluster=2)
     assert program.registers_of(0) == {"r1": 2}

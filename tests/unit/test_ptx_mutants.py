@@ -23,9 +23,9 @@ from fencewright.simulator.ptx.events import (
 )
 from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
 from fencewright.simulator.ptx.mutants import (
-    Mutant,
     MutationKind,
     Notice,
+    ProgramMutant,
     among,
     equivalence,
     mutants,
@@ -146,7 +146,7 @@ def test_a_chain_shows_what_an_atomic_passes_on() -> None:
 # Equivalent mutants
 
 
-def noticed(program: PtxProgram, mutant: Mutant, model: PtxModel) -> bool:
+def noticed(program: PtxProgram, mutant: ProgramMutant, model: PtxModel) -> bool:
     """Whether outcome sets differ, here or at another place."""
     pairs = [(program, mutant.program)]
     pairs += [(placed(program, at), placed(mutant.program, at)) for at in placements(program)]

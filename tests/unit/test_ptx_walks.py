@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.core.exploration import LimitReached, Work
+from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.ptx.model import (
@@ -111,7 +111,7 @@ def test_a_limit_takes_outcomes_away_and_adds_none(limit: int) -> None:
     for path in PATHS:
         test = read_litmus(path).program
         whole = outcomes(test, bound=2)
-        work = Work(limit)
+        work = WorkBudget(limit)
         found = outcomes(test, bound=2, work=work)
         assert found.project(whole.observables).states <= whole.states
         assert found.complete is (whole.complete and not work.is_spent)
@@ -120,7 +120,7 @@ def test_a_limit_takes_outcomes_away_and_adds_none(limit: int) -> None:
 
 
 def test_a_limit_is_reached_whatever_grows() -> None:
-    work = Work(20_000)
+    work = WorkBudget(20_000)
     found = outcomes(counting(threads=3, passes=20), bound=20, work=work)
     assert work.is_spent
     assert not found.complete
@@ -130,15 +130,15 @@ def test_a_limit_is_reached_whatever_grows() -> None:
 def test_a_witness_is_searched_as_far_as_the_limit() -> None:
     test = read_litmus(LITMUS / "IRIW+fence.sc.litmus")
     with pytest.raises(LimitReached, match="steps"):
-        explain(test.program, test.condition.formula, work=Work(50))
-    witness = explain(test.program, test.condition.formula, work=Work(1_000_000))
+        explain(test.program, test.condition.formula, work=WorkBudget(50))
+    witness = explain(test.program, test.condition.formula, work=WorkBudget(1_000_000))
     assert witness is not None
     assert not witness.allowed
 
 
 def test_work_is_spent_once_and_for_all() -> None:
-    work = Work(3)
+    work = WorkBudget(3)
     assert [work.take(), work.take(2), work.take(), work.take()] == [True, True, False, False]
     assert work.is_spent
-    assert Work().take(10**9)
-    assert not Work().note()
+    assert WorkBudget().take(10**9)
+    assert not WorkBudget().note()

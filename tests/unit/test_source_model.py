@@ -67,7 +67,7 @@ from fencewright.simulator.source.events import (
     ScopedThread,
     Store,
 )
-from fencewright.simulator.source.execution import FULL_MODEL, Rule, SourceModel
+from fencewright.simulator.source.execution import FULL_MODEL, ModelRule, SourceModel
 from fencewright.simulator.source.model import behaviour, executions, explain, explain_race
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -98,8 +98,8 @@ def test_no_case_has_the_name_of_another() -> None:
 # Rules broken on purpose
 
 FLIPS = {
-    Rule.ATOMICITY: {"RMW", "RMW+store", "cas", "lock"},
-    Rule.SEQ_CST: {
+    ModelRule.ATOMICITY: {"RMW", "RMW+store", "cas", "lock"},
+    ModelRule.SEQ_CST: {
         "2+2W+fences",
         "IRIW+fences",
         "IRIW+sc",
@@ -110,9 +110,9 @@ FLIPS = {
         "SB+rmw-sc",
         "SB+sc",
     },
-    Rule.NO_THIN_AIR: {"LB+ctrl", "LB+data"},
-    Rule.RELEASE_SEQUENCES: {"chain", "chain+wide", "exchange+wide"},
-    Rule.FENCES: {
+    ModelRule.NO_THIN_AIR: {"LB+ctrl", "LB+data"},
+    ModelRule.RELEASE_SEQUENCES: {"chain", "chain+wide", "exchange+wide"},
+    ModelRule.FENCES: {
         "MP+fence+acq",
         "MP+fences",
         "MP+rel+fence",
@@ -126,7 +126,7 @@ FLIPS = {
         "through.global",
         "through.one-as",
     },
-    Rule.BARRIERS: {
+    ModelRule.BARRIERS: {
         "across.local",
         "across.one-as",
         "barrier",
@@ -135,7 +135,7 @@ FLIPS = {
         "barrier.relaxed+fences",
         "barriers",
     },
-    Rule.INCLUSIVE_SCOPES: {
+    ModelRule.INCLUSIVE_SCOPES: {
         "MP.agent+agents",
         "MP.av-none+narrow-data",
         "MP.group+apart",
@@ -147,7 +147,7 @@ FLIPS = {
         "relay.av-none+lds",
         "wave",
     },
-    Rule.TRANSITIVITY: {
+    ModelRule.TRANSITIVITY: {
         "MP.mixed",
         "U2",
         "U2.down",
@@ -156,8 +156,8 @@ FLIPS = {
         "relay.av-none",
         "relay.own-available",
     },
-    Rule.UPDATE_HALVES: {"exchange", "exchange+weak"},
-    Rule.ADDRESS_SPACES: {
+    ModelRule.UPDATE_HALVES: {"exchange", "exchange+weak"},
+    ModelRule.ADDRESS_SPACES: {
         "MP.one-as",
         "SB+local-fences",
         "U3.local",
@@ -165,7 +165,7 @@ FLIPS = {
         "across.local+global-data",
         "across.other-spaces",
     },
-    Rule.AVAILABILITY: {
+    ModelRule.AVAILABILITY: {
         "MP.av-none",
         "MP.av-none+acq",
         "MP.av-none+narrow-data",
@@ -174,35 +174,41 @@ FLIPS = {
         "relay.av-none",
         "relay.av-none+lds",
     },
-    Rule.DATA_RACES: {each.name for each in CASES if each.race},
+    ModelRule.DATA_RACES: {each.name for each in CASES if each.race},
 }
 
 
-def flipped(rule: Rule) -> set[str]:
+def flipped(rule: ModelRule) -> set[str]:
     """The cases that a model without ``rule`` gets wrong."""
     return {each.name for each in CASES if not answers(each, FULL_MODEL.without(rule))}
 
 
 @pytest.mark.parametrize("rule", FLIPS)
-def test_without_a_rule_these_cases_are_wrong(rule: Rule) -> None:
+def test_without_a_rule_these_cases_are_wrong(rule: ModelRule) -> None:
     assert flipped(rule) == FLIPS[rule]
 
 
 @pytest.mark.parametrize(
     ("rule", "some"),
     [
-        (Rule.COHERENCE, {"CoRR", "CoRR2", "CoRW", "CoRW2", "CoWR", "CoWR2", "CoWW", "S+rel+acq"}),
-        (Rule.RELEASE_ACQUIRE, {"MP+rel+acq", "LB+rel+acq", "WRC+rel+acq", "ISA2", "lock", "U2"}),
+        (
+            ModelRule.COHERENCE,
+            {"CoRR", "CoRR2", "CoRW", "CoRW2", "CoWR", "CoWR2", "CoWW", "S+rel+acq"},
+        ),
+        (
+            ModelRule.RELEASE_ACQUIRE,
+            {"MP+rel+acq", "LB+rel+acq", "WRC+rel+acq", "ISA2", "lock", "U2"},
+        ),
     ],
 )
-def test_without_these_most_cases_are_wrong(rule: Rule, some: set[str]) -> None:
+def test_without_these_most_cases_are_wrong(rule: ModelRule, some: set[str]) -> None:
     found = flipped(rule)
     assert some <= found
     assert len(found) > 30
 
 
 def test_every_rule_has_its_test() -> None:
-    assert {*FLIPS, Rule.COHERENCE, Rule.RELEASE_ACQUIRE} == {*Rule}
+    assert {*FLIPS, ModelRule.COHERENCE, ModelRule.RELEASE_ACQUIRE} == {*ModelRule}
 
 
 # A second implementation, on random programs
@@ -346,7 +352,7 @@ def agrees(chosen: ScopedProgram, values: range, model: SourceModel = FULL_MODEL
         frozenset(((r.first.thread, r.first.position), (r.second.thread, r.second.position)))
         for r in behaviour(chosen, model).races
     }
-    every = behaviour(chosen, model.without(Rule.DATA_RACES)).outcomes
+    every = behaviour(chosen, model.without(ModelRule.DATA_RACES)).outcomes
     return {*expected.races} == races and every is not None and every.states == expected.states
 
 
@@ -365,8 +371,8 @@ def test_mutants_agree_with_the_reference(chosen: ScopedProgram) -> None:
     assert agrees(chosen, range(4))
 
 
-@pytest.mark.parametrize("rule", Rule)
-def test_the_reference_notices_a_missing_rule(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", ModelRule)
+def test_the_reference_notices_a_missing_rule(rule: ModelRule) -> None:
     @settings(RANDOM, database=None, phases=(Phase.generate,), max_examples=2000)
     @given(mutants())
     def check(chosen: ScopedProgram) -> None:
@@ -377,13 +383,13 @@ def test_the_reference_notices_a_missing_rule(rule: Rule) -> None:
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW)
-@given(random_programs().filter(few_reads), st.sampled_from(Rule))
-def test_less_of_the_model_never_forbids_more(chosen: ScopedProgram, rule: Rule) -> None:
-    without_races = FULL_MODEL.without(Rule.DATA_RACES)
+@given(random_programs().filter(few_reads), st.sampled_from(ModelRule))
+def test_less_of_the_model_never_forbids_more(chosen: ScopedProgram, rule: ModelRule) -> None:
+    without_races = FULL_MODEL.without(ModelRule.DATA_RACES)
     full, less = (behaviour(chosen, m) for m in (without_races, without_races.without(rule)))
     assert full.outcomes is not None
     assert less.outcomes is not None
-    if rule in (Rule.INCLUSIVE_SCOPES, Rule.ADDRESS_SPACES):
+    if rule in (ModelRule.INCLUSIVE_SCOPES, ModelRule.ADDRESS_SPACES):
         full, less = less, full
     assert full.outcomes is not None
     assert less.outcomes is not None
@@ -446,14 +452,14 @@ def test_a_witness_of_an_allowed_outcome() -> None:
 @pytest.mark.parametrize(
     ("name", "state", "rule"),
     [
-        ("WRC+rel+acq", "1:a == 1 /\\ 2:b == 1 /\\ 2:c == 0", Rule.COHERENCE),
-        ("RMW", "x == 2", Rule.ATOMICITY),
-        ("SB+fences", "0:a == 0 /\\ 1:b == 0", Rule.SEQ_CST),
-        ("LB+ctrl", "0:a == 1 /\\ 1:b == 1", Rule.NO_THIN_AIR),
+        ("WRC+rel+acq", "1:a == 1 /\\ 2:b == 1 /\\ 2:c == 0", ModelRule.COHERENCE),
+        ("RMW", "x == 2", ModelRule.ATOMICITY),
+        ("SB+fences", "0:a == 0 /\\ 1:b == 0", ModelRule.SEQ_CST),
+        ("LB+ctrl", "0:a == 1 /\\ 1:b == 1", ModelRule.NO_THIN_AIR),
     ],
 )
 def test_a_witness_of_a_forbidden_outcome_names_the_axiom(
-    name: str, state: str, rule: Rule
+    name: str, state: str, rule: ModelRule
 ) -> None:
     witness = explain(BY_NAME[name].test.program, parse_condition(f"exists ({state})").formula)
     assert witness is not None

@@ -3,8 +3,8 @@
 import pytest
 from source_cases import BY_NAME, CASES
 
-from fencewright.simulator.core.exploration import LimitReached, Work
-from fencewright.simulator.source.execution import FULL_MODEL, Rule
+from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.source.execution import FULL_MODEL, ModelRule
 from fencewright.simulator.source.model import behaviour, explain, sampled_behaviour
 
 WALKS = 150
@@ -41,12 +41,12 @@ def test_walks_find_nearly_everything_in_small_programs() -> None:
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
-        ("SB+fences", Rule.SEQ_CST),
-        ("IRIW+fences", Rule.SEQ_CST),
-        ("MP+rel+acq", Rule.RELEASE_ACQUIRE),
+        ("SB+fences", ModelRule.SEQ_CST),
+        ("IRIW+fences", ModelRule.SEQ_CST),
+        ("MP+rel+acq", ModelRule.RELEASE_ACQUIRE),
     ],
 )
-def test_walks_are_judged_by_the_rules(name: str, rule: Rule) -> None:
+def test_walks_are_judged_by_the_rules(name: str, rule: ModelRule) -> None:
     # Were one not asked, a walk would show what it forbids.
     program = BY_NAME[name].test.program
     whole = behaviour(program)
@@ -67,7 +67,7 @@ def test_a_limit_takes_away_and_adds_nothing(limit: int) -> None:
     for each in CASES:
         program = each.test.program
         whole = behaviour(program, bound=2)
-        work = Work(limit)
+        work = WorkBudget(limit)
         found = behaviour(program, bound=2, work=work)
         assert set(found.races) <= set(whole.races)
         assert found.complete is (whole.complete and not work.is_spent)
@@ -81,7 +81,7 @@ def test_a_limit_takes_away_and_adds_nothing(limit: int) -> None:
 def test_a_witness_is_searched_as_far_as_the_limit() -> None:
     test = BY_NAME["IRIW+fences"].test
     with pytest.raises(LimitReached, match="steps"):
-        explain(test.program, test.condition.formula, work=Work(20))
-    witness = explain(test.program, test.condition.formula, work=Work(1_000_000))
+        explain(test.program, test.condition.formula, work=WorkBudget(20))
+    witness = explain(test.program, test.condition.formula, work=WorkBudget(1_000_000))
     assert witness is not None
     assert not witness.allowed

@@ -12,7 +12,7 @@ from fencewright.tools.inputs.litmus_files import name_of, read_text
 from fencewright.tools.statuses import HOLDS
 
 if TYPE_CHECKING:
-    from fencewright.simulator.memory.access import Counts, Model
+    from fencewright.simulator.memory.access import AccessCounts, Model
     from fencewright.simulator.memory.addresses import Addresses
 
 ON_COMMAND_LINE = "<addresses>"
@@ -88,7 +88,7 @@ def _one(arguments: Namespace) -> str:
         raise ToolError((Diagnostic(str(problem), ON_COMMAND_LINE, *at),)) from problem
 
 
-def _table(counts: "Counts", model: "Model") -> str:
+def _table(counts: "AccessCounts", model: "Model") -> str:
     head = f"{model.instruction} on {model.target}, {model.lanes} lanes of {model.width} bytes\n"
     shown = {each: value for each, value in counts.values.items() if value}
     widest = max(map(len, shown), default=0)
@@ -100,7 +100,7 @@ def _table(counts: "Counts", model: "Model") -> str:
     return head + "".join(rows) + ("" if shown else "  nothing is counted\n")
 
 
-def _lines(file: str, text: str, target: str) -> Iterator["Counts"]:
+def _lines(file: str, text: str, target: str) -> Iterator["AccessCounts"]:
     """The counts of every line, in order; runs of one instruction are counted together."""
     from fencewright.simulator.memory.access import count, model_of
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from fencewright.checker.cdna_program import Launch, read_thread
+from fencewright.checker.cdna_program import ThreadLaunch, read_thread
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.pipelines import OptLevel, StorePolicy, lower_llvm_ir
@@ -114,7 +114,7 @@ def result_name(register: Register) -> str:
     return f"result.{register}"
 
 
-def launch_of(program: source.ScopedProgram, thread: int) -> Launch:
+def launch_of(program: source.ScopedProgram, thread: int) -> ThreadLaunch:
     """What a thread's kernel is started with."""
     locations = {
         (name, 0): name
@@ -124,7 +124,7 @@ def launch_of(program: source.ScopedProgram, thread: int) -> Launch:
     for place, register in enumerate(result_registers(program)[thread]):
         location = result_name(Register(thread, register))
         locations[RESULTS, place * RESULT_BYTES] = location
-    return Launch({WHO: thread}, locations)
+    return ThreadLaunch({WHO: thread}, locations)
 
 
 def machine_test(

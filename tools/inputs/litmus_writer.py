@@ -25,10 +25,10 @@ from fencewright.simulator.ptx.events import (
     BarrierRole,
     CompareBranch,
     Ld,
-    Proxy,
     PtxFence,
     PtxInstruction,
     PtxProgram,
+    PtxProxy,
     St,
     assigned,
     operands,
@@ -218,15 +218,15 @@ class _ThreadWriter:
     def instruction(self, instruction: PtxInstruction) -> bool:
         """Append an instruction; whether what follows it is reached from it."""
         match instruction:
-            case Ld(proxy=Proxy.GENERIC):
+            case Ld(proxy=PtxProxy.GENERIC):
                 self.load(instruction)
-            case St(proxy=Proxy.GENERIC):
+            case St(proxy=PtxProxy.GENERIC):
                 value, pointer = self.value(instruction.value), self.pointer(instruction.location)
                 words = _words(instruction.ordering, instruction.scope)
                 self.lines.append(
                     f"    scoped.store {words} {value}, {pointer} : i32, !llvm.ptr<1>"
                 )
-            case Atom(proxy=Proxy.GENERIC):
+            case Atom(proxy=PtxProxy.GENERIC):
                 self.atomic(instruction)
             case PtxFence(restriction=None):
                 words = _words(instruction.ordering, instruction.scope)
