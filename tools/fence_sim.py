@@ -44,7 +44,7 @@ from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
 
 
-class Verdict(Word):
+class ConditionVerdict(Word):
     """What became of a test's condition."""
 
     HOLDS = "holds"
@@ -58,19 +58,19 @@ class Verdict(Word):
 
 
 _STATUS = {
-    Verdict.HOLDS: HOLDS,
-    Verdict.FAILS: DOES_NOT_HOLD,
-    Verdict.RACY: DOES_NOT_HOLD,
-    Verdict.RACY_SOURCE: DOES_NOT_HOLD,
-    Verdict.WRONG: DOES_NOT_HOLD,
-    Verdict.HANGS: DOES_NOT_HOLD,
-    Verdict.NEVER_ENDS: DOES_NOT_HOLD,
-    Verdict.INCOMPLETE: INCOMPLETE,
+    ConditionVerdict.HOLDS: HOLDS,
+    ConditionVerdict.FAILS: DOES_NOT_HOLD,
+    ConditionVerdict.RACY: DOES_NOT_HOLD,
+    ConditionVerdict.RACY_SOURCE: DOES_NOT_HOLD,
+    ConditionVerdict.WRONG: DOES_NOT_HOLD,
+    ConditionVerdict.HANGS: DOES_NOT_HOLD,
+    ConditionVerdict.NEVER_ENDS: DOES_NOT_HOLD,
+    ConditionVerdict.INCOMPLETE: INCOMPLETE,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TestReport:
     """One test that was run: what it did, whether its condition holds, and a witness if asked.
 
     ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
@@ -79,7 +79,7 @@ class Report:
 
     test: RunnableTest
     found: Run
-    verdict: Verdict
+    verdict: ConditionVerdict
     seconds: float
     steps: tuple[str, ...] = ()
     progress: Progress | None = None
@@ -111,8 +111,8 @@ class Report:
         if self.source is not None and self.source.incomplete and not self.source_races:
             lines.append(f"Not decided whether the source races: {self.source.incomplete}")
         lines += [f"Error: {each}" for each in found.errors]
-        if self.verdict in (Verdict.HOLDS, Verdict.FAILS):
-            lines.append("Ok" if self.verdict is Verdict.HOLDS else "No")
+        if self.verdict in (ConditionVerdict.HOLDS, ConditionVerdict.FAILS):
+            lines.append("Ok" if self.verdict is ConditionVerdict.HOLDS else "No")
         else:
             lines.append(self.verdict.capitalize())
         positive, negative = self.counts
@@ -171,7 +171,7 @@ def judge(
     found: Run,
     progress: Progress | None = None,
     source_races: Sequence[str] = (),
-) -> Verdict:
+) -> ConditionVerdict:
     """The verdict on a test's condition; of an incomplete run only what more could not change.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
@@ -179,24 +179,24 @@ def judge(
     that may hang; of one whose source races the outcomes are what this lowering does, not a verdict.
     """
     if found.outcomes is None:
-        return Verdict.RACY
+        return ConditionVerdict.RACY
     if found.errors:
-        return Verdict.WRONG
+        return ConditionVerdict.WRONG
     if found.never_ends:
-        return Verdict.NEVER_ENDS
+        return ConditionVerdict.NEVER_ENDS
     holds = test.condition.verdict(found.outcomes)
     is_certain = holds is (test.condition.quantifier is Quantifier.EXISTS)
     if holds and isinstance(test, SourceTest):
         is_certain = False
     if not holds and is_certain:
-        return Verdict.FAILS
+        return ConditionVerdict.FAILS
     if source_races:
-        return Verdict.RACY_SOURCE
+        return ConditionVerdict.RACY_SOURCE
     if progress is not None and progress.hangs_unasked:
-        return Verdict.HANGS
+        return ConditionVerdict.HANGS
     if found.incomplete and not is_certain:
-        return Verdict.INCOMPLETE
-    return Verdict.HOLDS if holds else Verdict.FAILS
+        return ConditionVerdict.INCOMPLETE
+    return ConditionVerdict.HOLDS if holds else ConditionVerdict.FAILS
 
 
 # Running
@@ -224,7 +224,7 @@ def run_tests(arguments: Namespace) -> int:
     return worst(statuses)
 
 
-def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
+def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestReport:
     start = time.perf_counter()
     found = run(test, limits)
     ends = None
@@ -240,16 +240,16 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> Report:
     seconds = time.perf_counter() - start
     verdict = judge(test, found, ends, () if source is None else source.races)
     steps = _steps(test, verdict, limits, arguments)
-    return Report(test, found, verdict, seconds, steps, ends, source)
+    return TestReport(test, found, verdict, seconds, steps, ends, source)
 
 
 def _steps(
-    test: RunnableTest, verdict: Verdict, limits: Limits, arguments: Namespace
+    test: RunnableTest, verdict: ConditionVerdict, limits: Limits, arguments: Namespace
 ) -> tuple[str, ...]:
     """The execution that decides the condition, if it is to be shown and there is one."""
     quantifier, formula = test.condition.quantifier, test.condition.formula
     exists = quantifier is Quantifier.EXISTS
-    decided = verdict is (Verdict.HOLDS if exists else Verdict.FAILS)
+    decided = verdict is (ConditionVerdict.HOLDS if exists else ConditionVerdict.FAILS)
     if not decided or arguments.trace == "never" or (exists and arguments.trace != "always"):
         return ()
     wanted = Not(formula) if quantifier is Quantifier.FORALL else formula

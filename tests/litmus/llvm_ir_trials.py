@@ -28,7 +28,7 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.litmus_run import Run, SourceTest, forbidden, run
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.fuzz import llvm_ir as fuzz_llvm_ir
-from fencewright.tools.fuzz.llvm_ir_writer import Form, written
+from fencewright.tools.fuzz.llvm_ir_writer import KernelForm, written
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def llvm_ir_trial(name: str, source: Callable[[], ModuleOp], view: LLVMIRView) -
         program = _test(source()).test.program
         if not view.compiled:
             return import_llvm_ir(written(program))
-        return import_llvm_ir(fuzz_llvm_ir.in_registers(written(program, Form(results=True))))
+        return import_llvm_ir(fuzz_llvm_ir.in_registers(written(program, KernelForm(results=True))))
 
     return ProgramTrial(name, make, view, source)
 

@@ -63,8 +63,8 @@ from fencewright.tools.fuzz.checks import (
     PTX_SETTINGS,
     SETTINGS,
     VARIED,
+    CheckVerdict,
     Totals,
-    Verdict,
     Violation,
     campaign,
     check,
@@ -195,7 +195,7 @@ def test_varied_programs_are_right() -> None:
     totals.include(check_seeds(VARIED, VARIED_SEEDS))
     assert not totals.violations
     assert totals.racy + totals.too_large < VARIED_SEEDS / 3
-    assert totals.count(Verdict.SOUND) > VARIED_SEEDS
+    assert totals.count(CheckVerdict.SOUND) > VARIED_SEEDS
 
 
 def test_programs_keep_to_what_a_setting_has() -> None:
@@ -227,7 +227,7 @@ def test_few_programs_are_racy_and_none_is_a_violation() -> None:
     assert totals.programs == SEEDS
     assert not totals.violations
     assert totals.racy + totals.too_large < SEEDS / 4
-    assert totals.count(Verdict.SOUND) > SEEDS
+    assert totals.count(CheckVerdict.SOUND) > SEEDS
 
 
 HERE, FAR = Placement(0), Placement(1, 1, 1)
@@ -279,27 +279,27 @@ def fail(op: CacheOp | LoadOp) -> None:
 @pytest.mark.parametrize(
     ("step", "verdict"),
     [
-        (OnCode(remove), Verdict.UNSOUND),
-        (OnCode(twice), Verdict.MORE),
-        (OnCode(without_bits, LoadOp), Verdict.STUCK),
-        (OnCode(fail), Verdict.FAILED),
+        (OnCode(remove), CheckVerdict.UNSOUND),
+        (OnCode(twice), CheckVerdict.MORE),
+        (OnCode(without_bits, LoadOp), CheckVerdict.STUCK),
+        (OnCode(fail), CheckVerdict.FAILED),
     ],
 )
-def test_verdicts(step: OnCode, verdict: Verdict) -> None:
+def test_verdicts(step: OnCode, verdict: CheckVerdict) -> None:
     program = message_passing()
-    if verdict is Verdict.STUCK:  # The data must not tell.
+    if verdict is CheckVerdict.STUCK:  # The data must not tell.
         reader = program.threads[1]
         spin = SmallThread(reader.placement, reader.steps[:1])
         program = located((program.threads[0], spin), {})
     meant = meant_by(program)
-    assert check(program, GFX942, meant).verdict is Verdict.SOUND
+    assert check(program, GFX942, meant).verdict is CheckVerdict.SOUND
     assert check(program, GFX942, meant, (*GFX942.passes(2), step)).verdict is verdict
 
 
 def test_registers_that_are_not_waited_for_are_found() -> None:
     program = message_passing()
     passes = [each for each in GFX942.passes(0) if each.name != "insert-waits"]
-    assert check(program, GFX942, meant_by(program), passes).verdict is Verdict.WRONG
+    assert check(program, GFX942, meant_by(program), passes).verdict is CheckVerdict.WRONG
 
 
 def test_a_way_through_the_code_counts_once() -> None:
@@ -356,10 +356,10 @@ def test_saved_programs_are_right(monkeypatch: pytest.MonkeyPatch, file: Path) -
     assert not meant.races
     assert not meant.incomplete
 
-    def verdict() -> Verdict:
+    def verdict() -> CheckVerdict:
         return check_module(lambda: programs.parse(text), setting, meant).verdict
 
-    assert verdict() is Verdict.SOUND
+    assert verdict() is CheckVerdict.SOUND
     if (broken := re.search(r"broken: (\w+)", text)) is not None:
         RULES[broken[1]](monkeypatch)
         assert verdict().is_violation
@@ -394,8 +394,8 @@ def test_a_violation_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     RULES["need_nothing"](monkeypatch)
     seed = next(seed for seed in range(WITHIN) if is_found(seed))
     setting = settings_of(seed)[0]
-    program, guilty = smallest(Violation(seed, str(setting), Verdict.UNSOUND, ""))
-    assert check(program, setting, meant_by(program)).verdict is Verdict.UNSOUND
+    program, guilty = smallest(Violation(seed, str(setting), CheckVerdict.UNSOUND, ""))
+    assert check(program, setting, meant_by(program)).verdict is CheckVerdict.UNSOUND
     assert sum(len(thread.steps) for thread in program.threads) <= 8
     assert guilty == "drop-invalidates"
 
@@ -450,7 +450,7 @@ def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> Iterator[Totals]:
-        yield Totals(programs=50, violations=[Violation(7, "sm_90", Verdict.UNSOUND, "worse")])
+        yield Totals(programs=50, violations=[Violation(7, "sm_90", CheckVerdict.UNSOUND, "worse")])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fuzz, "campaign", interrupted)

@@ -44,7 +44,7 @@ from fencewright.simulator.source.events import (
 from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz import checks as fuzz
 from fencewright.tools.fuzz import llvm_ir
-from fencewright.tools.fuzz.checks import SETTINGS, Verdict
+from fencewright.tools.fuzz.checks import SETTINGS, CheckVerdict
 
 NEAR, MATE, FAR = Placement(0), Placement(0, cu=1), Placement(1, cu=1, cluster=1)
 AGENT = Scope.AGENT
@@ -122,14 +122,14 @@ def verdict(small: SmallProgram, setting: str) -> fuzz.Checked:
 @pytest.mark.parametrize("release", OVERWRITTEN)
 def test_a_release_waits_for_loads_of_every_kind(release: str, chip: str) -> None:
     checked = verdict(OVERWRITTEN[release], f"{chip}-tgsplit:llvm-ir")
-    assert checked.verdict is Verdict.SOUND, checked
+    assert checked.verdict is CheckVerdict.SOUND, checked
 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx90a"])
 @pytest.mark.parametrize("acquire", RECEIVED)
 def test_no_load_behind_an_acquire_goes_through_the_scalar_cache(acquire: str, chip: str) -> None:
     checked = verdict(RECEIVED[acquire], f"{chip}:llvm-ir-noalias")
-    assert checked.verdict is Verdict.SOUND, checked
+    assert checked.verdict is CheckVerdict.SOUND, checked
 
 
 PUBLISHED = program(
@@ -148,7 +148,7 @@ def test_accesses_in_functions_of_their_own_and_copies_are_executed() -> None:
     assert "call i32 @access" in text
     assert "call void @llvm.memcpy.p1.p4.i64" in text
     assert "s_swappc" not in llvm_ir.assembly_of(text, "gfx942")
-    assert verdict(PUBLISHED, str(setting)).verdict is Verdict.SOUND
+    assert verdict(PUBLISHED, str(setting)).verdict is CheckVerdict.SOUND
 
 
 @pytest.mark.parametrize("lost", ["buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "buffer_inv sc1"])
@@ -161,13 +161,13 @@ def test_what_a_function_of_its_own_lost_is_noticed(
         return real(program, build).replace(lost, "s_nop 0")
 
     monkeypatch.setattr(llvm_ir, "lowered", without)
-    assert verdict(PUBLISHED, "gfx942:llvm-ir-calls").verdict is Verdict.UNSOUND
+    assert verdict(PUBLISHED, "gfx942:llvm-ir-calls").verdict is CheckVerdict.UNSOUND
 
 
 @pytest.mark.parametrize("setting", ["gfx942:llvm-ir", "gfx90a:llvm-ir-noalias"])
 def test_no_load_behind_a_barrier_goes_through_the_scalar_cache(setting: str) -> None:
     checked = verdict(BEHIND_A_BARRIER, setting)
-    assert checked.verdict is Verdict.SOUND, checked
+    assert checked.verdict is CheckVerdict.SOUND, checked
 
 
 # The same with the wait and with the clobber left out of what LLVM is given
@@ -270,7 +270,7 @@ SEEDS = 60
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 20))
 def test_random_programs_stay_right(first: int) -> None:
-    checked: Counter[Verdict] = Counter()
+    checked: Counter[CheckVerdict] = Counter()
     for seed in range(first, first + 20):
         small = fuzz.program_of(seed)
         meant = fuzz.meant_by(small)
@@ -278,7 +278,7 @@ def test_random_programs_stay_right(first: int) -> None:
             found = fuzz.check(small, fuzz.llvm_ir_setting_of(seed), meant)
             assert not found.verdict.is_violation, (seed, found)
             checked[found.verdict] += 1
-    assert checked[Verdict.SOUND] >= 12
+    assert checked[CheckVerdict.SOUND] >= 12
 
 
 SYNCHRONISATION = ("s_waitcnt", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1_vol", "buffer_invl2")
@@ -365,7 +365,7 @@ def test_what_is_not_read_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(llvm_ir, "assembly_of", assembly_of)
     found = verdict(RECEIVED["load"], "gfx942:llvm-ir")
-    assert found.verdict is Verdict.FAILED
+    assert found.verdict is CheckVerdict.FAILED
     assert "'s_trap' is not known" in found.message
 
 
@@ -373,7 +373,7 @@ def test_code_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spin whose loads go on hitting a line that nothing takes out of the L1."""
     raised = (Store("f", 1, _RELAXED, AGENT),)
     small = program((NEAR, raised), (FAR, (Spin(Load("r0", "f", _RELAXED, AGENT), 1),)))
-    assert verdict(small, "gfx942:llvm-ir").verdict is Verdict.SOUND
+    assert verdict(small, "gfx942:llvm-ir").verdict is CheckVerdict.SOUND
     real, calls = llvm_ir.assembly_of, iter(range(2))
 
     def assembly_of(text: str, chip: str, features: tuple[str, ...]) -> str:
@@ -382,7 +382,7 @@ def test_code_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(llvm_ir, "assembly_of", assembly_of)
     found = verdict(small, "gfx942:llvm-ir")
-    assert found.verdict is Verdict.STUCK, found
+    assert found.verdict is CheckVerdict.STUCK, found
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

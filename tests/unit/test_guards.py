@@ -28,7 +28,7 @@ from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDN
 from fencewright.tools.dev.mutants_of_passes import PAGE, Outcome, listed, page, trials_listed
 from fencewright.tools.dev.pass_mutants import (
     FILES,
-    Mutant,
+    PassMutant,
     applied,
     limited,
     lines_of,
@@ -42,7 +42,7 @@ THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SECONDS = 20.0
 
 
-def named(mutant: str) -> Mutant:
+def named(mutant: str) -> PassMutant:
     """The mutant that is called so."""
     file = mutant.partition(" ")[0]
     found = [each for each in mutants_of(file) if str(each) == mutant]

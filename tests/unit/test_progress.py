@@ -10,7 +10,7 @@ from fencewright.simulator.litmus_run import Limits, PtxTest, progress, run
 from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.model import PtxModel
 from fencewright.tools import fence_sim
-from fencewright.tools.fence_sim import Verdict, judge
+from fencewright.tools.fence_sim import ConditionVerdict, judge
 from fencewright.tools.inputs.litmus_inputs import Lowering
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
@@ -115,7 +115,7 @@ CASES = {
 }
 
 
-def judged(case: Case, chip: str | None) -> tuple[Progress, Verdict]:
+def judged(case: Case, chip: str | None) -> tuple[Progress, ConditionVerdict]:
     (test,) = programs(
         module(case.threads, case.together), None if chip is None else Lowering(chip)
     ).values()
@@ -129,7 +129,9 @@ def judged(case: Case, chip: str | None) -> tuple[Progress, Verdict]:
 def test_every_model_says_whether_it_ends(name: str, chip: str | None) -> None:
     ends, verdict = judged(CASES[name], chip)
     assert ends.ending is CASES[name].expected(chip), ends.lines()
-    wanted = {_NEVER: Verdict.NEVER_ENDS, _MAY: Verdict.HANGS}.get(ends.ending, Verdict.HOLDS)
+    wanted = {_NEVER: ConditionVerdict.NEVER_ENDS, _MAY: ConditionVerdict.HANGS}.get(
+        ends.ending, ConditionVerdict.HOLDS
+    )
     assert verdict is wanted
     assert bool(ends.hangs) is (ends.ending in (_MAY, _NEVER))
 
@@ -163,7 +165,7 @@ def test_a_search_that_costs_more_than_it_may_decides_nothing() -> None:
     assert ends.ending is Ending.UNDECIDED
     assert "limit reached" in ends.why
     assert ends.lines()[0].startswith("Not decided whether it always ends: limit reached")
-    assert judge(test, found, ends) is Verdict.HOLDS
+    assert judge(test, found, ends) is ConditionVerdict.HOLDS
 
 
 @pytest.mark.parametrize(

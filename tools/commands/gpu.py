@@ -85,7 +85,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GpuReport:
     """What a GPU did with a test."""
 
     job: Job
@@ -306,7 +306,7 @@ def _allowed(test: PtxTest, file: str) -> Outcomes:
     return cast(Outcomes, found.outcomes)
 
 
-def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> Report:
+def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> GpuReport:
     from fencewright.gpu import GpuError
     from fencewright.simulator.gpu.kernels import GpuLitmusError
     from fencewright.simulator.gpu.litmus import run_litmus_on_gpu
@@ -324,4 +324,4 @@ def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> Report:
     except (GpuError, GpuLitmusError) as problem:
         about = Diagnostic(f"'{job.test.name}': {problem}", job.file)
         raise ToolError((about,), status=INCOMPLETE) from problem
-    return Report(job, f"{device.name}, {chip}", result, time.perf_counter() - start)
+    return GpuReport(job, f"{device.name}, {chip}", result, time.perf_counter() - start)

@@ -24,7 +24,7 @@ from fencewright.lowering.vocabulary import Word
 from fencewright.tools.dev.pass_mutants import (
     FILES,
     ROOT,
-    Mutant,
+    PassMutant,
     TooLong,
     applied,
     limited,
@@ -74,7 +74,7 @@ class Result:
     seconds: float = 0.0
 
 
-def judged(mutant: Mutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
+def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
     """What becomes of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
     name, guard = str(mutant), mutant.guard
     fewest, where, differing, costly = 0, "", 0, 0
@@ -109,7 +109,7 @@ _TRIALS: list[tuple[Any, frozenset[int]]] = []
 """Those of the file that is looked at, and the lines of it that each runs; the processes inherit them."""
 
 
-def _judged(mutant: Mutant, enough: int) -> Result:
+def _judged(mutant: PassMutant, enough: int) -> Result:
     """What becomes of a mutant on the trials that run what it changes."""
     start = time.process_time()
     lines, everywhere = frozenset(lines_of(mutant)), makes_tables(mutant)

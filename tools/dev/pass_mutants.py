@@ -63,7 +63,7 @@ FILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
+class PassMutant:
     """A change to one expression or statement of ``function`` (its qualified name) in ``file``.
 
     ``text`` becomes ``change``; ``number`` tells apart equal ones of one function, in their
@@ -203,18 +203,18 @@ def _changes_of_statement(node: ast.stmt) -> Iterator[_Change]:
 # ---------------------------------------------------------------------------------------
 
 
-def mutants_of(file: str) -> list[Mutant]:
+def mutants_of(file: str) -> list[PassMutant]:
     """Every mutant of a file, in the order of its lines."""
     tree = _tree(file)
     places = {id(node): place for place, node in enumerate(ast.walk(tree))}
     seen: dict[tuple[str, str, str], int] = {}
-    found: list[Mutant] = []
+    found: list[PassMutant] = []
     for name, function in _functions(tree):
         for node in _within(function):
             for text, change, guard, _ in _changes(node):
                 number = seen.get((name, text, change), 0)
                 seen[name, text, change] = number + 1
-                found.append(Mutant(file, name, text, change, number, guard, places[id(node)]))
+                found.append(PassMutant(file, name, text, change, number, guard, places[id(node)]))
     return found
 
 
@@ -261,7 +261,7 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
 # ---------------------------------------------------------------------------------------
 
 
-def lines_of(mutant: Mutant) -> range:
+def lines_of(mutant: PassMutant) -> range:
     """The lines of the statement that a mutant changes; of a compound one those of its head."""
     return _lines(mutant.file)[mutant.node]
 
@@ -311,7 +311,7 @@ def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
     return frozenset(found)
 
 
-def makes_tables(mutant: Mutant) -> bool:
+def makes_tables(mutant: PassMutant) -> bool:
     """Whether what a mutant makes is also called where its module is read, once for all that follows."""
     return bool(_tables(mutant))
 
@@ -345,7 +345,7 @@ def limited(seconds: float) -> Generator[None]:
 
 
 @contextmanager
-def applied(mutant: Mutant) -> Generator[None]:
+def applied(mutant: PassMutant) -> Generator[None]:
     """The mutant in place of what it was made of, within."""
     module = _module(mutant.file)
     live = _live(module, mutant.function)
@@ -380,7 +380,7 @@ def _live(module: ModuleType, qualified: str) -> FunctionType:
     return found
 
 
-def _code_of(mutant: Mutant) -> CodeType:
+def _code_of(mutant: PassMutant) -> CodeType:
     tree = copy.deepcopy(_tree(mutant.file))
     target = list(ast.walk(tree))[mutant.node]
     made = next(
@@ -419,7 +419,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 _Bound: TypeAlias = tuple[dict[str, Any], str, object]
 
 
-def _rebind(module: ModuleType, mutant: Mutant) -> list[_Bound]:
+def _rebind(module: ModuleType, mutant: PassMutant) -> list[_Bound]:
     """Make anew the tables that the mutant has made, wherever they were imported; what they were."""
     undo: list[_Bound] = []
     for name, value in _tables(mutant):
@@ -432,7 +432,7 @@ def _rebind(module: ModuleType, mutant: Mutant) -> list[_Bound]:
     return undo
 
 
-def _tables(mutant: Mutant) -> list[tuple[str, ast.expr]]:
+def _tables(mutant: PassMutant) -> list[tuple[str, ast.expr]]:
     """The tables of its file that name what it changes, or one of these, and what each is."""
     changed = {mutant.function}
     found: list[tuple[str, ast.expr]] = []

@@ -50,7 +50,7 @@ Checks = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunLine:
     """One RUN line: what it printed, function by function, and the arguments of its filecheck."""
 
     output: str
@@ -121,7 +121,7 @@ def _filter(text: str, path: Path) -> re.Pattern[str] | None:
         raise error(f"--filter {match[1]}: {problem}", str(path)) from problem
 
 
-def _runs(text: str, path: Path) -> list[Run]:
+def _runs(text: str, path: Path) -> list[RunLine]:
     """The RUN lines of a test; a trailing backslash joins two."""
     lines = re.findall(
         r"\bRUN:[ \t]*(.*?)[ \t]*$", re.sub(r"\\\n.*?\bRUN:", "", text), re.MULTILINE
@@ -130,7 +130,7 @@ def _runs(text: str, path: Path) -> list[Run]:
         return [_run(line, path) for line in lines]
 
 
-def _run(line: str, path: Path) -> Run:
+def _run(line: str, path: Path) -> RunLine:
     places = {"%s": str(path), "%S": str(path.parent)}
     words = [re.sub("%[sS]", lambda each: places[each[0]], word) for word in shlex.split(line)]
     problem = None
@@ -141,7 +141,7 @@ def _run(line: str, path: Path) -> Run:
     else:
         done = call(TOOLS[words[0]], words[1:end])
         if not done.status:
-            return Run(done.stdout, _functions(done.stdout), tuple(words[end + 2 :]))
+            return RunLine(done.stdout, _functions(done.stdout), tuple(words[end + 2 :]))
         problem = f"exit status {done.status}: {' '.join(done.stderr.splitlines())}"
     raise error(f"RUN: {line}: {problem}", str(path))
 
@@ -166,7 +166,7 @@ def _until(end: re.Pattern[str], lines: Iterator[str]) -> Iterator[str]:
 
 
 def _checks(
-    function: str, runs: list[Run], kept: re.Pattern[str] | None, path: Path
+    function: str, runs: list[RunLine], kept: re.Pattern[str] | None, path: Path
 ) -> Iterator[str]:
     """The check lines of one function."""
 
@@ -185,7 +185,9 @@ def _checks(
         yield from prefixed(lambda _: (none,))
 
 
-def _prefixed(function: str, blocks: list[tuple[Run, Checks | None]], path: Path) -> Iterator[str]:
+def _prefixed(
+    function: str, blocks: list[tuple[RunLine, Checks | None]], path: Path
+) -> Iterator[str]:
     """The checks of one function, or of a part of it, prefix by prefix."""
     written = set[str]()
     for run, block in blocks:

@@ -63,7 +63,7 @@ PROGRESS = Limits(states=1_500)
 """How far to look for executions that never end, on a machine that has many more states."""
 
 
-class Through(Word):
+class LoweringRoute(Word):
     """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
 
     ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
@@ -76,7 +76,7 @@ class Through(Word):
     LLVM_IR_CALLS = "llvm-ir-calls"
 
 
-LLVM_IR_FORMS = (Through.LLVM_IR, Through.LLVM_IR_NOALIAS, Through.LLVM_IR_CALLS)
+LLVM_IR_FORMS = (LoweringRoute.LLVM_IR, LoweringRoute.LLVM_IR_NOALIAS, LoweringRoute.LLVM_IR_CALLS)
 """How programs are written as LLVM IR."""
 
 
@@ -92,7 +92,7 @@ class Setting:
     stores: StorePolicy = "back"
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
-    through: Through = Through.MLIR
+    through: LoweringRoute = LoweringRoute.MLIR
 
     def __str__(self) -> str:
         """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``.
@@ -101,7 +101,7 @@ class Setting:
         """
         stores = "" if self.stores == "back" else f"-{self.stores}"
         machine = f"@{self.machine}-l2" if self.machine else ""
-        through = "" if self.through is Through.MLIR else f":{self.through}"
+        through = "" if self.through is LoweringRoute.MLIR else f":{self.through}"
         return f"{self.mode}{stores}{machine}" + "".join(f"+{f}" for f in self.facts) + through
 
     @property
@@ -193,7 +193,7 @@ VARIED = 1_000_000_000
 """The first seed whose program is varied."""
 
 
-class Verdict(Word):
+class CheckVerdict(Word):
     """What checking a program on a setting found."""
 
     SOUND = "sound"
@@ -208,14 +208,14 @@ class Verdict(Word):
     @property
     def is_violation(self) -> bool:
         """Whether something is wrong with the passes."""
-        return self not in (Verdict.SOUND, Verdict.TOO_LARGE, Verdict.NOT_EXECUTED)
+        return self not in (CheckVerdict.SOUND, CheckVerdict.TOO_LARGE, CheckVerdict.NOT_EXECUTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What was found, in words too; synchronisation ``before`` and ``after`` the passes."""
 
-    verdict: Verdict
+    verdict: CheckVerdict
     message: str = ""
     before: int = 0
     after: int = 0
@@ -277,18 +277,18 @@ def check_module(
 
     ``progress``: whether to see that it ends.
     """
-    if setting.through is not Through.MLIR:
+    if setting.through is not LoweringRoute.MLIR:
         return _check_compiled(module(), setting, meant, progress)
     try:
         code = lowered(module(), setting.passes(2) if passes is None else passes)
         plain = lowered(module(), setting.passes(0))
         found = judge(code, setting, meant, plain if progress else None)
     except Exception as problem:  # A fuzzer tells of whatever a pass raises.
-        return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
+        return Checked(CheckVerdict.FAILED, f"{type(problem).__name__}: {problem}")
     before, after = synchronisation(plain), synchronisation(code)
-    if found.verdict is Verdict.SOUND and (more := after - before):
+    if found.verdict is CheckVerdict.SOUND and (more := after - before):
         words = ", ".join(f"{before[name]} -> {after[name]} {name}" for name in sorted(more))
-        found = Checked(Verdict.MORE, words)
+        found = Checked(CheckVerdict.MORE, words)
     return replace(found, before=before.total(), after=after.total())
 
 
@@ -297,7 +297,7 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
     try:
         test = read_only_test(code, setting.options)
     except DiagnosticException as problem:  # It is right, but no model has it.
-        return Checked(Verdict.NOT_EXECUTED, str(problem))
+        return Checked(CheckVerdict.NOT_EXECUTED, str(problem))
     does = run(test, LIMITS)
     if plain is None or not isinstance(test, CdnaTest):
         return _judged(meant, does)
@@ -320,9 +320,9 @@ def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bo
         plain = replace(how, opt_level=0, facts=())
         return _judged(meant, does, test, lambda: llvm_ir.compiled(source, plain))
     except HazardError as problem:
-        return Checked(Verdict.WRONG, str(problem))
+        return Checked(CheckVerdict.WRONG, str(problem))
     except Exception as problem:  # Of whatever a pass, LLVM or the reader raises.
-        return Checked(Verdict.FAILED, f"{type(problem).__name__}: {problem}")
+        return Checked(CheckVerdict.FAILED, f"{type(problem).__name__}: {problem}")
 
 
 def build_of(setting: Setting) -> "Build":
@@ -334,8 +334,8 @@ def build_of(setting: Setting) -> "Build":
         l2_per_agent=setting.mode.l2_per_agent,
         stores=setting.stores,
         facts=setting.facts,
-        noalias=setting.through is Through.LLVM_IR_NOALIAS,
-        calls=setting.through is Through.LLVM_IR_CALLS,
+        noalias=setting.through is LoweringRoute.LLVM_IR_NOALIAS,
+        calls=setting.through is LoweringRoute.LLVM_IR_CALLS,
     )
 
 
@@ -352,21 +352,21 @@ def _judged(
 ) -> Checked:
     """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code does."""
     if does.errors:
-        return Checked(Verdict.WRONG, does.errors[0])
+        return Checked(CheckVerdict.WRONG, does.errors[0])
     extra = forbidden(meant, does)
     if extra is not None and not meant.incomplete:
-        return Checked(Verdict.UNSOUND, " ".join(str(extra).splitlines()[0].split()))
+        return Checked(CheckVerdict.UNSOUND, " ".join(str(extra).splitlines()[0].split()))
     if does.incomplete or extra is not None:
-        return Checked(Verdict.TOO_LARGE, does.incomplete or meant.incomplete)
+        return Checked(CheckVerdict.TOO_LARGE, does.incomplete or meant.incomplete)
     if test is None or plain is None:
-        return Checked(Verdict.SOUND)
+        return Checked(CheckVerdict.SOUND)
     try:
         stuck = stuck_waves(test, PROGRESS)
         if stuck and not stuck_waves(plain(), PROGRESS):
-            return Checked(Verdict.STUCK, stuck[0])
+            return Checked(CheckVerdict.STUCK, stuck[0])
     except LimitReached:
         pass  # Its outcomes are right all the same.
-    return Checked(Verdict.SOUND)
+    return Checked(CheckVerdict.SOUND)
 
 
 def _cdna_test(module: ModuleOp, setting: Setting) -> CdnaTest:
@@ -408,7 +408,7 @@ def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:
 
     Empty if it is wrong without those that take synchronisation away, or compiled by LLVM.
     """
-    if setting.through is not Through.MLIR:
+    if setting.through is not LoweringRoute.MLIR:
         return ""
     plain = setting.passes(0)
     passes = setting.passes(2)
@@ -439,14 +439,14 @@ class Tally:
     def add(self, checked: Checked) -> None:
         """Count one program."""
         self.verdicts[checked.verdict] += 1
-        if checked.verdict is Verdict.SOUND:
+        if checked.verdict is CheckVerdict.SOUND:
             self.before += checked.before
             self.after += checked.after
 
     @property
     def violations(self) -> int:
         """How many of the programs show a mistake."""
-        return sum(n for word, n in self.verdicts.items() if Verdict(word).is_violation)
+        return sum(n for word, n in self.verdicts.items() if CheckVerdict(word).is_violation)
 
 
 class Violation(NamedTuple):

@@ -31,7 +31,7 @@ from fencewright.tools.fuzz.llvm_ir_writer import (
     RESULT_BYTES,
     RESULTS,
     WHO,
-    Form,
+    KernelForm,
     arguments,
     groups,
     kernel_name,
@@ -88,7 +88,7 @@ def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
 def lowered(program: source.ScopedProgram, build: Build) -> str:
     """The program as LLVM IR with its synchronisation explicit."""
     chip = build.configuration.chip
-    form = Form(results=True, noalias=build.noalias, calls=build.calls)
+    form = KernelForm(results=True, noalias=build.noalias, calls=build.calls)
     text = in_registers(written(program, form))
     return lower_llvm_ir(
         text,
@@ -118,7 +118,7 @@ def launch_of(program: source.ScopedProgram, thread: int) -> ThreadLaunch:
     """What a thread's kernel is started with."""
     locations = {
         (name, 0): name
-        for name, type in arguments(program, Form(results=True))
+        for name, type in arguments(program, KernelForm(results=True))
         if type.startswith("ptr") and name != RESULTS
     }
     for place, register in enumerate(result_registers(program)[thread]):

@@ -56,7 +56,7 @@ _UNAVAILABLE = '!{!"amdgcn-av", !"none"}'
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class KernelForm:
     """How kernels are written.
 
     ``results``: each thread stores the registers that the program observes behind ``%results``
@@ -72,7 +72,7 @@ class Form:
 
 
 @dataclass
-class _Writer:
+class _KernelWriter:
     """A kernel on its way; ``open`` while the block has no terminator.
 
     ``module``: what it needs beside it; ``values``: what the block has put into registers; ``truths``: registers whose truth a value
@@ -80,7 +80,7 @@ class _Writer:
     """
 
     program: source.ScopedProgram
-    form: Form
+    form: KernelForm
     lines: list[str]
     module: list[str]
     nodes: dict[str, int]
@@ -341,7 +341,7 @@ def result_registers(program: source.ScopedProgram) -> list[list[str]]:
     return found
 
 
-def arguments(program: source.ScopedProgram, form: Form) -> Iterator[tuple[str, str]]:
+def arguments(program: source.ScopedProgram, form: KernelForm) -> Iterator[tuple[str, str]]:
     """The name and type of each argument that every kernel has."""
     noalias = " noalias" if form.noalias else ""
     for each in program.locations:
@@ -354,9 +354,9 @@ def arguments(program: source.ScopedProgram, form: Form) -> Iterator[tuple[str, 
     yield WHO, "i32"
 
 
-def written(program: source.ScopedProgram, form: Form | None = None) -> str:
+def written(program: source.ScopedProgram, form: KernelForm | None = None) -> str:
     """The module: a kernel for each work-group."""
-    form = form or Form()
+    form = form or KernelForm()
     lines = ['target triple = "amdgcn-amd-amdhsa"', "declare void @llvm.amdgcn.s.barrier()"]
     if not form.results:
         local = [each for each in program.locations if each.space is AddressSpace.LOCAL]
@@ -364,7 +364,7 @@ def written(program: source.ScopedProgram, form: Form | None = None) -> str:
     nodes: dict[str, int] = {}
     module: list[str] = []
     for group, members in groups(program).items():
-        writer = _Writer(program, form, [], module, nodes)
+        writer = _KernelWriter(program, form, [], module, nodes)
         ways = " ".join(f"i32 {n}, label %start{n}" for n in members)
         writer.lines += [f"switch i32 %{WHO}, label %nobody [ {ways} ]", "nobody:", "ret void"]
         writer.open = False

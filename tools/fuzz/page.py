@@ -10,9 +10,9 @@ from fencewright.tools.fuzz.checks import (
     LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
+    CheckVerdict,
     Tally,
     Totals,
-    Verdict,
 )
 
 _HEAD = """\
@@ -132,6 +132,9 @@ def _together(totals: Totals, names: Iterable[str]) -> Tally:
 
 def _cells(tally: Tally) -> tuple[str, ...]:
     verdicts = tally.verdicts
-    known = (verdicts[each] for each in (Verdict.SOUND, Verdict.TOO_LARGE, Verdict.NOT_EXECUTED))
+    known = (
+        verdicts[each]
+        for each in (CheckVerdict.SOUND, CheckVerdict.TOO_LARGE, CheckVerdict.NOT_EXECUTED)
+    )
     counts = (verdicts.total(), *known, tally.violations, tally.before, tally.after)
     return tuple(f"{n:,}" for n in counts)
