@@ -432,9 +432,9 @@ def _off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _flat_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     flat = (
-        CounterEvent("vmcnt", CounterEventKind.VECTOR),
-        CounterEvent("lgkmcnt", CounterEventKind.LDS),
-    )  # type: ignore[arg-type] # words are strings
+        CounterEvent("vmcnt", CounterEventKind.VECTOR),  # type: ignore[arg-type] # words are strings
+        CounterEvent("lgkmcnt", CounterEventKind.LDS),  # type: ignore[arg-type] # words are strings
+    )
     monkeypatch.setattr(cdna_dataflow, "EVENTS", {**cdna_dataflow.EVENTS, F: flat})
 
 
