@@ -23,7 +23,7 @@ from fencewright.simulator.certify.certificate import (
     requests_of,
     shipped,
 )
-from fencewright.simulator.certify.shapes import battery
+from fencewright.simulator.certify.shapes import shape_tests
 from fencewright.simulator.core.condition import And, Condition, Quantifier
 from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.model import PtxModel, Version
@@ -66,7 +66,7 @@ four columns notices what the one before it does, and more:
 
 """
 
-_BATTERY = """
+_SHAPES = """
 ## The battery
 
 The same for lowered code. Each instruction and each bit of every sequence is weakened once, and
@@ -88,11 +88,11 @@ def public_tests(folder: Path) -> list[PtxLitmusTest]:
 
 
 def lowered_tests() -> list[PtxLitmusTest]:
-    """The first test of each operation's battery, lowered for sm_90; each program once."""
+    """The first test of each operation, lowered for sm_90; each program once."""
     trial = Trial(LOWERED)
     tests: dict[str, PtxLitmusTest] = {}
     for request in requests_of(LOWERED):
-        for test in battery(request, LOWERED)[:1]:
+        for test in shape_tests(request, LOWERED)[:1]:
             program = ptx_program(trial.lower(test))
             named = replace(program, name=test.name)
             tests.setdefault(repr(program), PtxLitmusTest(named, _UNCONDITIONAL))
@@ -163,7 +163,7 @@ def page(found: Sequence[Measured]) -> str:
         + markdown_table(_COLUMNS, [each.row(each.title) for each in found])
         + "\n"
         + _by_kind(found)
-        + _BATTERY
+        + _SHAPES
         + _certified(map(shipped, modes()))
     )
 

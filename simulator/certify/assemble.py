@@ -1,8 +1,8 @@
-"""From ``scoped`` programs to the programs of the machines, by way of the lowering.
+"""From ``scoped`` programs to the programs of the machines, through the lowering.
 
 Every scoped operation becomes a request, every request a ``Sequence``; ``Code`` holds a
 program's sequences by place, so that a single one can be weakened before they are put
-together (``bridge_cdna``, ``bridge_ptx``).
+together (``assemble_cdna``, ``assemble_ptx``).
 """
 
 from collections.abc import Callable, Mapping

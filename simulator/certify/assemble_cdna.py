@@ -56,7 +56,7 @@ def cdna_program(code: Code) -> CdnaProgram:
 
 
 class _Wave:
-    """One wave's instructions so far, and which registers are still on their way.
+    """One wave's instructions so far, and which registers are still outstanding.
 
     ``pending`` has for each register the counters it comes in, and for each counter how many
     operations had been issued with it; None where only a wait for everything is safe.
@@ -76,7 +76,7 @@ class _Wave:
             self.scoped(instruction, self.code.sequences[self.number, position])
             return
         if isinstance(instruction, Label):
-            # What is outstanding here depends on the way here.
+            # What is outstanding here depends on the path taken.
             self.pending = {name: dict.fromkeys(counts) for name, counts in self.pending.items()}
         elif isinstance(instruction, Move | Arithmetic | Branch):
             self.deliver(*used(instruction), *assigned(instruction))
@@ -160,7 +160,7 @@ class _Wave:
             self.pending[dst] = {counter: self.issued[counter] for counter in counters}
 
     def overwrite(self, dst: str, counter: str, flat: bool) -> None:
-        """A register on its way may only be overwritten by what returns behind it."""
+        """An outstanding register may only be overwritten by what returns after it."""
         if self.flat or flat or set(self.pending.get(dst, {})) - {counter}:
             self.deliver(dst)
 

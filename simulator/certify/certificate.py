@@ -1,6 +1,6 @@
 """Certificates: every lowered operation is sufficient, and every instruction of it needed.
 
-For each operation of a mode the battery is run (``battery``): *sound* means that no test can
+For each operation of a mode its tests are run (``shapes``): *sound* means that no test can
 end as its source cannot, *minimal* that for each instruction and cache policy bit there is a
 test, its witness, in which taking it away or weakening it lets a forbidden outcome happen, or
 a spin loop never end. What no test needs is a finding: either one of ``KEPT`` says why it
@@ -55,7 +55,7 @@ from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
-from fencewright.simulator.certify.shapes import BatteryTest, battery, operations, ptx_forms
+from fencewright.simulator.certify.shapes import ShapeTest, operations, ptx_forms, shape_tests
 from fencewright.simulator.core.campaign import Task, run
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore
@@ -73,7 +73,7 @@ STATE_LIMIT = 300_000
 
 
 class CertificateError(Exception):
-    """A battery that cannot decide, or a certificate that cannot be read; says which and why."""
+    """A test that cannot be decided, or a certificate that cannot be read; says which and why."""
 
 
 class RacyTestError(Exception):
@@ -479,7 +479,7 @@ class Certificate:
         known = {_without_mode(each.request): each for each in self.operations}
         wanted = _without_mode(request)
         if wanted.op is Operation.ATOMIC_RMW:
-            # The rows do not tell kinds apart; see ``battery.operations``.
+            # The rows do not distinguish kinds; see ``shapes.operations``.
             kind = RmwKind.XCHG if wanted.returns else RmwKind.ADD
             wanted = replace(wanted, kind=kind)
         found = known.get(wanted)
@@ -655,7 +655,7 @@ Columns = Mapping[str, tuple[object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Why something stays that no test of the battery needs.
+    """Why something stays that no test needs.
 
     ``words`` are the parts that it is about, () for all; ``where`` limits the operations and
     modes by column, as in ``lowering.cdna.differences``.
@@ -750,7 +750,7 @@ def _verdict(mode: Target, request: Request, weakening: Weakening) -> tuple[Verd
 def certify_operation(
     request: Request, mode: Target, lowering: Lowering | None = None
 ) -> OperationCertificate:
-    """Runs the battery of one operation. ``lowering`` stands in for the target's own.
+    """Runs the tests of one operation. ``lowering`` stands in for the target's own.
 
     Raises ``UnsupportedError`` if the target lacks the operation, ``CertificateError`` if a
     test cannot be decided.
@@ -758,10 +758,10 @@ def certify_operation(
     request = replace(request, target=mode)
     trial = Trial(mode, lowering)
     sequence = trial.lowering(request)
-    passed: list[BatteryTest] = []
+    passed: list[ShapeTest] = []
     void = 0
     failures: list[Witness] = []
-    for test in battery(request, mode):
+    for test in shape_tests(request, mode):
         try:
             failure = trial.judge(test)
         except RacyTestError:
@@ -800,15 +800,15 @@ class Trial:
         self.lowering = lowering or lower_request
         self.machines = machines_of(mode)
 
-    def lower(self, test: BatteryTest) -> Code:
+    def lower(self, test: ShapeTest) -> Code:
         """The test's program with the sequence of each operation."""
         return lower_program(test.program, self.mode, self.lowering, test.generic)
 
-    def machines_for(self, test: BatteryTest) -> tuple[Machine, ...]:
+    def machines_for(self, test: ShapeTest) -> tuple[Machine, ...]:
         """The machines that have the places of ``test``."""
         return tuple(each for each in self.machines if each.fits(test.program))
 
-    def judge(self, test: BatteryTest, code: Code | None = None) -> Witness | None:
+    def judge(self, test: ShapeTest, code: Code | None = None) -> Witness | None:
         """What the lowered test does though it should not; None if nothing.
 
         Raises ``RacyTestError`` where the source has a data race, and allows everything, and
@@ -820,7 +820,7 @@ class Trial:
         except CertificateError as error:
             raise CertificateError(f"test '{test.name}': {error}") from None
 
-    def _judged(self, test: BatteryTest, code: Code) -> Witness | None:
+    def _judged(self, test: ShapeTest, code: Code) -> Witness | None:
         if test.progress:
             for machine in self.machines_for(test):
                 if machine.is_stuck(code):
@@ -836,11 +836,11 @@ class Trial:
                 return Witness(test.name, machine.name, first)
         return None
 
-    def weakened(self, test: BatteryTest, weakening: Weakening) -> Code:
+    def weakened(self, test: ShapeTest, weakening: Weakening) -> Code:
         """``test`` with one instruction of its focus weakened."""
         return self.lower(test).with_sequence(test.focus, weakening.sequence)
 
-    def witness(self, tests: Iterable[BatteryTest], weakening: Weakening) -> Witness | None:
+    def witness(self, tests: Iterable[ShapeTest], weakening: Weakening) -> Witness | None:
         """The first of ``tests``, all of which pass, that notices."""
         for test in tests:
             found = self.judge(test, self.weakened(test, weakening))
@@ -872,7 +872,7 @@ def certify_mode(
     """
     wanted = requests_of(mode, lowering)
     tasks = [Task(describe(each), _certified, (each, mode, lowering)) for each in wanted]
-    name = f"certificate {FORMAT_VERSION} {mode} {battery_digest(mode)}"
+    name = f"certificate {FORMAT_VERSION} {mode} {shapes_digest(mode)}"
     found = dict(run(tasks, executor, stream, name))
     done = tuple(_from_data(found[describe(each)], mode) for each in wanted)
     return Certificate(mode, done, covers(mode))
@@ -883,7 +883,7 @@ def _certified(request: Request, mode: Target, lowering: Lowering | None) -> dic
 
 
 def requests_of(mode: Target, lowering: Lowering | None = None) -> tuple[Request, ...]:
-    """The operations of the battery that the target has in ``mode``.
+    """The operations that the target has in ``mode``.
 
     Cluster scope is left out where the sequence is agent scope's, whose tests are harder.
     """
@@ -906,7 +906,7 @@ def requests_of(mode: Target, lowering: Lowering | None = None) -> tuple[Request
     return tuple(e for e in wanted if e.scope is not Scope.CLUSTER or not is_agent(e))
 
 
-def battery_digest(mode: Target) -> str:
+def shapes_digest(mode: Target) -> str:
     """Changes with any sequence of the mode, so that no stale result is resumed from."""
     texts = [f"{describe(each)}: {lower_request(each).text}" for each in requests_of(mode)]
     return sha256("\n".join(texts).encode()).hexdigest()[:16]
@@ -984,7 +984,7 @@ def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) 
 
     Every sequence is compared with what is lowered today. Of ``sample`` operations (None:
     all), every witness is run again, with and without its weakening, and as many other tests
-    of the operation's battery as it has parts.
+    of the operation's tests as it has parts.
     """
     mode = certificate.mode
     trial = Trial(mode)
@@ -1010,7 +1010,7 @@ def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) 
 
 
 def _rechecked(trial: Trial, certificate: OperationCertificate, random: Random) -> Iterator[str]:
-    tests = {test.name: test for test in battery(certificate.request, trial.mode)}
+    tests = {test.name: test for test in shape_tests(certificate.request, trial.mode)}
     failing = {failure.test for failure in certificate.failures}
     sequence = trial.lowering(certificate.request)
     found = trial.machines[0].weakenings(certificate.request, sequence)
@@ -1094,7 +1094,7 @@ def explain(
         (each.at, each.part, each.change): each
         for each in trial.machines[0].weakenings(request, sequence)
     }
-    tests = {test.name: test for test in battery(request, mode)}
+    tests = {test.name: test for test in shape_tests(request, mode)}
     result: list[Explanation] = []
     for part in found.parts:
         if at is not None and part.at != at:
@@ -1109,7 +1109,7 @@ def explain(
     return tuple(result)
 
 
-def _shown(trial: Trial, test: BatteryTest, code: Code, witness: Witness) -> str:
+def _shown(trial: Trial, test: ShapeTest, code: Code, witness: Witness) -> str:
     (machine,) = (each for each in trial.machines if each.name == witness.machine)
     if test.progress:
         return machine.waiting(code)

@@ -1,7 +1,7 @@
 """What a certificate does not cover, and why not.
 
-A certificate has the operations of its battery. Others are lowered by the same rows, or by rows
-that no battery is built for: ``UNCERTIFIED`` has a reason for each of these.
+A certificate has the operations of ``shapes.operations``. Others are lowered by the same rows, or by rows
+that no tests are built for: ``UNCERTIFIED`` has a reason for each of these.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,7 +74,7 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
 
 
 def columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, object]:
-    """What ``UNCERTIFIED`` tells operations apart by."""
+    """The columns that ``UNCERTIFIED`` distinguishes operations by."""
     limited = (
         request.one_as
         or request.spaces is not None
@@ -149,8 +149,8 @@ class Coverage:
 
         That may be one that asks for more: agent scope for cluster scope, the whole operation
         for a limited one, a stronger ordering. A compare-exchange may have one for its success
-        and another for its failure. Kinds of read-modify-writes and widths are not told apart;
-        in PTX generic memory is not told from global memory either, as in its model.
+        and another for its failure. Kinds of read-modify-writes and widths are not distinguished;
+        in PTX neither are generic and global memory, as in its model.
         """
         shape = _shape(request, sequence)
         for each in self._at_least(request):

@@ -1,11 +1,11 @@
-"""The battery: litmus tests built from one operation, wherever it can stand.
+"""Litmus tests built from one operation, wherever it can stand.
 
 A test is a program of the source language with a *focus*: one operation of the kind that is
 examined. Its other operations are the plainest partners that the shape needs. Shapes have
 their usual names (MP, LB, S, SB, R, 2+2W, WRC, ISA2, IRIW, CoRR, ...; herd7's diy); ``f`` and
 ``g`` are flags, ``x`` and ``y`` data.
 
-Data is weak and read only behind a test of the flag, as C++ wants it, or relaxed and read at
+Data is weak and read only after a test of the flag, as C++ wants it, or relaxed and read at
 once: the test of a flag waits for its value, and would hide a missing wait. What has a data
 race is no test; ``certificate`` leaves it out.
 """
@@ -57,7 +57,7 @@ SEQ_CST = Ordering.SEQ_CST
 
 
 @dataclass(frozen=True, slots=True)
-class BatteryTest:
+class ShapeTest:
     """A source program, the place of its focus, and the locations with generic pointers.
 
     ``progress``: it has a spin loop, and what is asked is whether every execution ends.
@@ -190,7 +190,7 @@ class _ShapeWriter:
         observed: str,
         *threads: tuple[Placement, Steps],
         progress: bool = False,
-    ) -> BatteryTest:
+    ) -> ShapeTest:
         """A test; ``observed`` is like ``0:r0 1:r1 x``."""
         made: list[Thread[ScopedInstruction]] = []
         focus: Place | None = None
@@ -207,7 +207,7 @@ class _ShapeWriter:
             tuple(self.locations(made)), tuple(made), tuple(map(_observable, observed.split()))
         )
         used = frozenset(each.name for each in program.locations)
-        return BatteryTest(name, program, focus, self.generic & used, progress)
+        return ShapeTest(name, program, focus, self.generic & used, progress)
 
     def locations(self, threads: list[Thread[ScopedInstruction]]) -> Iterator[Location]:
         atomic: dict[str, bool] = {}
@@ -255,8 +255,8 @@ class _Roles:
         return self.request.ordering.acquires or (failure is not None and failure.acquires)
 
     @property
-    def hands_on(self) -> bool:
-        """Whether it publishes what it takes in itself: a fence of both kinds."""
+    def propagates(self) -> bool:
+        """Whether it releases what it acquired itself: a fence of both kinds."""
         full = self.request.availability is Availability.FULL
         return self.op is Operation.FENCE and self.releases and self.acquires and full
 
@@ -335,7 +335,7 @@ class _Roles:
         return (Focus(replace(made, **how)),)
 
     def reading(self) -> list[tuple[str, int]]:
-        """The ways in which it reads: a compare-exchange succeeds or fails."""
+        """How it reads: a compare-exchange succeeds or fails."""
         if self.op is not Operation.CMPXCHG:
             return [("", 1)]
         ways: list[tuple[str, int]] = []
@@ -355,7 +355,7 @@ def _scope(request: Request) -> Scope | None:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """How data is accessed: where, and weak behind a test of the flag or relaxed at once."""
+    """How data is accessed: where, and weak after a test of the flag or relaxed at once."""
 
     name: str
     space: AddressSpace
@@ -370,7 +370,7 @@ class _Data:
         ordering = Ordering.WEAK if self.scope is None else RELAXED
         return Load(dst, location, ordering, self.scope)
 
-    def behind(self, flag: str, *steps: Step) -> Steps:
+    def guarded(self, flag: str, *steps: Step) -> Steps:
         """``steps``, executed only when ``flag`` is set."""
         if self.scope is not None:
             return steps
@@ -397,19 +397,19 @@ def _observe(flag: str, dst: str, scope: Scope) -> Steps:
     return (Load(dst, flag, ACQUIRE, scope),)
 
 
-# The battery of an operation
+# The tests of an operation
 
 
-def battery(request: Request, mode: Target) -> tuple[BatteryTest, ...]:
-    """Every test for the operation of ``request``, the most telling ones first.
+def shape_tests(request: Request, mode: Target) -> tuple[ShapeTest, ...]:
+    """Every test for the operation of ``request``, those that find most first.
 
     Only operations that threads share memory by: weak, nontemporal, private and constant
     accesses are data, hints or nobody else's, and have none.
     """
-    return tuple(_battery(_Roles(request), mode))
+    return tuple(_shape_tests(_Roles(request), mode))
 
 
-def _battery(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
+def _shape_tests(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
     if roles.op is Operation.BARRIER:
         yield from _barriers(roles, mode)
         return
@@ -473,7 +473,7 @@ def _with(writer: _ShapeWriter, flat: bool = False, **spaces: AddressSpace) -> _
 
 def _two_threads(
     roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """MP, LB and S, with the focus on either side, over every kind of data."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
     for data in _data(mode, distance, roles.scope):
@@ -517,30 +517,30 @@ def _passing(
     there: Placement,
     publish: Steps,
     observe: Steps,
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     yield w.test(
         f"MP {side} {name}",
         "1:r0 1:r1",
         (here, (data.store("x", 1), *publish)),
-        (there, (*observe, *data.behind("r0", data.load("r1", "x")))),
+        (there, (*observe, *data.guarded("r0", data.load("r1", "x")))),
     )
     yield w.test(
         f"LB {side} {name}",
         "0:r1 1:r0",
         (here, (data.load("r1", "x"), *publish)),
-        (there, (*observe, *data.behind("r0", data.store("x", 1)))),
+        (there, (*observe, *data.guarded("r0", data.store("x", 1)))),
     )
     yield w.test(
         f"S {side} {name}",
         "1:r0 x",
         (here, (data.store("x", 2), *publish)),
-        (there, (*observe, *data.behind("r0", data.store("x", 1)))),
+        (there, (*observe, *data.guarded("r0", data.store("x", 1)))),
     )
 
 
 def _sequential(
     roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """SB, R, 2+2W and IRIW, where all are seq_cst."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
     scope = roles.scope
@@ -643,7 +643,7 @@ def _sequential(
 
 def _ring(
     roles: _Roles, mode: Target, writer: _ShapeWriter, distance: Distance, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """SB among three, the third of them farther away than the flag of the focus reaches."""
     in_lds = writer.spaces["f"] is LOCAL
     if roles.op is Operation.FENCE or not (in_lds or roles.scope is Scope.WORKGROUP):
@@ -676,7 +676,7 @@ def _ring(
 
 def _progress(
     roles: _Roles, writer: _ShapeWriter, distance: Distance, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """A flag is set, another thread spins until it sees it."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
     scope = roles.scope
@@ -706,7 +706,7 @@ def _progress(
 
 def _coherence(
     roles: _Roles, writer: _ShapeWriter, distance: Distance, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """CoRR, CoWW, CoRW, CoWR, and the atomicity of read-modify-writes and locks."""
     scope = roles.scope
     alone = distance is Distance.ONE_WAVE
@@ -721,11 +721,11 @@ def _coherence(
     def load(dst: str) -> Load:
         return Load(dst, "f", ordering, plain)
 
-    def two(name: str, observed: str, first: Steps, second: Steps) -> Iterator[BatteryTest]:
+    def two(name: str, observed: str, first: Steps, second: Steps) -> Iterator[ShapeTest]:
         if not alone and not weak:
             yield writer.test(f"{name} {tag}", observed, (here, first), (there, second))
 
-    def one(name: str, observed: str, code: Steps) -> Iterator[BatteryTest]:
+    def one(name: str, observed: str, code: Steps) -> Iterator[ShapeTest]:
         yield writer.test(f"{name} {tag}", observed, (here, code))
 
     if roles.reads:
@@ -758,7 +758,7 @@ def _coherence(
 
 def _locks(
     roles: _Roles, writer: _ShapeWriter, here: Placement, there: Placement, tag: str
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """Two threads count up under a lock that they try once."""
     scope = roles.scope
 
@@ -808,7 +808,7 @@ def _hops(mode: Target, roles: _Roles, in_lds: bool) -> Iterator[tuple[Scope, Di
 
 def _chains(
     roles: _Roles, mode: Target, writer: _ShapeWriter, flag_name: str, in_lds: bool
-) -> Iterator[BatteryTest]:
+) -> Iterator[ShapeTest]:
     """WRC and ISA2: happens-before through three threads, of one scope and of two.
 
     The focus is the first release, the middle's acquire or release, or the last acquire; the
@@ -835,8 +835,8 @@ def _chains(
                 w = _with(writer, x=GLOBAL, g=GLOBAL)
                 limited = "" if availability is Availability.FULL else "+av(none)"
                 name = f"{tag}{data.name}{limited}"
-                read = data.behind("r1", data.load("r2", "x"))
-                pass_on = data.behind("r0", *_publish("g", scope, availability))
+                read = data.guarded("r1", data.load("r2", "x"))
+                pass_on = data.guarded("r0", *_publish("g", scope, availability))
                 if roles.releases and roles.op is not Operation.LOAD:
                     yield w.test(
                         f"ISA2 first {name}",
@@ -853,7 +853,7 @@ def _chains(
                             middle,
                             (
                                 *_observe("g", "r0", scope),
-                                *data.behind("r0", *roles.write("f", 1)),
+                                *data.guarded("r0", *roles.write("f", 1)),
                             ),
                         ),
                         (after, (*_observe("f", "r1", roles.scope), *read)),
@@ -868,7 +868,7 @@ def _chains(
                             middle,
                             (
                                 *_observe("g", "r0", scope),
-                                *data.behind("r0", *_publish("f", roles.scope)),
+                                *data.guarded("r0", *_publish("f", roles.scope)),
                             ),
                         ),
                         (after, (*roles.read("f", "r1", compare), *read)),
@@ -880,7 +880,7 @@ def _chains(
                         (middle, (*roles.read("f", "r0", compare), *pass_on)),
                         (last, (*_observe("g", "r1", scope), *read)),
                     )
-                if roles.hands_on and scope.rank <= roles.scope.rank:
+                if roles.propagates and scope.rank <= roles.scope.rank:
                     yield w.test(
                         f"ISA2 middle learns {name}",
                         "1:r0 2:r1 2:r2",
@@ -910,17 +910,17 @@ def _chains(
 
 
 def _relay(
-    roles: _Roles, data: _Data, learns: tuple[str, Scope], tells: tuple[str, Scope]
+    roles: _Roles, data: _Data, learns: tuple[str, Scope], signals: tuple[str, Scope]
 ) -> Steps:
     """Read a flag, fence before its value is there, write the other flag if it was set."""
-    told = data.behind("r0", Store(tells[0], 1, RELAXED, tells[1]))
-    return (Load("r0", learns[0], RELAXED, learns[1]), roles.fence(), *told)
+    signal = data.guarded("r0", Store(signals[0], 1, RELAXED, signals[1]))
+    return (Load("r0", learns[0], RELAXED, learns[1]), roles.fence(), *signal)
 
 
 # Barriers
 
 
-def _barriers(roles: _Roles, mode: Target) -> Iterator[BatteryTest]:
+def _barriers(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
     """MP, LB and S through a barrier, with fences around a relaxed one, and chains across it."""
     scope = roles.scope
     relaxed = roles.request.ordering is RELAXED
@@ -987,7 +987,7 @@ def operations(mode: Target) -> tuple[Request, ...]:
     """Every operation that is certified in ``mode``, once.
 
     Read-modify-writes are exchanges, and additions where the old value is unused: the rows
-    do not tell kinds apart, and what the location holds afterwards tells what they came after.
+    do not distinguish kinds, and the final value of the location shows what they came after.
     Barriers of one wave have nobody to wait for, and are left out.
     """
     found: list[Request] = []

@@ -1,6 +1,6 @@
 """Programs of the source model as MLIR text, so that the passes read what the models were given.
 
-Threads may branch once, forward to their end, as those of the battery do.
+Threads may branch once, forward to their end, as those of the certificates do.
 """
 
 from collections.abc import Iterator

@@ -47,14 +47,14 @@ def _found(chip: str) -> Iterator[tuple[str, Any]]:
     from fencewright.lowering.facts import facts_for
     from fencewright.lowering.lower import lower_request
     from fencewright.simulator.certify import certificate
-    from fencewright.simulator.certify.shapes import battery
+    from fencewright.simulator.certify.shapes import shape_tests
     from fencewright.tools import fence_opt, fence_sim
     from fencewright.tools.fuzz import checks
 
     for features in chips.CHIPS[chip].feature_sets:
         mode = Target(chip, features)
         tests = [
-            (certificate.describe(each), lower_request(each).text, len(battery(each, mode)))
+            (certificate.describe(each), lower_request(each).text, len(shape_tests(each, mode)))
             for each in certificate.requests_of(mode)
         ]
         yield f"tests{mode}".replace(chip, ""), tests

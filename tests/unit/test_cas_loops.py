@@ -17,7 +17,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, R
 from fencewright.simulator.certify.assemble import Lowering, lower_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import forbidden, source_outcomes
-from fencewright.simulator.certify.shapes import BatteryTest, battery
+from fencewright.simulator.certify.shapes import ShapeTest, shape_tests
 from fencewright.simulator.core.program import (
     Location,
     Placement,
@@ -34,7 +34,7 @@ RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
 ACQ_REL, SEQ_CST = Ordering.ACQ_REL, Ordering.SEQ_CST
 GLOBAL, AGENT = AddressSpace.GLOBAL, Scope.AGENT
 BOUND = 3
-"""More than the writes of other threads to the location, in every test of the battery."""
+"""More than the writes of other threads to the location, in every test of an operation."""
 
 
 def rmw(kind: RmwKind, ordering: Ordering, scope: Scope = AGENT) -> Request:
@@ -66,8 +66,8 @@ def rewriting(lowering: Lowering, old: str, new: str) -> Lowering:
 def failing(
     request: Request, mode: Target, lowering: Lowering, chosen: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
-    """The tests of the battery that end as their source forbids; a sample, or those ``chosen``."""
-    tests = battery(replace(request, target=mode), mode)
+    """The tests of an operation that end as their source forbids; a sample, or those ``chosen``."""
+    tests = shape_tests(replace(request, target=mode), mode)
     if chosen is None:
         tests = tests[::STEP]
     for test in tests:
@@ -75,7 +75,7 @@ def failing(
             yield test.name
 
 
-def is_forbidden(test: BatteryTest, mode: Target, lowering: Lowering) -> bool:
+def is_forbidden(test: ShapeTest, mode: Target, lowering: Lowering) -> bool:
     allowed = source_outcomes(test.program)
     assert allowed is not None
     program = ptx_program(lower_program(test.program, mode, lowering, test.generic))

@@ -49,7 +49,7 @@ from fencewright.simulator.certify.certificate import (
     requests_of,
     shipped,
 )
-from fencewright.simulator.certify.shapes import battery, operations
+from fencewright.simulator.certify.shapes import operations, shape_tests
 from fencewright.simulator.core.campaign import TaskRunner, open_executor
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -279,7 +279,7 @@ def test_hecbench_292_a_relaxed_publish_behind_a_wait():
     assert not fails(store(), ONE_L2, Changed(is_release_store, dropping(text)))
     trial, request = Trial(GFX90A), replace(store(), target=GFX90A)
     assert "buffer_wbl2" not in trial.lowering(request).text
-    within = [t for t in battery(request, GFX90A) if "two agents" not in t.name]
+    within = [t for t in shape_tests(request, GFX90A) if "two agents" not in t.name]
     assert [t.name for t in within if trial.judge(t)] == []
 
 

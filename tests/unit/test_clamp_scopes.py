@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, MEANING, STORE_CLAMPS, Fact
+from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, FACT_TEXT, STORE_CLAMPS, Fact
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
@@ -310,6 +310,6 @@ def test_waits_stay_where_memory_is_uncached() -> None:
 
 def test_every_fact_has_a_meaning_and_a_row() -> None:
     assert (
-        set(MEANING) == set(Fact) == {row.fact for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS)}
+        set(FACT_TEXT) == set(Fact) == {row.fact for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS)}
     )
     assert all(row.source for row in (*CLAMPS, *CACHE_CLAMPS))

@@ -73,7 +73,7 @@ def test_a_sequence_that_is_weaker_is_not_covered() -> None:
     assert not Coverage(GFX942).covers(request, weaker)
 
 
-def test_a_missing_operation_of_the_battery_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_operation_of_the_shapes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were volatile accesses not certified, nothing would excuse them in PTX."""
     every = coverage.requests_of(SM_90)
     fewer = tuple(each for each in every if not each.volatile)

@@ -84,7 +84,7 @@ def test_what_is_noticed_of_the_own_tests() -> None:
     assert campaign.count((Notice.MISSED,)) <= 7, str(campaign)
 
 
-def test_what_is_noticed_of_the_lowered_battery() -> None:
+def test_what_is_noticed_of_the_lowered_shapes() -> None:
     import mutants as page
 
     campaign = run_campaign(page.lowered_tests()[:: 1 if THOROUGH else 4])

@@ -1,6 +1,6 @@
 """Two ways from a scoped program to a target's program, which have to end alike.
 
-The certificates put sequences of ``lower`` together (``bridge_cdna``, ``bridge_ptx``); everything
+The certificates put sequences of ``lower`` together (``assemble_cdna``, ``assemble_ptx``); everything
 else lowers modules and reads what comes out (``litmus_cdna``, ``litmus_ptx``). A mistake in one
 of the two readers would make them differ. The same for programs of the source model.
 """
@@ -27,7 +27,7 @@ from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.certify.assemble import lower_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, machines_of, source_outcomes
-from fencewright.simulator.certify.shapes import BatteryTest, battery
+from fencewright.simulator.certify.shapes import ShapeTest, shape_tests
 from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import WORD_MASK
@@ -37,7 +37,7 @@ from fencewright.tools.inputs.litmus_inputs import Damage, Lowering
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 9
-"""Every how many tests of a battery one is read."""
+"""Every how many tests of an operation one is read."""
 SPLIT = frozenset({"tgsplit"})
 MODES = (
     Target("gfx908"),
@@ -68,15 +68,15 @@ SAMPLE = (
 )
 
 
-def sample_of(mode: Target) -> list[BatteryTest]:
-    """Some tests of the battery of each sample operation that the mode has."""
-    found: list[BatteryTest] = []
+def sample_of(mode: Target) -> list[ShapeTest]:
+    """Some tests of each sample operation that the mode has."""
+    found: list[ShapeTest] = []
     for request in (replace(each, target=mode) for each in SAMPLE):
         try:
             lower_request(request)
         except UnsupportedError:
             continue
-        tests = [each for each in battery(request, mode) if not each.progress]
+        tests = [each for each in shape_tests(request, mode) if not each.progress]
         found += tests[:: STEP * (1 + len(tests) // 60)]
     return found
 
@@ -95,7 +95,7 @@ def same(left: Outcomes | None, right: Outcomes | None) -> bool:
     return bool(left.states) and right.project(left.observables) == left
 
 
-def disagreements(mode: Target, tests: Iterable[BatteryTest], lowering: Lowering) -> Iterator[str]:
+def disagreements(mode: Target, tests: Iterable[ShapeTest], lowering: Lowering) -> Iterator[str]:
     """The tests that end one way put together and another way read; "" for each that does not."""
     for test in tests:
         program = with_plain_registers(test.program)
@@ -137,7 +137,9 @@ def test_a_reader_that_misses_something_disagrees(mode: Target, damage: Damage) 
     """As if one of the two readers did not see the instruction."""
     damaged = replace(lowering_of(mode), damages=(damage,))
     (test,) = (
-        t for t in battery(replace(SAMPLE[0], target=mode), mode) if t.name == FARTHEST[mode.chip]
+        t
+        for t in shape_tests(replace(SAMPLE[0], target=mode), mode)
+        if t.name == FARTHEST[mode.chip]
     )
     assert set(disagreements(mode, [test], lowering_of(mode))) == {""}
     assert test.name in set(disagreements(mode, [test], damaged))
@@ -157,7 +159,7 @@ FARTHEST = {
 def test_both_ways_to_a_loop_end_alike(mode: Target, ordering: Ordering) -> None:
     """A compare-and-swap loop, as far as three rounds of it."""
     request = Request(Operation.ATOMIC_RMW, ordering, AGENT, GLOBAL, kind=RmwKind.NAND)
-    tests = battery(replace(request, target=mode), mode)[:: 1 if THOROUGH else 11]
+    tests = shape_tests(replace(request, target=mode), mode)[:: 1 if THOROUGH else 11]
     for test in tests:
         program = with_plain_registers(test.program)
         code = lower_program(program, mode, lower_request, test.generic)

@@ -25,7 +25,7 @@ from fencewright.simulator.certify.assemble import lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, Trial
-from fencewright.simulator.certify.shapes import BatteryTest
+from fencewright.simulator.certify.shapes import ShapeTest
 from fencewright.simulator.core.condition import And, Condition, Outcomes, Quantifier
 from fencewright.simulator.core.program import LitmusTest, Thread
 from fencewright.simulator.litmus_run import (
@@ -71,7 +71,7 @@ def source(program: ScopedProgram) -> SourceTest:
 
 
 def lowered(
-    test: BatteryTest, mode: Target, machines: Target | None = None
+    test: ShapeTest, mode: Target, machines: Target | None = None
 ) -> Iterator[CdnaTest | PtxTest]:
     """A test lowered for ``mode`` on each of its machines, or on those of another mode."""
     code = lower_program(test.program, mode, lower_request, test.generic)
@@ -118,7 +118,7 @@ def test_ptx_refines_itself_and_its_mutants(version: Version) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_battery_refines_itself(mode: Target) -> None:
+def test_the_shapes_refine_themselves(mode: Target) -> None:
     """Source to source, by way of a module too; lowered to lowered; lowered to source."""
     for test in sample_of(mode):
         meant = source(test.program)
@@ -138,7 +138,7 @@ def test_the_battery_refines_itself(mode: Target) -> None:
 Change = Callable[[ScopedOperation], ScopedOperation]
 
 
-def changed(test: BatteryTest, change: Change) -> BatteryTest:
+def changed(test: ShapeTest, change: Change) -> ShapeTest:
     def each(instruction: ScopedInstruction) -> ScopedInstruction:
         return change(instruction) if isinstance(instruction, ScopedOperation) else instruction
 

@@ -1,4 +1,4 @@
-"""The battery: tests mean something, stand where they can, and judge nothing by themselves."""
+"""The tests of operations mean something, stand where they can, and judge nothing by themselves."""
 
 from dataclasses import replace
 
@@ -26,9 +26,9 @@ from fencewright.simulator.certify.certificate import (
 )
 from fencewright.simulator.certify.shapes import (
     Distance,
-    battery,
     distances,
     operations,
+    shape_tests,
 )
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import MemoryKind
@@ -73,14 +73,14 @@ def sample(mode: Target) -> list[Request]:
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_names_tell_tests_apart(mode: Target):
     for request in sample(mode):
-        names = [test.name for test in battery(request, mode)]
+        names = [test.name for test in shape_tests(request, mode)]
         assert len(set(names)) == len(names) > 0
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_the_focus_is_the_operation(mode: Target):
     for request in sample(mode):
-        for test in battery(request, mode):
+        for test in shape_tests(request, mode):
             thread, position = test.focus
             operation = test.program.threads[thread].instructions[position]
             made = request_of(operation, mode, request.space)  # type: ignore[arg-type]  (a focus is a scoped operation)
@@ -91,7 +91,7 @@ def test_the_focus_is_the_operation(mode: Target):
 def test_no_test_of_a_whole_operation_has_a_data_race(mode: Target):
     """Only what limits address spaces or availability may make a test void."""
     for request in sample(mode):
-        for test in battery(request, mode):
+        for test in shape_tests(request, mode):
             assert test.progress or source_outcomes(test.program) is not None, test.name
 
 
@@ -100,7 +100,7 @@ def test_source_to_source_and_lowered_to_lowered(mode: Target):
     """The comparison rejects nothing that is the same on both sides."""
     trial = Trial(mode)
     for request in sample(mode):
-        for test in battery(request, mode):
+        for test in shape_tests(request, mode):
             if test.progress:
                 continue
             allowed = source_outcomes(test.program)
@@ -114,7 +114,7 @@ def test_source_to_source_and_lowered_to_lowered(mode: Target):
 
 
 def test_comparison_rejects_what_is_not_allowed():
-    test = next(iter(battery(store(Scope.AGENT), GFX942)))
+    test = next(iter(shape_tests(store(Scope.AGENT), GFX942)))
     allowed = source_outcomes(test.program)
     assert allowed is not None
     stale = (1, 0)
@@ -128,7 +128,7 @@ def test_the_plain_machine_agrees_with_the_engine(mode: Target):
     """As far as a few hundred states of the definition reach; the engine says no less."""
     lowering = lower_request
     for request in sample(mode)[:3]:
-        for test in battery(request, mode)[::7]:
+        for test in shape_tests(request, mode)[::7]:
             if test.progress:
                 continue
             program = cdna_program(lower_program(test.program, mode, lowering, test.generic))
@@ -164,7 +164,7 @@ def test_distances():
     ids=str,
 )
 def test_memory_between_agents(mode: Target, data: MemoryKind, flag: MemoryKind):
-    tests = {test.name: test for test in battery(store(Scope.SYSTEM), mode)}
+    tests = {test.name: test for test in shape_tests(store(Scope.SYSTEM), mode)}
     far = tests["MP release global, two agents"].program
     assert (far.location("x").kind, far.location("f").kind) == (data, flag)
     near = tests["MP release global, two CUs"].program
@@ -173,7 +173,7 @@ def test_memory_between_agents(mode: Target, data: MemoryKind, flag: MemoryKind)
 
 def test_hints_have_no_tests_of_order():
     weak = Request(Operation.LOAD, Ordering.WEAK, Scope.SYSTEM, AddressSpace.PRIVATE)
-    assert battery(weak, GFX942) == ()
+    assert shape_tests(weak, GFX942) == ()
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
