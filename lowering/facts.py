@@ -1,4 +1,4 @@
-"""What the caller may know of a kernel beyond its code, and what each such fact lets go.
+"""What the caller may know of a kernel beyond its code, and what each such fact makes unnecessary.
 
 A fact is the caller's promise: where it does not hold, what is emitted is not enough. Its rows
 say for each architecture or chip what may be narrowed, each with the reason.
@@ -22,7 +22,7 @@ class Fact(Word):
     COHERENT_STORES = "coherent-stores"
 
 
-MEANING = {
+FACT_TEXT = {
     Fact.SINGLE_WAVE_WORKGROUP: "no work-group has more than one wavefront",
     Fact.NO_CLUSTERS: "no work-group shares its cluster with another one",
     Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkExcepti
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fencewright.lowering.facts import MEANING
+from fencewright.lowering.facts import FACT_TEXT
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import backend_of
 from fencewright.mlir_dialects.verification import verify
@@ -148,7 +148,7 @@ class FenceOptMain(xDSLOptMain):
             dest="facts",
             metavar="FACTS",
             help="what is promised of every launch, comma separated: "
-            + "; ".join(f"{fact}: {meaning}" for fact, meaning in MEANING.items()),
+            + "; ".join(f"{fact}: {meaning}" for fact, meaning in FACT_TEXT.items()),
         )
         lowering.add_argument(
             "--import-llvm",
@@ -506,7 +506,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             FenceOptMain(NAME, arguments).run()
         return 0
 
-    # argparse would take the file that comes behind it for the value.
+    # argparse would take the file that comes after it for the value.
     given = sys.argv[1:] if argv is None else argv
     arguments = [f"{REMARKS}=text" if each == REMARKS else each for each in given]
     if argv is None:

@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.cdna.chips import chips_of
-from fencewright.lowering.facts import CACHE_CLAMPS, MEANING, CacheClamp
+from fencewright.lowering.facts import CACHE_CLAMPS, FACT_TEXT, CacheClamp
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects import scoped
@@ -385,7 +385,7 @@ def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
         op = finding.before.op
         if not isinstance(op, CacheOp):
             return None
-        return ("; ".join(MEANING[row.fact] for row in rows[op]),)
+        return ("; ".join(FACT_TEXT[row.fact] for row in rows[op]),)
 
     return reason
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import CLAMPS, LANES_OF_WAVE, MEANING, Fact
+from fencewright.lowering.facts import CLAMPS, FACT_TEXT, LANES_OF_WAVE, Fact
 from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
@@ -272,7 +272,7 @@ def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:
                 if row.wide is wide and row.fact not in hopeless and (whole or not row.whole_kernel)
             )
         steps = [r for r in rows if wide.includes(r.wide) and r.narrow.includes(now)]
-        return ("; ".join(MEANING[row.fact] for row in steps),)
+        return ("; ".join(FACT_TEXT[row.fact] for row in steps),)
 
     return reason
 

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
-from fencewright.lowering.facts import MEANING, Fact
+from fencewright.lowering.facts import FACT_TEXT, Fact
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Line, Target, UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
@@ -85,7 +85,7 @@ def helped_by(facts: Iterable[Fact]) -> Parts | None:
     useful = tuple(dict.fromkeys(facts))
     if not useful:
         return None
-    return ("; ".join(f"less would do if {MEANING[fact]} (--assume {fact})" for fact in useful),)
+    return ("; ".join(f"less would do if {FACT_TEXT[fact]} (--assume {fact})" for fact in useful),)
 
 
 def price(key: str, cost: Cost) -> Parts:
