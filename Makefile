@@ -95,7 +95,7 @@ certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
 
-mutants-of-passes: $(READY) ## change the passes in every small way, and see what notices (an hour on two cores)
+mutants-of-passes: $(READY) ## mutate the passes, and see what notices (an hour on two cores)
 	$(BIN)/python -m fencewright.tools.dev.mutants_of_passes --jobs $(JOBS)
 
 fence-strings: $(READY) ## judge all strings of up to four fences and accesses (an hour on one core)

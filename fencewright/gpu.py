@@ -1,6 +1,6 @@
 """Runs PTX on an NVIDIA GPU: load (the driver's JIT), buffers, launches with clusters, timing.
 
-Everything goes through the CUDA driver API by way of NVIDIA's ``cuda-bindings``, installed by
+Everything goes through the CUDA driver API, through NVIDIA's ``cuda-bindings``, installed by
 ``pip install 'fencewright[gpu]'``. Nothing of it is imported before a device is opened.
 ``python -m fencewright.gpu --self-test`` checks the launcher on the GPU at hand.
 Source: CUDA Driver API, "Module Management", "Execution Control", "Event Management".
@@ -61,7 +61,7 @@ class _Driver:
     """The driver API: its module, and calls that raise ``GpuError`` when they fail.
 
     ``patience``: the seconds that a wait may take, or None. ``is_busy``: a wait was given up, so
-    that a launch may still run; what the driver does behind it would wait for it.
+    that a launch may still run; later calls of the driver would wait for it.
     """
 
     def __init__(self, api: Any, patience: float | None = None):
@@ -287,7 +287,7 @@ class Kernel:
         self._driver.call("cuLaunchKernelEx", config, self._function, ctypes.addressof(pointers), 0)
 
     def _check(self, sizes: Sequence[int]) -> None:
-        # The driver would read on behind the last argument.
+        # The driver would read past the last argument.
         if self._parameters is None or tuple(sizes) == self._parameters:
             return
         takes, given = (", ".join(map(str, each)) or "none" for each in (self._parameters, sizes))
@@ -395,7 +395,7 @@ class Device:
     def tensor_map(
         self, memory: Addressed, extents: Sequence[int], strides: Sequence[int], box: Sequence[int]
     ) -> bytes:
-        """The tensor map of a tensor of 32-bit words, 128 bytes that no launch has to be told of.
+        """The tensor map of a tensor of 32-bit words, 128 bytes that a launch takes as they are.
 
         ``extents`` and ``box`` are in words, ``strides`` (of all dimensions but the first) in
         bytes; the first dimension is the one without gaps. Raises ``GpuError``.

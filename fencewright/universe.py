@@ -1,6 +1,6 @@
 """What Fencewright adds to xDSL: found by ``xdsl-opt`` through the ``xdsl.universe`` entry point.
 
-Everything is behind a factory, so that a dialect or a pass is imported when first used.
+Every entry is a factory, so that a dialect or a pass is imported when first used.
 The dialect that carries LLVM IR is ``llvm_ir``: a second ``llvm`` would break every
 ``xdsl-opt`` of the environment.
 """

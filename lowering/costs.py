@@ -62,10 +62,10 @@ def cost_of(target: str, instruction: Line | str) -> Cost:
 
 
 def cost_of_sequence(target: str, instructions: Iterable[Line | str]) -> Cost:
-    """What instructions cost one behind the other.
+    """What consecutive instructions cost.
 
     The sum of their costs, but for those whose price together has a row of its own: a fence
-    behind a load waits for it. Raises ``UnsupportedError`` as ``cost_of`` does.
+    after a load waits for it. Raises ``UnsupportedError`` as ``cost_of`` does.
     """
     rows = _rows(target)
     left = tuple([rows.read_line(i) if isinstance(i, str) else i for i in instructions])

@@ -129,7 +129,7 @@ ARCHITECTURES = {each.name: each for each in (CDNA, PTX)}
 UNKNOWN = Architecture(
     name="unknown",
     triples=(),
-    # The last one's names come first on the way out.
+    # Export prefers the names of the last one.
     syncscopes={**PTX.syncscopes, **CDNA.syncscopes},
     spaces=CDNA.spaces & PTX.spaces,
     source="; ".join(each.source for each in (CDNA, PTX)),

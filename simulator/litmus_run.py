@@ -1,6 +1,6 @@
 """Running a litmus test of any language to its outcomes: scoped source, CDNA machine, PTX model.
 
-One answer for all three, so that their outcomes can be told and compared. Values are unsigned
+One answer for all three, so that their outcomes can be printed and compared. Values are unsigned
 32-bit words.
 """
 
@@ -17,7 +17,7 @@ from fencewright.simulator.core.condition import (
 )
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, WorkBudget
 from fencewright.simulator.core.program import LitmusTest
-from fencewright.simulator.core.progress import Ending, Progress, told
+from fencewright.simulator.core.progress import Ending, Progress, hang_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class CdnaTest:
 
 @dataclass(frozen=True, slots=True)
 class PtxTest:
-    """A test of PTX instructions; ``observed`` is what its outcomes tell, None for everything.
+    """A test of PTX instructions; ``observed`` is what is in its outcomes, None for everything.
 
     ``shared`` are the locations in shared memory, which to the model are like all others;
     ``source`` is what it was lowered from.
@@ -125,7 +125,7 @@ class Limits:
 class Run:
     """What a test did.
 
-    ``outcomes`` is None when the source has data ``races``: then it may end in any way.
+    ``outcomes`` is None when the source has data ``races``: then it may do anything.
     ``errors`` are mistakes of machine code, as a register used before it was waited for.
     ``states`` counts machine states, 0 for the models by axioms, whose ``steps`` are counted.
     ``incomplete`` says why there may be more outcomes, empty if there are none.
@@ -318,15 +318,15 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
     from fencewright.simulator.cdna.progress import stuck
 
     limits = Limits() if limits is None else limits
-    return told(stuck(test.test.program, test.configuration, limits.states))
+    return hang_texts(stuck(test.test.program, test.configuration, limits.states))
 
 
 def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
     """Whether the executions of a test end, as far as it costs no more than the run ``found``.
 
-    With ``limits`` as far as those allow. Hangs that are told are there: of the CDNA machine
+    With ``limits`` as far as those allow. Hangs that are reported are there: of the CDNA machine
     without help from its caches, of the models by axioms under sequential consistency. That all
-    executions end is told of the CDNA machine alone, and where nobody waits for anything.
+    executions end is reported of the CDNA machine alone, and where nobody waits for anything.
     """
     most = _affordable(found) if limits is None else limits.states
     try:
@@ -355,7 +355,7 @@ def _source_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]
 
     assert isinstance(test, SourceTest)
     program = interleaved(test.test.program)
-    return told(sequential_hangs(program, most)), program.is_straight
+    return hang_texts(sequential_hangs(program, most)), program.is_straight
 
 
 def _ptx_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
@@ -367,7 +367,7 @@ def _ptx_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
     program = interleaved(test.test.program, instruction_text)
     if program is None:
         return (), False
-    return told(sequential_hangs(program, most)), program.is_straight
+    return hang_texts(sequential_hangs(program, most)), program.is_straight
 
 
 _HANGS: dict[type[RunnableTest], Callable[[RunnableTest, int], tuple[tuple[str, ...], bool]]] = {

@@ -104,7 +104,7 @@ def is_long_number(problem: ValueError) -> bool:
 
 
 def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagnostic | None:
-    """The one line to tell the user for an exception, None if it is none of the expected ones.
+    """The one line to print for an exception, None if it is none of the expected ones.
 
     ``file`` is what was being read; ``line_offset`` is how many lines of it came before
     the text that was parsed. An operation that raised through ``emit_error`` gives the
@@ -199,7 +199,7 @@ def leave(status: int) -> NoReturn:
 
 
 def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
-    """What to tell the user of the tool ``name`` about ``failure``."""
+    """What the tool ``name`` prints about ``failure``."""
     match failure:
         case ToolError():
             return failure.diagnostics

@@ -178,7 +178,7 @@ _PRODUCE = (
 )
 _BUSY = (
     # In every other launch copies of the same tile, to nowhere: what the program copies has to
-    # queue behind them. The salt is a multiple of GRID.
+    # queue after them. The salt is a multiple of GRID.
     _TILE,
     f"mad.wide.u32 %h_place, %h_cta, {4 * BLOCK}, %h_scratch;",
     "@!%h_leader bra $h_busy;",

@@ -159,7 +159,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """One way to write the kernel in CUDA C++: ``form`` says which, ``flags`` select it."""
+    """One form of the kernel in CUDA C++: ``form`` says which, ``flags`` select it."""
 
     source: str
     form: str
@@ -172,7 +172,7 @@ class Twin:
 
 
 def polling_twins(source: str) -> tuple[Twin, ...]:
-    """Both ways to wait: which is faster differs from kernel to kernel."""
+    """Both forms of a wait: which is faster differs from kernel to kernel."""
     return (
         Twin(source, "acquire poll"),
         Twin(source, "relaxed poll, fence", ("-DFENCE_AFTER_POLL",)),
@@ -620,7 +620,7 @@ def measure(case: Case, device: Device, directory: Path, holdup: Holdup) -> Row:
     for _ in range(RUNS):
         samples: dict[str, list[float]] = {side: [] for side in kernels}
         for turn in range(SAMPLES):
-            # None is always the first, or always behind the same other.
+            # None is always the first, or always after the same other.
             for side in random.Random(turn).sample(list(kernels), len(kernels)):
                 samples[side].append(sample(kernels[side]))
         medians.append([median(each) for each in samples.values()])

@@ -97,8 +97,8 @@ FENCE: Table[Steps] = Table(
 )  # fmt: skip
 """(scope, tgsplit, compat) -> the steps of an acq_rel or seq_cst fence that writes back.
 
-What a read before the fence has taken in, the fence has to write back, also if that read is not
-over yet; and if a relaxed write behind it tells one who invalidates less, it has to be over.
+The fence writes back what a read before it has acquired, even if that read is not done yet. The
+write-back must be done before a relaxed write after the fence signals a thread that invalidates less.
 """
 
 BARRIER_ROWS: tuple[Row[Barrier | Illegal], ...] = (

@@ -50,12 +50,12 @@ _MEMORY_KINDS = frozenset(
 class InstructionRow:
     """One instruction.
 
-    ``operands`` has named places; ``counters`` are those that it increments, or as cache
-    maintenance may (``CACHE_COUNTS``); ``space`` is
-    where a memory instruction goes. A pseudo instruction has ``expansion``, the complete
-    lines that it stands for; ``early_clobber`` says that a result is written before every
-    operand has been read, so that they must not share registers. ``chips`` have it; for
-    private memory, of which every chip has both forms, they are those whose kernels find it so.
+    ``operands`` has named places. ``counters`` are those that it increments, or as cache
+    maintenance may increment (``CACHE_COUNTS``). ``space`` is the memory that it accesses.
+    ``expansion`` has the complete lines that a pseudo instruction stands for. ``early_clobber``: a
+    result is written before every operand has been read, so they must not share registers.
+    ``chips`` are those that have it. Every chip has both forms of access to private memory; there
+    ``chips`` are those whose kernels use this form.
     """
 
     mnemonic: str

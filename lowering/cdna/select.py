@@ -43,7 +43,7 @@ from fencewright.lowering.vocabulary import (
 )
 
 _CLAMP = {AddressSpace.LOCAL: Scope.WORKGROUP, AddressSpace.PRIVATE: Scope.SINGLETHREAD}
-"""The widest scope that can tell an access to this space (LLVM SIMemOpInfo)."""
+"""The widest scope that can observe an access to this space (LLVM SIMemOpInfo)."""
 
 _PLAIN = frozenset({Operation.LOAD, Operation.STORE})
 """What LLVM makes no atomic of in private memory (SIISelLowering, shouldExpandAtomicLoadInIR)."""
@@ -102,7 +102,7 @@ def _normalise(request: Request) -> Request:
     if request.failure_ordering is not None:
         ordering = merged_ordering(ordering, request.failure_ordering)
     if request.space is AddressSpace.PRIVATE and request.volatile:
-        # No other thread can tell; as a weak access it keeps what a volatile one asks of caches.
+        # No other thread observes it; as a weak access it keeps what a volatile one asks of caches.
         ordering = Ordering.WEAK if request.op in _PLAIN else ordering
     widest = _CLAMP.get(request.space) if request.space else None
     scope = request.scope.clamp(widest) if widest else request.scope

@@ -36,7 +36,7 @@ class AsyncSince:
 
 @dataclass(frozen=True, slots=True)
 class AsyncRow:
-    """One way to carry out an operation."""
+    """One implementation of an operation."""
 
     lines: tuple[str, ...]
     since: AsyncSince
@@ -476,7 +476,7 @@ ROWS: Mapping[Key, tuple[AsyncRow, ...]] = _index(
     _fences(),
     _tensor_cores(),
 )
-"""Every operation with its qualifiers, and the ways to carry it out, best first."""
+"""Every operation with its qualifiers, and its implementations, best first."""
 
 
 @cache

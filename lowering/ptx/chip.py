@@ -1,7 +1,7 @@
 """What an NVIDIA chip and a PTX version are to the lowering: a name, and the forms they have.
 
 PTX is one language for all chips: the rules are the same everywhere (rows.py, atomics.py),
-and what a pair of chip and PTX version lacks is told by ``FORMS``. A new chip is a row.
+and ``FORMS`` says what a pair of chip and PTX version lacks. A new chip is a row.
 """
 
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ class Basis(Word):
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """The price of instructions one behind the other, by the first words of each: mostly of one.
+    """The price of consecutive instructions, by the first words of each: mostly of one.
 
     ``note``: of what is measured, what the chip executes or how the figures spread; of what is
     estimated, from what.
@@ -294,7 +294,7 @@ _ACQUIRED = {
     "atom.relaxed": "atom.acquire",
     "atom.release": "atom.acq_rel",
 }
-"""Accesses, and what they are with a fence before them or behind them."""
+"""Accesses, and what they are with a fence before or after them."""
 
 _MEASURED_PAIRS = index(_MEASURED_TOGETHER)
 

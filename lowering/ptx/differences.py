@@ -1,7 +1,7 @@
 """Where our PTX differs from other mappings for the same operation, and why.
 
 One row a difference: where it occurs, what the other emits there, and the reason. The
-differential test asks LLVM itself: each difference that it finds must be told by exactly
+differential test asks LLVM itself: each difference that it finds must be in exactly
 one row, and every row of LLVM's must be met. libcu++ and the paper cannot be asked; for
 their rows the test only sees to it that ours is something else.
 """

@@ -81,7 +81,7 @@ class AtomicAccess:
 
 
 class _LoopCode:
-    """Instructions with one source, in order, behind the registers that they declare."""
+    """Instructions with one source, in order, after the registers that they declare."""
 
     def __init__(self, source: str):
         self._source = source

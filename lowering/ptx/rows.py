@@ -259,7 +259,7 @@ RESTRICTED: dict[Ordering, Restricted] = {
         frozenset({AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER}),
         f"{_RESTRICTED} .shared::cluster",
     ),
-    # In this order what is taken in is handed on.
+    # The acquire comes first, so that the release propagates what it acquired.
     _O.ACQ_REL: Restricted(
         (_ACQUIRE_ALL, _RELEASE_OWN),
         frozenset({AddressSpace.LOCAL}),

@@ -180,7 +180,7 @@ def _normalise(chip: PtxChip, asked: Request, target: Target) -> _Context:
 
 
 def _orders_shared_memory_alone(request: Request) -> bool:
-    """Whether nothing beyond the cluster can tell of a fence; seq_cst is one order of everything."""
+    """Whether a fence is not observable beyond the cluster; seq_cst is one order of everything."""
     if request.op is not Operation.FENCE or request.ordering is Ordering.SEQ_CST:
         return False
     return request.spaces is not None and request.spaces & rows.SHAREABLE <= rows.WITHIN_CLUSTER

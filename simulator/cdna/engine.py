@@ -97,7 +97,7 @@ class SetLine:
         )
 
     def issue(self, state: SetState, op: Op, entry: Entry) -> list[tuple[SetState, int | None]]:
-        """The states behind ``op``: for a load that may hit, one for each version, and a miss."""
+        """The states after ``op``: for a load that may hit, one for each version, and a miss."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
         if op.code is StepKind.SCALAR_LOAD:
@@ -336,7 +336,7 @@ class SetLine:
         return after, completions, event
 
     def tidied(self, state: SetState) -> SetState:
-        """Caches take in what they may; versions that no set mentions are dropped."""
+        """Caches fetch what they may; versions that no set mentions are dropped."""
         memory, l2s, l1s, queues, scalars, pending = state
         filled = list(l1s)
         for at, held in enumerate(l1s):
@@ -373,7 +373,7 @@ class SetLine:
         return any(entry & ID_MASK in blocking for entry in queue)
 
     def final_values(self, state: SetState) -> tuple[int, ...]:
-        """The values that memory can end with, if nothing is on its way any more, else none."""
+        """The values that memory can end with, if nothing is in flight any more, else none."""
         memory, l2s, _, queues, _, pending = state
         if any(queues) or any(pending):
             return ()
@@ -467,7 +467,7 @@ class CdnaEngine(WaveMachine[SetState]):
         A load that may hit could find versions later that it cannot find now; but those come
         in through the L2, where the queued load reads them at that very time. That fails when
         a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
-        too early for scalar loads that are on their way.
+        too early for scalar loads in flight.
         """
         op, error, _ = self.position(state, wave)
         if error is not None or op.code >= StepKind.BARRIER:

@@ -10,7 +10,7 @@ rules that comments refer to:
    once, else it queues. A store updates a present line, or with wider bits drops it; it queues.
    Other loads and atomics drop the line and queue. An L1 invalidate empties the L1 now.
 3. From each CU to its L2 there is one FIFO for each line; FIFOs of different lines drain in any
-   order. The L1 takes in a line only while the CU has no store, atomic or L2 invalidate queued
+   order. The L1 fetches a line only while the CU has no store, atomic or L2 invalidate queued
    for it. Markers (write-back, L2 part of an invalidate) enter every FIFO of the CU, and are
    complete when they have left all of them.
 4. At the L2 an access hits a present line, or fetches it; a store or atomic leaves it dirty.
@@ -60,7 +60,7 @@ PlainState = tuple[
     tuple[int, ...],
     tuple[tuple[int, ...], ...],
 ]
-"""(memory, L2s, L1s, queues, scalar caches, scalar loads on their way).
+"""(memory, L2s, L1s, queues, scalar caches, scalar loads in flight).
 
 A line in an L2 is ``value << 1 | dirty``, in an L1 or scalar cache its value, or ABSENT.
 """
@@ -87,7 +87,7 @@ class PlainLine:
         )
 
     def issue(self, state: PlainState, op: Op, entry: Entry) -> list[tuple[PlainState, int | None]]:
-        """Rule 2. The states behind ``op``; with the value of a load that hit."""
+        """Rule 2. The states after ``op``; with the value of a load that hit."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
         if op.code is StepKind.SCALAR_LOAD:
@@ -273,14 +273,14 @@ class PlainLine:
             yield after, MachineEvent(kind, t.scalars[at], line=t.line, written=value)
 
     def below(self, memory: int, l2s: tuple[int, ...], cu: int) -> int:
-        """What a cache of ``cu`` would take in from its L2 now, or ABSENT."""
+        """What a cache of ``cu`` would fetch from its L2 now, or ABSENT."""
         if self.kind is MemoryKind.UNCACHED:
             return memory
         held = l2s[self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]]
         return ABSENT if held == ABSENT else held >> 1
 
     def final_values(self, state: PlainState) -> tuple[int, ...]:
-        """The values that memory can end with, if nothing is on its way any more, else none."""
+        """The values that memory can end with, if nothing is in flight any more, else none."""
         memory, l2s, _, queues, _, pending = state
         if any(queues) or any(pending):
             return ()

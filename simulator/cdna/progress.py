@@ -24,7 +24,7 @@ def stuck(
     line_rules: type[PlainLine] = PlainLine,
     wave_rules: type[WaveRules] = WaveRules,
 ) -> tuple[Hang, ...]:
-    """Every way in which a fair execution of ``program`` never ends; () if each one ends.
+    """Every hang of a fair execution of ``program``; () if each one ends.
 
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
     """

@@ -30,7 +30,7 @@ SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 
 class VectorAccessKind(Word):
-    """The kinds of vector-memory access that bits tell apart."""
+    """The kinds of vector-memory access whose bits differ."""
 
     LOAD = "load"
     STORE = "store"

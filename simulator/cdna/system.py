@@ -123,7 +123,7 @@ LdsState = tuple[tuple[int, ...], tuple[tuple[Entry, ...], ...]]
 
 class LdsRules:
     """The LDS of one work-group. ds_ operations of a wave are performed in order; flat ones go
-    another way, so that they pass and are passed, except at the same location.
+    another path, so that they pass and are passed, except at the same location.
     """
 
     def __init__(self, compiled: CompiledProgram, workgroup: int):
@@ -133,11 +133,11 @@ class LdsRules:
         self.values = tuple(compiled.lds[i].initial for i in self.members)
 
     def initial(self) -> LdsState:
-        """Nothing on its way."""
+        """Nothing in flight."""
         return self.values, ((),) * len(self.waves)
 
     def issue(self, state: LdsState, op: Op, entry: Entry) -> LdsState:
-        """``op`` is on its way."""
+        """``op`` is in flight."""
         values, queues = state
         at = self.waves.index(op.wave)
         return values, replaced(queues, at, (*queues[at], entry))

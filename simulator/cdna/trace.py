@@ -1,4 +1,4 @@
-"""Counterexamples: a way to an outcome, step by step, on the plain CDNA machine.
+"""Counterexamples: a path to an outcome, step by step, on the plain CDNA machine.
 
 The engine finds the outcome and in which order operations are issued and performed; the plain
 machine then follows that order and fills in what the caches do in between. That it can is a

@@ -7,7 +7,7 @@ its outstanding operations in issue order, each packed into one integer.
 A register that a load writes must be waited for before it is used: until an ``s_waitcnt`` that
 covers the load has been passed, reading it is an error of the program ("unwaited register"),
 whatever the caches did, because hardware gives garbage. So is overwriting it, except by an
-operation that returns in order behind the load. At the end of a wave everything is waited for.
+operation that returns in order after the load. At the end of a wave everything is waited for.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ Wave = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """(pc, registers, outstanding in vmcnt, outstanding in lgkmcnt)."""
 
 Entry = int
-"""An operation on its way: its number, the value it carries, the value it compares with."""
+"""An operation in flight: its number, the value it carries, the value it compares with."""
 
 ID_BITS = 12
 ID_MASK = (1 << ID_BITS) - 1
@@ -411,7 +411,7 @@ class WaveRules:
         return pc + 1, (*regs[: op.dst], value, *regs[op.dst + 1 :]), vm, lgkm
 
     def issue(self, state: Wave, op: Op) -> Wave:
-        """The wave behind ``op``, which is now outstanding in its counters."""
+        """The wave after ``op``, which is now outstanding in its counters."""
         pc, regs, vm, lgkm = state
         if op.path in _IN_VMCNT:
             vm = (*vm, op.number)
@@ -459,7 +459,7 @@ class WaveRules:
         return all(self.by_number[each & ID_MASK].path in _IN_ORDER for each in pending)
 
     def _reached(self, pending: tuple[int, ...], count: int | None) -> bool:
-        """Whether a counter is at most ``count``. In order: whatever is behind counts as well."""
+        """Whether a counter is at most ``count``. In order: whatever is younger counts as well."""
         if count is None or len(pending) <= count:
             return True
         if self._in_order(pending):

@@ -136,7 +136,7 @@ def run(
     Without ``executor`` tasks run here, one after the other. With ``stream`` results are
     appended to that file, and tasks whose results it has already are not run again; ``name``
     says what the campaign is about, and a file of another name is refused. No more than
-    ``window`` tasks are on their way at a time, and whoever stops reading leaves them to the
+    ``window`` tasks are submitted at a time, and whoever stops reading leaves them to the
     executor. Raises ``TaskError`` for a task that fails, and
     ``CampaignError`` for a file that is not this campaign's.
     """

@@ -23,7 +23,7 @@ class System(Protocol[State, EventCo]):
     """A transition system.
 
     ``final`` gives the outcomes of a state in which all is over, else nothing; ``errors`` what
-    the program has done wrong on the way to a state.
+    the program has done wrong before a state.
     """
 
     @property
@@ -60,7 +60,7 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Trace(Generic[State, Event]):
-    """A way to an outcome: the events, and the states from before the first to after the last."""
+    """A path to an outcome: the events, and the states from before the first to after the last."""
 
     events: tuple[Event, ...]
     states: tuple[State, ...]
@@ -79,7 +79,7 @@ class WorkBudget:
     """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
 
     A step is about as much as a machine state: an event of a thread's run, a combination of
-    runs, a way to take reads from writes, an order.
+    runs, a reads-from relation, an order.
     """
 
     def __init__(self, limit: int | None = None):

@@ -34,7 +34,7 @@ def plus(relation: Pairs) -> Pairs:
 
 
 def inverse(relation: Pairs) -> Pairs:
-    """Each pair the other way round."""
+    """Each pair reversed."""
     return {(b, a) for a, b in relation}
 
 

@@ -246,7 +246,7 @@ class Thread(Generic[Instruction]):
 
 @dataclass(frozen=True, slots=True)
 class Program(Generic[Instruction]):
-    """A whole program. ``observed`` are the registers and locations that outcomes tell.
+    """A whole program. ``observed`` are the registers and locations in its outcomes.
 
     None: every register that an instruction writes, and every location.
     """
@@ -265,7 +265,7 @@ class Program(Generic[Instruction]):
         raise ProgramError(f"{self.name}: no location '{name}'; known are {known}")
 
     def observables(self) -> tuple[Observable, ...]:
-        """What outcomes tell, in their order: registers by thread, then locations."""
+        """What outcomes have, in their order: registers by thread, then locations."""
         if self.observed is not None:
             return self.observed
         registers: list[Observable] = []

@@ -49,14 +49,14 @@ class Ending(Word):
 
 
 _MOST_HANGS = 4
-"""How many ways to hang are told; the others are only counted."""
+"""How many hangs are reported; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Whether the executions of a test end; ``why`` says what was left open, if anything was.
 
-    ``hangs`` are ways not to, each told once. ``are_outcomes``: executions that wait for ever at
+    ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for ever at
     a barrier are among the outcomes, so that a condition speaks of them too.
     """
 
@@ -73,7 +73,7 @@ class Progress:
         )
 
     def lines(self) -> tuple[str, ...]:
-        """As reports say it: one line for each way to hang, with what belongs to it below."""
+        """As reports say it: one line for each hang, with what belongs to it below."""
         start = self.ending.capitalize()
         if self.why and not self.hangs:
             return (f"{start}: {self.why}",)
@@ -85,8 +85,8 @@ class Progress:
         return (*shown, *([f"{start}: in {more} more ways"] if more > 0 else []))
 
 
-def told(hangs: Iterable[Hang]) -> tuple[str, ...]:
-    """Ways to hang as text, in order; those of the same threads, doing and reading the same, once."""
+def hang_texts(hangs: Iterable[Hang]) -> tuple[str, ...]:
+    """Hangs as text, in order; those of the same threads, doing and reading the same, once."""
     texts: dict[tuple[WaitingThread, ...], str] = {}
     for each in hangs:
         texts[each.threads] = min(str(each), texts.get(each.threads, str(each)))

@@ -273,7 +273,7 @@ class Interleavings:
 
 
 def sequential_hangs(program: Interleaved, limit: int) -> tuple[Hang, ...]:
-    """Every way in which a fair interleaving of ``program`` never ends; () if each one ends.
+    """Every hang of a fair interleaving of ``program``; () if each one ends.
 
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
     """

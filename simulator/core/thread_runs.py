@@ -17,7 +17,7 @@ from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.words import WORD_MASK
 
 Derivation: TypeAlias = Mask
-"""The writes, as bits, that a value passed through on its way."""
+"""The writes, as bits, that a value passed through."""
 
 
 class Domain:

@@ -3,7 +3,7 @@
 Each GPU thread runs one thread of the program for one *instance* of it. Blocks take turns: a
 block has the program's threads of one CTA, each in a warp of its own, for many instances.
 Partners sit far apart: the instance of a block's thread is multiplied by an odd number for
-every cluster but the first, and each location is permuted in its own way. A second kernel
+every cluster but the first, and each location has its own permutation. A second kernel
 turns final registers and memory into one number for each instance and counts them, so that
 only the histogram leaves the GPU.
 """
@@ -70,7 +70,7 @@ MOST_PASSES = 1 << 12
 
 
 class GpuLitmusError(ValueError):
-    """A test, or a way to run it, that the stress kernel cannot do; the message says what."""
+    """A test, or a setting, that the stress kernel cannot run; the message says what."""
 
 
 # What is launched
@@ -332,7 +332,7 @@ def prepare(
 ) -> StressTest:
     """The kernels of a program; raises ``GpuLitmusError`` for one that cannot be run so.
 
-    ``allowed`` says what is observed, and which values to tell apart. ``shared`` are the
+    ``allowed`` says what is observed, and which values to distinguish. ``shared`` are the
     locations to put into shared memory, True for all.
     """
     if not allowed.complete:

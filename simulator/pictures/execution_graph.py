@@ -75,7 +75,7 @@ class ExecutionGraph:
 
 _DRAWN = ("race", "rmw", "po", "rf", "co", "fr", "sync", "sw", "sc")
 _OF_RACES = ("race", "rmw", "po", "rf", "sync", "sw", "sc")
-"""What a graph of races has: what could order the accesses, less what only tells their values."""
+"""What a graph of races has: what could order the accesses, without what only explains their values."""
 _ORDERS = ("po", "co", "sc")
 _INTERLEAVING = ("rmw", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
@@ -297,5 +297,5 @@ def _step(full: Relations, near: Relations, size: int, pair: Pair) -> list[Edge]
         path = shortest_path(from_pairs(size, steps), source, target)
         if path:
             return [Edge(a, b, _name(near, (a, b), names)) for a, b in pairwise(path)]
-    # All that is left is the way back of PTX's Coherence: the order that a partial co lacks.
+    # All that is left is the path back of PTX's Coherence: the order that a partial co lacks.
     return [Edge(source, target, "no co")]

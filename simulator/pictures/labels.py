@@ -83,7 +83,7 @@ def place_labels(
 
 
 _Choice = tuple[tuple[int, float], Box]
-"""How many things a box is in the way of and how far from the middle it is, and the box."""
+"""How many things a box overlaps and how far from the middle it is, and the box."""
 
 
 def _choices(

@@ -81,7 +81,7 @@ class Timeline:
 
     @property
     def end(self) -> int:
-        """The column behind the last step."""
+        """The column after the last step."""
         return len(self.steps) + 1
 
 

@@ -52,7 +52,7 @@ _NAME_GAP = 18
 _REPEAT = 900
 """In how many pixels the names of lanes come again."""
 _STEP = 10
-"""By how many pixels a name is moved out of the way of an arrow."""
+"""By how many pixels a name is moved to make room for an arrow."""
 _TOP = 72
 _NARROWEST = 34
 _ARROW_FROM_LEFT = 9
@@ -270,7 +270,7 @@ def _crosses(arrow: Arrow, bar: TimelineBar) -> bool:
 def _add_plate(
     svg: "Drawing", lines: Sequence[str], x: float, y: float, size: int, fill: str
 ) -> None:
-    """What hides an arrow behind lines of text, the first of which stands on ``y``."""
+    """A plate that keeps arrows from crossing lines of text, the first of which stands on ``y``."""
     from drawsvg import Rectangle
 
     height = round(size * (1.15 * len(lines) + 0.1), 1)

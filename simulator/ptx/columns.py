@@ -15,8 +15,8 @@ The initial state also takes ``a @ generic aliases x`` (another virtual address 
 ``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
 shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
 optional ``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
-texture, surface and constant proxies. The first operand of ``bar.cta`` tells the barrier
-instructions of the program apart, then follow the barrier's number and its thread count.
+texture, surface and constant proxies. The first operand of ``bar.cta`` is unique to the
+instruction in its program, then follow the barrier's number and its thread count.
 Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
 """
 

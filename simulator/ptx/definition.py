@@ -1,8 +1,8 @@
 """The PTX memory model as its manual defines it, relation by relation, without any short cut.
 
 The engine (``model``) is held equal to it on random programs. Relations are sets of pairs of
-operations; every reads-from, Fence-SC and coherence order is tried. What a thread does by itself
-and which barriers meet is told by ``events``, for both. Proxies, aliases, asynchronous copies,
+operations; every reads-from, Fence-SC and coherence order is tried. The runs of each
+thread and the barriers that meet come from ``events``, for both. Proxies, aliases, asynchronous copies,
 mbarriers and barriers of a cluster are the engine's alone.
 
 Names and order: PTX ISA, "Memory Consistency Model", from "Morally strong operations" to

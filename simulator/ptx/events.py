@@ -284,7 +284,7 @@ class PtxProgram(Program[PtxInstruction]):
 
     ``aliases`` has the names that are not locations of their own, ``mbarriers`` has the
     arrival count of each mbarrier, which is initialised before the threads start. ``shared``
-    has the CTA of every location in shared memory; only ``.sync_restrict`` tells them apart.
+    has the CTA of every location in shared memory; only ``.sync_restrict`` distinguishes them.
     ``registers`` are those that do not start at 0.
     """
 
@@ -885,7 +885,7 @@ class PtxSkeleton:
 class PtxCombination:
     """A path for each thread, which together write every value that they read.
 
-    ``skeletons`` has one for each way that their barrier operations can meet. ``values`` has
+    ``skeletons`` has one for each combination of barrier meetings. ``values`` has
     what each event read or wrote.
     """
 
@@ -983,7 +983,7 @@ class PtxCandidates:
 def _skeletons(
     program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: WorkBudget
 ) -> Iterator[PtxSkeleton]:
-    """One skeleton for each way that the barrier operations of ``paths`` can meet."""
+    """One skeleton for each combination of meetings of the barrier operations of ``paths``."""
     events = [
         PtxEvent(PtxEventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial
     ]
@@ -1015,7 +1015,7 @@ class PtxWalk:
 
 
 _MOST_MEETINGS = 64
-"""How many ways for barrier operations to meet are looked at in one walk."""
+"""How many combinations of barrier meetings one walk looks at."""
 
 
 class PtxWalks:
@@ -1180,24 +1180,24 @@ def _add_path(
 def _meetings(
     program: PtxProgram, events: list[PtxEvent], po: Relation, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
-    """Every way in which the barrier operations of an execution can meet."""
+    """Every combination of meetings of the barrier operations of an execution."""
     objects: dict[object, list[int]] = {}
     for number, event in enumerate(events):
         if event.rendezvous is not None:
             place = _place(event.rendezvous, program.threads[event.thread].placement)
             objects.setdefault((event.rendezvous, place), []).append(number)
-    ways: list[list[tuple[Meeting, ...]]] = []
+    choices: list[list[tuple[Meeting, ...]]] = []
     for members in objects.values():
         rendezvous = events[members[0]].rendezvous
         if rendezvous is None or rendezvous.count is None:
-            ways.append([_everyone_who_comes(events, members)])
+            choices.append([_everyone_who_comes(events, members)])
         elif rendezvous.mbarrier:
-            ways.append(list(_mbarrier_phases(events, members, rendezvous.count, blocked)))
+            choices.append(list(_mbarrier_phases(events, members, rendezvous.count, blocked)))
         else:
-            ways.append(list(_counted(events, members, rendezvous.count, blocked)))
+            choices.append(list(_counted(events, members, rendezvous.count, blocked)))
     counted = [bool(r.rendezvous and r.rendezvous.count is not None) for r in events]
-    for way in product(*ways):
-        meetings = tuple(meeting for group in way for meeting in group)
+    for choice in product(*choices):
+        meetings = tuple(meeting for group in choice for meeting in group)
         if not any(counted) or _is_possible(meetings, po, counted):
             yield meetings
 

@@ -1,13 +1,13 @@
 """The PTX memory model: its relations, its axioms, and every outcome that they allow.
 
-Names and order follow the PTX ISA, "Memory Consistency Model". Two versions are told apart:
+Names and order follow the PTX ISA, "Memory Consistency Model". Two versions are distinguished:
 6.0, and 7.5 with proxies and virtual aliases; cluster scope, one-sided fences, mbarriers and
 the async proxy of later versions use the rules of 7.5 (or 6.0, where no proxy is involved).
 Where the text is silent, on paths through a proxy other than the generic one, the closure is
 that of Lustig et al., "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model"
 (ISCA 2022).
 
-How outcomes are found: for each way to take reads from writes and each Fence-SC order,
+How outcomes are found: for each reads-from relation and each Fence-SC order,
 causality order is fixed, and what is left (coherence order, and the axioms that use it)
 falls apart into independent questions, one for each location. The axioms only ever forbid
 more when coherence order grows, so that the least order which answers them is enough.
@@ -309,7 +309,7 @@ class PtxFrame:
         self.causality_of: dict[tuple[Mask, ...], tuple[Relation, Relation]] = {}
 
     def _fence_sc_orders(self) -> Iterator[Relation]:
-        """Every Fence-SC order: one way round for each morally strong pair of ``fence.sc``.
+        """Every Fence-SC order: one direction for each morally strong pair of ``fence.sc``.
 
         With ``random`` they come in random order.
 
@@ -803,8 +803,8 @@ class _Enumeration:
         """The coherence orders: least partial orders that relate every morally strong pair.
 
         Source: PTX ISA, "Coherence order". Program order is followed at once where
-        SC-per-Location would insist on it. ``comes_first`` says which way round to try a pair
-        of writes first.
+        SC-per-Location would insist on it. ``comes_first`` says which order of a pair
+        of writes to try first.
         """
         frame = self.frame
         writes = mask_of(location.writes)
@@ -842,7 +842,7 @@ def _close(co: Relation, writes: tuple[int, ...]) -> Relation:
 def _orient(
     co: Relation, undecided: list[tuple[int, int]], writes: tuple[int, ...]
 ) -> Iterator[Relation]:
-    """Every transitive extension of ``co`` that relates all ``undecided`` pairs one way round."""
+    """Every transitive extension of ``co`` that orders all ``undecided`` pairs."""
     for position, (a, b) in enumerate(undecided):
         if co[a] >> b & 1 or co[b] >> a & 1:
             continue
@@ -942,7 +942,7 @@ def _frame(
 
 
 def observables_of(candidates: PtxCandidates | PtxWalks) -> tuple[Observable, ...]:
-    """What outcomes tell: registers by thread, then locations."""
+    """What is observable in outcomes: registers by thread, then locations."""
     registers = {
         Register(number, name)
         for number, names in enumerate(candidates.registers)

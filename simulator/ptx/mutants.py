@@ -5,8 +5,8 @@ to cta, or restricts one fence to shared memory (``.sync_restrict``). Four thing
 verdict of the test's condition, its whole outcome set, its outcome set when the threads are
 placed elsewhere, and the mutated thread by itself among partners (``partners``).
 
-What none of them notices is either *equivalent*, in that no program with this thread can tell
-(``equivalence`` says why), or *missed*.
+What none of them notices is either *equivalent*, in that no program with this thread shows a
+difference (``equivalence`` says why), or *missed*.
 """
 
 from collections import Counter
@@ -172,12 +172,12 @@ _FURTHEST = Scope.SYSTEM
 
 
 def partners(thread: Thread[PtxInstruction]) -> Iterator[tuple[Thread[PtxInstruction], ...]]:
-    """The threads that a thread is put among, in order of how often they tell something.
+    """The threads that a thread is put among, those that find most mutants first.
 
     First every partner of two operations on the thread's locations, each an acquiring load or
     a releasing store at system scope, with a ``fence.sc`` between them or none, in the same
     CTA, another CTA, another GPU. Then chains: one partner publishes data that another reads,
-    by way of the thread alone, near on one side and far on the other. Last, two operations of
+    through the thread alone, near on one side and far on the other. Last, two operations of
     one partner while another overwrites a location.
     """
     locations = sorted({each for each in _locations(thread.instructions)})
@@ -270,7 +270,7 @@ _NEUTRAL = Move | Arithmetic | Branch | CompareBranch | Label
 
 
 def equivalence(program: PtxProgram, mutant: ProgramMutant) -> str:
-    """Why no program with this thread can tell ``mutant`` from ``program``; "" if it may.
+    """Why no program with this thread distinguishes ``mutant`` from ``program``; "" if one may.
 
     Ordering is between what is before and what is after an operation in its thread. A fence
     with nothing on one side orders nothing: a ``fence.sc`` is then first or last in Fence-SC
@@ -352,7 +352,7 @@ class _Objects:
         return self.include(instruction, Scope.CLUSTER)
 
     def may_order(self, fence: PtxFence, code: Iterable[PtxInstruction]) -> bool:
-        """Whether of what is on its one side ``fence`` orders any, or what that passes on."""
+        """Whether ``fence`` may order anything in ``code``, which is all that is on one side of it."""
         restriction = fence.restriction
         return restriction is None or any(
             not _is_unordered(each) or self.include(each, restriction.reach) for each in code

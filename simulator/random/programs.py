@@ -299,7 +299,7 @@ class _Maker:
         return self._hand_on(self.put(self.random.choice((2, 2, 2, 2, 2, 3, 3, 4))), using=0.7)
 
     def relay(self) -> list["_ThreadBody"]:
-        """One thread tells a second one, which tells a third, for whom the data is."""
+        """One thread signals a second one, which signals a third, for whom the data is."""
         first, own, other = (
             Placement(0),
             Placement(1, 1, 1, cluster=1),
@@ -330,7 +330,7 @@ class _Maker:
                     thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
                     thread.noise(0.15)
                     last = number + 1 == len(places)
-                    if last or self.chance(using):  # Others only pass on what they were told.
+                    if last or self.chance(using):  # Others only propagate what they acquired.
                         thread.use(mine, reads=0.75)
                 else:
                     thread.noise(0.1)
@@ -345,7 +345,7 @@ class _Maker:
         return [body(number) for number in range(len(places))]
 
     def overwrite(self) -> list["_ThreadBody"]:
-        """Data is read, which each thread tells the next one, and overwritten by the last.
+        """Data is read, each thread signals the next one, and the last overwrites the data.
 
         The first thread's loads have nothing before them that a compiler would have to respect.
         """
@@ -416,7 +416,7 @@ class _Maker:
         return [body(number) for number in range(len(places))]
 
     def meeting(self) -> list["_ThreadBody"]:
-        """A work-group meets at a barrier, exchanges data, and may tell another about it."""
+        """A work-group meets at a barrier, exchanges data, and may signal another."""
         count = self.random.choice((2, 2, 3))
         mates = self.put(count, together=1.0)
         outside = self.chance(0.6)
@@ -563,7 +563,7 @@ def _distance(a: Placement, b: Placement) -> int:
 
 
 class _Thread:
-    """One thread on its way."""
+    """One thread under construction."""
 
     def __init__(self, maker: _Maker, number: int, place: Placement):
         self.maker = maker
@@ -621,7 +621,7 @@ class _Thread:
                 self.add(Store("o", register) if self.chance(0.5) else self.maybe(register, name))
 
     def maybe(self, register: str, name: str) -> Step:
-        """A plain access on one way only."""
+        """A plain access on one path only."""
         again = self.register()
         taken = (Load(again, name), Store(f"own{self.number}", again))
         return Maybe(register, self.random.choice((0, 1, self.number)), taken)
@@ -700,7 +700,7 @@ class _Thread:
         self.add(*((guard, fence) if self.chance(0.5) else (fence, guard)))
 
     def read_flag(self, flag: str, scope: Scope) -> None:
-        """Look at a flag that need not be up, and take in what is there."""
+        """Read a flag that need not be set, perhaps with acquire ordering."""
         self.add(Load(self.register(), flag, self.random.choice(LOADS), scope))
 
     def wait(self, flag: str, value: int, scope: Scope) -> None:
@@ -832,7 +832,7 @@ class _Thread:
         return Load(self.register(), f"own{self.number}")
 
     def _nobodys(self, scope: Scope) -> str:
-        """A flag that tells nothing: all share it if the scope is wide enough."""
+        """A flag that nobody waits for: all share it if the scope is wide enough."""
         return "n" if scope is Scope.SYSTEM else f"n{self.number}"
 
 
@@ -862,8 +862,8 @@ def varied_program(
 
     Ordered accesses come apart into fences and relaxed ones, fences stand back to back with
     other scopes, orderings are for some address spaces only, compare-exchanges fail and acquire
-    only where they succeed, and more is on its way than a counter can count. With LDS, threads
-    also have pointers that nobody can tell from such to LDS. The options are those of
+    only where they succeed, and more is outstanding than a counter can count. With LDS, threads
+    also have generic pointers that may, for all the passes know, point to LDS. The options are those of
     ``random_program``.
     """
     program = random_program(seed, lds=lds, split=split, mates=mates)
@@ -911,9 +911,9 @@ class _Variation:
         """A changed thread; it may add a location in LDS to ``spaces``."""
         steps = [each for step in thread.steps for each in self.varied(step)]
         if self.chance(0.4):
-            steps = self.on_one_way(steps)
+            steps = self.on_one_path(steps)
         if self.chance(0.3):
-            self.take_in_again(number, steps)
+            self.acquire_again(number, steps)
         if self.chance(0.2):
             steps[self.random.randint(0, len(steps)) :] = self.run(number)
         generic = thread.generic
@@ -924,8 +924,8 @@ class _Variation:
             generic |= {name for name in names if self.chance(0.7)}
         return SmallThread(thread.placement, tuple(steps), generic)
 
-    def on_one_way(self, steps: list[Step]) -> list[Step]:
-        """What only hands on, at the end of a thread, on one way of two, fences perhaps before it."""
+    def on_one_path(self, steps: list[Step]) -> list[Step]:
+        """Move the stores and fences that end a thread to one path; fences may stay before it."""
         place = next((n for n, step in enumerate(steps) if isinstance(step, When)), len(steps))
         tail = steps[place + 1 :]
         if not tail or not all(isinstance(each, Store | Fence) for each in tail):
@@ -937,8 +937,8 @@ class _Variation:
         taken = Maybe(guard.register, guard.value, tuple(tail[first:]))
         return [*steps[:place], *tail[:first], *([taken] if taken.steps else [])]
 
-    def take_in_again(self, number: int, steps: list[Step]) -> None:
-        """Put acquire loads of what tells nothing at the end, or on one way somewhere."""
+    def acquire_again(self, number: int, steps: list[Step]) -> None:
+        """Put acquire loads of flags that nobody waits for at the end, or on some path."""
         free = 1 + max((int(name[1:]) for name in _registers(tuple(steps))), default=-1)
         scope = self.random.choice(SHARING)
         again = Load(f"r{free}", f"n{number}", Ordering.ACQUIRE, scope)
@@ -959,12 +959,12 @@ class _Variation:
         """What stands in the place of a step."""
         match step:
             case Spin(load):
-                first, behind = self.apart(load, may_fail=False)
+                first, after = self.apart(load, may_fail=False)
                 assert isinstance(first, Load)
-                yield from (replace(step, load=first), *behind)
+                yield from (replace(step, load=first), *after)
             case Load() | Store() | AtomicRmw():
-                before, (first, behind) = self.released(step)
-                yield from (*before, first, *behind)
+                before, (first, after) = self.released(step)
+                yield from (*before, first, *after)
             case Cmpxchg():
                 yield from self.exchange(step)
             case Fence():
@@ -973,7 +973,7 @@ class _Variation:
                 yield step
 
     def released(self, step: Load | Store | AtomicRmw) -> tuple[Steps, tuple[Access, Steps]]:
-        """The fences before an access, and what is left of it with those behind."""
+        """The fences before an access, and what is left of it with those after it."""
         ordering = step.ordering
         if ordering not in (Ordering.RELEASE, Ordering.ACQ_REL) or not self.chance(0.4):
             return (), self.apart(step)
@@ -983,7 +983,7 @@ class _Variation:
         return tuple(self.fences(fence)), self.apart(replace(step, ordering=left))
 
     def apart(self, step: Load | Store | AtomicRmw, may_fail: bool = True) -> tuple[Access, Steps]:
-        """What is left of an access, and the fences behind it; perhaps an exchange that fails."""
+        """What is left of an access, and the fences after it; perhaps an exchange that fails."""
         if step.ordering is not Ordering.ACQUIRE or not self.chance(0.4):
             return self.restricted(step), ()
         assert step.scope is not None
@@ -995,7 +995,7 @@ class _Variation:
         return replace(step, ordering=Ordering.RELAXED), tuple(self.fences(fence))
 
     def exchange(self, step: Cmpxchg) -> Iterator[Step]:
-        """A compare-exchange that may acquire only where it succeeds, and a fence behind it."""
+        """A compare-exchange that may acquire only where it succeeds, and a fence after it."""
         if not self.chance(0.5):
             yield step
             return
@@ -1035,7 +1035,7 @@ def shrink(program: SmallProgram, fails: Callable[[SmallProgram], bool]) -> Smal
 
 
 def _smaller(program: SmallProgram) -> Iterator[SmallProgram]:
-    """The program with one thing left out, in every way that still means something."""
+    """The program with one thing left out, in turn, where the rest is still defined."""
     for number, thread in enumerate(program.threads):
         for steps in ((), *_without_one(thread.steps)):
             if steps != thread.steps and is_defined(steps):
@@ -1052,27 +1052,27 @@ def _with(program: SmallProgram, number: int, thread: SmallThread) -> SmallProgr
 
 def _without_one(steps: Steps) -> Iterator[Steps]:
     for place, step in enumerate(steps):
-        before, behind = steps[:place], steps[place + 1 :]
-        yield before + behind
+        before, after = steps[:place], steps[place + 1 :]
+        yield before + after
         match step:
             case Maybe() | Repeat():
-                yield before + step.steps + behind
+                yield before + step.steps + after
                 for inner in _without_one(step.steps):
-                    yield (*before, replace(step, steps=inner), *behind)
+                    yield (*before, replace(step, steps=inner), *after)
             case Spin():
-                yield (*before, step.load, When(step.load.dst, step.value), *behind)
+                yield (*before, step.load, When(step.load.dst, step.value), *after)
             case Retry():
-                yield (*before, Attempt(step.exchange), *behind)
-                yield (*before, replace(step, busy=()), *behind)
+                yield (*before, Attempt(step.exchange), *after)
+                yield (*before, replace(step, busy=()), *after)
             case Attempt():
-                yield (*before, replace(step, failed=()), *behind)
-                yield (*before, replace(step, first=()), *behind)
+                yield (*before, replace(step, failed=()), *after)
+                yield (*before, replace(step, first=()), *after)
             case _:
                 pass
 
 
 def is_defined(steps: Steps) -> bool:
-    """Whether every register that the steps read has been set before on every way."""
+    """Whether every register that the steps read has been set before on every path."""
     return _defined(steps, set())
 
 

@@ -91,7 +91,7 @@ class Candidate:
         return not (operation.one_as and event.location and self.space[event.location] is not space)
 
     def orders_through(self, flag: AddressSpace, space: AddressSpace, event: Event) -> bool:
-        """Whether an operation orders ``space`` by way of a flag in ``flag``."""
+        """Whether an operation orders ``space`` through a flag in ``flag``."""
         if not self.orders(space, event) or event.operation is None:
             return False
         if event.kind is EventKind.FENCE and not self.orders(flag, event):
@@ -148,7 +148,7 @@ class Candidate:
     # Axioms
 
     def no_thin_air(self) -> bool:
-        """No value depends on itself. What an update writes is told apart from what it reads."""
+        """No value depends on itself. What an update reads and what it writes are two nodes."""
         return acyclic({(r, -1 - w) for r, w in self.dep} | {(-1 - w, r) for w, r in self.rf})
 
     def consistent(self, co: Pairs) -> bool:

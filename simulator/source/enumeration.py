@@ -121,7 +121,7 @@ def _runs(program: ScopedProgram, thread: int, pool: Sequence[int]) -> Iterator[
 def _performed(
     each: ScopedOperation, thread: int, position: int, run: _ThreadRun, pool: Sequence[int]
 ) -> Iterator[_ThreadRun]:
-    """Every way to go on after an operation."""
+    """Every continuation after an operation."""
     own = frozenset({len(run.events)})
     location = None if isinstance(each, Fence | Barrier) else each.location
 

@@ -280,7 +280,7 @@ class ThreadPath:
 
 @dataclass(slots=True)
 class _Run(ThreadRun[Event]):
-    """A run with what its events have read and written; copied where it can go on in several ways."""
+    """A run with what its events have read and written; copied where it has several continuations."""
 
     read: tuple[int | None, ...] = ()
     written: tuple[int | None, ...] = ()
@@ -380,7 +380,7 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
     def _update(
         self, run: _Run, event: Event, old: int, new: int, needs: Mask, dst: str | None
     ) -> _Run | None:
-        """The run behind an update that found ``old``; None if that comes out of thin air."""
+        """The run after an update that found ``old``; None if that comes out of thin air."""
         fork = run.copy()
         own = 1 << len(fork.events)
         fork.assign(dst, old, own)
@@ -595,7 +595,7 @@ class Candidates:
     def _extend(
         self, chosen: tuple[Choice[ThreadPath], ...], needs: Mask, provides: Mask, still: list[Mask]
     ) -> Iterator[Combination]:
-        """All ways to go on from paths for the first threads; ``still``: what others may write."""
+        """All extensions of paths for the first threads; ``still``: what others may write."""
         thread = len(chosen)
         if needs & ~(provides | still[thread]) or not self.work.take():
             return

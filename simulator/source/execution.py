@@ -35,17 +35,17 @@ class ModelRule(Enum):
     RELEASE_ACQUIRE = "release and acquire operations"
     """A release write synchronises with an acquire read of it. C++20 [atomics.order] 2."""
     RELEASE_SEQUENCES = "release sequences"
-    """Or of a chain of read-modify-writes behind it. C++20 [intro.races] 5."""
+    """Or of a chain of read-modify-writes that follows it. C++20 [intro.races] 5."""
     FENCES = "fences"
     """A fence releases for the writes after it, acquires for the reads before it. C++20 [atomics.fences]."""
     BARRIERS = "barriers"
-    """What is before a barrier in one thread synchronises with what is behind it in another."""
+    """What is before a barrier in one thread synchronises with what is after it in another."""
     INCLUSIVE_SCOPES = "inclusive scopes"
     """Only operations whose scopes include each other's threads synchronise. LLVM AMDGPUUsage."""
     TRANSITIVITY = "transitivity across scopes"
     """Happens-before chains synchronisations of different scopes (HRF-indirect). AMDGPUUsage."""
     UPDATE_HALVES = "the halves of a read-modify-write"
-    """It releases what is before it, acquires for what is behind: not what it takes in itself."""
+    """It releases what is before it, not what it acquires itself, and acquires for what is after."""
     ADDRESS_SPACES = "address spaces"
     """``spaces`` and ``one_as`` limit what is ordered. LLVM MMRA; AMDGPUUsage, sync scopes."""
     AVAILABILITY = "availability"
@@ -80,7 +80,7 @@ SyncEdge = tuple[int, int, Mask]
 class Frame:
     """Everything about a skeleton that does not depend on what its reads return.
 
-    Address spaces are told apart, as bits of *groups*, only where an operation does.
+    Address spaces are distinguished, as bits of *groups*, only where an operation does so.
     """
 
     def __init__(self, skeleton: Skeleton, model: SourceModel):
@@ -244,7 +244,7 @@ class Frame:
         return tuple(found)
 
     def _sources(self, read: int) -> Mask:
-        """The writes that a read can take; in program order not those behind or hidden."""
+        """The writes that a read can take: none after it, or overwritten before it, in program order."""
         writes = self.here[self.events[read].location or ""] & self.write_mask & ~(1 << read)
         if ModelRule.COHERENCE not in self.rules:
             return writes
@@ -376,7 +376,7 @@ def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relat
     """Program order and what synchronises for ``group``, transitively.
 
     But for a read-modify-write: those that synchronise with it do not happen before those that
-    it synchronises with, unless by another way.
+    it synchronises with, unless by another path.
     """
     chosen = {(a, b) for a, b, groups in edges if groups >> group & 1}
     if ModelRule.TRANSITIVITY in frame.rules:
@@ -470,7 +470,7 @@ class Race:
 
     @property
     def key(self) -> tuple[tuple[int, ...], str]:
-        """What decides which reason is told."""
+        """The reason with the least key is reported."""
         return (self.rank, self.reason)
 
     def __str__(self) -> str:

@@ -16,17 +16,17 @@ differ or are silent:
   fence after it, as an atomic flag would.
 * ``av(none)`` synchronises, but what it orders is not made available or visible: two weak
   accesses race unless they are *location-ordered* (LLVM AMDGPU Memory Model, "Location Order").
-  Accesses that are atomic, volatile or in LDS make themselves available and visible; whatever an
-  access to LDS makes so it does for its work-group, which is all that can tell. Without av(none)
+  Accesses that are atomic, volatile or in LDS make themselves available and visible; an access to
+  LDS does so for its work-group, since no other thread can observe LDS. Without av(none)
   location order and happens-before agree.
 * A read-modify-write that acquires and releases is two halves: it releases what is before it
-  and acquires for what is behind it. What it takes in itself it hands on by the release sequence
-  that it continues, to those whose scope includes the first release. Where all scopes include
-  each other that is C++20. Were it handed on to narrower scopes too, no sequence for CDNA could do
-  it, nor do LLVM's, or NVIDIA's for seq_cst (PTX Writer's Guide, Atomics ABI).
+  and acquires for what is after it. What it acquires itself propagates through the release
+  sequence that it continues, to those whose scope includes the first release. Where all scopes
+  include each other that is C++20. No sequence for CDNA could propagate it to narrower scopes too;
+  LLVM's do not, nor do NVIDIA's for seq_cst (PTX Writer's Guide, Atomics ABI).
 * Load buffering is allowed; a value may not depend on itself.
 
-How outcomes are found: for each way to take reads from writes happens-before is fixed, and
+How outcomes are found: each reads-from relation fixes happens-before, and
 which coherence orders remain is one question for each location, except with seq_cst.
 """
 
@@ -429,7 +429,7 @@ def sampled_behaviour(
 
 
 class _Projection:
-    """From registers and accessed locations to what the program's outcomes tell."""
+    """From registers and accessed locations to what the program observes."""
 
     def __init__(self, program: ScopedProgram, candidates: Candidates | Walks):
         self.observables = program.observables()

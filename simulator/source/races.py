@@ -1,8 +1,8 @@
 """Data races of the executions of a ``scoped`` program, and why nothing orders their accesses.
 
 Two accesses of an execution race if nothing orders them. The reason is looked for where an order
-could come from: what one thread does behind its access is read by the other before its own,
-directly or by way of further threads. Such a read is a *link*; of a path of links from the one
+could come from: what one thread does after its access is read by the other before its own,
+directly or through further threads. Such a read is a *link*; of a path of links from the one
 access to the other the first that does not synchronise is what is missing.
 """
 
@@ -240,15 +240,15 @@ def _broken(frame: Frame, path: tuple[Link, ...], start: int, end: int) -> _Why:
 
 
 def _problems(frame: Frame, entry: int, link: Link, leave: int, location: str | None) -> list[str]:
-    """Why a link does not order what is before ``entry`` before what is behind ``leave``.
+    """Why a link does not order what is before ``entry`` before what is after ``leave``.
 
     ``location`` is where the accesses are that race.
     """
     write, read = link
     writer, reader = frame.events[write], frame.events[read]
-    before, behind = frame.po_before, frame.po
-    heads = before[write] & frame.release_fences & (behind[entry] | 1 << entry)
-    tails = behind[read] & frame.acquire_fences & (before[leave] | 1 << leave)
+    before, after = frame.po_before, frame.po
+    heads = before[write] & frame.release_fences & (after[entry] | 1 << entry)
+    tails = after[read] & frame.acquire_fences & (before[leave] | 1 << leave)
     heads |= writer.ordering.releases << write
     tails |= reader.ordering.acquires << read
     problems: list[str] = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from litmus_modules import programs
 
-from fencewright.simulator.core.progress import Ending, Hang, Progress, WaitingThread, told
+from fencewright.simulator.core.progress import Ending, Hang, Progress, WaitingThread, hang_texts
 from fencewright.simulator.litmus_run import Limits, PtxTest, progress, run
 from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.model import PtxModel
@@ -216,7 +216,7 @@ def test_a_condition_may_speak_of_threads_that_wait_for_ever(
 def test_ways_to_hang_are_told_once() -> None:
     waits = WaitingThread(0, (), ())
     hangs = [Hang((waits,), ("b",)), Hang((waits,), ("a",)), Hang((WaitingThread(1, (), ()),))]
-    assert told(hangs) == ("P0 waits for ever\n  a", "P1 waits for ever")
+    assert hang_texts(hangs) == ("P0 waits for ever\n  a", "P1 waits for ever")
     many = Progress(Ending.MAY_HANG, tuple(map(str, range(9))))
     assert many.lines()[-1] == "May hang: in 5 more ways"
     assert len(many.lines()) == 5

@@ -254,7 +254,7 @@ def _certify(
     """Make, write and report one certificate; whether it has no finding."""
     from fencewright.simulator.certify.certificate import certify_mode
 
-    # Opened minutes before it is written to, so that a place that takes no file is told at once.
+    # Opened minutes before it is written to, so that a path that cannot be written is reported at once.
     with nullcontext() if output is None else output_file(output) as file:
         found = certify_mode(mode, executor=executor, stream=stream)
         if file is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "fence-sim"
 
 PROGRAMS = 100_000
-"""How many programs a campaign checks unless it is told otherwise."""
+"""How many programs a campaign checks by default."""
 
 SHRUNK = 10
 """How many of the violations are made smaller and written down."""
@@ -64,7 +64,7 @@ def fuzz(arguments: Namespace) -> int:
     """``fence-sim fuzz``."""
     if arguments.seed is not None:
         return _show(arguments.seed)
-    # Opened hours before it is written to, so that a place that takes no file is told at once.
+    # Opened hours before it is written to, so that a path that cannot be written is reported at once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
         totals = _check_programs(arguments)
         if page_file is not None:

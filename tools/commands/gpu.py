@@ -195,7 +195,7 @@ def run_on_gpu(arguments: Namespace) -> int:
     """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises :class:`ToolError`."""
     stress = _stress(arguments)
     texts = [(path, read_text(path)) for path in arguments.inputs]
-    # What cannot be read is told without a GPU too.
+    # What cannot be parsed is reported without a GPU too.
     for path, text in texts:
         check_syntax(path, text)
     device = None if arguments.mcpu or arguments.emit_ptx else _open_device()

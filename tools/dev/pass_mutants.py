@@ -1,8 +1,8 @@
 """Mutants of the passes: one small change to the code of one function, put in place and taken back.
 
 A pass that takes synchronisation away is as right as its guards: the conditions under which it
-leaves things alone. Here each guard, and what else a function decides by, is changed in every
-small way there is, in this process and without reading the module anew: functions keep their
+leaves things alone. Here each guard, and what else a function decides by, gets every
+small change there is, in this process and without reading the module anew: functions keep their
 identity and change their code, so that whoever imported them runs the mutant. What a mutant does
 wrong is for the caller to find out.
 """
@@ -66,7 +66,7 @@ FILES = (
 class PassMutant:
     """A change to one expression or statement of ``function`` (its qualified name) in ``file``.
 
-    ``text`` becomes ``change``; ``number`` tells apart equal ones of one function, in their
+    ``text`` becomes ``change``; ``number`` distinguishes equal ones of one function, in their
     order. ``guard``: whether the change takes a condition out, or a part of one.
     """
 

@@ -1,7 +1,7 @@
 """Programs as LLVM IR, lowered as such, compiled by LLVM, and read back from its assembly.
 
 What the passes promise of LLVM IR has to hold of the machine code that LLVM makes of it at -O2:
-it may keep accesses where they were told to stay, but read by another path, or wait later. So
+LLVM may keep accesses in their order, but read by another path, or wait later. So
 its assembly is executed, scalar cache included. LLVM is the one of llvmlite, in this process.
 """
 
@@ -167,7 +167,7 @@ def _renamed(each: Observable) -> Observable:
 
 
 def run_compiled(test: SourceTest, compiled: CdnaTest, limits: Limits) -> Run:
-    """What compiled kernels can do, told in the source's registers and locations."""
+    """What compiled kernels can do, in the source's registers and locations."""
     does = run(compiled, limits)
     if does.outcomes is None:
         return does

@@ -59,7 +59,7 @@ _UNAVAILABLE = '!{!"amdgcn-av", !"none"}'
 class KernelForm:
     """How kernels are written.
 
-    ``results``: each thread stores the registers that the program observes behind ``%results``
+    ``results``: each thread stores the registers that the program observes to ``%results``
     when it ends, as ``result_registers`` orders them, and LDS is an argument too. ``noalias``:
     every argument promises that nothing else in the kernel reaches its memory. ``calls``: every
     other access and fence is in a function of its own, which LLVM's code generator inlines, and
@@ -73,7 +73,7 @@ class KernelForm:
 
 @dataclass
 class _KernelWriter:
-    """A kernel on its way; ``open`` while the block has no terminator.
+    """A kernel under construction; ``open`` while the block has no terminator.
 
     ``module``: what it needs beside it; ``values``: what the block has put into registers; ``truths``: registers whose truth a value
     of the block has, for branches to look at; ``nodes``: the module's metadata, by its text.
@@ -332,7 +332,7 @@ def kernel_name(group: int) -> str:
 
 
 def result_registers(program: source.ScopedProgram) -> list[list[str]]:
-    """The registers of each thread that outcomes tell, in the order of their results."""
+    """The registers of each thread that are in outcomes, in the order of their results."""
     found: list[list[str]] = [[] for _ in program.threads]
     observables: tuple[Observable, ...] = program.observables()
     for each in observables:
@@ -365,8 +365,8 @@ def written(program: source.ScopedProgram, form: KernelForm | None = None) -> st
     module: list[str] = []
     for group, members in groups(program).items():
         writer = _KernelWriter(program, form, [], module, nodes)
-        ways = " ".join(f"i32 {n}, label %start{n}" for n in members)
-        writer.lines += [f"switch i32 %{WHO}, label %nobody [ {ways} ]", "nobody:", "ret void"]
+        cases = " ".join(f"i32 {n}, label %start{n}" for n in members)
+        writer.lines += [f"switch i32 %{WHO}, label %nobody [ {cases} ]", "nobody:", "ret void"]
         writer.open = False
         for number in members:
             writer.thread = number

@@ -1,4 +1,4 @@
-"""What fence-sim takes in: litmus tests from files, lowered as the command line says."""
+"""The input of fence-sim: litmus tests from files, lowered as the command line says."""
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -30,7 +30,7 @@ NAME = "fence-sim"
 
 
 _ONE_COLON = re.compile(r"(?<!:):(?!:)")
-"""What policy bits stand behind; PTX has names with two, as ``sync_restrict::shared::cluster``."""
+"""What policy bits follow; PTX has names with two, as ``sync_restrict::shared::cluster``."""
 
 
 @dataclass(frozen=True, slots=True)

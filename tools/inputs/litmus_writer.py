@@ -2,7 +2,7 @@
 
 PTX's loads, stores, atomics, fences and barriers mean what scoped operations of the same words
 mean, so that the test can then be lowered to any target. Registers become values: a block
-behind a label takes those that are still read as arguments.
+after a label takes those that are still read as arguments.
 """
 
 from collections.abc import Iterable, Mapping
@@ -189,7 +189,7 @@ class _ThreadWriter:
         return self.values[value]
 
     def passed(self, label: str) -> str:
-        """The registers that are read behind a label as the arguments of its block."""
+        """The registers that are read after a label as the arguments of its block."""
         if label not in self.live:
             raise WriterError(f"P{self.number}: no label '{label}'")
         live = self.live[label]
@@ -199,7 +199,7 @@ class _ThreadWriter:
         return f"({values} : {', '.join('i32' for _ in live)})"
 
     def block(self, label: str) -> None:
-        """Begin a block, which takes the registers that are read behind its label."""
+        """Begin a block, which takes the registers that are read after its label."""
         live = self.live[label]
         self.values = {each: self.fresh(each) for each in live}
         arguments = ", ".join(f"{self.values[each]}: i32" for each in live)
@@ -296,7 +296,7 @@ class _ThreadWriter:
 def _live_at_labels(
     code: tuple[PtxInstruction, ...], observed: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The registers that are read behind each label before they are set, or observed at the end."""
+    """The registers that are read after each label before they are set, or observed at the end."""
     places = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
     live: list[set[Operand]] = [set() for _ in code]
     live.append(set(observed))

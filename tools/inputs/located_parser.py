@@ -58,7 +58,7 @@ _ATTRIBUTES = re.compile(r"attributes\s*\{[^{}\"/]*\}", re.ASCII)
 """What kernels say of themselves, mostly all the same; without strings and comments."""
 
 _RETURNS = frozenset({"func.return", "gpu.return"})
-"""What ends most kernels, with nothing behind it."""
+"""What ends most kernels, with nothing after it."""
 
 _IDENTIFIER = MLIRTokenKind.BARE_IDENT
 _INDEX = MLIRTokenKind.HASH_IDENT
@@ -90,7 +90,7 @@ class FastToken(Token[MLIRTokenKind, str]):
 class FastLexer(MLIRLexer):
     """The same tokens as xDSL's lexer; the frequent kinds with one regular expression each."""
 
-    # Possessive: on a string that does not end xDSL's own tries every way to cut it up.
+    # Possessive: on a string that does not end xDSL's own tries every way to split it.
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
     def lex(self) -> MLIRToken:
@@ -254,7 +254,7 @@ class LocatedParser(Parser):
             name, dialect_stack=self._parser_state.dialect_stack
         ):
             return op_type
-        # xDSL's own error points behind the name, often at the next line.
+        # xDSL's own error points after the name, often at the next line.
         self.raise_error(f"operation '{name}' is not registered", self._op_start)
 
     # Values and types

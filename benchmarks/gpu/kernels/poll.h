@@ -1,5 +1,5 @@
 // How a twin synchronises: an acquire in the poll and a release in what is polled for; with
-// FENCE_AFTER_POLL a fence behind a relaxed poll; with FULL_FENCES one in front of a relaxed
+// FENCE_AFTER_POLL a fence after a relaxed poll; with FULL_FENCES one in front of a relaxed
 // release as well.
 #pragma once
 #include <cuda/atomic>
