@@ -1,8 +1,9 @@
 """Scoped atomics and fences lowered to GPU synchronisation, with proof.
 
 ``lower`` gives the instructions of one operation, ``lower_module`` lowers an xDSL module,
-``lower_llvm_ir`` lowers LLVM IR text, ``access`` counts what a memory instruction costs. Each is imported when first used, so that a caller
-of ``lower`` does not pay for xDSL.
+``print_assembly`` gives the text of its kernels, ``lower_llvm_ir`` lowers LLVM IR text, ``access``
+counts what a memory instruction costs. Each is imported when first used, so that a caller of
+``lower`` does not pay for xDSL.
 """
 
 from importlib import import_module
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
     from fencewright.lowering.lower import lower
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.passes.pipelines import lower_llvm_ir, lower_module
+    from fencewright.passes.print.assembly import print_assembly
     from fencewright.simulator.memory.access import access
 
-__all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module"]
+__all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module", "print_assembly"]
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
@@ -22,6 +24,7 @@ _HOMES = {
     "lower": "fencewright.lowering.lower",
     "lower_llvm_ir": "fencewright.passes.pipelines",
     "lower_module": "fencewright.passes.pipelines",
+    "print_assembly": "fencewright.passes.print.assembly",
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from types import MappingProxyType
 from typing import IO, ClassVar
 
@@ -34,6 +35,13 @@ class AssemblyTarget(Target):
         if len(found) > 1:
             raise DiagnosticException("one assembly file is for one chip, not for CDNA and PTX")
         _FORMATS[found.pop()](self.explain).emit(ctx, module, output)
+
+
+def print_assembly(module: ModuleOp, *, explain: bool = False) -> str:
+    """The assembly (CDNA) or PTX text of the kernels of a lowered module, as of ``AssemblyTarget``."""
+    text = StringIO()
+    AssemblyTarget(explain).emit(Context(), module, text)
+    return text.getvalue()
 
 
 # An architecture's printer is imported when it is asked for.

@@ -1,6 +1,5 @@
 """What users import from ``fencewright``."""
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 import fencewright
-from fencewright.passes.print.assembly import AssemblyTarget
 from fencewright.universe import UNIVERSE
 
 ROOT = Path(__file__).parents[2]
@@ -35,12 +33,6 @@ def _parse(text: str) -> ModuleOp:
     return Parser(_context(), text).parse_module()
 
 
-def _assembly(module: ModuleOp) -> str:
-    text = StringIO()
-    AssemblyTarget().emit(Context(), module, text)
-    return text.getvalue()
-
-
 def test_only_what_is_public():
     with pytest.raises(AttributeError, match="no attribute 'lowr'"):
         _ = fencewright.lowr  # pyright: ignore[reportAttributeAccessIssue]  (that is the point)
@@ -49,13 +41,13 @@ def test_only_what_is_public():
 def test_lower_module_in_place():
     module = _parse(RELEASE)
     fencewright.lower_module(module, "gfx942", opt_level=0)
-    assert "buffer_wbl2 sc1" in _assembly(module)
+    assert "buffer_wbl2 sc1" in fencewright.print_assembly(module)
 
 
 def test_lower_module_keeps_only_what_the_kernel_needs():
     module = _parse(RELEASE)
     fencewright.lower_module(module, "gfx942")
-    assert "buffer_wbl2" not in _assembly(module)
+    assert "buffer_wbl2" not in fencewright.print_assembly(module)
 
 
 def test_lower_module_takes_the_options_of_lower():
@@ -63,7 +55,7 @@ def test_lower_module_takes_the_options_of_lower():
     fencewright.lower_module(
         module, "gfx942", features=["tgsplit"], l2_per_agent="one", opt_level=0
     )
-    text = _assembly(module)
+    text = fencewright.print_assembly(module)
     assert "buffer_wbl2" not in text
     assert ".amdhsa_tg_split 1" in text
 
@@ -71,7 +63,7 @@ def test_lower_module_takes_the_options_of_lower():
 def test_lower_module_for_ptx():
     module = _parse(RELEASE)
     fencewright.lower_module(module, "sm_90", ptx_version="8.6")
-    assert "st.release.gpu.global.b32" in _assembly(module)
+    assert "st.release.gpu.global.b32" in fencewright.print_assembly(module)
 
 
 def test_lower_module_refuses_what_a_target_has_no_use_for():
@@ -83,6 +75,20 @@ def test_lower_module_verifies_first():
     module = _parse(KERNEL.format("scoped.fence relaxed agent"))
     with pytest.raises(VerifyException, match="a fence weaker than acquire orders nothing"):
         fencewright.lower_module(module, "gfx942")
+
+
+def test_print_assembly_says_why_on_request():
+    module = _parse(RELEASE)
+    fencewright.lower_module(module, "gfx942", opt_level=0)
+    plain = fencewright.print_assembly(module)
+    assert "buffer_wbl2 sc1" in plain
+    assert "; release: MI300 ISA" not in plain
+    assert "; release: MI300 ISA" in fencewright.print_assembly(module, explain=True)
+
+
+def test_print_assembly_refuses_what_is_not_lowered():
+    with pytest.raises(DiagnosticException, match=r"no cdna\.kernel and no ptx\.kernel"):
+        fencewright.print_assembly(_parse(RELEASE))
 
 
 def test_lower_llvm_ir():
