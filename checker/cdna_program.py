@@ -67,8 +67,8 @@ class HazardError(AssemblyError):
 class ThreadLaunch:
     """What a thread's kernel is started with.
 
-    ``values`` of arguments that are numbers; ``locations`` by the pointer argument that they
-    are behind and their distance from it in bytes.
+    ``values`` of arguments that are numbers; ``locations`` by their pointer argument and their
+    offset from it in bytes.
     """
 
     values: Mapping[str, int]
@@ -93,9 +93,9 @@ class _Computed:
 
 @dataclass(frozen=True, slots=True)
 class _HalfAddress:
-    """One half of an address, ``offset`` bytes behind what a pointer argument points to.
+    """One half of an address, ``offset`` bytes past what a pointer argument points to.
 
-    Without an argument: behind the kernarg segment.
+    Without an argument: past the kernarg segment's start.
     """
 
     argument: str
@@ -179,7 +179,7 @@ def _unset(register: str) -> _Unusable:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Instructions that run one after another, behind ``labels``; ``lines`` of the assembly."""
+    """Instructions that run one after another, after ``labels``; ``lines`` of the assembly."""
 
     labels: tuple[str, ...]
     instructions: tuple[tuple[AssemblyInstruction, MnemonicRow], ...]
@@ -256,7 +256,7 @@ def read_thread(function: Function, launch: ThreadLaunch) -> tuple[CdnaInstructi
 
 
 class _ThreadReader:
-    """A thread on its way; ``state`` is what registers hold where it is."""
+    """A thread that is being read; ``state`` is what registers hold at this point."""
 
     def __init__(self, function: Function, launch: ThreadLaunch):
         self.function = function
@@ -300,7 +300,7 @@ class _ThreadReader:
         return entry
 
     def _block(self, number: int, state: _State) -> None:
-        """Append what a block does; ``reached`` are the blocks behind it with what they find."""
+        """Append what a block does; ``reached`` are its successors with the state they start in."""
         self.state, self.reached = dict(state), []
         for instruction, row in self.blocks[number].instructions:
             self.instruction, self.temporaries = instruction, 0
@@ -326,7 +326,7 @@ class _ThreadReader:
     # Registers
 
     def value(self, register: str) -> _Value:
-        """What a register holds; it must not be on its way."""
+        """What a register holds; it must not be in flight."""
         held = self.state.get(register, _unset(register))
         if isinstance(held, _InFlight):
             problem = self._error(
@@ -887,7 +887,7 @@ def _relation(kind: ArithmeticKind, a: _Value, b: _Value) -> tuple[str, bool]:
 
 
 def _simpler(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value | None:
-    """What ``a kind b`` is without computing it, as far as the bits that may be set tell."""
+    """What ``a kind b`` is without computing it, as far as the bits that may be set determine it."""
     if isinstance(a, int) and kind in (_ADD, _AND, _OR, _XOR, _EQ, _NE):
         a, b = b, a
     if not isinstance(b, int):
@@ -933,11 +933,11 @@ def without_dead_code(code: Sequence[CdnaInstruction]) -> tuple[CdnaInstruction,
     """
     code = _without_jumps_to_the_next(code)
     while True:
-        live = _live_behind(code)
+        live = _live_after(code)
         kept = tuple(
             each
-            for each, behind in zip(code, live, strict=True)
-            if not isinstance(each, common.Move | common.Arithmetic) or each.dst in behind
+            for each, later in zip(code, live, strict=True)
+            if not isinstance(each, common.Move | common.Arithmetic) or each.dst in later
         )
         if len(kept) == len(code):
             return kept
@@ -960,11 +960,11 @@ _READ = ("value", "a", "b", "condition", "compare", "new")
 """The fields in which instructions name the registers that they read."""
 
 
-def _live_behind(code: Sequence[CdnaInstruction]) -> list[frozenset[str]]:
-    """The registers that are read behind each instruction before they are written."""
+def _live_after(code: Sequence[CdnaInstruction]) -> list[frozenset[str]]:
+    """The registers that are read after each instruction before they are written."""
     labels = {each.name: n for n, each in enumerate(code) if isinstance(each, common.Label)}
     before: list[frozenset[str]] = [frozenset()] * (len(code) + 1)
-    behind: list[frozenset[str]] = [frozenset()] * len(code)
+    result: list[frozenset[str]] = [frozenset()] * len(code)
     changed = True
     while changed:
         changed = False
@@ -977,8 +977,8 @@ def _live_behind(code: Sequence[CdnaInstruction]) -> list[frozenset[str]]:
             written = {getattr(each, "dst", None)}
             read = {found for name in _READ if isinstance(found := getattr(each, name, None), str)}
             now = frozenset((after - written) | read)
-            behind[number] = after
+            result[number] = after
             if now != before[number]:
                 before[number] = now
                 changed = True
-    return behind
+    return result

@@ -70,7 +70,7 @@ class CompareWords:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``d = a`` if scc else ``b``; of vectors ``d = b`` if the lane mask behind them else ``a``."""
+    """``d = a`` if scc else ``b``; of vectors ``d = b`` if the lane mask after them else ``a``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ Operand = Registers | int | str
 
 @dataclass(frozen=True, slots=True)
 class AssemblyInstruction:
-    """One instruction. ``modifiers`` are the words behind the operands, ``sc0`` or ``offset:4``."""
+    """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``."""
 
     mnemonic: str
     operands: tuple[Operand, ...]

@@ -468,14 +468,14 @@ class TestOp(IRDLOperation):
 
 
 def _registers(thread: ThreadOp) -> frozenset[str]:
-    """The names of a thread's registers that outcomes tell."""
+    """The names of a thread's registers that outcomes record."""
     observed = {op.register.data for op in thread.code if isinstance(op, ObserveOp)}
     bound = {each.data for each in thread.bound_arguments if isinstance(each, StringAttr)}
     return frozenset(observed | bound)
 
 
 def registers_of(thread: ThreadOp) -> tuple[str, ...]:
-    """The names of a thread's registers that outcomes tell, sorted."""
+    """The names of a thread's registers that outcomes record, sorted."""
     return tuple(sorted(_registers(thread)))
 
 

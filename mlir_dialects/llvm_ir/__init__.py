@@ -1,1 +1,1 @@
-"""LLVM IR: its dialect, and the way from LLVM's text and back."""
+"""LLVM IR: its dialect, its reader and its writer."""

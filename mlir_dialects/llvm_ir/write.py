@@ -67,7 +67,7 @@ def as_llvm_prints(text: str) -> str:
 
 
 class _ModuleWriter:
-    """Writes the lines of a module; metadata that was made on the way comes last."""
+    """Writes the lines of a module; metadata that was made meanwhile comes last."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, int] = {}
@@ -251,7 +251,7 @@ class _FunctionWriter:
         return f"{atomic} volatile" if op.volatile else atomic
 
     def _tail(self, op: scoped.ScopedOperation) -> str:
-        """Everything behind the operands: syncscope, orderings, alignment, metadata."""
+        """Everything after the operands: syncscope, orderings, alignment, metadata."""
         parts: list[str] = []
         if (scope := op.scope) is not None:
             names = self.writer.architecture.syncscope_of

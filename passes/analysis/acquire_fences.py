@@ -1,9 +1,9 @@
 """Which read-modify-writes no acquire fence follows, so that PTX's ``red`` can stand for them.
 
-A read-modify-write whose result nobody uses, and an acquire fence behind it, synchronise with
+A read-modify-write whose result nobody uses, and an acquire fence after it, synchronise with
 the release that it has read from (C++20 [atomics.fences]); ``red`` and a fence do not (PTX ISA,
-Release and Acquire Patterns). Where on no way to the thread's end such a fence follows, nothing
-tells the two apart. Barriers are no fences here: what a read-modify-write has seen reaches
+Release and Acquire Patterns). Where no path to the thread's end has such a fence, the two
+cannot be told apart. Barriers are no fences here: what a read-modify-write has seen reaches
 nobody through one, neither in the source's model nor in PTX's, and ptxas 13.5 makes ``red`` of
 an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before a fence.
 """
@@ -25,9 +25,9 @@ _FENCELESS_CALL = re.compile(r"[^\"]*?@llvm\.(?:nvvm\.read\.|(?!nvvm\.))")
 
 
 def unfenced_updates(blocks: Sequence[Block], *, ends_thread: bool) -> frozenset[Operation]:
-    """The ``scoped.atomic_rmw`` of unused result behind which no acquire fence can come.
+    """The ``scoped.atomic_rmw`` of unused result that no acquire fence can follow.
 
-    ``blocks``: all that control can reach; ``ends_thread``: no caller goes on behind their end.
+    ``blocks``: all that control can reach; ``ends_thread``: no caller continues after their end.
     Calls and operations that are not known are taken for fences.
     """
     fenced = _fenced_entries(blocks, ends_thread)
@@ -57,7 +57,7 @@ def may_be_acquire_fence(op: Operation) -> bool:
 
 
 def _follows(block: Block, fenced: frozenset[Block], ends_thread: bool) -> bool:
-    """Whether an acquire fence may come behind the end of ``block``."""
+    """Whether an acquire fence may follow the end of ``block``."""
     targets = successors(block)
     return any(target in fenced for target in targets) if targets else not ends_thread
 

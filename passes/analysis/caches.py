@@ -2,14 +2,14 @@
 
 One wave's view of synchronisation, by what is in the machine code alone. A work-group runs one
 kernel, so that whoever synchronises with a wave at a scope narrower than the agent runs the
-same code: a *publication* (a barrier, or a write that may be a flag) hands on what this wave
-knows, and a *take-in* (a barrier, or a read that may be of a flag) receives what some
-publication of the same kernel handed on. Which ones meet is not known: all with all. At agent
-scope other kernels take part, and each releases and acquires for itself; at system scope other
-kernels of the agent may have released to the agent alone.
+same code: a *publication* (a barrier, or a write that may be a flag) releases what this wave
+knows, and an *acquire* (a barrier, or a read that may be of a flag) receives what some
+publication of the same kernel released. Which ones synchronise is not known: any may with any.
+At agent scope other kernels take part, and each releases and acquires for itself; at system
+scope other kernels of the agent may have released to the agent alone.
 
-What differs between kernels on ``cdna`` and LLVM IR is in ``kernel_caches`` and
-``llvm_ir_caches``: what their operations mean, and how something is put among them.
+What differs between kernels on ``cdna`` and LLVM IR is in ``cdna.kernel_caches``
+and ``llvm_ir.caches``: what their operations mean, and how something is put among them.
 """
 
 from abc import ABC, abstractmethod
@@ -59,11 +59,11 @@ class Meaning(NamedTuple):
     ``reads``: the ``Caches`` in which it may find something stale. ``stores``: how far what it
     stores gets; None if it stores nothing. ``writes_back``: how far it gets all earlier stores;
     None if nowhere. ``invalidates``: the ``Caches`` in which nothing stale is left.
-    ``publishes``, ``takes_in``: whether it may be how another wave of the work-group learns of
+    ``publishes``, ``acquires``: whether it may be how another wave of the work-group learns of
     this one's past, or this wave of another's; ``leaves_workgroup``: whether waves of other
     work-groups may learn by it. ``counters``: those that it increments; ``waits``: those that
-    it brings to zero, also because it uses a result. ``is_barrier``: such a publication and
-    take-in at once.
+    it brings to zero, also because it uses a result. ``is_barrier``: a publication and an
+    acquire at once.
     """
 
     reads: int = 0
@@ -71,7 +71,7 @@ class Meaning(NamedTuple):
     writes_back: Reach | None = None
     invalidates: int = 0
     publishes: bool = False
-    takes_in: bool = False
+    acquires: bool = False
     leaves_workgroup: bool = False
     counters: int = 0
     waits: int = 0
@@ -141,7 +141,7 @@ class CacheCode(ABC):
 
     @property
     def predecessors(self) -> Mapping[Block, Sequence[Block]]:
-        """Where control comes to each block from, once for every way."""
+        """Where control comes to each block from, once for every edge."""
         return self.known(_predecessors)
 
     @property
@@ -182,8 +182,8 @@ class CacheCode(ABC):
         for op in gone:
             Rewriter.erase_op(op)
 
-    def insert_behind(self, made: CacheOp, op: Operation) -> None:
-        """Put cache maintenance right behind ``op``, which matters to the caches itself."""
+    def insert_after(self, made: CacheOp, op: Operation) -> None:
+        """Put cache maintenance right after ``op``, which matters to the caches itself."""
         block = block_of(op)
         assert op.next_op is not None
         self._insert_before(made, op.next_op)
@@ -199,7 +199,7 @@ class CacheCode(ABC):
         self.changed(block)
 
     def insert_on_edge(self, made: CacheOp, block: Block, index: int) -> None:
-        """Put cache maintenance on the way to successor ``index`` of ``block``."""
+        """Put cache maintenance on the edge to successor ``index`` of ``block``."""
         end = self._edges.end_of(block, index)
         place = block_of(end)
         if place not in self._steps and place not in self._unread:
@@ -250,7 +250,7 @@ def _invalidates(code: CacheCode) -> CacheSteps:
 
 
 def _with(steps: CacheSteps, added: Mapping[Operation, CacheOp], chip: str) -> CacheSteps:
-    """The steps with maintenance ``added`` behind some operations."""
+    """The steps with maintenance ``added`` after some operations."""
     found: CacheSteps = []
     for number, step in enumerate(steps, 1):
         found.append(step)
@@ -266,10 +266,10 @@ def _predecessors(code: CacheCode) -> dict[Block, list[Block]]:
 
 
 def counted_on(*, tgsplit: bool) -> int:
-    """The caches whose invalidates waves that this one hands on to may count on being over.
+    """The caches whose invalidates must be complete before this wave releases to others.
 
-    Those that acquire at agent scope invalidate for themselves, at work-group scope they share
-    the queues of this CU, but in tgsplit; of other agents' writes only this one knows.
+    Waves that acquire at agent scope invalidate for themselves. Those at work-group scope share
+    the queues of this CU, except in tgsplit. Only this wave knows of other agents' writes.
     """
     return int(Caches.SYSTEM | Caches.AGENT if tgsplit else Caches.SYSTEM)
 
@@ -298,7 +298,7 @@ def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
     return meaning_of(maintenance_effect(chip, opcode, modifiers), counters=VMCNT)
 
 
-BARRIER = Meaning(publishes=True, takes_in=True, is_barrier=True)
+BARRIER = Meaning(publishes=True, acquires=True, is_barrier=True)
 """What an execution barrier means."""
 
 WAITS = (None, *(Meaning(waits=counters) for counters in (VMCNT, LGKMCNT, VMCNT | LGKMCNT)))

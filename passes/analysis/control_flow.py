@@ -49,7 +49,7 @@ def successors(block: Block) -> list[Block]:
 
 
 def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
-    """For each of ``blocks`` those of them that go there, once for every way."""
+    """For each of ``blocks`` those of them that go there, once for every edge."""
     found: dict[Block, list[Block]] = {block: [] for block in blocks}
     for block in found:
         for target in successors(block):

@@ -72,7 +72,7 @@ class _Analysis:
             self.work += user.results
 
     def _part(self, branching: Block) -> None:
-        """The blocks up to where a branch's ways meet are parted, and their values differ."""
+        """The blocks up to where a branch's paths meet are parted, and their values differ."""
         meeting = self.meeting.get(branching)
         if meeting is not None:
             self.work += meeting.args

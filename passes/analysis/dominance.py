@@ -9,7 +9,7 @@ from fencewright.passes.analysis.control_flow import predecessors
 
 
 def check_definitions(blocks: Sequence[Block]) -> None:
-    """Raise an error at the first operation that some way leads to without all its operands.
+    """Raise an error at the first operation that some path reaches without all its operands.
 
     ``blocks`` are those that control reaches, in reverse postorder; the first is the entry.
     """

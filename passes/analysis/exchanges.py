@@ -1,4 +1,4 @@
-"""Which way out of a branch tells that a compare-exchange took place."""
+"""Which edge out of a branch means that a compare-exchange took place."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The loops of a control-flow graph, and how often its blocks run, as far as they tell."""
+"""The loops of a control-flow graph, and how often its blocks run, as far as they show."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -21,7 +21,7 @@ _LARGEST = 100_000
 def loops_of(blocks: Sequence[Block]) -> Mapping[Block, frozenset[Block]] | None:
     """The natural loops of ``blocks`` (in reverse postorder), by their headers; None: too many.
 
-    Source: Aho, Sethi, Ullman, "Compilers", 10.4. Where a loop has several ways in, it may be
+    Source: Aho, Sethi, Ullman, "Compilers", 10.4. Where a loop has several entries, it may be
     given more blocks than it has.
     """
     number = {block: n for n, block in enumerate(blocks)}

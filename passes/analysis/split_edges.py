@@ -1,4 +1,4 @@
-"""Ways from block to block, and blocks of their own on them, in any of the dialects here."""
+"""Edges from block to block, and blocks of their own on them, in any of the dialects here."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -20,16 +20,16 @@ NAME = "edge"
 
 
 class Edges:
-    """Puts blocks on ways out of blocks; ``made`` are those that it has put there."""
+    """Puts blocks on edges out of blocks; ``made`` are those that it has put there."""
 
     def __init__(self) -> None:
         self.made: set[Block] = set()
         self._names: dict[Region, Iterator[str]] = {}
 
     def end_of(self, block: Block, index: int) -> Operation:
-        """The branch before which to put what is only for the way out ``index`` of ``block``.
+        """The branch before which to put what is only for the edge ``index`` out of ``block``.
 
-        That of ``block`` itself if it has no other way out, or of a block on the way.
+        That of ``block`` itself if it has no other edge out, or of a block on the edge.
         """
         last = _last(block)
         if len(last.successors) == 1:
@@ -69,7 +69,7 @@ class Edges:
 
 
 def first_in(block: Block) -> Operation:
-    """The first operation of a block that others may be put before: behind labels and phis."""
+    """The first operation of a block that others may be put before: after labels and phis."""
     return next(op for op in block.ops if not _comes_first(op))
 
 
@@ -86,11 +86,11 @@ _ARGUMENTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "cdna.s_cbranch": ("true_arguments", "false_arguments"),
     }
 )
-"""What conditional branches call the values that they hand on; the condition stands before them."""
+"""What conditional branches call the values that they pass on; the condition stands before them."""
 
 
 def _split_conditional(branch: Operation, index: int) -> Block:
-    """The new block hands on what the branch handed on."""
+    """The new block passes on what the branch passed on."""
     assert isinstance(branch, IRDLOperation)
     arguments = [list(getattr(branch, name)) for name in _ARGUMENTS[branch.name]]
     go_on = _go_on(branch).create(operands=arguments[index], successors=[branch.successors[index]])

@@ -1,7 +1,7 @@
 """The pass ``allocate-registers``: linear scan over live intervals.
 
 Every value gets one interval over the blocks in reverse postorder, from its definition to
-the last place where it is live *or its data may still be on the way*: a load that nobody
+the last place where it is live *or its data may still be in flight*: a load that nobody
 reads, or not on this path, writes its register all the same, so the register is taken until
 a wait says that the data has arrived. Source: M. Poletto, V. Sarkar, "Linear scan register
 allocation", TOPLAS 21(5), 1999; liveness by walking predecessors from each use (F. Brandner
@@ -270,7 +270,7 @@ class Intervals:
                         stack.append(before)
 
     def hold_until_delivered(self) -> None:
-        """Extend intervals over every place where the data may still be on its way."""
+        """Extend intervals over every place where the data may still be in flight."""
         steps = self._steps
         entry = solve(self.blocks, steps, self._replay)
         for n, block in enumerate(self.blocks):
@@ -512,7 +512,7 @@ class _Copies:
         return any(_overlap(target, register_of(self.sources[other])) for other in waiting)
 
     def _is_written(self, n: int, waiting: list[int]) -> bool:
-        """Whether source ``n`` stands in the way of a target."""
+        """Whether source ``n`` blocks a target."""
         source = register_of(self.sources[n])
         return any(_overlap(source, self.targets[other]) for other in waiting)
 

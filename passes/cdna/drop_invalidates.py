@@ -12,11 +12,11 @@ from fencewright.passes.cdna.cache_pass import CachePass
 
 @dataclass(frozen=True)
 class DropInvalidatesPass(CachePass):
-    """Remove each invalidate of caches in which nobody will look before they are invalidated again.
+    """Remove each invalidate of caches that nobody reads before they are invalidated again.
 
-    Who may look: this wave, with a load that its policy bits do not keep from those caches; and
-    waves that this one hands its past on to without their invalidating for themselves: of its
-    own work-group, and at system scope of other kernels, the next ones included. A backward
+    Who may read: this wave, with a load that its policy bits do not keep from those caches; and
+    waves that learn of this one's past and do not invalidate for themselves: of its own
+    work-group, and at system scope of other kernels, the next ones included. A backward
     analysis over the whole kernel; see ``Needs``.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
     """
@@ -37,7 +37,7 @@ class Needs:
     """The lattice of the analysis: the caches that must hold nothing stale, joined by union.
 
     ``begin``: where each block begins. ``barrier``, ``flag``: what waves of the work-group need
-    behind a barrier, and behind a read of a flag. All are bits of ``Caches``.
+    after a barrier, and after a read of a flag. All are bits of ``Caches``.
     """
 
     begin: dict[Block, int]
@@ -54,14 +54,14 @@ class Needs:
             needed |= self.begin[target]
         return needed
 
-    def taken_in(self, meaning: Meaning, needed: int) -> None:
-        """Note what a take-in needs behind it."""
+    def acquired(self, meaning: Meaning, needed: int) -> None:
+        """Note what is needed after an acquire."""
         if meaning.is_barrier:
             self.barrier |= needed
         else:
             self.flag |= needed
 
-    def handed_on(self, meaning: Meaning) -> int:
+    def of_observers(self, meaning: Meaning) -> int:
         """What those need who learn of this wave's past by an operation."""
         needed = self.barrier if meaning.is_barrier else self.flag
         return needed | AT_END if meaning.leaves_workgroup else needed
@@ -69,11 +69,11 @@ class Needs:
 
 def needed_at(meaning: Meaning, needs: Needs) -> int:
     """What an operation itself needs to be free of stale lines when it comes."""
-    return meaning.reads | needs.handed_on(meaning) if meaning.publishes else meaning.reads
+    return meaning.reads | needs.of_observers(meaning) if meaning.publishes else meaning.reads
 
 
 def before(meaning: Meaning, needed: int, needs: Needs) -> int:
-    """What is needed before an operation, if ``needed`` is needed behind it."""
+    """What is needed before an operation, if ``needed`` is needed after it."""
     return needed & ~meaning.invalidates | needed_at(meaning, needs)
 
 
@@ -88,8 +88,8 @@ def solve_needs(code: CacheCode) -> Needs:
         for block in reversed(code.blocks):
             needed = needs.end(block)
             for _, meaning in reversed(steps[block]):
-                if meaning.takes_in:
-                    needs.taken_in(meaning, needed)
+                if meaning.acquires:
+                    needs.acquired(meaning, needed)
                 needed = before(meaning, needed, needs)
             if needed != needs.begin[block]:
                 needs.begin[block] = needed

@@ -24,10 +24,10 @@ from fencewright.passes.cdna.cache_pass import CachePass
 class DropWriteBacksPass(CachePass):
     """Remove each ``buffer_wbl2`` before which everything has been written back already.
 
-    Runs before ``insert-waits``. The waits behind a write-back stay.
+    Runs before ``insert-waits``. The waits after a write-back stay.
     What has to be written back by a release at agent (system) scope: stores of this wave that
-    by their policy bits did not get there, and what other waves stored and handed on to it
-    without having written it back that far. At the start of a kernel that is nothing at agent
+    by their policy bits did not get there, and what other waves stored and released to
+    it without having written it back that far. At the start of a kernel that is nothing at agent
     scope; at system scope it may be anything, for an earlier kernel may have released to the
     agent alone. A forward analysis over the whole kernel; see ``stores_of``.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
@@ -66,8 +66,8 @@ _COVERED = (0b0000, 0b0011, 0b1111)
 def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
     """A state: a level for each scope, and what is being read.
 
-    ``reading``: counters with a read of a flag on its way, which may yet take in something
-    behind the back of a write-back that is issued meanwhile.
+    ``reading``: counters with a read of a flag in flight, which may yet acquire something
+    that a write-back issued meanwhile does not cover.
     """
     return agent | system << _SYSTEM | reading << _READING
 
@@ -82,7 +82,7 @@ AT_ENTRY = stores_of(DONE, DIRTY)
 
 @dataclass(slots=True)
 class Published:
-    """What publications of a work-group hand on, through barriers and through flags."""
+    """What publications of a work-group release, through barriers and through flags."""
 
     barrier: StoreStates = 0
     flag: StoreStates = 0
@@ -94,19 +94,19 @@ class Published:
         else:
             self.flag |= arrived(state)
 
-    def taken_in(self, meaning: Meaning) -> StoreStates:
-        """What a take-in may receive; by a flag at system scope anything, from other kernels."""
+    def acquired(self, meaning: Meaning) -> StoreStates:
+        """What an acquire may receive; by a flag at system scope anything, from other kernels."""
         return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
 
 
 def arrived(state: StoreStates) -> StoreStates:
-    """What others receive of a state: what is only on its way is not there yet."""
+    """What others receive of a state: what is only in flight is not there yet."""
     outstanding = state & _ISSUED
     return outstanding | outstanding << 1
 
 
 class Solution(NamedTuple):
-    """What this wave has to make available where each block begins, and what is handed on."""
+    """What this wave has to make available where each block begins, and what is released."""
 
     entry: Mapping[Block, StoreStates]
     published: Published
@@ -176,13 +176,13 @@ def is_redundant(step: CacheStep, state: StoreStates) -> bool:
 
 
 def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreStates:
-    """The state behind an operation."""
+    """The state after an operation."""
     if meaning.waits:
         return _waited(meaning.waits, state)
     if meaning.writes_back is not None:
         return written_back(meaning.writes_back, state, published)
-    if meaning.takes_in:
-        state |= published.taken_in(meaning) | meaning.counters << _READING
+    if meaning.acquires:
+        state |= published.acquired(meaning) | meaning.counters << _READING
     if meaning.stores is not None:
         state |= stored(meaning.stores)
     return state
@@ -197,7 +197,7 @@ _STORED = (stores_of(DIRTY, DIRTY), stores_of(ISSUED, DIRTY), stores_of(ISSUED, 
 
 
 def written_back(reach: Reach, state: StoreStates, published: Published) -> StoreStates:
-    """What is dirty is on its way, but for what a flag on its way may have taken in."""
+    """What is dirty is now in flight, except what a flag's read in flight may have acquired."""
     clean = issued(reach, state)
     if not is_reading(state):
         return clean
@@ -211,7 +211,7 @@ def issued(reach: Reach, state: StoreStates) -> StoreStates:
 
 
 def is_reading(state: StoreStates) -> bool:
-    """Whether a read of a flag is on its way."""
+    """Whether a read of a flag is in flight."""
     return state >> _READING != 0
 
 

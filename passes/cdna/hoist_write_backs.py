@@ -27,11 +27,11 @@ from fencewright.passes.cdna.drop_write_backs import (
 
 @dataclass(frozen=True)
 class HoistWriteBacksPass(CachePass):
-    """Put each ``buffer_wbl2`` right behind the last thing that makes something dirty for it.
+    """Put each ``buffer_wbl2`` right after the last thing that makes something dirty for it.
 
     Runs best after ``drop-write-backs``. What stands between, and need not be over for the
     release, is then done while the L2 is walked; the wait stays where it was.
-    A write-back is inserted where one comes on every way from there before anything gets dirty
+    A write-back is inserted where one comes on every path from there before anything gets dirty
     again; the later ones then have nothing to write back, by the rule of ``drop-write-backs``,
     and go. No path has more than before, and a loop that stores nothing none at all.
     Source: LLVM AMDGPUUsage, Memory Model GFX942: what a release does may be done earlier;
@@ -50,17 +50,17 @@ class HoistWriteBacksPass(CachePass):
 
 @dataclass(frozen=True, slots=True)
 class WriteBackPoint:
-    """Where a write-back could be: right ``behind`` an operation, or where ``block`` begins."""
+    """Where a write-back could be: right ``after`` an operation, or where ``block`` begins."""
 
     write_back: CacheOp
     block: Block
-    behind: Operation | None
+    after: Operation | None
 
     def insert(self, code: CacheCode) -> None:
         """Put a copy of the write-back there."""
         made = self.write_back.clone()
-        if self.behind is not None:
-            code.insert_behind(made, self.behind)
+        if self.after is not None:
+            code.insert_after(made, self.after)
         else:
             code.insert_at_begin(made, self.block)
 
@@ -68,8 +68,8 @@ class WriteBackPoint:
         """Whether anything is overtaken: other cache maintenance does not count."""
         op = (
             code.begin_for(self.write_back, self.block)
-            if self.behind is None
-            else self.behind.next_op
+            if self.after is None
+            else self.after.next_op
         )
         while op is not None and code.is_idle(op):
             if op is self.write_back:
@@ -90,8 +90,8 @@ class Hoisting:
     """The write-backs of one reach.
 
     ``states``: before each step of a block, and where the block ends. ``next``: a write-back
-    that some way from the beginning of a block leads to. ``hoistable``: blocks where one comes
-    on every way, and that it could be put before.
+    that some path from the beginning of a block reaches. ``hoistable``: blocks where one comes
+    on every path, and that it could be put before.
     """
 
     def __init__(self, code: CacheCode, reach: Reach):
@@ -105,7 +105,7 @@ class Hoisting:
         self.hoistable = self._hoistable()
 
     def _next(self) -> dict[Block, CacheOp]:
-        """Blocks that no way leads from to a write-back are not in it."""
+        """Blocks from which no path reaches a write-back are left out."""
         found: dict[Block, CacheOp] = {}
         for block in self.code.blocks:
             own = [op for op, meaning in self.steps[block] if meaning.writes_back is self.reach]
@@ -135,22 +135,24 @@ class Hoisting:
         return self.hoistable
 
     def can_enter(self, block: Block) -> bool:
-        """Whether every way in has a place for it, or has no need of it."""
-        ways = self.code.predecessors[block]
-        with_place = [each for each in ways if self.at_end(each) is not None]
-        return bool(with_place) and all(each in with_place or self._is_clean(each) for each in ways)
+        """Whether every predecessor has a place for it, or does not need it."""
+        predecessors = self.code.predecessors[block]
+        with_place = [each for each in predecessors if self.at_end(each) is not None]
+        return bool(with_place) and all(
+            each in with_place or self._is_clean(each) for each in predecessors
+        )
 
     def _is_clean(self, block: Block) -> bool:
         return level(self.states[block][-1], self.reach) != DIRTY
 
     def at_end(self, block: Block) -> CacheOp | None:
-        """A write-back, if one comes on every way from the end of ``block``."""
+        """A write-back, if one comes on every path from the end of ``block``."""
         targets = successors(block)
         if not targets or not self.hoistable.issuperset(targets):
             return None
         steps = self.steps[block]
         if steps and steps[-1].op.next_op is None:
-            # What the branch itself does comes before the write-back, which has no place behind it.
+            # What the branch itself does comes before the write-back, which has no place after it.
             return None
         return self.next[targets[0]] if self._is_good(self.states[block][-1]) else None
 
@@ -173,12 +175,12 @@ class Hoisting:
         return None if dirties(step.meaning, state, self.published, self.reach) else comes
 
     def _is_good(self, state: StoreStates) -> bool:
-        """Whether nothing is on its way that a write-back here would not cover."""
-        behind = self.published.flag | AT_ENTRY
-        return not is_reading(state) or level(behind, self.reach) != DIRTY
+        """Whether nothing is in flight that a write-back here would not cover."""
+        later = self.published.flag | AT_ENTRY
+        return not is_reading(state) or level(later, self.reach) != DIRTY
 
     def places(self) -> Iterator[WriteBackPoint]:
-        """Where one comes on every way, and did not where the step before was to come."""
+        """Where one comes on every path, and did not before the previous step."""
         for block in self.code.blocks:
             comes = self.at_end(block)
             for step, state in self._backwards(block):
@@ -191,5 +193,5 @@ class Hoisting:
 
 
 def dirties(meaning: Meaning, state: StoreStates, published: Published, reach: Reach) -> bool:
-    """Whether behind an operation something may be dirty that was not before it."""
+    """Whether after an operation something may be dirty that was not before it."""
     return level(after(meaning, issued(reach, state), published), reach) == DIRTY

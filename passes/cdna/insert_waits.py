@@ -94,10 +94,10 @@ def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
 
 def _decide_wait(op: Operation, counts: WaitCounts, board: Scoreboard, held: "_Held") -> Decision:
     vmcnt, lgkmcnt = counts.vmcnt, counts.lgkmcnt
-    # A release hands on what was acquired before it, so an invalidate has to be over by then:
-    # nothing later in this wave passes it, but what other waves do once they know may.
-    hands_on = cast(WaitOp, op).phase == _RELEASES and board.vmcnt.extra > 0
-    if vmcnt is not None and board.vmcnt.satisfied(vmcnt) and not hands_on:
+    # A release publishes what was acquired before it, so an invalidate has to be over by then:
+    # nothing later in this wave passes it, but what other waves do after they acquire may.
+    publishes = cast(WaitOp, op).phase == _RELEASES and board.vmcnt.extra > 0
+    if vmcnt is not None and board.vmcnt.satisfied(vmcnt) and not publishes:
         vmcnt = None
     if lgkmcnt is not None and board.lgkmcnt.satisfied(lgkmcnt):
         lgkmcnt = None

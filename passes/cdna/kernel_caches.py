@@ -76,7 +76,7 @@ class KernelCode(CacheCode):
         )
 
     def read(self, block: Block) -> CacheSteps:
-        """With the waits that the use of a result implies, if nothing younger is on its way.
+        """With the waits that the use of a result implies, if nothing younger is in flight.
 
         Not those of a branch: what comes next to it stands in other blocks.
         """
@@ -199,7 +199,7 @@ def _access(
     return meaning_of(
         access_effect(chip, access, modifiers) if in_memory else Effect(),
         publishes=publishes,
-        takes_in=atomic and access is not AccessKind.STORE,
+        acquires=atomic and access is not AccessKind.STORE,
         leaves_workgroup=publishes and in_memory,
         counters=COUNTERS_OF[row.space],
     )

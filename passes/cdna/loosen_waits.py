@@ -45,9 +45,9 @@ class LoosenWaitsPass(ModulePass):
     Runs on ``cdna.kernel`` before ``insert-waits``. The wait of an acquire or of a seq_cst load
     covers earlier atomic accesses, not the plain ones issued after them; the wait of a release
     covers everything but private, constant and invariant memory. A release need not wait for LDS
-    if only LDS operations can tell: a wave's are in order. Waits for data (no phase) are not
+    if only LDS operations can observe it: a wave's are in order. Waits for data (no phase) are not
     touched.
-    A forward analysis of ages and a backward one of who can tell; see ``Ages``.
+    A forward analysis of ages and a backward one of who can observe; see ``Ages``.
     Source: MI300 ISA 4.4; LLVM AMDGPUUsage, Memory Model GFX942 (load atomic seq_cst, fence
     acquire); certified by tests/unit/test_minimise_cdna.py.
     """
@@ -65,8 +65,8 @@ class Age(NamedTuple):
 
     ``vmcnt``: how many certainly counted operations are younger, at least; None: nothing is
     outstanding. ``lgkmcnt``: whether there is one. ``unordered``: whether a flat access may be
-    outstanding, covered or not: with one, nothing retires in order; ``invalidate``: whether an invalidate may be on its way
-    that others count on: only a wait for everything sees its end.
+    outstanding, covered or not: with one, nothing retires in order. ``invalidate``: whether an
+    invalidate may be in flight that others count on: only a wait for everything sees its end.
     """
 
     vmcnt: int | None = None
@@ -108,7 +108,7 @@ class Age(NamedTuple):
         return 0 if self.invalidate else self.vmcnt
 
     def wait(self, counts: WaitCounts) -> "Age":
-        """Behind a wait."""
+        """After a wait."""
         vmcnt, lgkmcnt, unordered, invalidate = self
         if counts.vmcnt == 0 and counts.lgkmcnt == 0:
             return Age()
@@ -134,7 +134,7 @@ class Duty(NamedTuple):
     """What an operation has to do with ordering waits.
 
     ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``owed``: whether
-    the wait of an acquire, or of a release, has to cover it. ``tells``: whether others may know
+    the wait of an acquire, or of a release, has to cover it. ``signals``: whether others may know
     by it that earlier operations on LDS are done. ``counts``: what a wait waits for; ``orders``:
     whether it is that of an acquire or a release; ``releases``: which.
     """
@@ -142,7 +142,7 @@ class Duty(NamedTuple):
     event: CounterEvent | None = None
     acquired: bool = False
     owed: bool = False
-    tells: bool = False
+    signals: bool = False
     counts: WaitCounts | None = None
     orders: bool = False
     releases: bool = False
@@ -172,12 +172,12 @@ def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
         phase = op.phase
         return Duty(counts=op.counts, orders=phase in _ORDER, releases=phase == _RELEASES)
     events = events_at(op) if type(op) in COUNTED else ()
-    tells = tells_of_lds(op)
+    signals = signals_lds(op)
     if not events:
-        return Duty(tells=tells)
+        return Duty(signals=signals)
     ordered = takes_part(op)
     owed = ordered and (events[0].owed or _is_counted_on(op, kernel))
-    return Duty(events[0], ordered and must_be_acquired(op), owed, tells)
+    return Duty(events[0], ordered and must_be_acquired(op), owed, signals)
 
 
 def must_be_acquired(op: Operation) -> bool:
@@ -201,14 +201,14 @@ def _chip_of(op: Operation) -> str:
 
 
 def _is_counted_on(op: Operation, kernel: KernelOp) -> bool:
-    """Whether waves that this one hands on to may count on an invalidate being over."""
+    """Whether waves that acquire from this one may count on an invalidate being over."""
     meaning = meaning_on(op, kernel.chip.data)
     assert meaning is not None
     return bool(meaning.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
 
 
 def takes_part(op: Operation) -> bool:
-    """Whether others can tell when ``op`` is performed."""
+    """Whether others can observe when ``op`` is performed."""
     if type(op) not in ACCESS_KIND:
         return True
     access = cast(MemoryOp, op)
@@ -240,10 +240,10 @@ def loosen_waits(kernel: KernelOp) -> None:
 
 
 def _loosen(code: WaitLines) -> None:
-    told = _outside_tells(code)
+    signalled = _outside_signals(code)
     lds_matters: dict[Operation, bool] = {}
     for block, lines in code.items():
-        lds_matters.update(_backwards(block, lines, told))
+        lds_matters.update(_backwards(block, lines, signalled))
 
     def carry(block: Block, ages: Ages) -> Ages:
         for line in code[block]:
@@ -255,15 +255,15 @@ def _loosen(code: WaitLines) -> None:
     for block in blocks:
         ages = entry[block]
         for line in code[block]:
-            behind = loosely_after(line, ages, lds_matters)
+            later = loosely_after(line, ages, lds_matters)
             counts = _loosened(line, ages, lds_matters)
             if counts is not None:
                 _carry_out(cast(WaitOp, line.op), counts)
-            ages = behind
+            ages = later
 
 
 def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
-    """Carry the ages over an operation as it will be: behind a wait, as the looser one leaves it."""
+    """Carry the ages over an operation as it will be; over a wait, as its looser form leaves them."""
     counts = _loosened(line, ages, lds_matters)
     return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
 
@@ -303,8 +303,8 @@ def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
             wait.properties[name] = count_attr(count)
 
 
-def tells_of_lds(op: Operation) -> bool:
-    """Whether ``op`` may tell others, not through LDS, that earlier LDS operations are done."""
+def signals_lds(op: Operation) -> bool:
+    """Whether ``op`` may signal to others, not through LDS, that earlier LDS operations are done."""
     if type(op) is BarrierOp:
         return True
     if type(op) not in ACCESS_KIND:
@@ -313,24 +313,24 @@ def tells_of_lds(op: Operation) -> bool:
     return access.row.space is not AddressSpace.LOCAL and is_atomic(access)
 
 
-def _before(duty: Duty, told: bool) -> bool:
+def _before(duty: Duty, signalled: bool) -> bool:
     if duty.counts is not None:
-        return told and (not duty.releases or duty.counts.lgkmcnt != 0)
-    return told or duty.tells
+        return signalled and (not duty.releases or duty.counts.lgkmcnt != 0)
+    return signalled or duty.signals
 
 
-def _outside_tells(code: WaitLines) -> dict[Block, bool]:
-    """Where each block begins: whether something tells before the next release that waits."""
+def _outside_signals(code: WaitLines) -> dict[Block, bool]:
+    """Where each block begins: whether something signals before the next release that waits."""
     begin = dict.fromkeys(code, False)
     changed = len(code) > 1
     while changed:
         changed = False
         for block, lines in reversed(code.items()):
-            told = any(begin[target] for target in successors(block))
+            signalled = any(begin[target] for target in successors(block))
             for line in reversed(lines):
-                told = _before(line.duty, told)
-            if told != begin[block]:
-                begin[block] = told
+                signalled = _before(line.duty, signalled)
+            if signalled != begin[block]:
+                begin[block] = signalled
                 changed = True
     return begin
 
@@ -338,11 +338,11 @@ def _outside_tells(code: WaitLines) -> dict[Block, bool]:
 def _backwards(
     block: Block, lines: Sequence[WaitLine], begin: dict[Block, bool]
 ) -> dict[Operation, bool]:
-    """For each wait of a block: whether something tells behind it."""
-    told = any(begin[target] for target in successors(block))
+    """For each wait of a block: whether something signals after it."""
+    signalled = any(begin[target] for target in successors(block))
     result: dict[Operation, bool] = {}
     for line in reversed(lines):
         if line.duty.counts is not None:
-            result[line.op] = told
-        told = _before(line.duty, told)
+            result[line.op] = signalled
+        signalled = _before(line.duty, signalled)
     return result

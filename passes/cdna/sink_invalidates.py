@@ -1,4 +1,4 @@
-"""The pass ``sink-invalidates``: an invalidate only on the ways out of its block that need it."""
+"""The pass ``sink-invalidates``: an invalidate only on the edges out of its block that need it."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -23,13 +23,13 @@ from fencewright.passes.cdna.drop_invalidates import AT_END, Needs, needed_at, s
 
 @dataclass(frozen=True)
 class SinkInvalidatesPass(CachePass):
-    """Move each invalidate out of a block to those edges behind which it is needed.
+    """Move each invalidate out of a block to those edges after which it is needed.
 
     Runs best after ``drop-invalidates``. A spin loop then invalidates once, as it ends; a
-    compare-exchange that is retried, once it has succeeded. An invalidate that every way needs
+    compare-exchange that is retried, once it has succeeded. An invalidate that every path needs
     stays where it is. It only ever comes later, and never past what needs it
     (``drop-invalidates`` says what that is), nor past a release's wait if others count on its
-    being over behind that, nor into a loop: no path has more than before.
+    being over after that, nor into a loop: no path has more than before.
     Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
     """
 
@@ -41,9 +41,9 @@ class SinkInvalidatesPass(CachePass):
 
 
 class Sinking:
-    """One work-group's code; ``needs`` is needed on some way, ``must`` on every way.
+    """One work-group's code; ``needs`` is needed on some path, ``must`` on every path.
 
-    ``awaited``: the caches whose invalidates a release's wait behind them has to cover.
+    ``awaited``: the caches whose invalidates a release's wait after them has to cover.
     """
 
     def __init__(self, code: CacheCode):
@@ -59,16 +59,16 @@ class Sinking:
         self.gone: list[Operation] = []
 
     def run(self) -> None:
-        """Move every invalidate that some way does not need."""
+        """Move every invalidate that some path does not need."""
         code = self.code
-        ways_in = {block: len(ways) for block, ways in code.predecessors.items()}
+        edges_in = {block: len(sources) for block, sources in code.predecessors.items()}
         edges: list[tuple[Block, int, Pending]] = []
         for block in code.blocks:
             for pending in self._leaving(block, self.steps[block]):
                 for index, target in enumerate(successors(block)):
                     if not pending.caches & self.needs.begin[target]:
                         continue
-                    if ways_in[target] > 1:
+                    if edges_in[target] > 1:
                         edges.append((block, index, pending))
                     elif pending.caches & self.must[target] or self._is_awaited(pending, target):
                         code.insert_at_begin(pending.op.clone(), target)
@@ -82,7 +82,7 @@ class Sinking:
         return block in self.waiting and bool(pending.caches & self.awaited)
 
     def _leaving(self, block: Block, steps: CacheSteps) -> "list[Pending]":
-        """Take away the invalidates of ``block`` that not every way behind them needs."""
+        """Remove the invalidates of ``block`` that not every path after them needs."""
         leaving = self.arriving.get(block, [])
         must = _at_end(block, self.must)
         waited = 0
@@ -109,14 +109,14 @@ _RELEASES = PHASES[Phase.RELEASE]
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An invalidate on its way down, and what it invalidates."""
+    """An invalidate that is being sunk, and what it invalidates."""
 
     op: CacheOp
     caches: int
 
 
 def _must(code: CacheCode, needs: Needs) -> dict[Block, int]:
-    """What is needed where each block begins, whichever way is taken: the greatest fixpoint."""
+    """What is needed where each block begins, whichever path is taken: the greatest fixpoint."""
     begin = dict.fromkeys(code.blocks, _ALL)
     changed = True
     while changed:

@@ -1,4 +1,4 @@
-"""The pass ``sink-waits``: a release waits right before others can tell, not earlier."""
+"""The pass ``sink-waits``: a release waits right before others can observe it, not earlier."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -32,7 +32,7 @@ class SinkWaitsPass(ModulePass):
 
     Runs on ``cdna.kernel`` before ``loosen-waits``, which raises its count for what it has
     passed. Passed are arithmetic, and accesses to private, constant and invariant memory; not
-    what uses a result of memory, for that is waited for in any case. What others can tell of,
+    what uses a result of memory, for that is waited for in any case. What others can observe,
     whether an access, cache maintenance, a barrier or the end of the block, is not.
     Source: LLVM AMDGPUUsage, Memory Model GFX942: a wait may be moved; certified by
     tests/unit/test_minimise_cdna.py.
@@ -69,7 +69,7 @@ def _sink(wait: WaitOp) -> None:
 
 
 def may_pass(op: Operation) -> bool:
-    """Whether nobody can tell if ``op`` is done before the wait or behind it."""
+    """Whether nobody can observe if ``op`` is done before or after the wait."""
     if any(type(value) is OpResult and type(value.op) in COUNTED for value in op.operands):
         return False
     if type(op) in _ARITHMETIC:

@@ -1,6 +1,6 @@
 """What the kernel paths accept, whatever the target: functions, variables, scoped operations.
 
-A path is the way from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``llvm`` to one
+A path leads from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``llvm`` to one
 target's instructions. What it does not accept, LLVM IR does, and the errors say so.
 """
 

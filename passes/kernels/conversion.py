@@ -67,7 +67,7 @@ class Plans(Generic[PlanT]):
 
 
 class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
-    """One function on its way to a kernel.
+    """One function that becomes a kernel.
 
     ``values`` maps each value of the function to the registers that hold it, ``blocks`` each
     block to its new one, but the entry block. Handlers append to ``build.block``.
@@ -76,7 +76,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
     PATH: ClassVar[str]
     """The path's name in errors."""
     HANDLERS: ClassVar[Mapping[type[Operation], Handler]]
-    """What converts each operation; there is no way for others."""
+    """What converts each operation; others cannot be converted."""
     ARITHMETIC: ClassVar[Mapping[type[Operation], Arithmetic]]
     BRANCH: ClassVar[type[Operation]]
     COND_BRANCH: ClassVar[type[IRDLOperation]]

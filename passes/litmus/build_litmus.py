@@ -86,7 +86,7 @@ def _placement(place: Placement) -> litmus.PlacementAttr:
 
 
 class _Body:
-    """One thread; ``values`` are its registers as far as it is, ``block`` where it is."""
+    """One thread that is being built: ``values`` of its registers so far, ``block`` to append to."""
 
     def __init__(self, thread: SmallThread, spaces: dict[str, AddressSpace]):
         self.steps = thread.steps
@@ -191,7 +191,7 @@ class _Body:
                 self.operation(step)
 
     def unobserved(self, block: Block, steps: Steps) -> None:
-        """Steps in a block of their own whose registers are not known behind it."""
+        """Steps in a block of their own whose registers are not known after it."""
         known = dict(self.values)
         self.block = block
         for each in steps:

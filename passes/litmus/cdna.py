@@ -154,7 +154,7 @@ _Known = dict[str, _Symbol]
 
 
 class _CdnaReader:
-    """One thread on the way to instructions; ``known`` says what registers hold where it is."""
+    """One thread that is turned into instructions; ``known``: what registers hold at this point."""
 
     def __init__(self, code: ThreadCode, place: Placement, configuration: CdnaConfiguration):
         self.code = code
@@ -182,7 +182,7 @@ class _CdnaReader:
         return tuple(self.listing.instructions)
 
     def _solve(self) -> dict[Block, _Known]:
-        """What registers hold at the beginning of every block: what all ways there agree on."""
+        """What registers hold at the beginning of every block: what all paths there agree on."""
         entry: dict[Block, _Known] = {self.blocks[0]: self._at_start()}
         changed = True
         while changed:
@@ -447,7 +447,7 @@ class _CdnaReader:
         if address.register is not None:
             if _memory(op).width != WORD_BITS or op.phase is not None:
                 unreadable(op, f"the argument bound to {address.register} is stored to weakly")
-            # Waits count the stores that are not executed, which only its own block can tell.
+            # Waits count the stores that are not executed, which only its own block can know.
             if op.parent is None or _edges(op.parent):
                 unreadable(op, "a register is stored to in a block that ends the thread")
             self.listing.add(Move(address.register, self.unit(op.data)))

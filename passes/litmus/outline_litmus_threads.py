@@ -75,7 +75,7 @@ def is_of_a_target(thread: "ThreadOp") -> bool:
 
 
 def _kernel_name(name: str, taken: set[str]) -> str:
-    """``name`` as an identifier of every assembler, told apart from those ``taken``; then taken."""
+    """``name`` as an identifier of every assembler, made distinct from ``taken`` and added to it."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     base = f"_{plain}" if plain[0].isdigit() else plain
     numbered = (base, *(f"{base}_{number}" for number in range(1, len(taken) + 2)))
@@ -85,7 +85,7 @@ def _kernel_name(name: str, taken: set[str]) -> str:
 
 
 class _Outlining:
-    """One thread on its way to running a kernel."""
+    """One thread that is to run a kernel."""
 
     def __init__(self, thread: "ThreadOp", kernel: str):
         self.thread = thread

@@ -87,7 +87,7 @@ class ThreadCode:
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """The names of the registers that outcomes tell."""
+        """The names of the registers that outcomes record."""
         return registers_of(self.thread)
 
 
@@ -130,7 +130,7 @@ class TestCode:
 
     @property
     def observed(self) -> tuple[Observable, ...]:
-        """What outcomes tell: observed registers by thread, then locations."""
+        """What outcomes record: observed registers by thread, then locations."""
         registers = [Register(t.number, name) for t in self.threads for name in t.registers]
         return (*registers, *(Memory(each.sym_name.data) for each in self.test.locations))
 
@@ -360,7 +360,7 @@ class Labels:
 
 
 def names_of_values(body: Region, taken: Iterable[str] = ()) -> dict[SSAValue, str]:
-    """A name for every value of a body: its hint if it has one, told apart by numbers."""
+    """A name for every value of a body: its hint if it has one, made unique by numbers."""
     names: dict[SSAValue, str] = {}
     used = set(taken)
 

@@ -128,7 +128,7 @@ _WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "cas", *ATOMICS})
 
 
 class _PtxReader:
-    """One thread; ``lines`` are its cells, ``origins`` the operation behind each."""
+    """One thread; ``lines`` are its cells, ``origins`` the operation that each is from."""
 
     def __init__(self, code: ThreadCode):
         self.code = code

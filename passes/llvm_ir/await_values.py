@@ -50,14 +50,14 @@ _ALL = VMCNT | LGKMCNT | _SCALAR
 class AwaitValuesPass(ModulePass):
     """Let LLVM wait for what acquires have read, and drop waits that nothing is outstanding for.
 
-    Runs on functions in LLVM IR behind ``lower-scoped-llvm-ir``, and behind all that counts on
-    their waits. LLVM waits where a value is used until it is there, and for nothing that comes
-    later: what an acquire has read is there once it has been used. So ``llvm_ir.await`` takes the
-    place of such a wait, and the next use of the value does not wait once more. No other operation
-    uses the value before: there LLVM could find out what it is, and put a constant into its place.
-    A wait goes, or one of its counts, if nothing that it is for can be on its way; what is left
-    waits for everything, for which of LLVM's instructions are younger is not known before LLVM has
-    placed them.
+    Runs on functions in LLVM IR after ``lower-scoped-llvm-ir``, and after every pass that relies
+    on their waits. Where a value is used, LLVM waits until it has arrived, and for no younger
+    operation: once it has been used, what an acquire has read has arrived. So ``llvm_ir.await``
+    replaces such a wait, and the next use of the value does not wait again. No other operation
+    uses the value before it: LLVM could find out the value there, and replace it by a constant.
+    A wait goes, or one of its counts, if nothing that it is for can be in flight. A wait that
+    stays waits for everything: which of LLVM's instructions are younger is not known before LLVM
+    has placed them.
     Source: LLVM SIInsertWaitcnts, which waits for the operands of inline assembly; certified by
     tests/unit/test_minimise_llvm_ir.py.
     """
@@ -103,14 +103,14 @@ def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
 
     def carry(block: Block, flags: FlagAccesses) -> FlagAccesses:
         for op in block.ops:
-            flags = flags_behind(op, flags)
+            flags = flags_after(op, flags)
         return flags
 
     begin = solve_forward(blocks, {blocks[0]: entry}, carry, FlagAccesses.join)
     for block in blocks:
         flags = begin[block]
         for op in tuple(block.ops):
-            before, flags = flags, flags_behind(op, flags)
+            before, flags = flags, flags_after(op, flags)
             if type(op) is WaitOp and op in of_others and not before.others & waits_of(op):
                 covered = [flag for flag in before.few if _counters(flag) & waits_of(op)]
                 _await(op, sorted(covered, key=code.place.__getitem__), code)
@@ -121,7 +121,7 @@ def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
 
 
 class FlagAccesses(NamedTuple):
-    """Accesses to flags that may be on their way.
+    """Accesses to flags that may be in flight.
 
     ``few``: those whose values can be awaited, no more than ``AWAITED_AT_ONCE``; ``others``: the
     counters of all others, and of operations that may have made unknown ones. ``few`` has none that
@@ -132,7 +132,7 @@ class FlagAccesses(NamedTuple):
     others: int = 0
 
     def join(self, more: "FlagAccesses") -> "FlagAccesses":
-        """What may be on its way on either path."""
+        """What may be in flight on either path."""
         others = self.others | more.others
         few = frozenset(each for each in self.few | more.few if _counters(each) & ~others)
         if len(few) <= AWAITED_AT_ONCE:
@@ -145,8 +145,8 @@ class FlagAccesses(NamedTuple):
 _UNKNOWN = FlagAccesses(others=VMCNT | LGKMCNT)
 
 
-def flags_behind(op: Operation, flags: FlagAccesses) -> FlagAccesses:
-    """The accesses to flags that may be on their way behind ``op``."""
+def flags_after(op: Operation, flags: FlagAccesses) -> FlagAccesses:
+    """The accesses to flags that may be in flight after ``op``."""
     if type(op) is WaitOp:
         left = ~waits_of(op)
         return FlagAccesses(
@@ -295,13 +295,13 @@ def _made_by(op: Operation) -> Iterator[Operation]:
 
 
 class Outstanding(NamedTuple):
-    """What may be on its way: ``counters``, and accesses whose values are awaited later."""
+    """What may be in flight: ``counters``, and accesses whose values are awaited later."""
 
     counters: int = 0
     awaited: frozenset[scoped.AccessOperation] = frozenset()
 
     def join(self, other: "Outstanding") -> "Outstanding":
-        """What may be on its way on either path."""
+        """What may be in flight on either path."""
         return Outstanding(self.counters | other.counters, self.awaited | other.awaited)
 
     @property
@@ -332,7 +332,7 @@ def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
 
 
 def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
-    """What may be on its way behind ``op``."""
+    """What may be in flight after ``op``."""
     counters, awaited = outstanding
     if type(op) is WaitOp:
         waits = _over_after(op)

@@ -3,7 +3,7 @@
 Once it has been lowered, an ``llvm_ir.func`` holds ``cdna`` operations between accesses that LLVM
 lowers by itself. The passes of the kernel path run on them, with the steps that are read off
 LLVM's instructions here. What is not known may do anything; a function that is not a kernel has
-such instructions before and behind it. What is put somewhere has LLVM's own fence beside it, that
+such instructions before and after it. What is inserted gets LLVM's own fence beside it, so that
 LLVM moves no access past it.
 """
 
@@ -146,7 +146,7 @@ class LLVMIRCode(CacheCode):
     # Places
 
     def begin_for(self, made: CacheOp, block: Block) -> Operation:
-        """A write-back behind the waits with which the block begins: see ``_waits_at_end``."""
+        """A write-back after the waits with which the block begins: see ``_waits_at_end``."""
         place = super().begin_for(made, block)
         while _writes_back(made, self.chip) and isinstance(place, WaitOp):
             assert place.next_op is not None
@@ -162,7 +162,7 @@ class LLVMIRCode(CacheCode):
         return memory_of(op) is MemoryEffects.NONE
 
     def _insert_before(self, made: CacheOp, place: Operation) -> None:
-        """With LLVM's fence: a write-back comes behind stores, loads come behind an invalidate."""
+        """With LLVM's fence: stores stay before a write-back, loads stay after an invalidate."""
         super()._insert_before(made, place)
         block = block_of(made)
         if _writes_back(made, self.chip):
@@ -182,12 +182,12 @@ def _writes_back(op: CacheOp, chip: str) -> bool:
 
 
 def _waits_at_end(last: CacheStep, end: Operation) -> bool:
-    """Whether ``last``, a compare-exchange, is over wherever the branch on its success leads.
+    """Whether ``last``, a compare-exchange, is complete on both edges of the branch ``end``.
 
-    So it is if one of the ways begins with a wait: LLVM does nothing on the other one before it
-    knows which it is, if that is not the same and waits too. Nothing that relies on this is put
-    before that wait, for LLVM makes one of what two ways begin with. What a test of anything else
-    comes to LLVM might know beforehand.
+    It is if the branch tests its success and one successor begins with a wait: LLVM runs nothing
+    of the other one before it knows the result, unless both begin alike, and then both wait.
+    LLVM merges what both successors begin with, so nothing that relies on this is put before
+    that wait. The outcome of any other test LLVM might know without waiting.
     """
     op = last.op
     if not isinstance(op, scoped.CmpxchgOp) or not is_conditional(end):
@@ -204,9 +204,9 @@ _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
 def _unknown(op: Operation) -> CacheSteps:
     """Whatever there is: accesses, flags read and written, barriers, in any order."""
     access = meaning_of(_ANY_ACCESS, counters=_BOTH)
-    reads = access._replace(takes_in=True)
+    reads = access._replace(acquires=True)
     writes = access._replace(publishes=True, leaves_workgroup=True)
-    meets = writes._replace(takes_in=True, is_barrier=True, counters=0)
+    meets = writes._replace(acquires=True, is_barrier=True, counters=0)
     return [CacheStep(op, meaning) for meaning in (reads, meets, writes, reads)]
 
 
@@ -234,7 +234,7 @@ def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None
     return meaning_of(
         _effect(op, target) if in_memory else Effect(),
         publishes=publishes,
-        takes_in=flag and not isinstance(op, scoped.StoreOp),
+        acquires=flag and not isinstance(op, scoped.StoreOp),
         leaves_workgroup=publishes and in_memory,
         counters=COUNTERS_OF[op.space],
     )

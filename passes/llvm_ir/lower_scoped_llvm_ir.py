@@ -6,7 +6,7 @@ and the instructions of its wait and acquire: operations of ``cdna``, which LLVM
 assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
 it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
 
-What LLVM itself may do with other accesses is said to it in three ways. A fence of scope
+Three things limit what LLVM itself may do with other accesses. A fence of scope
 ``singlethread``, which no instruction implements, stands before a release and after an acquire:
 no access moves past it, also not one through a ``noalias`` pointer. A clobber stands after
 whatever acquires, and ``noalias`` pointers escape where the function begins, for a fence does not
@@ -337,7 +337,7 @@ def _end_of_parameters(header: str) -> int:
 
 
 def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:
-    """What PTX's features may be promised of operations: that no acquire fence comes behind them."""
+    """What PTX's features may be promised of operations: that no acquire fence comes after them."""
     from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
     from fencewright.passes.analysis.acquire_fences import unfenced_updates
     from fencewright.passes.analysis.llvm_ir_memory import is_kernel

@@ -235,7 +235,7 @@ class _Printer:
             self._copy(branch.true_arguments, true)
             self._jump(op, true)
             return
-        # Copies of one way must not be made on the other.
+        # Copies for one edge must not be made on the other.
         edge = f"$L_edge{self.edges}"
         self.edges += 1
         self.lines.append(f"@!{predicate} bra {edge};")

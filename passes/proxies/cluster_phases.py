@@ -1,6 +1,6 @@
 """Which waits for the cluster barrier may be of the phase of which arrivals.
 
-Every thread of a cluster runs the function, each on a way of its own, and arrives and waits in
+Every thread of a cluster runs the function, each on a path of its own, and arrives and waits in
 turn: what is the n-th arrival of one thread is complete when the n-th wait of another returns.
 Source: PTX ISA, "barrier.cluster".
 """
@@ -22,8 +22,8 @@ _Barriers: TypeAlias = frozenset[Operation]
 def waits_for_arrivals(blocks: Sequence[Block]) -> Mapping[Operation, _Barriers]:
     """For every ``cluster_arrive`` of a function the waits of other threads that it may complete.
 
-    Two threads are followed from phase to phase, on all pairs of ways, since nothing says that
-    they go the same one. Where a way does not arrive and wait in turn, a phase may have begun
+    Two threads are followed from phase to phase, on all pairs of paths, since nothing says that
+    they take the same one. Where a path does not arrive and wait in turn, a phase may have begun
     elsewhere: then every wait is one for every arrival. A barrier of the cluster, at which all
     threads meet, is a phase of its own and changes nothing. ``blocks`` begin with the entry.
     """
@@ -57,14 +57,14 @@ def _in_step(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> dict[Ope
 
 
 def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:
-    """Whether every way arrives first, and then waits and arrives in turn."""
+    """Whether every path arrives first, and then waits and arrives in turn."""
     return all(isinstance(op, ClusterArriveOp) for op in begin) and all(
         type(later) is not type(op) for op, following in after.items() for later in following
     )
 
 
 def _first_in(blocks: Sequence[Block]) -> dict[Block, _Barriers]:
-    """The barrier operations that come first on the ways from the beginning of each block."""
+    """The barrier operations that come first on the paths from the beginning of each block."""
     found: dict[Block, _Barriers] = dict.fromkeys(blocks, frozenset())
     changed = True
     while changed:
@@ -77,7 +77,7 @@ def _first_in(blocks: Sequence[Block]) -> dict[Block, _Barriers]:
 
 
 def _first_from(op: Operation | None, block: Block, first: Mapping[Block, _Barriers]) -> _Barriers:
-    """Those from ``op`` of a block on, if ``first`` are those of the blocks behind it."""
+    """Those from ``op`` of a block on, if ``first`` are those of the blocks after it."""
     while op is not None and not isinstance(op, _BARRIERS):
         op = op.next_op
     if op is not None:

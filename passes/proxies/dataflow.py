@@ -98,12 +98,12 @@ class Analysis:
         return missing
 
     def _step(self, op: Operation, state: Mask, missing: list[Missing] | None) -> Mask:
-        """The state behind ``op``, with what is missing before it taken as inserted."""
+        """The state after ``op``, if what is missing before it has been inserted."""
         found: list[Missing] = []
         state = self._before(op, state, found)
         if missing is not None:
             missing += found
-        state = self.effects.behind(op, state)
+        state = self.effects.after(op, state)
         for wait in self.code.completed_at.get(op, ()):
             self.mail[wait] = self.mail.get(wait, 0) | self.effects.completed(op, state)
         sync = self.code.syncs.get(op)
@@ -233,7 +233,7 @@ class Analysis:
         """``release cluster spaces [local]``: fences of own LDS, and a relaxed arrival."""
         layout = self.layout
         proxies = self._proxies(layout.take(state, layout.accessed), seen)
-        self._restrict(sync.op, Ordering.RELEASE, proxies, found, behind=False)
+        self._restrict(sync.op, Ordering.RELEASE, proxies, found, after=False)
         if Proxy.ASYNC in proxies:
             state &= ~(layout.all << layout.unreleased)
         return state
@@ -259,14 +259,14 @@ class Analysis:
         ordering: Ordering,
         proxies: Sequence[Proxy],
         found: list[Missing],
-        behind: bool,
+        after: bool,
     ) -> None:
         def make() -> Sequence[Operation]:
             return [cluster_fence(ordering, proxy) for proxy in proxies]
 
         why = "only LDS is ordered"
         found.append(
-            Missing(op, RANK_PROXY, (ordering, *proxies), make, 0, why, behind, relaxes=True)
+            Missing(op, RANK_PROXY, (ordering, *proxies), make, 0, why, after, relaxes=True)
         )
 
     def _acquire(self, sync: Sync, state: Mask) -> tuple[Mask, list[Missing]]:
@@ -282,7 +282,7 @@ class Analysis:
         if is_restricted(op):
             arrived = layout.take(state, layout.foreign) | layout.take(state, layout.released)
             proxies = self._proxies(arrived, sync.after)
-            self._restrict(op, Ordering.ACQUIRE, proxies, found, behind=True)
+            self._restrict(op, Ordering.ACQUIRE, proxies, found, after=True)
             if Proxy.ASYNC in proxies:
                 state = self.effects.async_acquired(state)
         return state, found
@@ -433,10 +433,10 @@ class Analysis:
     # Where to put what is missing
 
     def points(self, missing: Missing) -> list[Operation]:
-        """The operations to put it before: only on the ways on which something is pending."""
+        """The operations to put it before: only on the paths on which something is pending."""
         block = missing.at.parent
         assert block is not None
-        if missing.behind or not missing.pending & self.entry_state[block]:
+        if missing.after or not missing.pending & self.entry_state[block]:
             return [missing.at]
         if missing.aligned:
             return self._aligned_points(missing.at, block, missing.pending)
@@ -459,11 +459,13 @@ class Analysis:
         before = self.code.predecessors[block]
         if len(before) < 2 or self._reaches(block, at, pending):
             return [at]
-        ways = [each for each in before if self.exit_state[each] & pending]
-        if len(ways) in (0, len(before)) or any(len(successors(each)) > 1 for each in ways):
+        pending_in = [each for each in before if self.exit_state[each] & pending]
+        if len(pending_in) in (0, len(before)) or any(
+            len(successors(each)) > 1 for each in pending_in
+        ):
             return [at]
         found: list[Operation] = []
-        for each in ways:
+        for each in pending_in:
             last = each.last_op
             if each in seen or last is None:
                 return [at]
@@ -476,7 +478,7 @@ class Analysis:
         for op in self.code.interesting[block]:
             if op is at:
                 break
-            state = self.effects.behind(op, state)
+            state = self.effects.after(op, state)
             sync = self.code.syncs.get(op)
             if sync is not None and sync.acquires:
                 state, _ = self._acquire(sync, state | self.mail.get(op, 0))

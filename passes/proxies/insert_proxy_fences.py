@@ -62,7 +62,7 @@ def _insert(function: Function, fence_reads: bool) -> None:
         if missing.relaxes:
             missing.at.properties["ordering"] = ORDERINGS[Ordering.RELAXED]
             del missing.at.properties["space"]
-        if missing.behind:
+        if missing.after:
             block = missing.at.parent
             assert block is not None
             block.insert_ops_after(missing.make(), missing.at)

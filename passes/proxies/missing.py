@@ -24,10 +24,10 @@ from fencewright.passes.proxies.locations import Mask
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Synchronisation that is missing before ``at`` (or behind it, if ``behind``), and why.
+    """Synchronisation that is missing before ``at`` (or after it, if ``after``), and why.
 
     ``make`` makes the operations, in order; those of a lower ``rank`` come first. ``pending``
-    are the bits of the state that it is for, ``key`` tells equal ones. ``relaxes``: they take
+    are the bits of the state that it is for, ``key`` identifies equal ones. ``relaxes``: they take
     the ordering of ``at`` over. ``aligned``: all threads of a wavefront execute them together.
     """
 
@@ -37,7 +37,7 @@ class Missing:
     make: Callable[[], Sequence[Operation]]
     pending: Mask
     reason: str
-    behind: bool = False
+    after: bool = False
     relaxes: bool = False
     aligned: bool = False
 

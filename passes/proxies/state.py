@@ -142,8 +142,8 @@ class Effects:
             + self.code.map_uses.index(map)
         )
 
-    def behind(self, op: Operation, state: Mask) -> Mask:
-        """The state behind an operation, what it synchronises aside."""
+    def after(self, op: Operation, state: Mask) -> Mask:
+        """The state after an operation, apart from what it synchronises."""
         layout = self.layout
         for entry in self.code.of_op.get(op, ()):
             if entry.access.group is Group.COPY:
@@ -179,7 +179,7 @@ class Effects:
         return state
 
     def fenced(self, state: Mask, space: int | None) -> Mask:
-        """The state behind a proxy fence of one address space, or of all."""
+        """The state after a proxy fence of one address space, or of all."""
         layout, mask = self.layout, self.covered[space]
         # Of shared::cta is what the fencing CTA has; what another has made there is elsewhere.
         fields = (layout.own, layout.foreign, layout.released)
@@ -190,7 +190,7 @@ class Effects:
         return state
 
     def async_acquired(self, state: Mask) -> Mask:
-        """Behind an async acquire of the cluster's LDS, of what was released to it.
+        """After an async acquire of the cluster's LDS, of what was released to it.
 
         The thread's own release and acquire order its own CTA's accesses as well.
         """
@@ -219,7 +219,7 @@ class Effects:
         return 1 << self.layout.uncommitted + list(Group).index(group)
 
     def waited(self, state: Mask, group: Group, reads_only: bool) -> Mask:
-        """The state behind a wait for all groups of a kind."""
+        """The state after a wait for all groups of a kind."""
         everything, reads = self.of_group[group]
         if group is Group.COPY:
             state = self.copies_done(state, 0)
@@ -301,7 +301,7 @@ class Effects:
         return self.committed(state, cast(ops.CommitOperation, op).GROUP)
 
     def committed(self, state: Mask, group: Group) -> Mask:
-        """The state behind a commit of a kind of groups."""
+        """The state after a commit of a kind of groups."""
         layout = self.layout
         state &= ~self.commit_bit(group)
         if group is not Group.COPY:

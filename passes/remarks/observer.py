@@ -83,7 +83,7 @@ class Observer:
             else {}
         )
         if before is not None and _is_watched(before):
-            self._behind(before, now)
+            self._after(before, now)
         self.seen = now if _is_plain(after) else {op: now[op] for op in now if synchronises(op)}
         self._note_costs(module)
         if following is None:
@@ -94,7 +94,7 @@ class Observer:
 
     # One pass
 
-    def _behind(self, name: str, now: Mapping[Operation, Sight]) -> None:
+    def _after(self, name: str, now: Mapping[Operation, Sight]) -> None:
         if name in LOWERINGS:
             self._all_lowered(name, now)
             return
@@ -103,7 +103,7 @@ class Observer:
             self._became(name, _finding(before, now, added))
 
     def _all_lowered(self, name: str, now: Mapping[Operation, Sight]) -> None:
-        """Operations from one place together: nothing tells their instructions apart."""
+        """Operations from one place together: nothing distinguishes their instructions."""
         origin = _by_origin(self.seen.values())
         lowered = _by_origin(now.values())
         for key, before in origin.items():

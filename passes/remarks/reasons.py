@@ -1,7 +1,7 @@
 """Why each pass did what it did to an operation, or did not: a row for every pass that minimises.
 
-The reasons are found with the analysis that the pass itself decides by. One cause is told, the
-nearest on some way; where a fact would help that only the caller can know, it is named.
+The reasons are found with the analysis that the pass itself decides by. One cause is given, the
+nearest on some path; where a fact would help that only the caller can know, it is named.
 """
 
 from collections.abc import Mapping

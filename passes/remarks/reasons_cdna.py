@@ -40,7 +40,7 @@ from fencewright.passes.remarks.search import (
     Lines,
     OperationLines,
     code_in,
-    line_behind,
+    line_after,
 )
 
 # ---------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _dirtied(by: CacheStep | None) -> Parts:
         return ("what earlier kernels or other waves have stored may be dirty",)
     if by.meaning.is_barrier:
         return (*at(by.op, "By"), " hands on what other waves have stored")
-    if by.meaning.takes_in:
+    if by.meaning.acquires:
         return (*at(by.op, "By"), " may take in what other waves have stored")
     return (*at(by.op, "By"), " leaves a dirty line")
 
@@ -128,7 +128,7 @@ def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:
 
 
 def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
-    """Behind what a write-back begins, now that it has moved."""
+    """What a write-back comes right after, now that it has moved."""
     del module, following
 
     def reason(finding: Finding) -> Parts | None:
@@ -136,10 +136,10 @@ def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
             return ("one that begins earlier covers it",)
         if not _is_copy(finding):
             return None
-        behind = finding.after[0].op.prev_op
-        if behind is None or not synchronises(behind):
+        previous = finding.after[0].op.prev_op
+        if previous is None or not synchronises(previous):
             return ("it begins earlier, while other work is done",)
-        return ("it begins right behind ", *at(behind, "Behind"), ", while other work is done")
+        return ("it begins right behind ", *at(previous, "Behind"), ", while other work is done")
 
     return reason
 
@@ -211,7 +211,7 @@ def _looked_into(
     if by is None:
         return ("kernels that come later count on the system's caches",)
     if by.meaning.reads & caches:
-        helps = not by.meaning.takes_in and _bits_help(chip, caches)
+        helps = not by.meaning.acquires and _bits_help(chip, caches)
         hint = (_KEPT_BY_READER,) if helps else ()
         return (*at(by.op, "By"), " may find a stale line", *hint)
     return (*at(by.op, "By"), " hands on to waves that do not invalidate for themselves")
@@ -230,13 +230,13 @@ def _covers(step: CacheStep, caches: int) -> bool:
 
 
 def sunk(module: ModuleOp, following: ModulePass) -> Reason:
-    """Which way an invalidate went."""
+    """Which path an invalidate moved to."""
     del module, following
 
     def reason(finding: Finding) -> Parts | None:
         if not _is_copy(finding):
             return None
-        lines = sorted({line for each in finding.after if (line := line_behind(each.op))})
+        lines = sorted({line for each in finding.after if (line := line_after(each.op))})
         if not lines:
             return ("only some of the ways on need it",)
         ways = " and ".join(f"line {line}" for line in lines)
@@ -300,7 +300,7 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
     def reason(finding: Finding) -> Parts | None:
         if not isinstance(finding.before.op, WaitOp):
             return None
-        line = line_behind(finding.before.op)
+        line = line_after(finding.before.op)
         if line is None:
             return ("what takes no part in ordering is done meanwhile",)
         where = RemarkArgument("To", f"line {line}")
@@ -345,7 +345,7 @@ def _outstanding_at(wait: WaitOp, code: OperationLines) -> Operation | None:
 
 def _is_of_flag(op: Operation) -> Judgement:
     nothing = await_values.FlagAccesses()
-    counted = type(op) is not WaitOp and await_values.flags_behind(op, nothing) != nothing
+    counted = type(op) is not WaitOp and await_values.flags_after(op, nothing) != nothing
     return Judgement.FOUND if counted else Judgement.ON
 
 

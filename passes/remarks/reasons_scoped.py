@@ -68,8 +68,8 @@ def merged(module: ModuleOp, following: ModulePass) -> Reason:
             whole = _done_by(orderings[op])
             return _stands_between(op, code, judge(_does_whole, op, whole))
         lost = _lost(orderings[op], finding)
-        before, behind = judge(_does_before, op, lost), judge(_does_behind, op, lost)
-        by = code.earlier(op, before) or code.later(op, behind)
+        before, later = judge(_does_before, op, lost), judge(_does_after, op, lost)
+        by = code.earlier(op, before) or code.later(op, later)
         if by is None:
             return ("what it does is done on every way",)
         return (*at(by, "By"), " does its work")
@@ -112,14 +112,14 @@ def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Jud
             return Judgement.STOP
         acquired = merge_fences.acquired_by(op)
         passed = merge_fences.AT_ENTRY._replace(acquired=acquired)
-        does = merge_fences.redundant_behind(fence, passed).acquires
+        does = merge_fences.redundant_after(fence, passed).acquires
         is_read = acquired < merge_fences.EVERYTHING
         return Judgement.FOUND if does and is_read else Judgement.ON
 
     return _does(fence, lost, access)
 
 
-def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
+def _does_after(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
     def access(op: Operation) -> Judgement:
         goes_on = lost.releases and not merge_fences.may_publish(op)
         return Judgement.ON if goes_on else Judgement.STOP
@@ -129,8 +129,8 @@ def _does_behind(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Jud
 
 def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
     """Whether ``other`` alone does any of what ``fence`` has lost."""
-    passed = merge_fences.behind(other, merge_fences.AT_ENTRY)
-    does = merge_fences.redundant_behind(fence, passed)
+    passed = merge_fences.after(other, merge_fences.AT_ENTRY)
+    does = merge_fences.redundant_after(fence, passed)
     return any(a and b for a, b in zip(does, lost, strict=True))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RemarkKind(StrEnum):
-    """What a remark tells; LLVM's names of optimisation remarks.
+    """What a remark reports; LLVM's names of optimisation remarks.
 
     Passed: something was changed. Missed: it was not, and why. Analysis: what there is.
     """
@@ -301,7 +301,7 @@ class Prices:
         return self.known[key]
 
     def of(self, ops: Sequence[Operation]) -> Cost | None:
-        """What ``ops`` cost one behind the other; None if one of them has no price there."""
+        """What ``ops`` cost one after the other; None if one of them has no price there."""
         instructions: list[Line | str] = []
         for op in ops:
             found = self._instructions(op)

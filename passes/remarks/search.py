@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Judgement(Enum):
-    """Whether a search goes on behind what it has met, gives up this way, or has found it."""
+    """Whether a search continues past what it has met, gives up this path, or has found it."""
 
     ON = "on"
     STOP = "stop"
@@ -51,7 +51,7 @@ class Lines(Generic[T]):
         self._marks: dict[tuple[Judge[T], Block], _Marks[T]] = {}
 
     def earlier(self, item: T, judge: Judge[T]) -> T | None:
-        """The nearest thing before ``item``, on some way to it, that ``judge`` finds.
+        """The nearest thing before ``item``, on some path to it, that ``judge`` finds.
 
         A ``judge`` is asked once about each thing, so whoever asks about many items should
         ask with one judge.
@@ -64,7 +64,7 @@ class Lines(Generic[T]):
         return self._beyond(judge, block, lambda each: self.predecessors.get(each, ()), -1)
 
     def later(self, item: T, judge: Judge[T]) -> T | None:
-        """The nearest thing behind ``item``, on some way from it, that ``judge`` finds."""
+        """The nearest thing after ``item``, on some path from it, that ``judge`` finds."""
         block, index = self.place[item]
         marks = self._marks_of(judge, block)
         at = bisect_right(marks.indices, index)
@@ -135,7 +135,7 @@ def code_around(op: Operation) -> OperationLines:
     return code_in((region,))
 
 
-def line_behind(op: Operation) -> int | None:
+def line_after(op: Operation) -> int | None:
     """The line of what comes next from the input."""
 
     def judge(each: Operation) -> Judgement:

@@ -28,7 +28,7 @@ class AcquireOnSuccessPass(ModulePass):
     acquire, whatever it does next. Left alone: an operation with no such branch at the end of
     its block, one with a memory operation before that branch (invariant loads and private memory aside), seq_cst,
     and one that orders some address spaces only. Source: C++20 [atomics.fences] 4, an acquire
-    fence behind a relaxed read; certified by tests/unit/test_minimise_cdna.py.
+    fence after a relaxed read; certified by tests/unit/test_minimise_cdna.py.
     """
 
     name = "acquire-on-success"
@@ -42,7 +42,7 @@ class AcquireOnSuccessPass(ModulePass):
 
 @dataclass(frozen=True, slots=True)
 class SuccessEdge:
-    """One of the two ways out of a block."""
+    """One of the two edges out of a block."""
 
     block: Block
     index: int

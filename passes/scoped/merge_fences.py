@@ -35,11 +35,10 @@ class MergeFencesPass(ModulePass):
     """Remove fences that add nothing to other synchronisation, and halves of acq_rel fences.
 
     Runs on ``scoped``, for any target. A *release* fence goes if one of at least its scope was
-    passed on every way here and no memory operation since; or if whatever could publish behind
-    it, up to the thread's end, releases at its scope itself or has another one before it. An
-    *acquire* fence goes if on every way here all atomic
-    reads have been acquired at its scope already, by fences or by themselves; or if one follows
-    on every way before any memory operation. A *seq_cst* fence goes next to another of at least
+    passed on every path here and no memory operation since; or if whatever could publish after
+    it, up to the thread's end, releases at its scope itself or has another one before it. An *acquire* fence
+    goes if on every path here all atomic reads have been acquired at its scope already, by
+    fences or by themselves; or if one follows on every path before any memory operation. A *seq_cst* fence goes next to another of at least
     its scope with no memory operation between. Fences that order some address spaces only, or
     do not make available, stay and prove nothing; calls and operations that the pass does not
     know are taken for anything. Source: C++20 [atomics.fences], [atomics.order]; LLVM LangRef.
@@ -80,9 +79,9 @@ def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
         state = passed[block]
         for op in list(block.ops):
             if type(op) is scoped.FenceOp and is_plain(op):
-                if _weaken(op, redundant_behind(op, state), whole):
+                if _weaken(op, redundant_after(op, state), whole):
                     continue
-            state = behind(op, state)
+            state = after(op, state)
 
 
 def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
@@ -164,10 +163,10 @@ IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
 
 
 def _begins_thread(entry: Block) -> bool:
-    """Whether nothing runs before and behind this function: it says itself that it is a kernel.
+    """Whether nothing runs before and after this function: it is marked as a kernel.
 
     A public function that returns nothing is a kernel for the kernel paths, but this pass also
-    runs by itself, where a caller may do something before and behind it.
+    runs by itself, where a caller may do something before and after it.
     """
     owner = entry.parent_op()
     if isinstance(owner, func.FuncOp | gpu.FuncOp):
@@ -180,10 +179,10 @@ def _begins_thread(entry: Block) -> bool:
     return owner is not None and owner.name == "litmus.thread"
 
 
-def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
+def redundant_after(op: scoped.FenceOp, passed: Passed) -> Half:
     """What of ``op`` has been done already.
 
-    What it takes in itself no earlier fence has released.
+    No earlier fence has released what it acquires itself.
     """
     scope = rank_of(op)
     acquired = passed.acquired >= scope
@@ -191,7 +190,7 @@ def redundant_behind(op: scoped.FenceOp, passed: Passed) -> Half:
     return Half(released, acquired, passed.sequential >= scope)
 
 
-def behind(op: Operation, passed: Passed) -> Passed:
+def after(op: Operation, passed: Passed) -> Passed:
     """Carry what has been done over ``op``."""
     if type(op) is scoped.FenceOp:
         if not is_plain(op):
@@ -199,7 +198,7 @@ def behind(op: Operation, passed: Passed) -> Passed:
         scope, ordering = rank_of(op), op.ordering.data
         released, acquired, sequential = passed
         if ordering.acquires and acquired < scope:
-            # What it takes in has not been released since.
+            # What it acquires has not been released since.
             released = sequential = _NOTHING
         return Passed(
             max(released, scope if ordering.releases else _NOTHING),
@@ -228,7 +227,7 @@ def acquired_by(op: Operation) -> int:
 def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
     def carry(block: Block, state: Passed) -> Passed:
         for op in block.ops:
-            state = behind(op, state)
+            state = after(op, state)
         return state
 
     at_entry = IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY
@@ -244,11 +243,11 @@ def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operat
         for op in block.ops:
             if op in ops:
                 found[op] = state.acquired
-            state = behind(op, state)
+            state = after(op, state)
     return found
 
 
-# What will be done behind
+# What will be done after
 
 
 class Coming(NamedTuple):
@@ -280,7 +279,7 @@ def _end_of(entry: Block) -> Coming:
 def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
     """What of ``op`` will be done in time by another.
 
-    What a later fence takes in this one does not release.
+    This one does not release what a later fence acquires.
     """
     scope = rank_of(op)
     released = coming.released >= scope
@@ -296,7 +295,7 @@ def ahead(op: Operation, coming: Coming) -> Coming:
         scope, ordering = rank_of(op), op.ordering.data
         released, acquired, sequential = coming
         if ordering.releases:
-            # It releases what has been taken in before it, not what will be behind it.
+            # It releases what has been acquired before it, not what is acquired after it.
             acquired = sequential = _NOTHING
         return Coming(
             max(released, scope if ordering.releases else _NOTHING),
@@ -336,10 +335,10 @@ def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
 
 
 def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]:
-    """A loop that never leaves needs nothing: from above, so that loops do not stand in the way."""
+    """The greatest fixpoint: a loop that is never left needs nothing, so loops do not block it."""
     everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
     begin = dict.fromkeys(blocks, everything)
-    # Where no branch leads to nobody asks what will be done.
+    # Nobody asks what will be done in a block that no branch leads to.
     reached = {target for block in blocks for target in successors(block)}
     changed = True
     while changed:
@@ -356,8 +355,8 @@ def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]
     return begin
 
 
-def released_behind(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
-    """For each of ``ops`` the rank at which whatever could publish behind it is released."""
+def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which whatever could publish after it is released."""
     found: dict[Operation, int] = {}
     end = _end_of(blocks[0])
     coming = _solve_backward(blocks, end)
@@ -388,7 +387,7 @@ def _is_weak_load(op: Operation) -> bool:
 
 
 def _is_whole_barrier(op: Operation) -> bool:
-    """Whether ``op`` is a barrier that needs no fences: what it hands on, it hands on by itself.
+    """Whether ``op`` is a barrier that needs no fences: it releases by itself.
 
     Fences meet through atomic accesses, of which it is none (C++20 [atomics.fences]).
     """

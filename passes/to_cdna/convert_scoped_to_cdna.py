@@ -181,7 +181,7 @@ class _Needs(NamedTuple):
 
 
 class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
-    """One function on its way to a kernel."""
+    """One function that becomes a kernel."""
 
     PATH = _PATH
     ARITHMETIC = ARITHMETIC

@@ -158,7 +158,7 @@ def _check_name(op: Operation, name: str) -> None:
 
 
 class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
-    """One function on its way to a kernel."""
+    """One function that becomes a kernel."""
 
     PATH = PATH
     ARITHMETIC = ARITHMETIC

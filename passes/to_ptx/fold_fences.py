@@ -23,7 +23,7 @@ from fencewright.passes.scoped.merge_fences import (
     is_plain,
     is_silent,
     rank_of,
-    released_behind,
+    released_after,
 )
 from fencewright.passes.to_ptx.arithmetic import bits_of
 
@@ -34,13 +34,13 @@ def _ordering(releases: bool, acquires: bool) -> Ordering:
     return Ordering.ACQUIRE if acquires else Ordering.RELAXED
 
 
-_WAYS = ((False, False), (True, False), (False, True), (True, True))
-"""Whether the release fence before and the acquire fence behind are folded; none, if in doubt."""
+_FOLDINGS = ((False, False), (True, False), (False, True), (True, True))
+"""Whether the release fence before and the acquire fence after are folded; none, if in doubt."""
 
 _ORDERING: dict[tuple[Ordering, tuple[bool, bool]], Ordering] = {
     (ordering, folded): _ordering(ordering.releases or folded[0], ordering.acquires or folded[1])
     for ordering in (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
-    for folded in _WAYS
+    for folded in _FOLDINGS
 }
 
 
@@ -48,10 +48,10 @@ _ORDERING: dict[tuple[Ordering, tuple[bool, bool]], Ordering] = {
 class FoldFencesPass(ModulePass):
     """Give an access the ordering of the fence next to it, where that is cheaper on ``mcpu``.
 
-    Runs on ``scoped``, before the conversion to PTX, also in LLVM IR. An *acquire* fence goes into the atomic
-    load or read-modify-write right before it, if all earlier atomic reads have been acquired at
-    the fence's scope already; a *release* fence into the atomic store or read-modify-write right
-    behind it, if whatever could publish behind that is released at the fence's scope anyway. The
+    Runs on ``scoped``, before the conversion to PTX, also in LLVM IR. An *acquire* fence goes
+    into the atomic load or read-modify-write right before it, if all earlier atomic reads have
+    been acquired at the fence's scope already; a *release* fence into the atomic store or read-modify-write right
+    after it, if whatever could publish after that is released at the fence's scope anyway. The
     access is of at least the fence's scope. Which is cheaper is for ``lowering.costs`` to say:
     where a chip or ``ptx_version`` has no one-sided fences, mostly the access.
     Source: C++20 [atomics.fences]; NVIDIA PTX Writer's Guide, Atomics ABI.
@@ -70,13 +70,13 @@ class FoldFencesPass(ModulePass):
 
     def _fold(self, body: Region) -> None:
         blocks = reachable_blocks(body)
-        behind = dict(_neighbours(blocks, Ordering.ACQUIRE))
+        after = dict(_neighbours(blocks, Ordering.ACQUIRE))
         before = dict(_neighbours(blocks, Ordering.RELEASE))
         # Folding makes nothing less acquired or released than these say.
-        acquired = acquired_before(behind.keys(), blocks) if behind else {}
-        released = released_behind(before.keys(), blocks) if before else {}
-        for access in {**before, **behind}:
-            fences = before.get(access), behind.get(access)
+        acquired = acquired_before(after.keys(), blocks) if after else {}
+        released = released_after(before.keys(), blocks) if before else {}
+        for access in {**before, **after}:
+            fences = before.get(access), after.get(access)
             releasing, acquiring = fences
             if releasing is not None and released[access] < rank_of(releasing):
                 releasing = None
@@ -88,20 +88,20 @@ class FoldFencesPass(ModulePass):
         self,
         access: scoped.AccessOperation,
         before: scoped.FenceOp | None,
-        behind: scoped.FenceOp | None,
+        after: scoped.FenceOp | None,
     ) -> None:
         """Fold of two fences those that make it cheapest, if any."""
         old = access.ordering
         try:
-            first, last = self._instructions(before), self._instructions(behind)
+            first, last = self._instructions(before), self._instructions(after)
             self._instructions(access)
         except UnsupportedError:
             return  # What the target lacks is for the conversion to say.
-        ways: list[tuple[int, OrderingAttr, tuple[scoped.FenceOp, ...]]] = []
-        for folded in _WAYS:
+        choices: list[tuple[int, OrderingAttr, tuple[scoped.FenceOp, ...]]] = []
+        for folded in _FOLDINGS:
             gone = tuple(
                 fence
-                for fence, fold in zip((before, behind), folded, strict=True)
+                for fence, fold in zip((before, after), folded, strict=True)
                 if fold and fence is not None
             )
             if len(gone) != sum(folded):
@@ -113,8 +113,8 @@ class FoldFencesPass(ModulePass):
                 *(() if folded[1] else last),
             )
             amount = cost_of_sequence(self.mcpu, left).amount
-            ways.append((amount, access.ordering, gone))
-        _, ordering, gone = min(ways, key=lambda way: way[0])
+            choices.append((amount, access.ordering, gone))
+        _, ordering, gone = min(choices, key=lambda choice: choice[0])
         access.properties["ordering"] = ordering
         for fence in gone:
             Rewriter.erase_op(fence)

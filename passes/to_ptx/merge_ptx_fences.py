@@ -36,12 +36,12 @@ _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
 class MergePTXFencesPass(ModulePass):
     """Remove what a neighbouring fence does as well: fences, and what orders an access.
 
-    Runs on ``ptx.kernel``. With no memory operation between them, on every way: of two fences
-    the one goes that the other covers, in ordering and scope; an access behind a fence that
+    Runs on ``ptx.kernel``. With no memory operation between them, on every path: of two fences
+    the one goes that the other covers, in ordering and scope; an access after a fence that
     releases at its scope need not release; one before a fence that acquires at its scope need
-    not acquire. Not so an access that does both: what it takes in it hands on itself, which no
-    fence beside it does. Also for the ``fence.sc`` in front of seq_cst accesses, of which ``scoped`` does
-    not tell. Anything that the pass does not know is taken for a memory operation.
+    not acquire. An access that does both stays: it releases what it acquires itself, which no
+    fence beside it does. Also for the ``fence.sc`` in front of seq_cst accesses, which ``scoped``
+    does not show. Anything that the pass does not know is taken for a memory operation.
     Source: PTX ISA, Memory Consistency Model, Release and Acquire Patterns, Fence-SC order.
     """
 
@@ -67,7 +67,7 @@ class Done(NamedTuple):
         return all(mine >= its for mine, its in zip(self, other, strict=True))
 
     def join(self, other: "Done") -> "Done":
-        """What is done on either way."""
+        """What is done on either path."""
         return Done(*map(min, zip(self, other, strict=True)))
 
     def and_then(self, other: "Done") -> "Done":
@@ -153,10 +153,10 @@ def _loosened(opcode: str, releases: int, acquires: int) -> str:
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:
-    """What is done next to the place behind ``op``, or before it.
+    """What is done next to the place after ``op`` (``forwards``), or before it.
 
-    A fence before another one does not release what that takes in, nor does a fence behind
-    another one take in for it what that releases.
+    A fence does not release what a later fence acquires, nor acquire what an earlier fence
+    releases.
     """
     fence = _fence(op)
     if fence is None:

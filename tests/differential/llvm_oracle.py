@@ -186,7 +186,7 @@ def llvm_sequences(
 ) -> list[tuple[str, ...]]:
     """LLVM's sequence for each point, as ``normal_form`` tuples, from one module at -O0.
 
-    ``group`` points stand in one function, with a wait for everything behind each.
+    ``group`` points stand in one function, with a wait for everything after each.
     """
     import llvmlite.binding as llvm
 

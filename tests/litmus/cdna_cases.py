@@ -284,7 +284,7 @@ def shapes() -> list[Case]:
     both_zero, both_one = r01.format(0, 0), r01.format(1, 1)
     overtaken = r"(x == 1 /\ y == 1)"
     late = r"(P1:r0 == 1 /\ x == 2)"
-    behind = r"(P1:r0 == 0 /\ y == 2)"
+    unordered = r"(P1:r0 == 0 /\ y == 2)"
     reader, first_reader = (load("r0", "x", "sc1"), *ACQUIRE), load("r0", "x")
     split_readers = r"(P2:r0 == 1 /\ P2:r1 == 0 /\ P3:r0 == 1 /\ P3:r1 == 0)"
 
@@ -330,8 +330,8 @@ def shapes() -> list[Case]:
         two("2+2w-releases", f"~exists {overtaken}", *two_writes(RELEASE)),
         two("s", f"exists {late}", *s((), ())),
         two("s-synchronised", f"~exists {late}", *s(RELEASE, ACQUIRE)),
-        two("r", f"exists {behind}", *r(())),
-        two("r-fences", f"~exists {behind}", *r(FENCE)),
+        two("r", f"exists {unordered}", *r(())),
+        two("r-fences", f"~exists {unordered}", *r(FENCE)),
         wrc("wrc", f"exists {last_stale}", ()),
         wrc("wrc-synchronised", f"~exists {last_stale}", (*ACQUIRE, *RELEASE)),
         isa2("isa2", f"exists {last_stale}", ()),
@@ -483,7 +483,7 @@ def cumulativity() -> list[Case]:
         # Primus-Turbo#251: the release was replaced by the publishing wave's own wait.
         published("payload-by-another-wave", f"exists {stale}", (through,), (VM, flag)),
         published("payload-waited-for", f"~exists {stale}", (through, VM), (flag,)),
-        # HeCBench#292: a relaxed publish behind a wait, right on gfx90a and wrong on gfx942.
+        # HeCBench#292: a relaxed publish after a wait, right on gfx90a and wrong on gfx942.
         case(
             "relaxed-publish-gfx90a",
             UNSEEN,
@@ -535,7 +535,7 @@ def other_memories() -> list[Case]:
             (x, g),
         ),
         # The machine's L1 stage is passed at issue, in order over the waves of a CU, so that a
-        # flag load behind the flag store is also behind the LDS write that was waited for.
+        # flag load after the flag store is also after the LDS write that was waited for.
         group(
             "global-flag-guards-lds",
             UNSEEN,

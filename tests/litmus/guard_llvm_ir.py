@@ -106,7 +106,7 @@ DATA = "%x = load i32, ptr addrspace(1) %p"
 STRUCT = "store { i32, i32 } zeroinitializer, ptr addrspace(1) %p"
 READ = '%v = load atomic i32, ptr addrspace(1) %q syncscope("agent") monotonic, align 4'
 ACQUIRE = '%v = load atomic i32, ptr addrspace(1) %q syncscope("agent") acquire, align 4'
-TELL = 'store atomic i32 1, ptr addrspace(1) %q syncscope("agent") monotonic, align 4'
+SIGNAL = 'store atomic i32 1, ptr addrspace(1) %q syncscope("agent") monotonic, align 4'
 FLAG = 'store atomic i32 1, ptr addrspace(1) %q syncscope("agent") release, align 4'
 ACQUIRED = 'fence syncscope("agent") acquire'
 RELEASED = 'fence syncscope("agent") release'
@@ -311,11 +311,11 @@ KEPT: dict[str, Kept] = {
         "load atomic %q; await %v; clobber; fence acquire; switch; br; buffer_inv sc1; fence acquire; load %p; br",
     ),
     "read only scalar": Kept(
-        body(DATA, RELEASED + ", !mmra !0", TELL),
+        body(DATA, RELEASED + ", !mmra !0", SIGNAL),
         "load %p; fence release; vmcnt(0); lgkmcnt(0); store atomic %q",
     ),
     "LDS not waited for": Kept(
-        body("store i32 1, ptr addrspace(3) %l", RELEASED + ", !mmra !0", TELL, RELEASED, TELL),
+        body("store i32 1, ptr addrspace(3) %l", RELEASED + ", !mmra !0", SIGNAL, RELEASED, SIGNAL),
         "store %l; fence release; store atomic %q; fence release; vmcnt(0); lgkmcnt(0); store atomic %q",
     ),
     "a call that may have read a flag": Kept(
@@ -343,7 +343,7 @@ KEPT: dict[str, Kept] = {
             DATA,
             '%v = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") acquire',
             f"{RELEASED}, !mmra !0",
-            TELL,
+            SIGNAL,
         ),
         "load %p; atomicrmw %q; vmcnt(0); fence acquire; fence release; lgkmcnt(0); store atomic %q",
     ),
@@ -408,7 +408,7 @@ KEPT: dict[str, Kept] = {
             "a:",
             STRUCT,
             MATES.format("release"),
-            TELL.replace("agent", "workgroup"),
+            SIGNAL.replace("agent", "workgroup"),
             "ret void",
             "b:",
             ACQUIRE.replace("agent", "workgroup"),
@@ -455,9 +455,9 @@ KEPT: dict[str, Kept] = {
             "b:",
             '%m = load atomic i32, ptr addrspace(3) %l syncscope("workgroup") monotonic, align 4',
             f"{RELEASED}, !mmra !0",
-            TELL,
+            SIGNAL,
             f"{RELEASED}, !mmra !0",
-            TELL,
+            SIGNAL,
             MATES.format("acquire"),
             FLAG,
         ),

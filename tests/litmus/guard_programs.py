@@ -53,7 +53,7 @@ def program(*threads: SmallThread, lds: Sequence[str] = ()) -> SmallProgram:
 
 
 def data(value: int = 1) -> Store:
-    """A plain store of what is handed on."""
+    """A plain store of what is released."""
     return Store("x", value)
 
 
@@ -144,7 +144,7 @@ NOT_GLOBAL = frozenset({LOCAL})
 
 
 def passed_on(*steps: Step) -> SmallProgram:
-    """The steps where x may be taken in before them, and is handed on behind them."""
+    """The steps where x may be acquired before them, and is released after them."""
     return program(
         WRITER, thread(FAR, looked(RELAXED), *steps, UP, raised(RELAXED, flag="g")), LAST
     )
@@ -168,7 +168,7 @@ _RESTRICTIONS: dict[str, dict[str, Any]] = {
 }
 
 PROGRAMS.update({
-    # What a restricted operation does proves nothing, before or behind.
+    # What a restricted operation does proves nothing, before or after.
     **{
         f"a release {how}, then a whole one": handed_on(
             replace(_RELEASE, **how_), _RELEASE, raised(RELAXED))
@@ -228,7 +228,7 @@ PROGRAMS.update({
         thread(HERE, Barrier(WORKGROUP, spaces=NOT_GLOBAL), Fence(ACQUIRE, WORKGROUP),
                Load("r1", "x")),
     ),
-    # What one takes in, the others hand on.
+    # What one acquires, the others release.
     "acquire, release, a wider acquire": passed_on(_ACQUIRE, _RELEASE, Fence(ACQUIRE, SYSTEM)),
     "seq_cst, a wider acquire, seq_cst": passed_on(_SEQ_CST, Fence(ACQUIRE, SYSTEM), _SEQ_CST),
     "a wider acquire between seq_cst and a seq_cst store": program(

@@ -33,7 +33,7 @@ VALUES = range(4)
 
 @dataclass
 class Writer:
-    """A thread's text on its way; ``registers`` have been assigned so far."""
+    """A thread's text so far; ``registers`` have been assigned so far."""
 
     lines: list[str] = field(default_factory=list[str])
     registers: list[str] = field(default_factory=list[str])
@@ -334,7 +334,7 @@ ORDERINGS_OF_STORES = ("relaxed", "release", "release", "seq_cst")
 ORDERINGS_OF_CMPXCHGS = ("acquire relaxed", "acq_rel relaxed", "acquire acquire")
 ORDERINGS_OF_RMWS = ("relaxed", "acquire", "release", "acq_rel", "acq_rel", "seq_cst")
 FENCES_BEFORE = ("release", "release", "acq_rel", "seq_cst")
-FENCES_BEHIND = ("acquire", "acquire", "acq_rel", "seq_cst")
+FENCES_AFTER = ("acquire", "acquire", "acq_rel", "seq_cst")
 PLACES = (
     (Where(0, 0), Where(1, 1)),
     (Where(0, 0), Where(0, 0)),
@@ -350,9 +350,9 @@ BARRIER = "barrier"
 
 
 class Random:
-    """Makes programs of a kind: data handed from thread to thread by flags, in every way there is.
+    """Makes programs of a kind: data handed from thread to thread by flags, in all the ways there are.
 
-    Thread n passes what it has on by flag n, and waits for flag n-1 first. Each hands on data
+    Thread n passes what it has on by flag n, and waits for flag n-1 first. Each passes on data
     of its own or not; scopes are mostly those that reach the other thread. Within a work-group
     the flag may be a barrier or, with ``lds``, like the data, in LDS. ``agents``: on several.
     """
@@ -395,7 +395,7 @@ class Random:
         return result
 
     def link(self, a: Where, b: Where, number: int) -> str:
-        """What one thread tells the next by: a flag, or a barrier."""
+        """How one thread signals to the next: a flag, or a barrier."""
         if a.workgroup != b.workgroup or self.random.random() < 0.5:
             return "fg"[number]
         in_lds = self.lds and a.workgroup == 0
@@ -408,7 +408,7 @@ class Random:
         return self.usable[-1]
 
     def perhaps(self, make: Callable[[], Step], chance: float) -> Step:
-        """A step; at times only on one way out of a branch on what has been loaded."""
+        """A step; at times only on one path out of a branch on what has been loaded."""
         known = list(self.usable)
         step = make()
         if not known or self.random.random() >= chance:
@@ -427,7 +427,7 @@ class Random:
         return ("workgroup", "agent", "system")[min(max(fitting + shift, 0), 2)]
 
     def data_writes(self, name: str, value: int) -> list[Step]:
-        """Stores of what this thread hands on: plain, or relaxed, at times twice; or nothing."""
+        """Stores of what this thread releases: plain, or relaxed, at times twice; or nothing."""
         plain = store(name, value)
         kinds: tuple[list[Step], ...] = (
             [plain],
@@ -438,7 +438,7 @@ class Random:
         return self.random.choice(kinds if value > 1 else kinds[:3])
 
     def data_reads(self, names: list[str]) -> list[Step]:
-        """Loads of what the threads before have handed on."""
+        """Loads of what the threads before have released."""
         if not names:
             return []
         chosen = self.random.sample(names, self.random.randint(1, len(names)))
@@ -458,7 +458,7 @@ class Random:
         return choice(
             (
                 lambda: fence(choice(FENCES_BEFORE), scope),
-                lambda: fence(choice(FENCES_BEHIND), scope),
+                lambda: fence(choice(FENCES_AFTER), scope),
                 lambda: rmw(self.register(), "h", 0, choice(ORDERINGS_OF_RMWS), scope),
                 lambda: load(self.register(), "h", choice(ORDERINGS_OF_LOADS), scope),
                 lambda: store("h", 0, choice(ORDERINGS_OF_STORES), scope),
@@ -482,7 +482,7 @@ class Random:
         return steps
 
     def meet(self, fences: Sequence[str], before: bool) -> list[Step]:
-        """A barrier, or a relaxed one with a fence before or behind it."""
+        """A barrier, or a relaxed one with a fence before or after it."""
         if self.random.random() < 0.7:
             return [barrier()]
         scope = self.random.choice(("workgroup", "workgroup", "agent"))
@@ -492,7 +492,7 @@ class Random:
     def receive(self, flag: str, scope: str) -> list[Step]:
         """Wait for a flag, or look at it once; or a barrier."""
         if flag == BARRIER:
-            return self.meet(FENCES_BEHIND, before=False)
+            return self.meet(FENCES_AFTER, before=False)
         ordering = self.random.choice(ORDERINGS_OF_LOADS)
         register = self.register()
         chance = self.random.random()
@@ -508,8 +508,8 @@ class Random:
             steps = [rmw(register, flag, 0, ordering, scope)]
         before: list[Step] = []
         if ordering in ("relaxed", "release"):
-            before.append(fence(self.random.choice(FENCES_BEHIND), scope))
-        behind: list[Step] = [when(register, 1)] if chance >= 0.4 else []
+            before.append(fence(self.random.choice(FENCES_AFTER), scope))
+        guard: list[Step] = [when(register, 1)] if chance >= 0.4 else []
         if before and self.random.random() < 0.5:
-            return [*steps, *behind, *before]
-        return [*steps, *before, *behind]
+            return [*steps, *guard, *before]
+        return [*steps, *before, *guard]

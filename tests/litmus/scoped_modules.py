@@ -1,6 +1,6 @@
 """Programs of the source model as MLIR text, so that the passes read what the models were given.
 
-Threads may branch once, forward to their end, as those of the certificates do.
+Threads may branch once, forward to their end, as those of the certificates' tests do.
 """
 
 from collections.abc import Iterator
@@ -149,7 +149,7 @@ class _ThreadText:
         yield "  ^on:"
 
     def end(self) -> Iterator[str]:
-        """What the thread leaves behind where it ends."""
+        """What the thread leaves in memory and registers where it ends."""
         for each in self.observed:
             if each in self.written:
                 yield f'    litmus.observe "{each}", %{each} : i32'

@@ -2,7 +2,7 @@
 
 Here is what programs do not say, and words that only together make a difference: volatile and
 private accesses, an address space by itself, what a chip refuses.
-Source: LLVM AMDGPUUsage, Memory Model code sequences; where LLVM takes LDS for in order, what is
+Source: LLVM AMDGPUUsage, Memory Model code sequences; where LLVM assumes LDS to be in order, what is
 asked for without ``compat`` waits.
 """
 

@@ -163,7 +163,7 @@ HANDED_ON = "forall (2:a != 2 \\/ 2:b == 1)"
 
 
 def relay(first: Scope, second: Scope) -> tuple[Code, Code, Code]:
-    """A tells B at one scope, B tells C at another; C reads what A wrote."""
+    """A signals to B at one scope, B signals to C at another; C reads what A wrote."""
     return (
         (store("x", 1, WEAK), store("f", 1, RELEASE, first)),
         (load("a", "f", ACQUIRE, first), *guarded("a", store("g", 1, RELEASE, second))),

@@ -55,7 +55,7 @@ class Row:
     """An operation: how it is written, its ``kind``, and what ordering waits have to do with it.
 
     ``acquired``, ``released``: whether the wait of an acquire, or of a release, covers it;
-    ``tells``: whether others may know by it, not through LDS, that earlier operations are done.
+    ``signals``: whether others may know by it, not through LDS, that earlier operations are done.
     """
 
     op: type[Operation]
@@ -63,7 +63,7 @@ class Row:
     kind: str | None
     acquired: bool = False
     released: bool = True
-    tells: bool = False
+    signals: bool = False
     invariant: bool = False
     modifiers: tuple[str, ...] = ()
 
@@ -71,8 +71,8 @@ class Row:
 ROWS: dict[str, Row] = {
     "store": Row(StoreOp, "global_store_dword", VECTOR),
     "load": Row(LoadOp, "global_load_dword", VECTOR),
-    "flag up": Row(StoreOp, "global_store_dword", VECTOR, acquired=True, tells=True),
-    "flag": Row(LoadOp, "global_load_dword", VECTOR, acquired=True, tells=True),
+    "flag up": Row(StoreOp, "global_store_dword", VECTOR, acquired=True, signals=True),
+    "flag": Row(LoadOp, "global_load_dword", VECTOR, acquired=True, signals=True),
     "load invariant": Row(LoadOp, "global_load_dword", VECTOR, released=False, invariant=True),
     "private": Row(StoreOp, "scratch_store_dword", VECTOR, released=False),
     "volatile private": Row(
@@ -88,15 +88,15 @@ ROWS: dict[str, Row] = {
     "LDS flag": Row(LoadOp, "ds_read_b32", LDS, acquired=True),
     "flat store": Row(StoreOp, "flat_store_dword", FLAT),
     "flat load": Row(LoadOp, "flat_load_dword", FLAT),
-    "flat flag up": Row(StoreOp, "flat_store_dword", FLAT, acquired=True, tells=True),
+    "flat flag up": Row(StoreOp, "flat_store_dword", FLAT, acquired=True, signals=True),
     "flat invariant": Row(LoadOp, "flat_load_dword", FLAT, released=False, invariant=True),
     "constant": Row(LoadOp, "s_load_dword", SCALAR, released=False),
     "write-back": Row(CacheOp, "buffer_wbl2", VECTOR, modifiers=("sc1",)),
     "invalidate": Row(CacheOp, "buffer_inv", MAY_COUNT, released=False, modifiers=("sc1",)),
     "invalidate for the system": Row(CacheOp, "buffer_inv", MAY_COUNT, modifiers=("sc0", "sc1")),
-    "barrier": Row(BarrierOp, "s_barrier", None, tells=True),
+    "barrier": Row(BarrierOp, "s_barrier", None, signals=True),
 }  # fmt: skip
-"""What a kernel for gfx942 may do; only who hands on a system's invalidate counts on its end."""
+"""What a kernel for gfx942 may do; only a release after a system's invalidate counts on its end."""
 
 POINTER = "flat pointer"
 FOLLOWED = "flat load of that"
@@ -172,7 +172,7 @@ def _line(drawn: random.Random, names: Sequence[str]) -> Line:
 CHECKS = "checks"
 """Attribute of the operation by which waits have to be over: each ``phase counter count``.
 
-That is the first behind a wait, and the first that others can tell of behind a release's.
+That is the first after a wait, and the first that others can observe after a release's.
 """
 
 
@@ -244,7 +244,7 @@ def row_of(name: str) -> Row:
 
 
 def _is_noticed(line: Line) -> bool:
-    """Whether others can tell when it is done, or what it does."""
+    """Whether others can observe when it is done, or what it does."""
     if isinstance(line, Follow):
         return True
     return isinstance(line, str) and (
@@ -523,7 +523,7 @@ class Interpreter:
                 if found:
                     return found, state
         name = op.attributes.get("row")
-        if isinstance(name, StringAttr) and row_of(name.data).tells:
+        if isinstance(name, StringAttr) and row_of(name.data).signals:
             if any(each.promised for each in state):
                 return "tells of LDS too early", state
         return "", state

@@ -1,6 +1,6 @@
 """When a fence that acquires and releases has to acquire first: where caches of others are dirty.
 
-A relay learns of a value by a relaxed read, fences, and hands it on to one who invalidates less,
+A relay learns of a value by a relaxed read, fences, and releases it to one who invalidates less,
 or whom its own write-back has to serve. The order is then broken on purpose.
 """
 
@@ -34,7 +34,7 @@ from fencewright.lowering.vocabulary import L2PerAgent, Operation, Ordering
 def relay(
     places: tuple[Where, Where, Where], scopes: tuple[str, str, str], flag: str = "f"
 ) -> Threads:
-    """Of the scopes the first is the one that the relay learns by, the last the one it tells by."""
+    """Of the scopes the first is the one that the relay acquires at, the last the one it releases at."""
     learns, fences, tells = scopes
     return (
         (places[0], [store("x", 1), store(flag, 1, "release", learns)]),

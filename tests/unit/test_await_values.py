@@ -146,7 +146,7 @@ def fences_that_leave_some(count: int) -> str:
 
 
 def many_blocks(count: int) -> str:
-    """A flag in each of many blocks, and what may be on its way from all before."""
+    """A flag in each of many blocks, and what may be in flight from all before."""
     each = """  br label %b{0}
 b{0}:
   %s{0} = load atomic i32, ptr addrspace(3) %l syncscope("workgroup") monotonic, align 4
@@ -179,7 +179,7 @@ def test_time_grows_with_the_size(make: Callable[[int], str]) -> None:
 
 RELEASE = 'fence syncscope("agent") release'
 RESTRICTED = f"{RELEASE}, !mmra !0"
-TOLD = 'store atomic i32 1, ptr addrspace(1) %o syncscope("agent") monotonic, align 4'
+SIGNAL = 'store atomic i32 1, ptr addrspace(1) %o syncscope("agent") monotonic, align 4'
 LDS = "store i32 1, ptr addrspace(3) %l"
 LOAD = "%x = load i32, ptr addrspace(1) %p"
 PLAIN = "%x = load { i32, i32 }, ptr addrspace(1) %p"
@@ -188,15 +188,15 @@ PLAIN = "%x = load { i32, i32 }, ptr addrspace(1) %p"
 @pytest.mark.parametrize(
     ("body", "convention", "waits"),
     [
-        ((LOAD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
-        ((PLAIN, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
-        (("call void @anything()", RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
-        ((RESTRICTED, TOLD), "", ["vmcnt(0) lgkmcnt(0)"]),
-        ((RESTRICTED, TOLD), "amdgpu_kernel", []),
-        ((LDS, RESTRICTED, TOLD), "amdgpu_kernel", []),
-        ((LDS, RESTRICTED, TOLD, RELEASE, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
-        ((LOAD, RELEASE, TOLD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
-        ((LOAD, RESTRICTED, TOLD, RESTRICTED, TOLD), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
+        ((LOAD, RESTRICTED, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((PLAIN, RESTRICTED, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        (("call void @anything()", RESTRICTED, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((RESTRICTED, SIGNAL), "", ["vmcnt(0) lgkmcnt(0)"]),
+        ((RESTRICTED, SIGNAL), "amdgpu_kernel", []),
+        ((LDS, RESTRICTED, SIGNAL), "amdgpu_kernel", []),
+        ((LDS, RESTRICTED, SIGNAL, RELEASE, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)"]),
+        ((LOAD, RELEASE, SIGNAL, RESTRICTED, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
+        ((LOAD, RESTRICTED, SIGNAL, RESTRICTED, SIGNAL), "amdgpu_kernel", ["vmcnt(0) lgkmcnt(0)", "vmcnt(0)"]),
     ],
     ids=[
         "a load", "a load of a struct", "a call", "what callers did", "nothing", "LDS alone",

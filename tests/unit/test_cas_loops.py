@@ -34,7 +34,7 @@ RELAXED, ACQUIRE, RELEASE = Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
 ACQ_REL, SEQ_CST = Ordering.ACQ_REL, Ordering.SEQ_CST
 GLOBAL, AGENT = AddressSpace.GLOBAL, Scope.AGENT
 BOUND = 3
-"""More than the writes of other threads to the location, in every test of an operation."""
+"""More than the writes of other threads to the location, in every test of the request."""
 
 
 def rmw(kind: RmwKind, ordering: Ordering, scope: Scope = AGENT) -> Request:
@@ -66,7 +66,7 @@ def rewriting(lowering: Lowering, old: str, new: str) -> Lowering:
 def failing(
     request: Request, mode: Target, lowering: Lowering, chosen: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
-    """The tests of an operation that end as their source forbids; a sample, or those ``chosen``."""
+    """The tests of the request that end as their source forbids; a sample, or those ``chosen``."""
     tests = shape_tests(replace(request, target=mode), mode)
     if chosen is None:
         tests = tests[::STEP]

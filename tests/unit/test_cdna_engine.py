@@ -198,7 +198,7 @@ class ForgetsMates(CdnaEngine):
 
 
 class ForgetsQueue(CdnaEngine):
-    """Issues a load that may hit early even behind a load that holds it up."""
+    """Issues a load that may hit early even after a load that holds it up."""
 
     def is_early(self, state: State, wave: int, future: list[int]) -> bool:
         op = self.position(state, wave).op

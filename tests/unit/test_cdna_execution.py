@@ -208,7 +208,7 @@ class WaveScratch(Memory):
 
 
 Pending = tuple[str, tuple[str, ...], Callable[[], None]]
-"""The unit, the registers on their way, and what delivers them."""
+"""The unit, the registers in flight, and what delivers them."""
 
 
 class Lane:
@@ -743,7 +743,7 @@ class Program:
             self.draw(st.sampled_from(steps))()
 
     def diamond(self, number: int) -> None:
-        """Two ways to a block that takes two values from each, some of them crossed over."""
+        """Two paths to a block that takes two values from each, some of them crossed over."""
         mask, type = self.pick("i1"), self.one_of("i1", "i32", "i64")
         pairs = [(self.pick(type), self.pick(type)) for _ in range(2)]
         before = {key: list(values) for key, values in self.scope.items()}

@@ -182,7 +182,7 @@ def test_lds_counts_in_order():
 
 
 def test_l1_invalidate_is_not_counted_on_gfx90a():
-    """vmcnt(1) behind two loads and an L1 invalidate covers the first load, not both."""
+    """vmcnt(1) after two loads and an L1 invalidate covers the first load, not both."""
     code: Code = (
         VectorLoad("r", "x"),
         CacheInstruction("buffer_wbinvl1_vol"),

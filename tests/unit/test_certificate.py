@@ -258,7 +258,7 @@ def barrier() -> Request:
 
 
 def test_primus_turbo_251_the_payload_is_another_waves():
-    """A release that is only the publishing wave's own wait, behind a barrier that waits for nothing."""
+    """A release that is only the publishing wave's own wait, after a barrier that waits for nothing."""
 
     def wrong(request: Request) -> Sequence:
         if request.op is Operation.BARRIER:
@@ -272,7 +272,7 @@ def test_primus_turbo_251_the_payload_is_another_waves():
     assert not fails(barrier(), GFX942, lower_request)
 
 
-def test_hecbench_292_a_relaxed_publish_behind_a_wait():
+def test_hecbench_292_a_relaxed_publish_after_a_wait():
     """Right on gfx90a, where the agent has one L2; wrong on gfx942."""
     text = "buffer_wbl2 sc1"
     assert fails(store(), GFX942, Changed(is_release_store, dropping(text)))

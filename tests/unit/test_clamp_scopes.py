@@ -97,7 +97,7 @@ class Case:
 SOUND, UNSOUND = LoweringVerdict.SOUND, LoweringVerdict.UNSOUND
 IN_LDS = {"x": "in local {workgroup = 0 : i64}", "pointer": "!llvm.ptr<3>"}
 CASES = (
-    # Nothing narrower than what holds between the two is asked for: they cannot tell.
+    # Nothing narrower than what holds between the two is asked for: they cannot observe it.
     Case("gfx942", Fact.SINGLE_WAVE_WORKGROUP, "agent", TWO_GROUPS, SOUND),
     Case("gfx90a", Fact.SINGLE_WAVE_WORKGROUP, "agent", ONE_XCD, SOUND),
     # LDS and memory are different pipes: without the waits the flag overtakes the data.

@@ -98,7 +98,7 @@ def test_forgetting_where_ways_meet_too_early_is_noticed(monkeypatch: pytest.Mon
 
 
 def test_most_blocks_of_most_programs_are_not_given_up() -> None:
-    """A block that is no more than behind a divergent branch stays converged."""
+    """A block that merely follows a divergent branch stays converged."""
     kept = sum(
         len(converged_blocks(blocks)) > 1
         for seed in range(300)

@@ -205,10 +205,10 @@ def test_prices_together_are_what_they_were_when_each_was_written_down() -> None
     expected |= {(f"atom.relaxed.{s}", f"fence.acquire.{s}"): 543 for s in scopes}
     expected |= {(f"ld.relaxed.{s}", f"fence.acquire.{s}"): 287 for s in scopes}
     for scope in ("cluster", "gpu"):
-        behind = f"fence.acq_rel.{scope}"
-        expected[f"ld.relaxed.{scope}", behind] = 572
-        expected[f"atom.relaxed.{scope}", behind] = 811
-        expected[f"atom.release.{scope}", behind] = 1364
+        fenced = f"fence.acq_rel.{scope}"
+        expected[f"ld.relaxed.{scope}", fenced] = 572
+        expected[f"atom.relaxed.{scope}", fenced] = 811
+        expected[f"atom.release.{scope}", fenced] = 1364
     expected["fence.acq_rel.gpu", "st.relaxed.gpu"] = 587
     expected["fence.sc.gpu", "ld.acquire.gpu"] = 885
     expected["fence.acq_rel.gpu", "atom.relaxed.gpu", "fence.acq_rel.gpu"] = 1413

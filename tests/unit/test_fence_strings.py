@@ -1,8 +1,8 @@
 """Strings of up to four fences and accesses through the passes on fences, judged by the models.
 
-A string stands in the middle of a thread that may take something in before it and hand something
-on behind it, among threads that would notice. The tests judge all of up to two letters and some of
-three and four, drawn at random; with FENCEWRIGHT_THOROUGH all of three. ``make fence-strings``
+A string stands in the middle of a thread that may acquire something before it and release
+something after it, among threads that would notice. The tests judge all of up to two letters and
+some of three and four, drawn at random; with FENCEWRIGHT_THOROUGH all of three. ``make fence-strings``
 judges all of up to four.
 """
 

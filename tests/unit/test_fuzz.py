@@ -234,7 +234,7 @@ HERE, FAR = Placement(0), Placement(1, 1, 1)
 
 
 def message_passing(ordering: Ordering = Ordering.RELEASE) -> SmallProgram:
-    """Data handed on under a flag that is spun on."""
+    """Data released by a flag that is spun on."""
     scope, acquire = Scope.AGENT, Ordering.ACQUIRE
     writes = (Store("x", 1), Store("f", 1, ordering, scope))
     reads = (Spin(Load("r0", "f", acquire, scope), 1), Load("r1", "x"))
@@ -287,7 +287,7 @@ def fail(op: CacheOp | LoadOp) -> None:
 )
 def test_verdicts(step: OnCode, verdict: CheckVerdict) -> None:
     program = message_passing()
-    if verdict is CheckVerdict.STUCK:  # The data must not tell.
+    if verdict is CheckVerdict.STUCK:  # The data must not show it.
         reader = program.threads[1]
         spin = SmallThread(reader.placement, reader.steps[:1])
         program = located((program.threads[0], spin), {})

@@ -67,7 +67,7 @@ def source(small: SmallProgram) -> SourceTest:
 def overwritten(
     *release: Store | Fence | AtomicRmw | Barrier, place: Placement = FAR
 ) -> SmallProgram:
-    """A load before a release, which tells another thread that it may overwrite the data."""
+    """A load before a release, which signals to another thread that it may overwrite the data."""
     acquire = (MEET,) if release == (MEET,) else (Load("r0", "f", _ACQUIRE, AGENT), When("r0", 1))
     return program((NEAR, (Load("r0", "x"), *release)), (place, (*acquire, Store("x", 5))))
 
@@ -104,7 +104,7 @@ RECEIVED = MappingProxyType(
 )
 """A load by what acquires its data."""
 
-BEHIND_A_BARRIER = program(
+AFTER_A_BARRIER = program(
     (NEAR, (Load("r0", "x"), MEET, MEET)),
     (NEAR, (MEET, Store("x", 1), MEET)),
     (NEAR, (MEET, MEET, Load("r0", "x"))),
@@ -127,7 +127,7 @@ def test_a_release_waits_for_loads_of_every_kind(release: str, chip: str) -> Non
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx90a"])
 @pytest.mark.parametrize("acquire", RECEIVED)
-def test_no_load_behind_an_acquire_goes_through_the_scalar_cache(acquire: str, chip: str) -> None:
+def test_no_load_after_an_acquire_goes_through_the_scalar_cache(acquire: str, chip: str) -> None:
     checked = verdict(RECEIVED[acquire], f"{chip}:llvm-ir-noalias")
     assert checked.verdict is CheckVerdict.SOUND, checked
 
@@ -165,8 +165,8 @@ def test_what_a_function_of_its_own_lost_is_noticed(
 
 
 @pytest.mark.parametrize("setting", ["gfx942:llvm-ir", "gfx90a:llvm-ir-noalias"])
-def test_no_load_behind_a_barrier_goes_through_the_scalar_cache(setting: str) -> None:
-    checked = verdict(BEHIND_A_BARRIER, setting)
+def test_no_load_after_a_barrier_goes_through_the_scalar_cache(setting: str) -> None:
+    checked = verdict(AFTER_A_BARRIER, setting)
     assert checked.verdict is CheckVerdict.SOUND, checked
 
 
@@ -246,7 +246,7 @@ def test_a_release_that_does_not_wait_for_scalar_loads_is_found() -> None:
     assert forbidden(fuzz.meant_by(small), does) is None
 
 
-def test_an_acquire_that_lets_scalar_loads_come_behind_it_is_found() -> None:
+def test_an_acquire_that_lets_scalar_loads_come_after_it_is_found() -> None:
     text = compiled_by_hand(UNACQUIRED)
     small, setting = RECEIVED["rmw"], "gfx942:llvm-ir-noalias"
     does = executed(small, setting, read_assembly(text))

@@ -93,7 +93,7 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         ON_ONE_L2,
     ),
     (
-        "passes/scoped/merge_fences.py redundant_behind: passed.released >= scope and (acquired or "
+        "passes/scoped/merge_fences.py redundant_after: passed.released >= scope and (acquired or "
         "not op.ordering.data.acquires) -> without 'acquired or not op.ordering.data.acquires'",
         "a fence of both halves behind a wider release",
         pass_trials.SCOPED,
@@ -105,7 +105,7 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         pass_trials.SCOPED,
     ),
     (
-        "passes/scoped/merge_fences.py behind: if ordering.acquires and acquired < scope -> if False",
+        "passes/scoped/merge_fences.py after: if ordering.acquires and acquired < scope -> if False",
         "release, acquire, release",
         pass_trials.SCOPED,
     ),
@@ -157,7 +157,7 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a release of each space on its own, then a whole one (scoped)",
     ),
     (
-        MERGE + "behind: if not is_plain(op) -> if False",
+        MERGE + "after: if not is_plain(op) -> if False",
         "a release of LDS only, then a whole one (scoped)",
     ),
     (MERGE + "ahead: if not is_plain(op) -> if False", "a release, then one of LDS only (scoped)"),
@@ -332,7 +332,7 @@ def test_the_programs_are_right_in_every_view(name: str) -> None:
 
 
 STORE = "scoped.store weak %v, %s : i32, !llvm.ptr<5>"
-BEHIND_PRIVATE_STORES = """
+AFTER_PRIVATE_STORES = """
 func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %v : i32) attributes {gpu.kernel} {
   %n = arith.constant 1 : i32
   %s = llvm.alloca %n x i32 : (i32) -> !llvm.ptr<5>
@@ -345,8 +345,8 @@ func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %v : i32) attributes {gpu.ker
 
 
 def releasing_wait(stores: int) -> str:
-    """What the release waits for behind so many stores to private memory."""
-    module = parse(BEHIND_PRIVATE_STORES.replace("MANY", "\n".join([STORE] * stores)))
+    """What the release waits for after so many stores to private memory."""
+    module = parse(AFTER_PRIVATE_STORES.replace("MANY", "\n".join([STORE] * stores)))
     after((ConvertScopedToCDNAPass("gfx942"), LoosenWaitsPass(), InsertWaitsPass()), module)
     (found,) = [op for op in module.walk() if isinstance(op, WaitOp) and op.phase is not None]
     return str(found.counts)
@@ -395,7 +395,7 @@ def test_an_invalidate_is_needed_by_the_next_round_of_its_loop() -> None:
 
 
 def test_a_count_covers_invalidates_that_may_count() -> None:
-    """One more may be on its way than there are stores; behind a wait for everything none is."""
+    """One more may be in flight than there are stores; after a wait for everything none is."""
     (invalidate,), (store,) = CACHE_EVENTS["buffer_inv"], SPACE_EVENTS[guard_programs.GLOBAL]
     counter = CounterState(LIMITS[Counter.VMCNT])
     counter.issue(invalidate)
@@ -461,7 +461,7 @@ TESTS = {
 
 
 def acquired_in(test: str) -> int | None:
-    """The way on which the acquire is; None if it is at the attempt."""
+    """The edge on which the acquire is; None if it is at the attempt."""
     module = after((AcquireOnSuccessPass(),), parse(ATTEMPT.replace("TEST", test)))
     fences = [op for op in module.walk() if op.name == "scoped.fence"]
     if not fences:

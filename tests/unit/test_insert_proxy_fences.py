@@ -862,7 +862,7 @@ def test_what_other_kernels_wrote_is_fenced_in_every_group_that_learns_of_it() -
 
 
 @pytest.mark.parametrize("scope", ["agent", "system"])
-def test_behind_an_acquire_the_consumer_fences(scope: str) -> None:
+def test_after_an_acquire_the_consumer_fences(scope: str) -> None:
     acquire = f"%f = scoped.load acquire {scope} %out : !llvm.ptr<1> -> i32"
     assert added(acquire, TMA_LOAD) == [f"{GLOBAL} < scoped.bulk_copy"]
     assert added(f"scoped.fence acquire {scope}", TMA_LOAD) == [f"{GLOBAL} < scoped.bulk_copy"]
@@ -926,7 +926,7 @@ def test_a_phase_that_begins_elsewhere_may_be_any() -> None:
 def test_a_fence_lost_between_threads_on_different_ways_is_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Were each arrival for the waits on its own way alone."""
+    """Were each arrival for the waits on its own path alone."""
 
     def own_way(first: Iterable[Operation], after: After) -> After:
         return {op: after[op] for op in reached(first, after)}

@@ -79,7 +79,7 @@ Line = str | Use
 class Builder:
     """Blocks of a kernel for tests; the addresses are entry arguments.
 
-    ``marked`` puts a mark behind every ordering wait, which stays where the wait goes.
+    ``marked`` puts a mark after every ordering wait, which stays where the wait goes.
     """
 
     def __init__(self, marked: bool = False) -> None:
@@ -189,7 +189,7 @@ class Machine:
                 yield tuple(rest)
 
     def first_violation(self) -> str | None:
-        """A use of a value, or a second write of one, that may still be on its way."""
+        """A use of a value, or a second write of one, that may still be in flight."""
         numbers: dict[SSAValue, int] = {}
         start: tuple[Where, Pending] = (Where(0, 0), ())
         seen, level = {start}, {start}

@@ -116,7 +116,7 @@ GROUP = 32
 
 
 def module_of_requests(numbers: Iterable[int]) -> str:
-    """Functions of requests, each behind a comment with its number."""
+    """Functions of requests, each after a comment with its number."""
     by_space: dict[AddressSpace, list[int]] = {}
     for number in numbers:
         space = REQUESTS[number]["space"] or AddressSpace.GENERIC
@@ -145,7 +145,7 @@ def instruction_of(number: int) -> str:
 
 
 def instructions_by_request(compiled: str) -> dict[int, list[tuple[str, bool]]]:
-    """What is behind each of the comments, as far as its function goes."""
+    """What is after each of the comments, as far as its function goes."""
     _, *found = re.split(r"^\s*; request (\d+)\n", compiled, flags=re.MULTILINE)
     return {
         int(number): instructions_of(text.partition(".Lfunc_end")[0].splitlines())

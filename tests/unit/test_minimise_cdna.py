@@ -549,8 +549,8 @@ def loop_nest(depth: int) -> list[Block]:
         text += [f"^in{level}:", f"cf.br ^in{level + 1}"]
     text += [f"^in{depth}:", f"cf.br ^out{depth - 1}"]
     for level in reversed(range(depth)):
-        behind = f"^out{level - 1}" if level else "^end"
-        text += [f"^out{level}:", f"cf.cond_br %c, ^in{level}, {behind}"]
+        following = f"^out{level - 1}" if level else "^end"
+        text += [f"^out{level}:", f"cf.cond_br %c, ^in{level}, {following}"]
     module = programs.parse("\n".join([*text, "^end:", "func.return", "}"]))
     (function,) = [op for op in module.walk() if isinstance(op, FuncOp)]
     return reachable_blocks(function.body)
@@ -652,26 +652,26 @@ def ignore_failure_orderings(patch: pytest.MonkeyPatch) -> None:
 
 
 def acquire_after_what_follows(patch: pytest.MonkeyPatch) -> None:
-    """What stands before the branch need not be behind the acquire."""
+    """What stands before the branch need not be after the acquire."""
     patch.setattr(acquire_on_success, "nothing_between", always(True))
 
 
 def ignore_narrower_synchronisation(patch: pytest.MonkeyPatch) -> None:
-    """Nothing is ever taken in."""
-    patch.setattr(Published, "taken_in", always(stores_of(DONE, DONE)))
+    """Nothing is ever acquired."""
+    patch.setattr(Published, "acquired", always(stores_of(DONE, DONE)))
 
 
 def ignore_other_kernels(patch: pytest.MonkeyPatch) -> None:
-    """A flag hands on what this work-group knows, whoever raises it."""
+    """A flag releases what this work-group knows, whoever raises it."""
 
-    def taken_in(published: Published, meaning: Meaning) -> int:
+    def acquired(published: Published, meaning: Meaning) -> int:
         return published.barrier if meaning.is_barrier else published.flag
 
-    patch.setattr(Published, "taken_in", taken_in)
+    patch.setattr(Published, "acquired", acquired)
 
 
-def ignore_reads_on_their_way(patch: pytest.MonkeyPatch) -> None:
-    """A write-back writes back what a flag still on its way will take in."""
+def ignore_reads_in_flight(patch: pytest.MonkeyPatch) -> None:
+    """A write-back writes back what a flag's read in flight will acquire."""
     real = drop_write_backs.written_back
 
     def written_back(reach: Reach, state: int, published: Published) -> int:
@@ -680,7 +680,7 @@ def ignore_reads_on_their_way(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(drop_write_backs, "written_back", written_back)
 
 
-def hand_on_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
+def release_what_is_in_flight(patch: pytest.MonkeyPatch) -> None:
     """What has been issued counts as done for others too."""
 
     def arrived(state: int) -> int:
@@ -731,23 +731,23 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
 def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
     """The others of the work-group invalidate for themselves."""
 
-    def handed_on(needs: Needs, meaning: Meaning) -> int:
+    def of_observers(needs: Needs, meaning: Meaning) -> int:
         return int(Caches.SYSTEM) if meaning.leaves_workgroup else 0
 
-    patch.setattr(Needs, "handed_on", handed_on)
+    patch.setattr(Needs, "of_observers", of_observers)
 
 
 def need_nothing_for_the_agent(patch: pytest.MonkeyPatch) -> None:
     """Other work-groups invalidate for themselves."""
 
-    def handed_on(needs: Needs, meaning: Meaning) -> int:
+    def of_observers(needs: Needs, meaning: Meaning) -> int:
         return needs.barrier if meaning.is_barrier else needs.flag
 
-    patch.setattr(Needs, "handed_on", handed_on)
+    patch.setattr(Needs, "of_observers", of_observers)
 
 
 def sink_past_loads(patch: pytest.MonkeyPatch) -> None:
-    """Invalidates leave their block whatever comes behind them."""
+    """Invalidates leave their block whatever comes after them."""
 
     def before(meaning: Meaning, must: int, needs: Needs) -> int:
         return must
@@ -799,7 +799,7 @@ def count_on_waits_that_go(patch: pytest.MonkeyPatch) -> None:
 
 def tell_of_lds_by_memory(patch: pytest.MonkeyPatch) -> None:
     """A flag in memory is in order with LDS."""
-    patch.setattr(loosen_waits, "tells_of_lds", always(False))
+    patch.setattr(loosen_waits, "signals_lds", always(False))
 
 
 def count_on_no_invalidate(patch: pytest.MonkeyPatch) -> None:
@@ -820,8 +820,8 @@ BROKEN: dict[Break, tuple[str, ...]] = {
         "handed on by a barrier",
     ),
     ignore_other_kernels: ("handed on to another agent",),
-    ignore_reads_on_their_way: ("taken in behind the back of a write-back",),
-    hand_on_what_is_on_its_way: ("a store on its way that a mate hands on",),
+    ignore_reads_in_flight: ("taken in behind the back of a write-back",),
+    release_what_is_in_flight: ("a store on its way that a mate hands on",),
     take_stores_for_written_back: ("message passing", "two releases", "grid barrier", "counting"),
     hoist_past_everything: (
         "message passing",
@@ -999,7 +999,7 @@ def test_what_is_no_longer_so_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> 
     assert any(shared != alone for shared, alone in pairs)
 
 
-# No way through a kernel has more than before.
+# No path through a kernel has more than before.
 
 PIECES = (
     'scoped.store weak %n, %x : i32, !llvm.ptr<1>',
@@ -1018,9 +1018,9 @@ PIECES = (
 
 
 def random_kernel(seed: int) -> str:
-    """A kernel of seven blocks, with branches from each to any behind the first.
+    """A kernel of seven blocks, with branches from each to any after the first.
 
-    They hand on what was loaded last.
+    They pass on what was loaded last.
     """
     pick = random.Random(seed)
     text = ["func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %s : !llvm.ptr<3>, %n : i32) {"]
@@ -1038,41 +1038,41 @@ def random_kernel(seed: int) -> str:
     return "\n".join([*text, "}"])
 
 
-LONGEST_WAY = 8
+LONGEST_PATH = 8
 
 
-def write_backs_by_way(module: ModuleOp) -> dict[tuple[int, ...], int]:
-    """How many write-backs each way through the one kernel has, to its end or so many blocks."""
+def write_backs_by_path(module: ModuleOp) -> dict[tuple[int, ...], int]:
+    """How many write-backs each path through the one kernel has, to its end or so many blocks."""
     (kernel,) = [op for op in module.walk() if isinstance(op, KernelOp)]
     number = {block: n for n, block in enumerate(kernel.body.blocks)}
     found: dict[tuple[int, ...], int] = {}
 
-    def follow(block: Block, way: tuple[int, ...], count: int) -> None:
+    def follow(block: Block, path: tuple[int, ...], count: int) -> None:
         names = [op.opcode.data for op in block.ops if isinstance(op, CacheOp)]
-        way, count = (*way, number[block]), count + names.count("buffer_wbl2")
-        if len(way) == LONGEST_WAY or not successors(block):
-            found[way] = count
+        path, count = (*path, number[block]), count + names.count("buffer_wbl2")
+        if len(path) == LONGEST_PATH or not successors(block):
+            found[path] = count
             return
         for target in successors(block):
-            follow(target, way, count)
+            follow(target, path, count)
 
     follow(kernel.body.blocks[0], (), 0)
     return found
 
 
 def ways_with_more(seed: int) -> list[tuple[int, ...]]:
-    """The ways through a random kernel that hoist-write-backs adds a write-back to.
+    """The paths through a random kernel that hoist-write-backs adds a write-back to.
 
     One that is cut off may have one now that it would have had a little later.
     """
     module = programs.parse(random_kernel(seed))
     for each in (ConvertScopedToCDNAPass("gfx942"), DropWriteBacksPass()):
         each.apply(Context(), module)
-    before = write_backs_by_way(module)
+    before = write_backs_by_path(module)
     HoistWriteBacksPass().apply(Context(), module)
     module.verify()
-    behind = write_backs_by_way(module)
-    return [way for way in before if behind[way] > before[way] + (len(way) == LONGEST_WAY)]
+    hoisted = write_backs_by_path(module)
+    return [path for path in before if hoisted[path] > before[path] + (len(path) == LONGEST_PATH)]
 
 
 def test_no_way_writes_back_more() -> None:
@@ -1080,7 +1080,7 @@ def test_no_way_writes_back_more() -> None:
 
 
 def hoist_what_some_way_needs(patch: pytest.MonkeyPatch) -> None:
-    """One write-back on one way out of a block is enough."""
+    """One write-back on one path out of a block is enough."""
 
     def at_end(hoisting: Hoisting, block: Block) -> CacheOp | None:
         targets = [each for each in successors(block) if each in hoisting.hoistable]
@@ -1090,7 +1090,7 @@ def hoist_what_some_way_needs(patch: pytest.MonkeyPatch) -> None:
 
 
 def hoist_into_some_ways(patch: pytest.MonkeyPatch) -> None:
-    """One place on one way into a block is enough."""
+    """One place on one path into a block is enough."""
     patch.setattr(Hoisting, "can_enter", always(True))
 
 

@@ -80,12 +80,12 @@ def test_what_is_left_is_as_little_as_in_mlir(name: str) -> None:
     case = kernels_path.CASES[name]
     text, _ = problem(case.threads, case.target)
     write_backs, invalidates = case.minimal
-    assert text.count("buffer_wbl2") <= write_backs + (name in ONE_ON_EACH_WAY)
+    assert text.count("buffer_wbl2") <= write_backs + (name in ONE_ON_EACH_PATH)
     assert text.count("buffer_inv") <= invalidates + (name in WITH_INVARIANT_LOADS)
 
 
-ONE_ON_EACH_WAY = ("a store on one of two ways",)
-"""Which have one write-back on each of two ways instead of one where these meet."""
+ONE_ON_EACH_PATH = ("a store on one of two ways",)
+"""Which have one write-back on each of two paths instead of one where these meet."""
 
 WITH_INVARIANT_LOADS = (
     "loads of what never changes",
@@ -169,12 +169,12 @@ def load_past_the_caches(patch: pytest.MonkeyPatch) -> None:
 
 
 def know_no_flags(patch: pytest.MonkeyPatch) -> None:
-    """Accesses hand on nothing and take in nothing."""
+    """Accesses release nothing and acquire nothing."""
     real = llvm_ir_caches.access_meaning
 
     def access(*arguments: Any) -> Meaning | None:
         meaning = real(*arguments)
-        return None if meaning is None else meaning._replace(publishes=False, takes_in=False)
+        return None if meaning is None else meaning._replace(publishes=False, acquires=False)
 
     patch.setattr(llvm_ir_caches, "access_meaning", access)
 
@@ -191,7 +191,7 @@ def know_no_barriers(patch: pytest.MonkeyPatch) -> None:
 
 
 def wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Nothing is ever on its way."""
+    """Nothing is ever in flight."""
     patch.setattr(await_values, "issued", kernels_path.always(await_values.Outstanding()))
 
 
@@ -708,18 +708,18 @@ def optimised(text: str) -> str:
     return str(module)
 
 
-def store_behind_the_write_back(text: str) -> bool:
+def store_after_the_write_back(text: str) -> bool:
     found = optimised(text)
     return found.rindex(", ptr addrspace(1) %data") > found.rindex("buffer_wbl2")
 
 
-def test_llvm_moves_no_store_behind_a_write_back_that_was_hoisted() -> None:
+def test_llvm_moves_no_store_after_a_write_back_that_was_hoisted() -> None:
     text = lower_llvm_ir(TWO_WAYS, "gfx942", stores="back")
     assert text.count("buffer_wbl2") == 2
-    assert not store_behind_the_write_back(text)
+    assert not store_after_the_write_back(text)
     # The memory clobber alone would not be enough: LLVM makes one store of both.
     fence = r'  fence syncscope\("singlethread"\) release\n(?=.*"buffer_wbl2)'
-    assert store_behind_the_write_back(re.sub(fence, "", text))
+    assert store_after_the_write_back(re.sub(fence, "", text))
 
 
 ATTEMPTS = """target triple = "amdgcn-amd-amdhsa"
@@ -739,7 +739,7 @@ go:
 
 
 def test_a_compare_exchange_is_over_where_one_way_waits_for_it() -> None:
-    """Otherwise an attempt on its way may be handed on by the next one."""
+    """Otherwise an attempt in flight may be released by the next one."""
     for ordering, is_over in (("acquire", True), ("monotonic", False)):
         text = lower_llvm_ir(ATTEMPTS.format(ordering=ordering), "gfx942", stores="auto")
         assert ("buffer_wbl2" not in text) is is_over
@@ -763,11 +763,11 @@ b:
 """
 
 
-def test_nothing_is_put_behind_a_branch() -> None:
+def test_nothing_is_put_after_a_branch() -> None:
     text = lower_llvm_ir(BOTH_WAYS, "gfx942", stores="back")
     assert text.count("buffer_wbl2") == 2
-    for way in ("a", "b"):
-        block = text.partition(f"\n{way}:")[2].partition("\n\n")[0]
+    for path in ("a", "b"):
+        block = text.partition(f"\n{path}:")[2].partition("\n\n")[0]
         assert block.index("buffer_wbl2") < block.index("store i32")
     # Nor before the compare-exchange is over: LLVM might then make one of both.
     assert text.index('"v,~{memory}"(i32 %old)') < text.index("br i1 %ok")
@@ -797,7 +797,7 @@ ATTEMPT = (
 
 
 def random_function(seed: int) -> str:
-    """Seven blocks, with branches from each to any behind the first, and a phi in each of these."""
+    """Seven blocks, with branches from each to any after the first, and a phi in each of these."""
     pick = random.Random(seed)
     blocks = range(7)
     ways = {block: pick.choices(blocks[1:], k=2) for block in blocks}
@@ -825,31 +825,31 @@ def random_function(seed: int) -> str:
     return text.replace("ptr addrspace(1) %q)", "ptr addrspace(1) %q, i32 %n)")
 
 
-LONGEST_WAY = 7
+LONGEST_PATH = 7
 
 
-def by_way(text: str, opcode: str) -> dict[tuple[str, ...], int]:
-    """How many of an instruction each way through @f has, to its end or so many of its own blocks."""
+def by_path(text: str, opcode: str) -> dict[tuple[str, ...], int]:
+    """How many of an instruction each path through @f has, to its end or so many of its own blocks."""
     body = text.partition("@f(")[2].partition("\n}")[0]
     blocks = dict(re.findall(r"^(\w+):(.*?)(?=^\w+:|\Z)", body, re.MULTILINE | re.DOTALL))
     found: dict[tuple[str, ...], int] = {}
 
-    def follow(block: str, way: tuple[str, ...], count: int) -> None:
-        way = way if block.startswith("edge") else (*way, block)
+    def follow(block: str, path: tuple[str, ...], count: int) -> None:
+        path = path if block.startswith("edge") else (*path, block)
         count += blocks[block].count(opcode)
         targets = re.findall(r"label %(\w+)", blocks[block].rpartition("  br ")[2])
-        if len(way) == LONGEST_WAY or not targets:
-            found[way] = max(count, found.get(way, 0))
+        if len(path) == LONGEST_PATH or not targets:
+            found[path] = max(count, found.get(path, 0))
             return
         for target in targets:
-            follow(target, way, count)
+            follow(target, path, count)
 
     follow("b0", (), 0)
     return found
 
 
 def ways_with_more(seed: int) -> list[tuple[str, ...]]:
-    """The ways through a random function with more than each operation by itself would have.
+    """The paths through a random function with more than each operation by itself would have.
 
     One that is cut off may have one now that it would have had a little later.
     """
@@ -859,10 +859,10 @@ def ways_with_more(seed: int) -> list[tuple[str, ...]]:
     if not seed % 10:
         assert assembly(least)
     return [
-        way
+        path
         for opcode in ("buffer_wbl2", "buffer_inv")
-        for way, count in by_way(plain, opcode).items()
-        if by_way(least, opcode)[way] > count + (len(way) == LONGEST_WAY)
+        for path, count in by_path(plain, opcode).items()
+        if by_path(least, opcode)[path] > count + (len(path) == LONGEST_PATH)
     ]
 
 
@@ -905,7 +905,7 @@ out:
 
 def test_an_edge_is_split_where_blocks_are_joined() -> None:
     text = lower_llvm_ir(EDGES, "gfx942")
-    # Each way to the load has one, the way round the loop and the way out have none.
+    # Each path to the load has one, the path round the loop and the path out have none.
     assert text.count("buffer_inv sc1") == 3
     loop = text.partition("\nloop:")[2].partition("\n\n")[0]
     assert "buffer_inv" not in loop

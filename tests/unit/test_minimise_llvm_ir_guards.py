@@ -1,4 +1,4 @@
-"""LLVM IR whose synchronisation one guard of a pass keeps: what LLVM's own calls have on their way."""
+"""LLVM IR whose synchronisation one guard of a pass keeps: what LLVM's own calls have in flight."""
 
 import re
 
@@ -30,7 +30,7 @@ MEMCPY = (
 
 
 def waits(*before: str) -> list[str]:
-    """The waits of a kernel that raises a flag behind that."""
+    """The waits of a kernel that raises a flag at its end."""
     text = lower_llvm_ir(MODULE.format(before="\n  ".join(before)), "gfx942")
     return re.findall(r"s_waitcnt ([^\"\\]*)", text)
 

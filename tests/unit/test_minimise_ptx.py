@@ -1,4 +1,4 @@
-"""The passes on the way to PTX, judged by its model: no outcome appears, broken rules are caught."""
+"""The passes of the PTX pipeline, judged by its model: no outcome appears, broken rules are caught."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +7,8 @@ from dataclasses import replace
 import minimise_programs as programs
 import pytest
 from minimise_programs import (
+    FENCES_AFTER,
     FENCES_BEFORE,
-    FENCES_BEHIND,
     Random,
     Step,
     Threads,
@@ -317,7 +317,7 @@ def everything_is_released(patch: pytest.MonkeyPatch) -> None:
     def known(ops: Mapping[Operation, object], blocks: Sequence[Block]) -> dict[Operation, int]:
         return dict.fromkeys(ops, merge_fences.EVERYTHING)
 
-    patch.setattr(fold_fences, "released_behind", known)
+    patch.setattr(fold_fences, "released_after", known)
 
 
 def nothing_is_published_any_more(patch: pytest.MonkeyPatch) -> None:
@@ -379,7 +379,7 @@ class _WithFences(Random):
     def noise(self, chance: float) -> list[Step]:
         steps = super().noise(chance)
         while self.random.random() < 0.5:
-            kind = self.random.choice((*FENCES_BEFORE, *FENCES_BEHIND))
+            kind = self.random.choice((*FENCES_BEFORE, *FENCES_AFTER))
             scope = self.random.choice(("workgroup", "agent", "agent", "system"))
             steps.insert(self.random.randint(0, len(steps)), fence(kind, scope))
         return steps

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import minimise_programs as programs
 import pytest
 from minimise_programs import (
+    FENCES_AFTER,
     FENCES_BEFORE,
-    FENCES_BEHIND,
     Random,
     Step,
     Threads,
@@ -228,18 +228,18 @@ def trust_barriers(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_stores(patch: pytest.MonkeyPatch) -> None:
-    """What comes behind a release fence is released by it."""
-    real = merge_fences.behind
+    """What comes after a release fence is released by it."""
+    real = merge_fences.after
 
-    def behind(op: Operation, passed: Passed) -> Passed:
+    def after(op: Operation, passed: Passed) -> Passed:
         after = real(op, passed)
         return Passed(max(after.released, passed.released), after.acquired, after.sequential)
 
-    patch.setattr(merge_fences, "behind", behind)
+    patch.setattr(merge_fences, "after", after)
 
 
 def forget_loads(patch: pytest.MonkeyPatch) -> None:
-    """An acquire fence may come behind what needs it."""
+    """An acquire fence may come after what needs it."""
     real = merge_fences.ahead
 
     def ahead(op: Operation, coming: Coming) -> Coming:
@@ -275,7 +275,7 @@ AT_THE_END = """
 func.func @f(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %v: i32){attributes} {{
   scoped.store weak %v, %p : i32, !llvm.ptr<1>
   scoped.fence {ordering} agent
-  {behind}
+  {after}
   func.return
 }}
 """
@@ -284,7 +284,7 @@ RELEASE = "scoped.store release agent %v, %q : i32, !llvm.ptr<1>"
 
 
 @pytest.mark.parametrize(
-    ("attributes", "ordering", "behind", "left"),
+    ("attributes", "ordering", "after", "left"),
     [
         (KERNEL, "release", "", []),
         ("", "release", "", ["release agent"]),
@@ -298,10 +298,10 @@ RELEASE = "scoped.store release agent %v, %q : i32, !llvm.ptr<1>"
         (KERNEL, "seq_cst", "", ["seq_cst agent"]),
     ],
 )
-def test_a_thread_publishes_nothing_behind_its_end(
-    attributes: str, ordering: str, behind: str, left: list[str]
+def test_a_thread_publishes_nothing_after_its_end(
+    attributes: str, ordering: str, after: str, left: list[str]
 ) -> None:
-    text = AT_THE_END.format(attributes=attributes, ordering=ordering, behind=behind)
+    text = AT_THE_END.format(attributes=attributes, ordering=ordering, after=after)
     assert fences(merged(text)) == left
 
 
@@ -326,7 +326,7 @@ class _WithFences(Random):
     def noise(self, chance: float) -> list[Step]:
         steps = super().noise(chance)
         while self.random.random() < 0.5:
-            kind = self.random.choice((*FENCES_BEFORE, *FENCES_BEHIND))
+            kind = self.random.choice((*FENCES_BEFORE, *FENCES_AFTER))
             scope = self.random.choice(("workgroup", "agent", "agent", "system"))
             steps.insert(self.random.randint(0, len(steps)), fence(kind, scope))
         return steps

@@ -482,7 +482,7 @@ def function_of(module: ModuleOp) -> func.FuncOp:
 
 
 def with_fences(text: str) -> tuple[ModuleOp, list[Operation]]:
-    """A program behind the pass, and the proxy fences that the pass has inserted."""
+    """A program after the pass, and the proxy fences that the pass has inserted."""
     module = parse(text)
     before = set(module.walk())
     function = function_of(module)

@@ -394,7 +394,7 @@ def looping(body: str) -> PtxProgram:
         ("LC00:; goto LC00", True),
     ],
 )
-def test_a_loop_is_complete_only_if_its_rounds_leave_nothing_behind(
+def test_a_loop_is_complete_only_if_its_rounds_leave_nothing_after(
     body: str, complete: bool
 ) -> None:
     assert outcomes(looping(body)).complete is complete

@@ -130,7 +130,7 @@ def test_partners_show_what_a_fence_is_for() -> None:
 
 
 def test_a_chain_shows_what_an_atomic_passes_on() -> None:
-    """What an atomic acquires and releases by itself only a third thread can tell."""
+    """Only a third thread can observe what an atomic acquires and releases by itself."""
     program = alone(Atom("r0", "x", RmwKind.ADD, 1, None, Ordering.ACQ_REL, Scope.SYSTEM))
     for mutant in mutants(program):
         if mutant.kind is MutationKind.NARROW_SCOPE:

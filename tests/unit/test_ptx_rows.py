@@ -184,7 +184,7 @@ def test_a_fence_of_shared_memory_alone_is_sync_restrict_where_there_is_one(scop
     assert fence("release", "local") == (release, ())
     assert fence("acquire", "local") == (acquire, ())
     assert fence("acquire", "shared_cluster", "local") == (acquire, ())
-    # What is taken in is handed on: the acquire comes first.
+    # What is acquired is released: the acquire comes first.
     assert fence("acq_rel", "local") == (f"{acquire}\n{release}", ())
     # A release of what was written to other CTAs' shared memory is none of .shared::cta.
     remark = (rows.ALL_SPACES_REMARK,)

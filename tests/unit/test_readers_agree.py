@@ -1,4 +1,4 @@
-"""Two ways from a scoped program to a target's program, which have to end alike.
+"""Two paths from a scoped program to a target's program, which have to end alike.
 
 The certificates put sequences of ``lower`` together (``assemble_cdna``, ``assemble_ptx``); everything
 else lowers modules and reads what comes out (``litmus_cdna``, ``litmus_ptx``). A mistake in one
@@ -37,7 +37,7 @@ from fencewright.tools.inputs.litmus_inputs import Damage, Lowering
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 9
-"""Every how many tests of an operation one is read."""
+"""One test in how many is read."""
 SPLIT = frozenset({"tgsplit"})
 MODES = (
     Target("gfx908"),
@@ -96,7 +96,7 @@ def same(left: Outcomes | None, right: Outcomes | None) -> bool:
 
 
 def disagreements(mode: Target, tests: Iterable[ShapeTest], lowering: Lowering) -> Iterator[str]:
-    """The tests that end one way put together and another way read; "" for each that does not."""
+    """The tests that end differently assembled and read; "" for each that does not."""
     for test in tests:
         program = with_plain_registers(test.program)
         code = lower_program(program, mode, lower_request, test.generic)

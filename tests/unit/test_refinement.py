@@ -118,8 +118,8 @@ def test_ptx_refines_itself_and_its_mutants(version: Version) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_shapes_refine_themselves(mode: Target) -> None:
-    """Source to source, by way of a module too; lowered to lowered; lowered to source."""
+def test_the_battery_refines_itself(mode: Target) -> None:
+    """Source to source, through a module too; lowered to lowered; lowered to source."""
     for test in sample_of(mode):
         meant = source(test.program)
         assert refines(meant, meant).is_sound, test.name

@@ -479,7 +479,7 @@ def source(tmp_path: Path) -> Path:
 ASM = ("--mcpu", "gfx942", "-t", "asm")
 
 
-def test_a_file_behind_the_flag_is_the_input(
+def test_a_file_after_the_flag_is_the_input(
     source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fence_opt.main(["--remarks", str(source), *ASM]) == 0

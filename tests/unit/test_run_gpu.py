@@ -33,7 +33,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, counts: Mapping[tuple[int | None, ...], int]) -> None:
-    """Have the GPU end in these states; they tell what the test's outcomes tell."""
+    """Have the GPU end in these states; they show what the test's outcomes record."""
 
     def run(*arguments: object, **options: object) -> GpuResult:
         result = run_litmus_on_gpu(*arguments, **options)  # pyright: ignore[reportArgumentType]  # as they came

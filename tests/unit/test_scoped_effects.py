@@ -1,4 +1,4 @@
-"""Memory effects of the ``scoped`` operations, as far as xDSL's own passes can tell.
+"""Memory effects of the ``scoped`` operations, as xDSL's own passes see them.
 
 A weak, non-volatile load may be removed when its result is not used and merged with
 another; every other operation stays where it is and keeps loads from merging

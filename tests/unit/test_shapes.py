@@ -1,4 +1,4 @@
-"""The tests of operations mean something, stand where they can, and judge nothing by themselves."""
+"""The certificates' tests mean something, stand where they can, and judge nothing by themselves."""
 
 from dataclasses import replace
 

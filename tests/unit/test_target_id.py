@@ -63,7 +63,7 @@ def test_assembly_names_the_target_id(capsys: pytest.CaptureFixture[str], tmp_pa
     printed = capsys.readouterr().out
     assert '.amdgcn_target "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"' in printed
     assert "amdhsa.target: amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-" in printed
-    # By way of MLIR text it is the same.
+    # Through MLIR text it is the same.
     path = tmp_path / "lowered.mlir"
     assert fence_opt.main([str(EXAMPLE), *flags, "-o", str(path)]) == 0
     assert fence_opt.main([str(path), "-t", "asm"]) == 0
