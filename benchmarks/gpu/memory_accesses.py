@@ -21,6 +21,8 @@ from pathlib import Path
 INACTIVE = "-"
 IDLE = 0xFFFFFFFF
 """The offset of a lane that takes no part."""
+WINDOW = 1 << 31
+"""What is added to the offset of a lane whose generic address is one of shared memory."""
 GIB = 1 << 30
 REACH = 1 << 26
 """Offsets stay below this, as far as the tag banks are known."""
@@ -31,7 +33,11 @@ SPLIT = {8: "v2.b32", 16: "v2.b64"}
 """Other spellings of the same width."""
 ATOMICS = ("atom.global.add.u32", "red.global.add.u32", "atom.global.add.u64", "red.global.add.u64",
            "atom.global.cas.b32", "atom.global.exch.b64", "red.global.add.v2.f32",
-           "red.global.add.v4.f32", "red.global.max.s32")  # fmt: skip
+           "red.global.add.v4.f32", "red.global.max.s32", "atom.shared.add.u32",
+           "red.shared.add.u32", "red.shared.max.s32", "atom.shared.cas.b32",
+           "atom.shared.exch.b32", "atom.shared.exch.b64", "atom.shared.min.u32")  # fmt: skip
+COPIES = {4: "cp.async.ca.shared.global.b32", 8: "cp.async.ca.shared.global.b64",
+          16: "cp.async.ca.shared.global.b128"}  # fmt: skip
 
 
 # Which accesses
@@ -48,20 +54,42 @@ def drawn(seed: int) -> Iterator[str]:
                     yield line(f"{verb}.{space}.{chance.choice(words)}", offsets)
     for offsets in patterns(chance, 4, REACH):
         yield line("ld.global.nc.b32", offsets)
+    for width, instruction in COPIES.items():
+        for offsets in patterns(chance, width, REACH):
+            yield line(instruction, offsets)
+    for width, word in LOADS.items():
+        for verb in ("ld", "st"):
+            for offsets in patterns(chance, width, SHARED):
+                yield line(f"{verb}.{word}", [*mixed(chance, offsets)])
     for instruction in ATOMICS:
         width = width_of(instruction)
-        for offsets in crowds(chance, width):
+        reach = SHARED if ".shared" in instruction else REACH
+        for offsets in crowds(chance, width, reach):
             yield line(instruction, offsets)
 
 
-def line(instruction: str, offsets: Iterable[int | None]) -> str:
+def line(instruction: str, offsets: Iterable[int | str | None]) -> str:
     return " ".join([instruction, *(INACTIVE if each is None else str(each) for each in offsets)])
+
+
+def mixed(chance: random.Random, offsets: Iterable[int | None]) -> Iterator[int | str | None]:
+    """The same lanes at generic addresses: all in one memory, or each in either."""
+    share = chance.choice((0, 0.5, 1))
+    for each in offsets:
+        yield each if each is None or chance.random() >= share else f"s{each}"
+
+
+def offset_of(word: str) -> int:
+    """What a lane finds in the table of offsets."""
+    if word == INACTIVE:
+        return IDLE
+    return WINDOW + int(word[1:]) if word.startswith("s") else int(word)
 
 
 def width_of(instruction: str) -> int:
     """Bytes of a lane of an instruction that this script draws."""
     vector = re.search(r"\.v([24])\.", instruction)
-    bits = re.search(r"(8|16|32|64)$", instruction)
+    bits = re.search(r"(8|16|32|64|128)$", instruction)
     assert bits is not None
     return int(bits[1]) // 8 * int(vector[1] if vector else 1)
 
@@ -94,13 +122,13 @@ def patterns(chance: random.Random, width: int, reach: int) -> Iterator[list[int
     yield [(block + each) * width for each in order]
 
 
-def crowds(chance: random.Random, width: int) -> Iterator[Sequence[int | None]]:
+def crowds(chance: random.Random, width: int, reach: int) -> Iterator[Sequence[int | None]]:
     """Lanes on as many words of as many sectors, as atomics meet."""
     for words in (1, 2, 4, 7, 8, 16, 32):
         yield [each % words * width for each in range(32)]
     yield [each * chance.choice((2, 8, 16)) * width for each in range(32)]
     yield [chance.randrange(64) * width for _ in range(32)]
-    yield [chance.randrange(1 << 16) * width for _ in range(32)]
+    yield [chance.randrange(min(1 << 16, reach // width)) * width for _ in range(32)]
     yield [None if chance.random() < 0.5 else chance.randrange(16) * width for _ in range(32)]
     for among in (4, 16, 64, 64) if width == 16 else ():
         yield from ([chance.randrange(among) * width for _ in range(32)] for _ in range(8))
@@ -115,10 +143,14 @@ def kernel(instruction: str) -> str:
     words = instruction.split(".")
     bits = int(re.sub(r"\D", "", words[-1]))
     count = width * 8 // bits
-    kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64"}[bits]
+    kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b64"}[bits]
     values = [f"%v{each}" for each in range(count)]
     value = values[0] if count == 1 else "{" + ", ".join(values) + "}"
+    space = next((each for each in ("shared", "global") if each in words), "generic")
     number = "0f3F800000" if "f32" in words else "1"
+    if words[0] in ("atom", "red") and space == "shared":
+        # Of a constant ptxas would make an instruction that counts lanes.
+        number = "%lane" if kind == "b32" else "%step"
     moves = "".join(
         f"mov.{'f32' if 'f32' in words else kind} {each}, {number};\n" for each in values
     )
@@ -132,8 +164,10 @@ def kernel(instruction: str) -> str:
         "red": f"{instruction} [%at], {value};\n",
         "atom": f"{instruction} %old, [%at], {'%v0, ' if 'cas' in words else ''}%v0;\n"
         f"setp.eq.b{bits} %p, %old, 12345; @%p bra KEEP;\n",
+        "cp": f"cp.async.ca.shared.global [%there], [%at], {width};\ncp.async.wait_all;\n",
     }[words[0]]
-    space = "shared" if "shared" in words else "global"
+    if words[0] == "cp":
+        space = "global"
     return f"""
 .version 8.3
 .target sm_90
@@ -141,9 +175,9 @@ def kernel(instruction: str) -> str:
 .const .align 4 .b32 offsets[32];
 .extern .shared .align 1024 .b8 shared[];
 .visible .entry access(.param .u64 base) {{
-.reg .pred %p, %idle;
+.reg .pred %p, %idle, %in;
 .reg .b32 %lane, %offset;
-.reg .b64 %at, %table, %step, %far, %start;
+.reg .b64 %at, %table, %step, %far, %start, %window, %there;
 .reg .{register} %v<{count}>, %old;
 mov.u32 %lane, %laneid;
 mul.wide.u32 %step, %lane, 4;
@@ -152,10 +186,15 @@ add.u64 %table, %table, %step;
 ld.const.b32 %offset, [%table];
 setp.eq.u32 %idle, %offset, {IDLE};
 @%idle bra DONE;
-{"ld.param.u64 %start, [base];" if space == "global" else "mov.u64 %start, shared;"}
+{"mov.u64 %start, shared;" if space == "shared" else "ld.param.u64 %start, [base];"}
+mov.u64 %there, shared;
+mad.wide.u32 %there, %lane, 16, %there;
+setp.ge.u32 %in, %offset, {WINDOW};
+@%in and.b32 %offset, %offset, {WINDOW - 1};
+{"cvta.shared.u64 %window, shared; @%in mov.u64 %start, %window;" if space == "generic" else ""}
 cvt.u64.u32 %far, %offset;
 add.u64 %at, %start, %far;
-{moves if words[0] != "ld" else ""}{done}bra DONE;
+{moves if words[0] not in ("ld", "cp") else ""}{done}bra DONE;
 KEEP: ld.param.u64 %start, [base]; st.global.b64 [%start], %at;
 DONE: ret;
 }}
@@ -198,7 +237,7 @@ def launch(accesses: Sequence[str]) -> None:
             )
             loaded[instruction] = function, table
         function, table = loaded[instruction]
-        offsets = [IDLE if word == INACTIVE else int(word) for word in words]
+        offsets = [*map(offset_of, words)]
         call("cuMemcpyHtoD_v2", table, (ctypes.c_uint32 * 32)(*offsets), ctypes.c_size_t(128))
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(base))
         shape = (1, 1, 1, 32, 1, 1, SHARED)

@@ -46,6 +46,7 @@ class AddressRule(Word):
     SHARED_GROUPS = "shared groups"
     SHARED_PACKING = "shared packing"
     SHARED_CONFLICTS = "shared conflicts"
+    SHARED_ATOMICS = "shared atomics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,13 @@ RULES: tuple[RuleRow, ...] = (
         "Wavefronts beyond one for each group with an active lane.",
         (90,),
         f"{_NCU}; forums.developer.nvidia.com 359822",
+    ),
+    RuleRow(
+        AddressRule.SHARED_ATOMICS,
+        "As stores, but lanes on one word are not combined; compare-and-swap goes through twice. "
+        "Adding 1 without a result is one that ptxas makes a count of lanes of.",
+        (90,),
+        _NCU,
     ),
 )
 """The rules, with where each comes from."""

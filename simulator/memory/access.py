@@ -40,7 +40,10 @@ class AccessCounts:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An instruction on a chip: ``lanes`` addresses of ``width`` bytes each."""
+    """An instruction on a chip: ``lanes`` addresses of ``width`` bytes each.
+
+    ``window``: bytes of shared memory that its generic addresses may be in.
+    """
 
     instruction: str
     target: str
@@ -50,10 +53,11 @@ class Model:
     size: int | None
     count: Callable[[Numbers, LaneFlags], dict[str, Numbers]]
     evidence: Callable[[str, Numbers], Evidence]
+    window: int | None = None
 
     def check(self, addresses: Sequence[int | None]) -> None:
         """Raise ``AddressError`` for addresses that the instruction cannot have."""
-        check(addresses, self.lanes, self.width, self.alignment, self.size)
+        check(addresses, self.lanes, self.width, self.alignment, self.size, self.window)
 
 
 def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> AccessCounts:
@@ -118,9 +122,10 @@ def _ptx_model(instruction: str, target: str) -> Model:
         raise _refused(instruction, target, found)
     return Model(
         instruction, target, ptx_rows.LANES, found.width, found.width,
-        chip.shared_block if found.is_shared else None,
+        chip.shared_block if found.space is ptx.PtxSpace.SHARED else None,
         lambda addresses, active: ptx.counters(found, addresses, active),
         lambda counter, addresses: ptx.evidence(counter, found, addresses, number),
+        chip.shared_block if found.space is ptx.PtxSpace.GENERIC else None,
     )  # fmt: skip
 
 

@@ -8,6 +8,9 @@ Addresses: TypeAlias = tuple[int | None, ...]
 SPACE = 1 << 48
 """Bytes of an address space: no offset is larger."""
 
+SHARED_WINDOW = 1 << 47
+"""Where shared memory lies among generic addresses: a place of ours, hardware chooses another."""
+
 
 class AddressError(ValueError):
     """What is wrong with addresses; ``column`` is where, from 1, if they were an expression."""
@@ -18,22 +21,30 @@ class AddressError(ValueError):
 
 
 def check(
-    addresses: Sequence[int | None], lanes: int, width: int, alignment: int, size: int | None
+    addresses: Sequence[int | None],
+    lanes: int,
+    width: int,
+    alignment: int,
+    size: int | None,
+    window: int | None = None,
 ) -> None:
     """Raise :class:`AddressError` for addresses that no chip would take.
 
     As many as ``lanes``, aligned to ``alignment`` bytes, and in ``size`` bytes if that is known.
+    ``window``: bytes of shared memory that generic addresses may be in; None: they are not generic.
     """
     if len(addresses) != lanes:
         raise AddressError(
             f"{len(addresses)} addresses for {lanes} lanes: give one for each, - if inactive"
         )
-    limit = SPACE if size is None else size
     for lane, address in enumerate(addresses):
         if address is None:
             continue
+        limit = SPACE if size is None else size
+        if address >= SHARED_WINDOW:
+            address, limit = _in_window(lane, address, window)
         if address < 0 or address + width > limit:
-            there = "the address space" if size is None else f"the {limit} bytes that there are"
+            there = "the address space" if limit == SPACE else f"the {limit} bytes that there are"
             raise AddressError(
                 f"lane {lane}: bytes {address} to {address + width - 1} are beyond {there}"
             )
@@ -43,9 +54,22 @@ def check(
             )
 
 
+def _in_window(lane: int, address: int, window: int | None) -> tuple[int, int]:
+    if window is None:
+        raise AddressError(f"lane {lane}: only a generic access takes an address of shared memory")
+    return address - SHARED_WINDOW, window
+
+
 def read(words: Sequence[str]) -> Addresses:
-    """Addresses as words: whole numbers, also 0x…, and ``-`` for an inactive lane."""
-    return tuple(None if each == "-" else _read_one(each) for each in words)
+    """Addresses as words: whole numbers, also 0x…, and ``-`` for an inactive lane.
+
+    With an ``s`` before it a generic address is one of shared memory.
+    """
+    return tuple(None if each == "-" else _read_lane(each) for each in words)
+
+
+def _read_lane(word: str) -> int:
+    return SHARED_WINDOW + _read_one(word[1:]) if word.startswith("s") else _read_one(word)
 
 
 def _read_one(word: str) -> int:

@@ -55,6 +55,22 @@ def shared_wavefronts(addresses: Addresses, width: int, is_load: bool) -> tuple[
     return sum(passes), sum(passes) - sum(each > 0 for each in passes)
 
 
+def shared_atomic_wavefronts(addresses: Addresses, width: int) -> int:
+    """Of an atomic on shared memory: each lane by itself, so many as the fullest bank serves."""
+    size = min(32, 128 // width)
+    groups = [addresses[first : first + size] for first in range(0, ptx.LANES, size)]
+    lanes = [
+        Counter(
+            word % ptx.SHARED_BANKS
+            for each in group
+            if each is not None
+            for word in range(each // ptx.SHARED_WORD, -(-(each + width) // ptx.SHARED_WORD))
+        )
+        for group in groups
+    ]
+    return sum(max(each.values(), default=0) for each in lanes)
+
+
 def _is_shared_by(addresses: Addresses, distance: int) -> bool:
     pairs = ((each, addresses[lane ^ distance]) for lane, each in enumerate(addresses))
     return all(one is None or other is None or one == other for one, other in pairs)

@@ -25,6 +25,7 @@ from fencewright.lowering.ptx.memory import (
     AddressRule,
 )
 from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.memory.addresses import SHARED_WINDOW
 from fencewright.simulator.memory.lanes import (
     LaneFlags,
     Numbers,
@@ -45,16 +46,30 @@ class PtxMemoryOperation(Word):
     STORE = "st"
     REDUCTION = "red"
     ATOMIC = "atom"
+    COPY = "ldgsts_cache_access"
+
+
+class PtxSpace(Word):
+    """The memory that an instruction names; GENERIC: each lane's address says which."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    GENERIC = "generic"
 
 
 @dataclass(frozen=True, slots=True)
 class PtxInstruction:
-    """A memory instruction of PTX: ``width`` bytes a lane of elements of ``element`` bytes."""
+    """A memory instruction of PTX: ``width`` bytes a lane of elements of ``element`` bytes.
+
+    ``passes``: how often an atomic on shared memory goes through each word (``cas``: twice).
+    """
 
     operation: PtxMemoryOperation
-    is_shared: bool
+    space: PtxSpace
     element: int
     vector: int = 1
+    passes: int = 1
+    evidence: Evidence = Evidence.MEASURED
 
     @property
     def width(self) -> int:
@@ -72,16 +87,29 @@ SECTORS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
 WRITE_SECTORS = "l1tex__m_l1tex2xbar_write_sectors.sum"
 READ_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"
 TAG_WAVEFRONTS = f"l1tex__t_output_wavefronts_{_PIPE}_global_op_ld.sum"
-_OF_SHARED = (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
+_ATOMICS = (PtxMemoryOperation.REDUCTION, PtxMemoryOperation.ATOMIC)
+_ACCESSES = (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
+_OF_SHARED = MappingProxyType(
+    {each: each for each in _ACCESSES} | dict.fromkeys(_ATOMICS, PtxMemoryOperation.ATOMIC)
+)
+"""As what the counters of shared memory count each operation."""
 WAVEFRONTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
-    {each: f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{each}.sum" for each in _OF_SHARED}
+    {
+        each: f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{as_}.sum"
+        for each, as_ in _OF_SHARED.items()
+    }
 )
 CONFLICTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
-    {each: f"l1tex__data_bank_conflicts_{_PIPE}_shared_op_{each}.sum" for each in _OF_SHARED}
+    {
+        each: f"l1tex__data_bank_conflicts_{_PIPE}_shared_op_{as_}.sum"
+        for each, as_ in _OF_SHARED.items()
+    }
 )
-COUNTERS: tuple[str, ...] = (
-    *REQUESTS.values(), *SECTORS.values(), WRITE_SECTORS, READ_SECTORS, TAG_WAVEFRONTS,
-    *WAVEFRONTS.values(), *CONFLICTS.values(),
+COUNTERS: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        (*REQUESTS.values(), *SECTORS.values(), WRITE_SECTORS, READ_SECTORS, TAG_WAVEFRONTS,
+         *WAVEFRONTS.values(), *CONFLICTS.values())
+    )
 )  # fmt: skip
 """All that is counted of an access: what it does not touch is 0."""
 
@@ -89,56 +117,74 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
     {
         **dict.fromkeys(REQUESTS.values(), (AddressRule.REQUEST,)),
         **dict.fromkeys(
-            (SECTORS[PtxMemoryOperation.LOAD], SECTORS[PtxMemoryOperation.STORE]),
+            (SECTORS[each] for each in (*_ACCESSES, PtxMemoryOperation.COPY)),
             (AddressRule.SECTORS,),
         ),
-        **dict.fromkeys(
-            (SECTORS[PtxMemoryOperation.REDUCTION], SECTORS[PtxMemoryOperation.ATOMIC]),
-            (AddressRule.PACKETS,),
-        ),
+        **dict.fromkeys((SECTORS[each] for each in _ATOMICS), (AddressRule.PACKETS,)),
         **dict.fromkeys((WRITE_SECTORS, READ_SECTORS), (AddressRule.CROSSBAR,)),
         TAG_WAVEFRONTS: (AddressRule.TAGS,),
         **dict.fromkeys(
-            WAVEFRONTS.values(), (AddressRule.SHARED_GROUPS, AddressRule.SHARED_PACKING)
+            (WAVEFRONTS[each] for each in _ACCESSES),
+            (AddressRule.SHARED_GROUPS, AddressRule.SHARED_PACKING),
         ),
+        WAVEFRONTS[PtxMemoryOperation.ATOMIC]: (AddressRule.SHARED_ATOMICS,),
         **dict.fromkeys(CONFLICTS.values(), (AddressRule.SHARED_CONFLICTS,)),
     }
 )
 _ROWS = MappingProxyType({each.rule: each for each in RULES})
 
 _INSTRUCTION = re.compile(
-    r"(?P<operation>ld|st|red|atom|ldu)(?P<words>(?:\.[a-z][a-z0-9_:]*)*)\.(?P<type>[busf](?P<bits>8|16|32|64|128)|f16x2|bf16x2|bf16)"
+    r"(?P<operation>ld|st|red|atom|ldu|cp\.async)(?P<words>(?:\.[a-z][a-z0-9_:]*)*)"
+    r"\.(?P<type>[busf](?P<bits>8|16|32|64|128)|f16x2|bf16x2|bf16)"
 )
 _NAMED = MappingProxyType({"f16x2": 32, "bf16x2": 32, "bf16": 16})
+_OPERATIONS = MappingProxyType(
+    {each.value: each for each in (*_ACCESSES, *_ATOMICS)}
+    | {"ldu": PtxMemoryOperation.LOAD, "cp.async": PtxMemoryOperation.COPY}
+)
+_COPIES: Mapping[tuple[str, ...], Evidence] = MappingProxyType(
+    {("ca", "shared", "global"): Evidence.MEASURED, ("cg", "shared", "global"): Evidence.INFERRED}
+)
+"""The words of copies without a register. Those past L1 count more where lanes share sectors."""
 
 
 def parse(text: str) -> PtxInstruction | str:
-    """The instruction that a PTX mnemonic names, as ``ld.global.v2.b32``; else what is wrong."""
+    """The instruction that a PTX mnemonic names, as ``ld.global.v2.b32``; else what is wrong.
+
+    Without a space addresses are generic. A copy has its bytes as a type:
+    ``cp.async.ca.shared.global.b128``, at the addresses that it reads.
+    """
     found = _INSTRUCTION.fullmatch(text)
     if found is None:
         return (
-            f"unknown instruction '{text}'; known are ld, st, red and atom with .global or .shared "
-            "and a type, as ld.global.v2.b32"
+            f"unknown instruction '{text}'; known are ld, st, red and atom with .global, .shared "
+            "or neither and a type, as ld.global.v2.b32, and cp.async.ca.shared.global.b128"
         )
     words = found["words"].split(".")[1:]
-    spaces = [each for each in words if each.partition("::")[0] in ("global", "shared")]
-    others = {"local", "const", "param"}.intersection(each.partition("::")[0] for each in words)
-    if others or len(spaces) != 1:
-        what = f".{min(others)}" if others else "a generic address"
-        return f"{what} is not modelled: say .global or .shared in '{text}'"
-    vector = next((int(each[1:]) for each in words if re.fullmatch(r"v[248]", each)), 1)
-    operation = (
-        PtxMemoryOperation.LOAD
-        if found["operation"] == "ldu"
-        else PtxMemoryOperation(found["operation"])
-    )
-    is_shared = spaces[0].startswith("shared")
+    plain = [each.partition("::")[0] for each in words]
+    if others := {"local", "const", "param"}.intersection(plain):
+        return f".{min(others)} is not modelled: say .global or .shared in '{text}'"
+    operation = _OPERATIONS[found["operation"]]
     bits = int(found["bits"] or _NAMED[found["type"]])
-    made = PtxInstruction(operation, is_shared, bits // 8, vector)
-    if is_shared and operation not in _OF_SHARED:
-        return f"'{text}': atomics on shared memory are not modelled"
-    if made.width > (16 if is_shared else 32):
+    if operation is PtxMemoryOperation.COPY:
+        known = _COPIES.get(tuple(plain))
+        if known is None or bits not in (32, 64, 128):
+            return f"unknown copy '{text}'; known is cp.async.ca.shared.global with .b32 to .b128"
+        return PtxInstruction(operation, PtxSpace.GLOBAL, bits // 8, evidence=known)
+    spaces = [PtxSpace(each) for each in plain if each in ("global", "shared")]
+    if len(spaces) > 1:
+        return f"two address spaces in '{text}'"
+    space = spaces[0] if spaces else PtxSpace.GENERIC
+    vector = next((int(each[1:]) for each in words if re.fullmatch(r"v[248]", each)), 1)
+    made = PtxInstruction(operation, space, bits // 8, vector, 2 if "cas" in plain else 1)
+    if made.width > (32 if space is PtxSpace.GLOBAL else 16):
         return f"'{text}' is wider than any access: {made.width} bytes a lane"
+    if operation not in _ATOMICS or space is PtxSpace.GLOBAL:
+        return made
+    if space is PtxSpace.GENERIC:
+        return f"'{text}': atomics at generic addresses are not modelled, say .global or .shared"
+    if made.width > 4 and "exch" not in plain:
+        return f"'{text}' is a loop of other accesses, which is not modelled"
     return made
 
 
@@ -147,16 +193,43 @@ def counters(
 ) -> dict[str, Numbers]:
     """What each of many accesses counts: arrays of one number for each row of 32 addresses."""
     found: dict[str, Numbers] = dict.fromkeys(COUNTERS, none(addresses))
-    if instruction.is_shared:
-        wavefronts, groups = _shared(instruction, addresses, active)
-        found[WAVEFRONTS[instruction.operation]] = wavefronts
-        found[CONFLICTS[instruction.operation]] = total([wavefronts, -groups])
-        return found
+    match instruction.space:
+        case PtxSpace.SHARED:
+            return found | _of_shared(instruction, addresses, active)
+        case PtxSpace.GLOBAL:
+            return found | _of_global(instruction, addresses, active)
+        case PtxSpace.GENERIC:
+            # The lanes of each memory are an access of their own.
+            is_shared = addresses >= SHARED_WINDOW
+            shared = _of_shared(instruction, addresses - SHARED_WINDOW, active & is_shared)
+            return found | shared | _of_global(instruction, addresses, active & ~is_shared)
+
+
+def _of_shared(
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
+) -> dict[str, Numbers]:
     operation = instruction.operation
-    is_access = operation in (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
-    sectors = (_sectors if is_access else _packets)(instruction, addresses, active)
-    found[REQUESTS[operation]] = np.minimum(how_many(active), 1)
-    found[SECTORS[operation]] = sectors
+    count = _shared_atomics if operation in _ATOMICS else _shared
+    wavefronts, groups = count(instruction, addresses, active)
+    return {
+        WAVEFRONTS[operation]: wavefronts * instruction.passes,
+        CONFLICTS[operation]: total([wavefronts, -groups]),
+    }
+
+
+def _of_global(
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
+) -> dict[str, Numbers]:
+    operation = instruction.operation
+    is_copy = operation is PtxMemoryOperation.COPY
+    if is_copy:
+        operation = PtxMemoryOperation.LOAD
+    sectors = (_packets if operation in _ATOMICS else _sectors)(instruction, addresses, active)
+    requests = np.minimum(how_many(active), 1)
+    found = {REQUESTS[operation]: requests, SECTORS[operation]: sectors}
+    if is_copy:
+        found |= {REQUESTS[PtxMemoryOperation.COPY]: requests}
+        found |= {SECTORS[PtxMemoryOperation.COPY]: sectors}
     if operation is not PtxMemoryOperation.LOAD:
         found[WRITE_SECTORS] = sectors
     if operation in (PtxMemoryOperation.LOAD, PtxMemoryOperation.ATOMIC):
@@ -193,11 +266,22 @@ def _shared(
     """Wavefronts, and groups with an active lane."""
     size = LANES * SHARED_WORD // max(instruction.width, SHARED_WORD)
     apart = _by_groups(instruction, addresses, active, size)
-    if size == LANES or instruction.operation is not PtxMemoryOperation.LOAD:
+    packs = (
+        instruction.operation is PtxMemoryOperation.LOAD and instruction.space is PtxSpace.SHARED
+    )
+    if size == LANES or not packs:
         return apart
     together = _by_groups(instruction, addresses, active, 2 * size)
     packed = _shares_with_neighbour(addresses, active)
     return np.where(packed, together[0], apart[0]), np.where(packed, together[1], apart[1])
+
+
+def _shared_atomics(
+    instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
+) -> tuple[Numbers, Numbers]:
+    """As ``_shared``, with each lane apart: equal addresses are not combined."""
+    apart = addresses + np.arange(LANES) * (SHARED_WORD * SHARED_BANKS << 32)
+    return _by_groups(instruction, apart, active, LANES * SHARED_WORD // instruction.width)
 
 
 def _by_groups(
@@ -228,10 +312,20 @@ def evidence(
     """How well a count is known on chips of compute capability ``number``."""
     found = [_ROWS[rule].evidence(number) for rule in _RULE_OF[counter]]
     known = max(found, key=lambda each: each.rank)
-    if counter == TAG_WAVEFRONTS and (np.ptp(addresses >> TAG_BANK_BITS) if addresses.size else 0):
+    if counter == TAG_WAVEFRONTS and (np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0):
         return Evidence.INFERRED
-    # Five of 43 reductions of 16 bytes a lane had a packet or two more than the rule says.
-    is_atomic = instruction.operation in (PtxMemoryOperation.REDUCTION, PtxMemoryOperation.ATOMIC)
-    if instruction.width > (8 if is_atomic else 16):
+    if instruction.operation in _ATOMICS and _is_crowded(addresses // instruction.width, addresses):
         return Evidence.INFERRED
-    return known
+    if instruction.width > 16:
+        return Evidence.INFERRED
+    return known.weaker(instruction.evidence)
+
+
+def _is_crowded(words: Numbers, addresses: Numbers) -> bool:
+    """Whether lanes share words and lie in more lines than the tag stage looks up at once.
+
+    Nine of 26 such atomics on an H200 had one or two packets more than the rule says.
+    """
+    everyone = np.ones(addresses.shape, dtype=np.bool_)
+    shared = distinct(words, everyone) < LANES
+    return bool((shared & (distinct(addresses // LINE, everyone) > TAG_BANKS)).any())

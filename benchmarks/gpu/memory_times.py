@@ -1,0 +1,239 @@
+"""Times on the GPU at hand: latencies of each level, strided reads, and fences after stores.
+
+``python memory_times.py latencies|strides|fences`` prints a line for each measurement, with what its columns are
+first. It needs neither Fencewright nor numpy.
+"""
+
+import argparse
+import array
+import ctypes
+import random
+import sys
+from collections.abc import Iterator, Sequence
+
+from memory_kernels import Gpu
+
+HEAD = ".version 8.3\n.target sm_90\n.address_size 64\n"
+MIB = 1 << 20
+FLUSHED = 256 * MIB
+"""Bytes that are written to take what was measured before out of L2."""
+
+
+# Dependent loads
+
+CHASE = """{head}
+.visible .entry chase(.param .u64 start, .param .u32 steps, .param .u64 result) {{
+.reg .pred %more;
+.reg .b32 %left;
+.reg .b64 %at, %before, %after, %to;
+ld.param.u64 %at, [start];
+ld.param.u32 %left, [steps];
+mov.u64 %before, %clock64;
+STEP: ld.global.{policy}.u64 %at, [%at];
+sub.u32 %left, %left, 1;
+setp.ne.u32 %more, %left, 0;
+@%more bra STEP;
+add.u64 %at, %at, 0;
+setp.eq.u64 %more, %at, 1;
+@%more bra DONE;
+mov.u64 %after, %clock64;
+ld.param.u64 %to, [result];
+sub.u64 %after, %after, %before;
+st.global.u64 [%to], %after;
+DONE: ret;
+}}
+"""
+
+CHASES = (
+    ("L1", "ca", 16 << 10, 128, True),
+    ("L1", "ca", 64 << 10, 128, True),
+    ("L2", "cg", 1 * MIB, 128, True),
+    ("L2", "cg", 8 * MIB, 128, True),
+    ("L2", "cg", 20 * MIB, 128, True),
+    ("memory", "cg", 64 * MIB, 2048, False),
+    ("memory", "cg", 256 * MIB, 8192, False),
+    ("memory", "cg", 1024 * MIB, 32768, False),
+)
+"""The level, the policy of the loads, bytes of the ring and of its step, whether it is warm."""
+STEPS = (2048, 8192)
+
+
+def latencies(gpu: Gpu) -> Iterator[str]:
+    """Cycles a load; the difference of two lengths, so that what is around the loop goes."""
+    yield "# level policy bytes step: cycles of a dependent 8-byte load, on one thread"
+    for level, policy, size, step, is_warm in CHASES:
+        function = gpu.function(CHASE.format(head=HEAD, policy=policy).encode() + b"\0", "chase")
+        ring = gpu.allocate(size)
+        order = list(range(0, size, step))
+        random.Random(13).shuffle(order)
+        held = array.array("Q", bytes(size))
+        for here, there in zip(order, order[1:] + order[:1], strict=True):
+            held[here // 8] = ring.value + there
+        gpu.copy_in(ring, held)
+        result = gpu.allocate(8)
+        cycles: list[int] = []
+        for steps in (STEPS[-1], *STEPS):
+            if not is_warm:
+                gpu.flush(FLUSHED)
+            gpu.launch(function, (1, 1, 1, 1, 1, 1), (ring, ctypes.c_uint32(steps), result))
+            cycles.append(int.from_bytes(bytes(gpu.copy_out(result, 8)), "little"))
+        latency = (cycles[2] - cycles[1]) / (STEPS[1] - STEPS[0])
+        yield f"{level} {policy} {size} {step} {latency:.1f}"
+        gpu.free(ring)
+
+
+# Strided reads
+
+STRIDED = f"""{HEAD}
+.visible .entry strided(.param .u64 data, .param .u32 stride, .param .u32 loads,
+                        .param .u32 passes) {{
+.reg .pred %more;
+.reg .b32 %left, %first, %i, %threads, %block, %loads, %sum, %word, %stride;
+.reg .b64 %base, %at, %far;
+ld.param.u64 %base, [data];
+ld.param.u32 %stride, [stride];
+ld.param.u32 %loads, [loads];
+ld.param.u32 %left, [passes];
+mov.u32 %i, %ctaid.x;
+mov.u32 %block, %ntid.x;
+mov.u32 %threads, %tid.x;
+mad.lo.u32 %first, %i, %block, %threads;
+mov.u32 %threads, %nctaid.x;
+mul.lo.u32 %threads, %threads, %block;
+mov.u32 %sum, 0;
+PASS: mov.u32 %i, %first;
+STEP: setp.ge.u32 %more, %i, %loads;
+@%more bra NEXT;
+mul.wide.u32 %far, %i, %stride;
+shl.b64 %far, %far, 2;
+add.u64 %at, %base, %far;
+ld.global.cg.u32 %word, [%at];
+add.u32 %sum, %sum, %word;
+add.u32 %i, %i, %threads;
+bra STEP;
+NEXT: sub.u32 %left, %left, 1;
+setp.ne.u32 %more, %left, 0;
+@%more bra PASS;
+setp.eq.u32 %more, %sum, 12345;
+@%more st.global.u32 [%base], %sum;
+ret;
+}}
+"""
+TENSOR = 256 * MIB
+STRIDES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def strides(gpu: Gpu) -> Iterator[str]:
+    """Useful bandwidth of reading every n-th word of 256 MiB; and of 16 MiB that L2 has."""
+    yield "# stride in words, useful GB/s of one pass over 256 MiB, of 64 over 16 MiB in L2: best of 7"
+    function = gpu.function(STRIDED.encode() + b"\0", "strided")
+    data = gpu.allocate(TENSOR)
+    gpu.fill(data, TENSOR)
+    for stride in STRIDES:
+        best: list[float] = []
+        for size, passes in ((TENSOR, 1), (16 * MIB, 64)):
+            loads = size // 4 // stride
+            blocks = min(132 * 16, max(1, loads // 128))
+            words = (stride, loads, passes)
+            values = (data, *map(ctypes.c_uint32, words))
+            seconds: list[float] = []
+            for _ in range(7):
+                if passes == 1:
+                    gpu.flush(FLUSHED)
+                seconds.append(gpu.timed(function, (blocks, 1, 1, 128, 1, 1), values))
+            best.append(loads * passes * 4 / min(seconds) / 1e9)
+        yield f"{stride} {best[0]:.1f} {best[1]:.1f}"
+
+
+# Fences
+
+ROUNDS = 16
+SCOPES = ("cta", "gpu", "sys")
+LANE_STRIDES = (4, 32, 128)
+COUNTS = (0, 1, 2, 4, 8, 16, 24, 32, 48)
+SHAPES = ((1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1), (1, 8), (8, 8), (32, 8), (1, 132),
+          (8, 132), (32, 132))  # fmt: skip
+"""Warps of a work-group, and work-groups."""
+
+
+def fenced(scope: str, lane_stride: int, stores: int) -> str:
+    """A kernel that times ``fence.acq_rel`` after as many stores of each lane."""
+    lines = "\n".join(f"st.global.u32 [%at+{each * 4096}], %lane;" for each in range(stores))
+    return f"""{HEAD}
+.visible .entry fenced(.param .u64 data, .param .u64 result) {{
+.reg .pred %first, %more;
+.reg .b32 %lane, %warp, %group, %warps, %round;
+.reg .b64 %at, %to, %far, %before, %after, %least;
+ld.param.u64 %at, [data];
+ld.param.u64 %to, [result];
+mov.u32 %lane, %tid.x;
+mov.u32 %group, %ctaid.x;
+mov.u32 %warps, %ntid.x;
+mad.lo.u32 %lane, %group, %warps, %lane;
+shr.u32 %warp, %lane, 5;
+and.b32 %lane, %lane, 31;
+mul.wide.u32 %far, %warp, {max(1, stores) * 4096};
+add.u64 %at, %at, %far;
+mul.wide.u32 %far, %lane, {lane_stride};
+add.u64 %at, %at, %far;
+mul.wide.u32 %far, %warp, 8;
+add.u64 %to, %to, %far;
+mov.u64 %least, 1000000;
+mov.u32 %round, {ROUNDS};
+AGAIN: barrier.sync 0;
+{lines}
+mov.u64 %before, %clock64;
+fence.acq_rel.{scope};
+mov.u64 %after, %clock64;
+sub.u64 %after, %after, %before;
+min.u64 %least, %least, %after;
+sub.u32 %round, %round, 1;
+setp.ne.u32 %more, %round, 0;
+@%more bra AGAIN;
+setp.eq.u32 %first, %lane, 0;
+@%first st.global.u64 [%to], %least;
+ret;
+}}
+"""
+
+
+def fences(gpu: Gpu) -> Iterator[str]:
+    """Cycles of a fence by scope, stores outstanding, warps and SMs."""
+    yield "# scope, bytes between lanes, stores a lane, warps a work-group, work-groups:"
+    yield f"# least, median and most of the warps' best cycles of {ROUNDS}"
+    most = max(warps * blocks for warps, blocks in SHAPES)
+    data = gpu.allocate(most * max(COUNTS) * 4096 + MIB)
+    result = gpu.allocate(most * 8)
+    for scope in SCOPES:
+        for lane_stride in LANE_STRIDES:
+            for stores in COUNTS:
+                code = fenced(scope, lane_stride, stores).encode() + b"\0"
+                function = gpu.function(code, "fenced")
+                for warps, blocks in SHAPES:
+                    shape = (blocks, 1, 1, warps * 32, 1, 1)
+                    gpu.launch(function, shape, (data, result))
+                    found = array.array("Q", bytes(gpu.copy_out(result, warps * blocks * 8)))
+                    cycles = sorted(found)
+                    middle = cycles[len(cycles) // 2]
+                    yield (
+                        f"{scope} {lane_stride} {stores} {warps} {blocks} "
+                        f"{cycles[0]} {middle} {cycles[-1]}"
+                    )
+
+
+MEASUREMENTS = {"latencies": latencies, "strides": strides, "fences": fences}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("measurement", choices=MEASUREMENTS)
+    arguments = parser.parse_args(words)
+    for line in MEASUREMENTS[arguments.measurement](Gpu()):
+        print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
