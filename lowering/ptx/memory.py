@@ -63,7 +63,7 @@ class RuleRow:
         return Evidence.MEASURED if number in self.measured_on else Evidence.INFERRED
 
 
-_NCU = "Nsight Compute 2025.3 on an H200, 1,176 launches of one warp"
+_NCU = "Nsight Compute 2025.3 on an H200, 694 launches of one warp"
 _TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at once, of Volta"
 
 RULES: tuple[RuleRow, ...] = (
@@ -81,9 +81,11 @@ RULES: tuple[RuleRow, ...] = (
     ),
     RuleRow(
         AddressRule.PACKETS,
-        "Atomics: a packet has one sector, and of each word in it at most one lane.",
+        "Atomics: passes of the tag stage, each of one line from each of four banks, that of the "
+        "bank's first waiting lane; a lane waits if an earlier one waits for the same word of a "
+        "line of its bank. A packet for each sector of each pass.",
         (90,),
-        _NCU,
+        f"{_NCU}; 453 more of red.global.add.u32, drawn to tell rules apart",
     ),
     RuleRow(
         AddressRule.CROSSBAR,

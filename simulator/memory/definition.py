@@ -4,7 +4,7 @@ Slow, and short enough to be read against the rules: what counts over arrays is 
 Source: ``lowering.ptx.memory.RULES``, ``lowering.cdna.memory``.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fencewright.lowering.cdna import memory as cdna
@@ -24,21 +24,36 @@ def blocks(addresses: Group, width: int, size: int) -> set[int]:
 # NVIDIA
 
 
-def packets(addresses: Addresses, width: int) -> int:
-    """Of an atomic: each has one sector, and of each word in it at most one lane."""
-    lanes = Counter(each for each in addresses if each is not None)
-    fullest: dict[int, int] = defaultdict(int)
-    for address, count in lanes.items():
-        sector = address // ptx.SECTOR
-        fullest[sector] = max(fullest[sector], count)
-    return sum(fullest.values()) if width <= ptx.SECTOR else 0
+def packets(addresses: Addresses) -> int:
+    """Of an atomic: sectors of every pass of the tag stage, until no lane waits."""
+    waiting = [each for each in addresses if each is not None]
+    count = 0
+    while waiting:
+        first_at_word: dict[tuple[object, int], int] = {}
+        line_of_bank: dict[object, int] = {}
+        for lane, address in enumerate(waiting):
+            bank = _bank(address // ptx.LINE)
+            first_at_word.setdefault((bank, address % ptx.LINE), lane)
+            line_of_bank.setdefault(bank, address // ptx.LINE)
+        taken = {
+            lane
+            for (bank, _), lane in first_at_word.items()
+            if waiting[lane] // ptx.LINE == line_of_bank[bank]
+        }
+        count += len({waiting[lane] // ptx.SECTOR for lane in taken})
+        waiting = [each for lane, each in enumerate(waiting) if lane not in taken]
+    return count
 
 
 def tag_passes(addresses: Addresses) -> int:
     """Of a load: a pass takes at most one line of each tag bank."""
     lines = {each // ptx.LINE for each in addresses if each is not None}
-    banks = Counter(tuple(_parity(each, bits) for bits in ptx.TAG_BANK_HASH) for each in lines)
+    banks = Counter(map(_bank, lines))
     return max(banks.values(), default=0)
+
+
+def _bank(line: int) -> tuple[int, ...]:
+    return tuple(_parity(line, bits) for bits in ptx.TAG_BANK_HASH)
 
 
 def _parity(line: int, bits: Iterable[int]) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.memory import (
@@ -33,7 +34,6 @@ from fencewright.simulator.memory.lanes import (
     fullest,
     how_many,
     none,
-    rank_among_equals,
     total,
     words_of,
 )
@@ -246,9 +246,36 @@ def _sectors(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags)
 
 
 def _packets(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags) -> Numbers:
-    """Packet r of a sector has the r-th lane of each of its words that has so many."""
-    rank = rank_among_equals(addresses // instruction.width, active)
-    return distinct(addresses // SECTOR * LANES + rank, active)
+    """Pass after pass: of each bank the first waiting lane's line, of each word the first lane.
+
+    A lane whose word of the line an earlier lane has, of whatever line, waits: so that a
+    sector may be sent in more packets than any of its words has lanes.
+    """
+    banks, words = tag_bank(addresses), addresses % LINE // SHARED_WORD
+    earlier = np.tri(LANES, k=-1, dtype=np.bool_)
+    is_bank = _equal(banks)
+    in_bank, at_word = _lane_bits(is_bank & earlier), _lane_bits(is_bank & _equal(words) & earlier)
+    in_line = _lane_bits(_equal(addresses // LINE))
+    in_sector = _lane_bits(_equal(addresses // SECTOR) & earlier)
+    found = none(addresses)
+    waiting = active.copy()
+    while waiting.any():
+        left = _lane_bits(waiting)[:, None]
+        leads = _lane_bits(waiting & (in_bank & left == 0))[:, None]
+        taken = waiting & (at_word & left == 0) & (in_line & leads != 0)
+        found += how_many(taken & (in_sector & _lane_bits(taken)[:, None] == 0))
+        waiting &= ~taken
+    return found
+
+
+def _equal(values: Numbers) -> LaneFlags:
+    """Which lanes of each row have equal values."""
+    return values[:, :, None] == values[:, None, :]
+
+
+def _lane_bits(flags: LaneFlags) -> NDArray[np.uint32]:
+    """Flags of 32 lanes, the last axis, as the bits of a number."""
+    return np.packbits(flags, axis=-1, bitorder="little").view(np.uint32)[..., 0]
 
 
 def tag_bank(addresses: Numbers) -> Numbers:
@@ -314,18 +341,7 @@ def evidence(
     known = max(found, key=lambda each: each.rank)
     if counter == TAG_WAVEFRONTS and (np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0):
         return Evidence.INFERRED
-    if instruction.operation in _ATOMICS and _is_crowded(addresses // instruction.width, addresses):
-        return Evidence.INFERRED
     if instruction.width > 16:
         return Evidence.INFERRED
     return known.weaker(instruction.evidence)
 
-
-def _is_crowded(words: Numbers, addresses: Numbers) -> bool:
-    """Whether lanes share words and lie in more lines than the tag stage looks up at once.
-
-    Nine of 26 such atomics on an H200 had one or two packets more than the rule says.
-    """
-    everyone = np.ones(addresses.shape, dtype=np.bool_)
-    shared = distinct(words, everyone) < LANES
-    return bool((shared & (distinct(addresses // LINE, everyone) > TAG_BANKS)).any())
