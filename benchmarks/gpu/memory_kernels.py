@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CHIP = "sm_90"
+GIB = 1 << 30
 MASK = 0xFFFFFFFF
 
 Words = list[int]
@@ -268,8 +269,9 @@ class Gpu:
         return held
 
     def upload(self, words: Words) -> ctypes.c_uint64:
-        """The address of new memory with these words."""
-        memory = self.allocate(4 * len(words))
+        """The address, a multiple of 1 GiB as the model has them, of new memory with these words."""
+        place = self.allocate(4 * len(words) + GIB)
+        memory = ctypes.c_uint64(-(-place.value // GIB) * GIB)
         self.copy_in(memory, array.array("I", words))
         return memory
 
