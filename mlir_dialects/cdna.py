@@ -66,12 +66,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import (
-    IsolatedFromAbove,
-    IsTerminator,
-    Pure,
-    SymbolOpInterface,
-)
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.cdna.chips import CHIPS

@@ -18,17 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from types import MappingProxyType
-from typing import (
-    Any,
-    ClassVar,
-    NamedTuple,
-    NoReturn,
-    Self,
-    TypeAlias,
-    TypedDict,
-    Unpack,
-    cast,
-)
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeAlias, TypedDict, Unpack, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,

@@ -10,10 +10,7 @@ from typing import Protocol
 
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.table import Illegal, Row, Table
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Word,
-)
+from fencewright.lowering.vocabulary import AddressSpace, Word
 
 SPACES = (
     AddressSpace.GENERIC,

@@ -8,13 +8,7 @@ difference it finds must match one row, and every row must be found.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    L2PerAgent,
-    Operation,
-    Ordering,
-    Scope,
-)
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Operation, Ordering, Scope
 
 Columns = Mapping[str, tuple[object, ...]]
 

@@ -1,13 +1,7 @@
 """gfx908 (MI100): one L2 per agent without any maintenance instruction, no tgsplit."""
 
 from fencewright.lowering.cdna.chip import CacheMaintenance, Hint
-from fencewright.lowering.cdna.common import (
-    BARRIER_ROWS,
-    LDS,
-    MEMORY,
-    NARROW,
-    WIDE,
-)
+from fencewright.lowering.cdna.common import BARRIER_ROWS, LDS, MEMORY, NARROW, WIDE
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Operation, Scope
 

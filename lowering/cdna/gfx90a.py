@@ -1,12 +1,7 @@
 """gfx90a (MI200): one L2 per agent, glc bypasses L1, L2 maintenance at system scope only."""
 
 from fencewright.lowering.cdna.chip import CacheMaintenance, Hint
-from fencewright.lowering.cdna.common import (
-    AGENT,
-    BARRIER_ROWS,
-    NARROW,
-    WIDE,
-)
+from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, NARROW, WIDE
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Operation, Scope
 

@@ -22,13 +22,7 @@ from fencewright.lowering.sequence import (
     UnsupportedError,
     WaitCounts,
 )
-from fencewright.lowering.skeleton import (
-    SKELETON,
-    VOLATILE,
-    SkeletonStep,
-    Steps,
-    merged_ordering,
-)
+from fencewright.lowering.skeleton import SKELETON, VOLATILE, SkeletonStep, Steps, merged_ordering
 from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import (
     FLOAT_KINDS,

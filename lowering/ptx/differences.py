@@ -9,14 +9,7 @@ their rows the test only sees to it that ours is something else.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Operation,
-    Ordering,
-    RmwKind,
-    Scope,
-    Word,
-)
+from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope, Word
 
 Columns = Mapping[str, tuple[object, ...]]
 

@@ -31,12 +31,7 @@ from fencewright.mlir_dialects.llvm_ir.dialect import (
     type_to_text,
 )
 from fencewright.mlir_dialects.llvm_ir.text import unquote_name
-from fencewright.mlir_dialects.scoped import (
-    AccessOperation,
-    CmpxchgOp,
-    ScopedOperation,
-    StoreOp,
-)
+from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation, StoreOp
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects, is_kernel, memory_of
 from fencewright.passes.llvm_ir.accesses import noalias_arguments

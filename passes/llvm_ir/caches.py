@@ -21,13 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 
-from fencewright.lowering.cdna.caches import (
-    AccessKind,
-    Caches,
-    Effect,
-    Reach,
-    access_effect,
-)
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Reach, access_effect
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target

@@ -12,13 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
-from fencewright.lowering.cdna.assembly import (
-    VCC,
-    Names,
-    Printed,
-    effect_of,
-    insert_wait_states,
-)
+from fencewright.lowering.cdna.assembly import VCC, Names, Printed, effect_of, insert_wait_states
 from fencewright.lowering.cdna.instructions import Kind, operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,

@@ -12,12 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.mlir_dialects.cdna import SGPR_PAIR, VGPR, VGPR_PAIR
 from fencewright.passes.kernels.accept import float_bits, unsupported
-from fencewright.passes.to_cdna.builder import (
-    ADD_64,
-    CdnaBuilder,
-    bits_of,
-    register_type,
-)
+from fencewright.passes.to_cdna.builder import ADD_64, CdnaBuilder, bits_of, register_type
 
 Convert = Callable[[CdnaBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
 """Builds what replaces an operation's result, from what replaced its operands."""

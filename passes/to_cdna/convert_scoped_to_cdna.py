@@ -9,14 +9,7 @@ from typing import Literal, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects import cf, func, gpu, llvm
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    IntAttr,
-    IntegerAttr,
-    ModuleOp,
-    StringAttr,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
@@ -40,9 +33,7 @@ from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.attributes import (
-    ORDERINGS,
-)
+from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.mlir_dialects.cdna import (
     INVARIANT,
     PHASES,

@@ -40,14 +40,7 @@ from fencewright.simulator.cdna.system import (
     WaveMachine,
     replaced,
 )
-from fencewright.simulator.cdna.wave import (
-    ID_MASK,
-    CompiledProgram,
-    Entry,
-    Op,
-    StepKind,
-    WaveRules,
-)
+from fencewright.simulator.cdna.wave import ID_MASK, CompiledProgram, Entry, Op, StepKind, WaveRules
 from fencewright.simulator.core.program import MemoryKind
 
 ABSENT = -1

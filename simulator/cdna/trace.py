@@ -14,11 +14,7 @@ from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
 from fencewright.simulator.core.condition import Formula, Observable
-from fencewright.simulator.core.exploration import (
-    DEFAULT_LIMIT,
-    Trace,
-    shortest_trace,
-)
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Trace, shortest_trace
 
 _FOLLOWED = (
     MachineEventKind.ISSUE,

@@ -9,13 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fencewright.lowering.sequence import Request, Sequence, Target
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Operation,
-    Ordering,
-    RmwKind,
-    Scope,
-)
+from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,

@@ -16,13 +16,7 @@ from math import prod
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, PtxForm, default_version, forms_of
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
-from fencewright.simulator.core.condition import (
-    Comparison,
-    Memory,
-    Observable,
-    Outcomes,
-    Register,
-)
+from fencewright.simulator.core.condition import Comparison, Memory, Observable, Outcomes, Register
 from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,

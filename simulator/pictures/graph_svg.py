@@ -10,11 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from fencewright.simulator.pictures.execution_graph import (
-    Edge,
-    ExecutionGraph,
-    GraphEvent,
-)
+from fencewright.simulator.pictures.execution_graph import Edge, ExecutionGraph, GraphEvent
 from fencewright.simulator.pictures.labels import Box, Point, flattened, place_labels
 from fencewright.simulator.pictures.missing import MissingLibraryError
 

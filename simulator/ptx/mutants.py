@@ -18,14 +18,7 @@ from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Outcomes, Register
-from fencewright.simulator.core.program import (
-    Arithmetic,
-    Branch,
-    Label,
-    Move,
-    Placement,
-    Thread,
-)
+from fencewright.simulator.core.program import Arithmetic, Branch, Label, Move, Placement, Thread
 from fencewright.simulator.core.relation import bits, transitive_closure
 from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (

@@ -25,12 +25,7 @@ from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Table
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Operation,
-    Ordering,
-    Scope,
-)
+from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, updated
 from fencewright.tools.dev.markdown import markdown_table
