@@ -4,8 +4,10 @@ One answer for all three, so that their outcomes can be printed and compared. Va
 32-bit words.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fencewright.simulator.core.condition import (
     And,
@@ -28,83 +30,6 @@ if TYPE_CHECKING:
     from fencewright.simulator.ptx.model import PtxModel
     from fencewright.simulator.source.events import ScopedInstruction
     from fencewright.simulator.source.execution import Race
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTest:
-    """A test of ``scoped`` operations."""
-
-    test: "LitmusTest[ScopedInstruction]"
-
-    language = "scoped"
-
-    @property
-    def name(self) -> str:
-        """The test's name."""
-        return self.test.name
-
-    @property
-    def condition(self) -> Condition:
-        """What it is judged by."""
-        return self.test.condition
-
-
-@dataclass(frozen=True, slots=True)
-class CdnaTest:
-    """A test of CDNA instructions on a chip in a mode; ``source`` is what it was lowered from."""
-
-    test: "LitmusTest[CdnaInstruction]"
-    configuration: "CdnaConfiguration"
-    source: SourceTest | None = None
-
-    @property
-    def name(self) -> str:
-        """The test's name."""
-        return self.test.name
-
-    @property
-    def condition(self) -> Condition:
-        """What it is judged by."""
-        return self.test.condition
-
-    @property
-    def language(self) -> str:
-        """The chip and its mode."""
-        mode = " tgsplit" if self.configuration.tgsplit else ""
-        return f"{self.configuration.chip}{mode}, {self.configuration.l2_per_agent} L2 per agent"
-
-
-@dataclass(frozen=True, slots=True)
-class PtxTest:
-    """A test of PTX instructions; ``observed`` is what is in its outcomes, None for everything.
-
-    ``shared`` are the locations in shared memory, which to the model are like all others;
-    ``source`` is what it was lowered from.
-    """
-
-    test: "PtxLitmusTest"
-    model: "PtxModel"
-    observed: "tuple[Observable, ...] | None" = None
-    shared: frozenset[str] = frozenset()
-    source: SourceTest | None = None
-
-    @property
-    def name(self) -> str:
-        """The test's name."""
-        return self.test.name
-
-    @property
-    def condition(self) -> Condition:
-        """What it is judged by."""
-        return self.test.condition
-
-    @property
-    def language(self) -> str:
-        """The version of the model."""
-        return f"PTX model {self.model.version.value}"
-
-
-RunnableTest = SourceTest | CdnaTest | PtxTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,45 +69,175 @@ class Run:
         return self.outcomes is not None and not self.outcomes.states and not self.incomplete
 
 
-_LEAST_SEARCH = 5_000
-"""The states that may always be looked at for what nobody asked: a tenth of a second of them."""
+@dataclass(frozen=True, slots=True)
+class LanguageTest(ABC):
+    """A litmus test of one language, with all that can be asked of it."""
+
+    test: LitmusTest[Any]
+
+    @property
+    def name(self) -> str:
+        """The test's name."""
+        return self.test.name
+
+    @property
+    def condition(self) -> Condition:
+        """What it is judged by."""
+        return self.test.condition
+
+    @abstractmethod
+    def run(self, limits: Limits) -> Run:
+        """Every outcome, as far as ``limits`` allow. Raises ``ProgramError``."""
+
+    @abstractmethod
+    def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        """The steps of an execution that ends so that ``formula`` holds; None if there is none."""
+
+    @abstractmethod
+    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
+        """How executions may never end, by ``most`` states; whether none is overlooked."""
 
 
-def _affordable(found: Run) -> int:
-    """How far to look for what nobody asked: as far as the run itself went."""
-    return max(_LEAST_SEARCH, found.states, found.steps)
+@dataclass(frozen=True, slots=True)
+class SourceTest(LanguageTest):
+    """A test of ``scoped`` operations."""
+
+    test: "LitmusTest[ScopedInstruction]"
+
+    language = "scoped"
+    source = None
+
+    def run(self, limits: Limits) -> Run:
+        from fencewright.simulator.source.model import behaviour, sampled_behaviour
+
+        program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
+        if limits.walks is None:
+            found = behaviour(program, bound=bound, work=work)
+        else:
+            found = sampled_behaviour(program, bound=bound, walks=limits.walks, seed=limits.seed)
+        races = tuple(map(str, once(found.races)))
+        note = _note(found.complete, limits, work)
+        return Run(found.outcomes, races, incomplete=note, steps=work.done)
+
+    def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        from fencewright.simulator.source.model import explain
+
+        work = WorkBudget(limits.states)
+        found = explain(self.test.program, formula, bound=limits.bound, work=work)
+        if found is None or not found.allowed:
+            return None
+        lines = [
+            f"{number:3}  {event}"
+            + (f" reads {found.read[number]}" if found.read[number] is not None else "")
+            + (f" writes {found.written[number]}" if found.written[number] is not None else "")
+            for number, event in enumerate(found.events)
+        ]
+        for name, related in found.relations.items():
+            lines.append(f"{name:<6}{' '.join(f'{a}->{b}' for a, b in related) or '-'}")
+        lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
+        return tuple(lines)
+
+    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
+        from fencewright.simulator.core.sequential import sequential_hangs
+        from fencewright.simulator.source.events import interleaved
+
+        program = interleaved(self.test.program)
+        return hang_texts(sequential_hangs(program, most)), program.is_straight
 
 
-def run(test: RunnableTest, limits: Limits | None = None) -> Run:
-    """Every outcome of ``test``, as far as ``limits`` allow. Raises ``ProgramError``."""
-    limits = Limits() if limits is None else limits
-    match test:
-        case SourceTest():
-            return _run_source(test, limits)
-        case CdnaTest():
-            return _run_cdna(test, limits)
-        case PtxTest():
-            return _run_ptx(test, limits)
+@dataclass(frozen=True, slots=True)
+class CdnaTest(LanguageTest):
+    """A test of CDNA instructions on a chip in a mode; ``source`` is what it was lowered from."""
+
+    test: "LitmusTest[CdnaInstruction]"
+    configuration: "CdnaConfiguration"
+    source: SourceTest | None = None
+
+    @property
+    def language(self) -> str:
+        """The chip and its mode."""
+        mode = " tgsplit" if self.configuration.tgsplit else ""
+        return f"{self.configuration.chip}{mode}, {self.configuration.l2_per_agent} L2 per agent"
+
+    def run(self, limits: Limits) -> Run:
+        from fencewright.simulator.cdna.engine import CdnaEngine
+        from fencewright.simulator.cdna.machine import CdnaMachine
+        from fencewright.simulator.core.exploration import explore, random_walks
+
+        program, configuration = self.test.program, self.configuration
+        if limits.walks is None:
+            found = explore(CdnaEngine(program, configuration), limits.states)
+        else:
+            machine = CdnaMachine(program, configuration)
+            found = random_walks(machine, limits.walks, seed=limits.seed)
+        errors = tuple(sorted(found.errors))
+        return Run(found.outcomes, (), errors, found.states, "" if found.complete else found.note)
+
+    def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        from fencewright.simulator.cdna.trace import find_counterexample
+
+        program, configuration = self.test.program, self.configuration
+        found = find_counterexample(program, formula, configuration, limits.states)
+        return None if found is None else tuple(str(found).splitlines())
+
+    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
+        return stuck_waves(self, Limits(most)), True
 
 
-def _note(complete: bool, limits: Limits, work: WorkBudget) -> str:
-    if limits.walks is not None:
-        return f"{limits.walks} random walks"
-    loops = "" if complete else f"loops were followed {limits.bound} times; raise the bound"
-    return work.note() or loops
+@dataclass(frozen=True, slots=True)
+class PtxTest(LanguageTest):
+    """A test of PTX instructions; ``observed`` is what is in its outcomes, None for everything.
+
+    ``shared`` are the locations in shared memory, which to the model are like all others;
+    ``source`` is what it was lowered from.
+    """
+
+    test: "PtxLitmusTest"
+    model: "PtxModel"
+    observed: "tuple[Observable, ...] | None" = None
+    shared: frozenset[str] = frozenset()
+    source: SourceTest | None = None
+
+    @property
+    def language(self) -> str:
+        """The version of the model."""
+        return f"PTX model {self.model.version.value}"
+
+    def run(self, limits: Limits) -> Run:
+        from fencewright.simulator.ptx.model import outcomes, sampled_outcomes
+
+        program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
+        if limits.walks is None:
+            found = outcomes(program, self.model, bound, work)
+        else:
+            found = sampled_outcomes(program, self.model, bound, limits.walks, limits.seed)
+        if self.observed is not None:
+            found = found.project(self.observed)
+        note = _note(found.complete, limits, work)
+        return Run(found, incomplete=note, steps=work.done)
+
+    def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        from fencewright.simulator.ptx.columns import witness_text
+        from fencewright.simulator.ptx.model import explain
+
+        work = WorkBudget(limits.states)
+        found = explain(self.test.program, formula, self.model, limits.bound, work)
+        if found is None or not found.allowed:
+            return None
+        return tuple(witness_text(self.test, found).splitlines())
+
+    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
+        from fencewright.simulator.core.sequential import sequential_hangs
+        from fencewright.simulator.ptx.columns import instruction_text
+        from fencewright.simulator.ptx.events import interleaved
+
+        program = interleaved(self.test.program, instruction_text)
+        if program is None:
+            return (), False
+        return hang_texts(sequential_hangs(program, most)), program.is_straight
 
 
-def _run_source(test: SourceTest, limits: Limits) -> Run:
-    from fencewright.simulator.source.model import behaviour, sampled_behaviour
-
-    program, work = test.test.program, WorkBudget(limits.states)
-    if limits.walks is None:
-        found = behaviour(program, bound=limits.bound, work=work)
-    else:
-        found = sampled_behaviour(program, bound=limits.bound, walks=limits.walks, seed=limits.seed)
-    races = tuple(map(str, once(found.races)))
-    note = _note(found.complete, limits, work)
-    return Run(found.outcomes, races, incomplete=note, steps=work.done)
+RunnableTest = SourceTest | CdnaTest | PtxTest
 
 
 def once(races: "Iterable[Race]") -> "Iterator[Race]":
@@ -197,33 +252,25 @@ def once(races: "Iterable[Race]") -> "Iterator[Race]":
             yield race
 
 
-def _run_cdna(test: CdnaTest, limits: Limits) -> Run:
-    from fencewright.simulator.cdna.engine import CdnaEngine
-    from fencewright.simulator.cdna.machine import CdnaMachine
-    from fencewright.simulator.core.exploration import explore, random_walks
-
-    program, configuration = test.test.program, test.configuration
-    if limits.walks is None:
-        found = explore(CdnaEngine(program, configuration), limits.states)
-    else:
-        machine = CdnaMachine(program, configuration)
-        found = random_walks(machine, limits.walks, seed=limits.seed)
-    errors = tuple(sorted(found.errors))
-    return Run(found.outcomes, (), errors, found.states, "" if found.complete else found.note)
+def _note(complete: bool, limits: Limits, work: WorkBudget) -> str:
+    if limits.walks is not None:
+        return f"{limits.walks} random walks"
+    loops = "" if complete else f"loops were followed {limits.bound} times; raise the bound"
+    return work.note() or loops
 
 
-def _run_ptx(test: PtxTest, limits: Limits) -> Run:
-    from fencewright.simulator.ptx.model import outcomes, sampled_outcomes
+_LEAST_SEARCH = 5_000
+"""The states that may always be looked at for what nobody asked: a tenth of a second of them."""
 
-    program, work = test.test.program, WorkBudget(limits.states)
-    if limits.walks is None:
-        found = outcomes(program, test.model, limits.bound, work)
-    else:
-        found = sampled_outcomes(program, test.model, limits.bound, limits.walks, limits.seed)
-    if test.observed is not None:
-        found = found.project(test.observed)
-    note = _note(found.complete, limits, work)
-    return Run(found, incomplete=note, steps=work.done)
+
+def _affordable(found: Run) -> int:
+    """How far to look for what nobody asked: as far as the run itself went."""
+    return max(_LEAST_SEARCH, found.states, found.steps)
+
+
+def run(test: RunnableTest, limits: Limits | None = None) -> Run:
+    """Every outcome of ``test``, as far as ``limits`` allow. Raises ``ProgramError``."""
+    return test.run(Limits() if limits is None else limits)
 
 
 def run_source(test: RunnableTest, found: Run, limits: Limits) -> Run | None:
@@ -231,10 +278,9 @@ def run_source(test: RunnableTest, found: Run, limits: Limits) -> Run | None:
 
     As far as it costs no more than the run ``found``; None where there is no source.
     """
-    source = None if isinstance(test, SourceTest) else test.source
-    if source is None:
+    if test.source is None:
         return None
-    return run(source, replace(limits, states=_affordable(found), walks=None))
+    return run(test.source, replace(limits, states=_affordable(found), walks=None))
 
 
 # Executions that show an outcome
@@ -258,53 +304,7 @@ def execution(
 
     Raises ``LimitReached`` when the limits are not enough to know.
     """
-    limits = Limits() if limits is None else limits
-    return _EXECUTION[type(test)](test, formula, limits)
-
-
-def _cdna_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
-    from fencewright.simulator.cdna.trace import find_counterexample
-
-    assert isinstance(test, CdnaTest)
-    found = find_counterexample(test.test.program, formula, test.configuration, limits.states)
-    return None if found is None else tuple(str(found).splitlines())
-
-
-def _ptx_execution(test: RunnableTest, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
-    from fencewright.simulator.ptx.columns import witness_text
-    from fencewright.simulator.ptx.model import explain
-
-    assert isinstance(test, PtxTest)
-    found = explain(test.test.program, formula, test.model, limits.bound, WorkBudget(limits.states))
-    if found is None or not found.allowed:
-        return None
-    return tuple(witness_text(test.test, found).splitlines())
-
-
-def _source_execution(
-    test: RunnableTest, formula: Formula, limits: Limits
-) -> tuple[str, ...] | None:
-    from fencewright.simulator.source.model import explain
-
-    assert isinstance(test, SourceTest)
-    found = explain(test.test.program, formula, bound=limits.bound, work=WorkBudget(limits.states))
-    if found is None or not found.allowed:
-        return None
-    lines = [
-        f"{number:3}  {event}"
-        + (f" reads {found.read[number]}" if found.read[number] is not None else "")
-        + (f" writes {found.written[number]}" if found.written[number] is not None else "")
-        for number, event in enumerate(found.events)
-    ]
-    for name, related in found.relations.items():
-        lines.append(f"{name:<6}{' '.join(f'{a}->{b}' for a, b in related) or '-'}")
-    lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
-    return tuple(lines)
-
-
-_EXECUTION: dict[
-    type[RunnableTest], Callable[[RunnableTest, Formula, Limits], tuple[str, ...] | None]
-] = {CdnaTest: _cdna_execution, PtxTest: _ptx_execution, SourceTest: _source_execution}
+    return test.execution(formula, Limits() if limits is None else limits)
 
 
 # Whether executions end
@@ -330,7 +330,7 @@ def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Pr
     """
     most = _affordable(found) if limits is None else limits.states
     try:
-        hangs, is_certain = _HANGS[type(test)](test, most)
+        hangs, is_certain = test.hangs(most)
         why = "" if is_certain else "no interleaving hangs; weaker executions were not looked at"
     except LimitReached as reached:
         hangs, why = (), str(reached)
@@ -342,39 +342,6 @@ def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Pr
     if hangs:
         return Progress(Ending.MAY_HANG, hangs, are_outcomes=blocked)
     return Progress(Ending.UNDECIDED if why else Ending.ALWAYS, (), why)
-
-
-def _cdna_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
-    assert isinstance(test, CdnaTest)
-    return stuck_waves(test, Limits(most)), True
-
-
-def _source_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
-    from fencewright.simulator.core.sequential import sequential_hangs
-    from fencewright.simulator.source.events import interleaved
-
-    assert isinstance(test, SourceTest)
-    program = interleaved(test.test.program)
-    return hang_texts(sequential_hangs(program, most)), program.is_straight
-
-
-def _ptx_hangs(test: RunnableTest, most: int) -> tuple[tuple[str, ...], bool]:
-    from fencewright.simulator.core.sequential import sequential_hangs
-    from fencewright.simulator.ptx.columns import instruction_text
-    from fencewright.simulator.ptx.events import interleaved
-
-    assert isinstance(test, PtxTest)
-    program = interleaved(test.test.program, instruction_text)
-    if program is None:
-        return (), False
-    return hang_texts(sequential_hangs(program, most)), program.is_straight
-
-
-_HANGS: dict[type[RunnableTest], Callable[[RunnableTest, int], tuple[tuple[str, ...], bool]]] = {
-    CdnaTest: _cdna_hangs,
-    SourceTest: _source_hangs,
-    PtxTest: _ptx_hangs,
-}
 
 
 # A lowering against its source
