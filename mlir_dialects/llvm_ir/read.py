@@ -39,20 +39,7 @@ from fencewright.mlir_dialects.attributes import (
     RMW_KINDS,
     SCOPES,
 )
-from fencewright.mlir_dialects.llvm_ir.dialect import (
-    METADATA,
-    NO_ACCESS,
-    ConstantOp,
-    FuncOp,
-    InstOp,
-    LabelOp,
-    PackOp,
-    TerminatorOp,
-    TopLevelOp,
-    escape,
-    parse_template,
-    type_from_text,
-)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
@@ -158,7 +145,7 @@ def _plan(
 ) -> _Plan:
     """The plan for ``template``. Raises ``UnreadError`` if the ``scoped`` dialect lacks words."""
     access = read_instruction(template)
-    types = tuple(type_from_text(type) for type, _ in access.operands)
+    types = tuple(llvm_ir.type_from_text(type) for type, _ in access.operands)
     for type in types:
         if isinstance(type, LLVMPointerType) and isinstance(type.addr_space, IntAttr):
             _require_space(type.addr_space.data, architecture)
@@ -166,7 +153,7 @@ def _plan(
     metadata = _take_metadata(access, properties, nodes)
     result_types: tuple[Attribute, ...] = ()
     if access.loaded is not None:
-        result_types = (type_from_text(access.loaded),)
+        result_types = (llvm_ir.type_from_text(access.loaded),)
     elif access.opcode in ("atomicrmw", "cmpxchg"):
         result_types = (types[1], i1)[: 1 + (access.opcode == "cmpxchg")]
     is_cmpxchg = access.opcode == "cmpxchg"
@@ -175,8 +162,8 @@ def _plan(
         operands=tuple(map(_operand, access.operands)),
         result_types=result_types,
         properties=properties,
-        attributes={METADATA: StringAttr(metadata)} if metadata else {},
-        struct=type_from_text(f"{{ {access.operands[1][0]}, i1 }}") if is_cmpxchg else None,
+        attributes={llvm_ir.METADATA: StringAttr(metadata)} if metadata else {},
+        struct=llvm_ir.type_from_text(f"{{ {access.operands[1][0]}, i1 }}") if is_cmpxchg else None,
     )
     _verify_plan(plan, types)
     return plan
@@ -190,8 +177,8 @@ def _require_space(number: int, architecture: Architecture) -> None:
 
 def _operand(typed: tuple[str, str]) -> int | tuple[Attribute, str]:
     type, value = typed
-    place = parse_template(value)
-    return place.operands - 1 if place.operands else (type_from_text(type), place.fill())
+    place = llvm_ir.parse_template(value)
+    return place.operands - 1 if place.operands else (llvm_ir.type_from_text(type), place.fill())
 
 
 def _verify_plan(plan: _Plan, types: Sequence[Attribute]) -> None:
@@ -360,7 +347,7 @@ class _ModuleReader:
     def type_of(self, value: "ValueRef") -> Attribute:
         """The type of an LLVM value."""
         text = str(value.type).partition(" = type ")[0]
-        return type_from_text(_UNNAMED_TYPE.sub(self._number_type, text))
+        return llvm_ir.type_from_text(_UNNAMED_TYPE.sub(self._number_type, text))
 
     def _number_type(self, match: re.Match[str]) -> str:
         number = self.unnamed_types.setdefault(match[0], len(self.unnamed_types))
@@ -392,7 +379,7 @@ class _ModuleReader:
             elif line.startswith("define "):
                 body = [line]
             elif line and not line.startswith(";") and line != NO_SOURCE_FILE:
-                ops.append(TopLevelOp(line))
+                ops.append(llvm_ir.TopLevelOp(line))
         self._locate()
         return ModuleOp(ops)
 
@@ -404,7 +391,7 @@ class _ModuleReader:
             if problem:
                 if places is None:
                     function = op.parent_op()
-                    while not isinstance(function, FuncOp):
+                    while not isinstance(function, llvm_ir.FuncOp):
                         assert function is not None
                         function = function.parent_op()
                     self.source.raise_in(problem, function.sym_name.data)
@@ -433,7 +420,7 @@ class _FunctionReader:
         self.instructions: Iterator[tuple[int, ValueRef]] = iter(())
         self.number = 0
 
-    def read(self) -> FuncOp:
+    def read(self) -> llvm_ir.FuncOp:
         """The function as an operation."""
         blocks = list(self._blocks())
         for label, _ in blocks:
@@ -449,7 +436,9 @@ class _FunctionReader:
             self._read_block(label, lines, block)
         for token, placeholder in self.forward.items():
             placeholder.replace_all_uses_with(self.values[token])
-        return FuncOp(header, unquote_name(self._symbol), Region(list(self.labels.values())))
+        return llvm_ir.FuncOp(
+            header, unquote_name(self._symbol), Region(list(self.labels.values()))
+        )
 
     def _blocks(self) -> Iterator[tuple[str, list[str]]]:
         """The label and the instructions of each block, an instruction with several lines joined."""
@@ -484,7 +473,7 @@ class _FunctionReader:
 
     def _read_block(self, label: str, lines: list[str], block: "ValueRef") -> None:
         self.block = self.labels[label]
-        self.block.add_op(LabelOp.create(properties={"text": self.reader.string(label)}))
+        self.block.add_op(llvm_ir.LabelOp.create(properties={"text": self.reader.string(label)}))
         self.instructions, self.number = enumerate(block.instructions), -1
         for number, line in enumerate(lines, 1):
             self.operands = []
@@ -548,14 +537,14 @@ class _FunctionReader:
             types = self.reader.result_types[template] = (self.reader.type_of(instruction),)
         return types
 
-    def _add_inst(self, template: StringAttr, token: str | None) -> InstOp:
-        op = InstOp.create(
+    def _add_inst(self, template: StringAttr, token: str | None) -> llvm_ir.InstOp:
+        op = llvm_ir.InstOp.create(
             operands=self.operands,
             result_types=self._result_types(template.data, token),
             properties={"text": template},
         )
         if (call := _DIRECT_CALL.match(template.data)) and call[1] in self.reader.without_access:
-            op.attributes[NO_ACCESS] = _UNIT
+            op.attributes[llvm_ir.NO_ACCESS] = _UNIT
         self.block.add_op(op)
         if token is not None:
             self._define(token, op.results[0])
@@ -564,7 +553,7 @@ class _FunctionReader:
     def _add_terminator(self, text: str, token: str | None) -> None:
         self.successors = []
         template = self._template(text)
-        op = TerminatorOp.create(
+        op = llvm_ir.TerminatorOp.create(
             operands=self.operands,
             result_types=self._result_types(template.data, token),
             properties={"text": template},
@@ -600,7 +589,7 @@ class _FunctionReader:
         )
         self.block.add_op(op)
         if plan.struct is not None:
-            pack = PackOp.create(operands=op.results, result_types=(plan.struct,))
+            pack = llvm_ir.PackOp.create(operands=op.results, result_types=(plan.struct,))
             self.block.add_op(pack)
             assert token is not None
             self._define(token, pack.results[0])
@@ -609,7 +598,7 @@ class _FunctionReader:
         return op
 
     def _constant(self, type: Attribute, text: str) -> SSAValue:
-        constant = ConstantOp.create(
+        constant = llvm_ir.ConstantOp.create(
             result_types=(type,), properties={"text": self.reader.string(text)}
         )
         self.block.add_op(constant)
@@ -618,7 +607,7 @@ class _FunctionReader:
 
 def _literal(text: str) -> str:
     """What a token that is no place looks like in a template."""
-    return "{{" if text == "{" else escape(text)
+    return "{{" if text == "{" else llvm_ir.escape(text)
 
 
 def _hint(named: SSAValue | Block, token: str) -> None:

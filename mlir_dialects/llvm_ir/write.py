@@ -11,20 +11,7 @@ from xdsl.utils.exceptions import ParseError
 from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, triples_in
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.llvm_ir.dialect import (
-    METADATA,
-    AwaitOp,
-    ClobberOp,
-    ConstantOp,
-    FuncOp,
-    InstOp,
-    LabelOp,
-    PackOp,
-    TerminatorOp,
-    TopLevelOp,
-    parse_template,
-    type_to_text,
-)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
@@ -77,17 +64,17 @@ class _ModuleWriter:
     def write(self, module: ModuleOp) -> str:
         """The text of the module."""
         lines: list[str] = []
-        top_level = [op.text.data for op in module.body.ops if isinstance(op, TopLevelOp)]
+        top_level = [op.text.data for op in module.body.ops if isinstance(op, llvm_ir.TopLevelOp)]
         self.architecture = architecture_of(triples_in(top_level))
         for op in module.body.ops:
-            if isinstance(op, TopLevelOp):
+            if isinstance(op, llvm_ir.TopLevelOp):
                 if node := NODE.match(op.text.data):
                     self.first_node = max(self.first_node, int(node[1][1:]) + 1)
         for op in module.body.ops:
             match op:
-                case TopLevelOp():
+                case llvm_ir.TopLevelOp():
                     lines.append(op.text.data)
-                case FuncOp():
+                case llvm_ir.FuncOp():
                     lines.extend(_FunctionWriter(self, op).lines())
                 case _:
                     _refuse(op, "only llvm_ir.top_level and llvm_ir.func stand in a module")
@@ -103,7 +90,7 @@ class _ModuleWriter:
 class _FunctionWriter:
     """Writes one function: first every value and block gets its name, then line by line."""
 
-    def __init__(self, writer: _ModuleWriter, function: FuncOp):
+    def __init__(self, writer: _ModuleWriter, function: llvm_ir.FuncOp):
         self.writer = writer
         self.function = function
         self.labels: dict[Block, str] = {}
@@ -118,7 +105,7 @@ class _FunctionWriter:
         blocks = self.function.body.blocks
         arguments = [self.names[argument] for argument in blocks[0].args]
         symbol = quote_name(self.function.sym_name.data)
-        header = parse_template(self.function.text.data)
+        header = llvm_ir.parse_template(self.function.text.data)
         yield f"{header.fill(arguments, symbol=symbol)} {{"
         for block in blocks:
             yield f"{self.labels[block]}:"
@@ -138,7 +125,7 @@ class _FunctionWriter:
     def _name_everything(self) -> None:
         blocks = self.function.body.blocks
         for block in blocks:
-            if isinstance(label := block.first_op, LabelOp):
+            if isinstance(label := block.first_op, llvm_ir.LabelOp):
                 self.labels[block] = label.text.data
                 self.taken.add(label.text.data)
         for block in blocks:
@@ -155,9 +142,9 @@ class _FunctionWriter:
                     self._name_results(op)
 
     def _name_results(self, op: Operation) -> None:
-        if isinstance(op, ConstantOp):
+        if isinstance(op, llvm_ir.ConstantOp):
             self.names[op.result] = op.text.data
-        elif isinstance(op, PackOp):
+        elif isinstance(op, llvm_ir.PackOp):
             cmpxchg = op.old.owner
             if not isinstance(cmpxchg, scoped.CmpxchgOp) or op.success is not cmpxchg.success:
                 _refuse(op, "its operands are not the two results of one scoped.cmpxchg")
@@ -174,7 +161,7 @@ class _FunctionWriter:
         """The name of the struct that LLVM's cmpxchg returns."""
         if cmpxchg not in self.structs:
             packs = (use.operation for use in cmpxchg.old.uses)
-            pack = next((op for op in packs if isinstance(op, PackOp)), None)
+            pack = next((op for op in packs if isinstance(op, llvm_ir.PackOp)), None)
             hint = pack.result.name_hint if pack else None
             self.structs[cmpxchg] = f"%{self._fresh(hint or 'pair')}"
         return self.structs[cmpxchg]
@@ -195,24 +182,24 @@ class _FunctionWriter:
 
         instructions = [op.line.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
         text = "\\0A".join(instructions)
-        values = [self._typed(op.value) for op in ops if isinstance(op, AwaitOp)]
+        values = [self._typed(op.value) for op in ops if isinstance(op, llvm_ir.AwaitOp)]
         constraints = ",".join(["v"] * len(values) + ["~{memory}"])
         # All waves of a work-group have to meet at one and the same barrier.
         convergent = " convergent" if any(op.name == _BARRIER for op in ops) else ""
-        line = ops[0].attributes.get(METADATA)
+        line = ops[0].attributes.get(llvm_ir.METADATA)
         ending = f", {line.data}" if isinstance(line, StringAttr) else ""
         operands = ", ".join(values)
         return f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
 
-    def write_inst(self, op: InstOp | TerminatorOp) -> str:
+    def write_inst(self, op: llvm_ir.InstOp | llvm_ir.TerminatorOp) -> str:
         names = self.names
         operands = [names[operand] for operand in op.operands]
         successors = [f"%{self.labels[block]}" for block in op.successors]
-        text = parse_template(op.text.data).fill(operands, successors)
+        text = llvm_ir.parse_template(op.text.data).fill(operands, successors)
         return f"{names[op.results[0]]} = {text}" if op.results else text
 
     def write_load(self, op: scoped.LoadOp) -> str:
-        type, pointer = type_to_text(op.value.type), self._typed(op.pointer)
+        type, pointer = llvm_ir.type_to_text(op.value.type), self._typed(op.pointer)
         return f"{self.names[op.value]} = load{self._words(op)} {type}, {pointer}{self._tail(op)}"
 
     def write_store(self, op: scoped.StoreOp) -> str:
@@ -235,7 +222,7 @@ class _FunctionWriter:
         flags = f"{' weak' if op.weak else ''}{' volatile' if op.volatile else ''}"
         operands = ", ".join(map(self._typed, op.operands))
         lines = [f"{struct} = cmpxchg{flags} {operands}{self._tail(op)}"]
-        type = f"{{ {type_to_text(op.old.type)}, i1 }}"
+        type = f"{{ {llvm_ir.type_to_text(op.old.type)}, i1 }}"
         lines += [
             f"{self.names[result]} = extractvalue {type} {struct}, {index}"
             for index, result in enumerate(op.results)
@@ -244,7 +231,7 @@ class _FunctionWriter:
         return "\n  ".join(lines)
 
     def _typed(self, value: SSAValue) -> str:
-        return f"{type_to_text(value.type)} {self.names[value]}"
+        return f"{llvm_ir.type_to_text(value.type)} {self.names[value]}"
 
     def _words(self, op: scoped.LoadOp | scoped.StoreOp) -> str:
         atomic = "" if op.ordering.data is Ordering.WEAK else " atomic"
@@ -281,7 +268,7 @@ class _FunctionWriter:
         return width // 8
 
     def _metadata(self, op: scoped.ScopedOperation) -> Iterator[str]:
-        kept = op.attributes.get(METADATA)
+        kept = op.attributes.get(llvm_ir.METADATA)
         if isinstance(kept, StringAttr):
             yield kept.data
         if "nontemporal" in op.properties:
@@ -303,8 +290,8 @@ class _FunctionWriter:
 
 
 _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
-    InstOp: _FunctionWriter.write_inst,
-    TerminatorOp: _FunctionWriter.write_inst,
+    llvm_ir.InstOp: _FunctionWriter.write_inst,
+    llvm_ir.TerminatorOp: _FunctionWriter.write_inst,
     scoped.LoadOp: _FunctionWriter.write_load,
     scoped.StoreOp: _FunctionWriter.write_store,
     scoped.AtomicRmwOp: _FunctionWriter.write_atomic_rmw,
@@ -313,9 +300,11 @@ _WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
     scoped.BarrierOp: _FunctionWriter.write_barrier,
 }
 _BARRIER = "cdna.barrier"
-_MACHINE_CODE = frozenset({"cdna.cache", "cdna.s_waitcnt", _BARRIER, AwaitOp.name, ClobberOp.name})
+_MACHINE_CODE = frozenset(
+    {"cdna.cache", "cdna.s_waitcnt", _BARRIER, llvm_ir.AwaitOp.name, llvm_ir.ClobberOp.name}
+)
 """The names of operations whose dialect is imported only where there are some."""
-_WITHOUT_A_LINE = (LabelOp, ConstantOp, PackOp)
+_WITHOUT_A_LINE = (llvm_ir.LabelOp, llvm_ir.ConstantOp, llvm_ir.PackOp)
 
 
 def _is_machine_code(op: Operation) -> bool:
@@ -324,7 +313,7 @@ def _is_machine_code(op: Operation) -> bool:
 
 def _is_taken_out(result: SSAValue) -> bool:
     """Whether one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
-    return any(not isinstance(use.operation, PackOp) for use in result.uses)
+    return any(not isinstance(use.operation, llvm_ir.PackOp) for use in result.uses)
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:

@@ -17,28 +17,9 @@ from fencewright.lowering.ptx.llvm_asm import ADDRESS, AsmRegister, inline_asm
 from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.vocabulary import FLOAT_KINDS, Ordering, Scope
 from fencewright.lowering.vocabulary import Operation as Operations
+from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.dialect import (
-    FuncOp,
-    InstOp,
-    PackOp,
-    debug_attributes,
-    debug_location,
-    escape,
-    parse_template,
-    type_to_text,
-)
-from fencewright.mlir_dialects.scoped import (
-    AccessOperation,
-    AtomicRmwOp,
-    BarrierOp,
-    CmpxchgOp,
-    FenceOp,
-    LoadOp,
-    ScopedOperation,
-    float_type,
-    width_of,
-)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.control_flow import block_of
 
 _VALUES: dict[Operations, tuple[tuple[str, str], ...]] = {
@@ -62,18 +43,20 @@ def pointer_widths(lines: Iterable[str]) -> dict[int, int]:
     return {int(space or 0): int(bits) for space, bits in found}
 
 
-def compiler_fence(op: Operation, ordering: Ordering) -> FenceOp:
+def compiler_fence(op: Operation, ordering: Ordering) -> scoped.FenceOp:
     """A fence for LLVM's optimiser alone, at the debug location of ``op``."""
     properties = {"ordering": ORDERINGS[ordering], "scope": SCOPES[Scope.SINGLETHREAD]}
-    return FenceOp.create(properties=properties, attributes=debug_attributes(op))
+    return scoped.FenceOp.create(properties=properties, attributes=llvm_ir.debug_attributes(op))
 
 
-def noalias_arguments(function: FuncOp, but: frozenset[str] = frozenset()) -> tuple[SSAValue, ...]:
+def noalias_arguments(
+    function: llvm_ir.FuncOp, but: frozenset[str] = frozenset()
+) -> tuple[SSAValue, ...]:
     """The pointers that LLVM takes no call to reach that does not have them as operands.
 
     Without those that have an attribute of ``but``. Source: LLVM LangRef, noalias.
     """
-    pieces = parse_template(function.text.data).pieces
+    pieces = llvm_ir.parse_template(function.text.data).pieces
     arguments = function.body.blocks[0].args
     return tuple(
         arguments[place]
@@ -89,11 +72,11 @@ class _Code:
     def __init__(self, op: Operation):
         self._op = op
         self._block = block_of(op)
-        line = debug_location(op)
+        line = llvm_ir.debug_location(op)
         self._ending = f", {line}" if line else ""
 
     def add(self, text: str, operands: Sequence[SSAValue], *types: Attribute) -> Operation:
-        op = InstOp.create(
+        op = llvm_ir.InstOp.create(
             operands=operands,
             result_types=types,
             properties={"text": StringAttr(text + self._ending)},
@@ -108,7 +91,7 @@ class _Code:
     def cast(self, opcode: str, value: SSAValue, type_: Attribute) -> SSAValue:
         if value.type == type_:
             return value
-        text = f"{opcode} {type_to_text(value.type)} {{0}} to {type_to_text(type_)}"
+        text = f"{opcode} {llvm_ir.type_to_text(value.type)} {{0}} to {llvm_ir.type_to_text(type_)}"
         made = self.value(text, (value,), type_)
         made.name_hint = f"{value.name_hint}.{opcode}" if value.name_hint else opcode
         return made
@@ -138,7 +121,7 @@ class InlineAssembly:
 
     def replace(
         self,
-        op: ScopedOperation,
+        op: scoped.ScopedOperation,
         target: Target,
         request: dict[str, Any],
         visible: Sequence[SSAValue] = (),
@@ -149,19 +132,19 @@ class InlineAssembly:
         pointers through which LLVM has to take memory for changed. Raises
         ``UnsupportedError`` for what the target lacks.
         """
-        if isinstance(op, AccessOperation):
+        if isinstance(op, scoped.AccessOperation):
             others = [each for each in visible if each is not op.pointer]
             self._replace_access(op, target, request, others)
         else:
             code = _Code(op)
-            attributes = " convergent" if isinstance(op, BarrierOp) else ""
+            attributes = " convergent" if isinstance(op, scoped.BarrierOp) else ""
             text = _call(target, op.OPERATION, None, len(visible), **request)
             code.add(text + attributes, [code.to_integer(each, ADDRESS.bits) for each in visible])
         Rewriter.erase_op(op)
 
     def _replace_access(
         self,
-        op: AccessOperation,
+        op: scoped.AccessOperation,
         target: Target,
         request: dict[str, Any],
         visible: Sequence[SSAValue],
@@ -185,7 +168,7 @@ class InlineAssembly:
             return
         old = code.value(text, operands, IntegerType(register.bits))
         result = code.from_integer(code.cast("trunc", old, IntegerType(width)), op.value_type)
-        if isinstance(op, CmpxchgOp):
+        if isinstance(op, scoped.CmpxchgOp):
             equal = f"icmp eq i{register.bits} {{0}}, {{1}}"
             success = code.value(equal, (old, carried[0]), i1)
             _replace_packs(code, op, result, success)
@@ -196,7 +179,7 @@ class InlineAssembly:
         if isinstance(type_, LLVMPointerType):
             space = type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
             return self.pointer_widths.get(space, _POINTER_BITS)
-        width = width_of(type_)
+        width = scoped.width_of(type_)
         assert width is not None
         return width
 
@@ -204,17 +187,17 @@ class InlineAssembly:
 _FLOATS = ("half", "bfloat", "float", "double", "<2 x half>", "<2 x bfloat>")
 
 
-def _accessed(op: AccessOperation) -> dict[str, Any]:
+def _accessed(op: scoped.AccessOperation) -> dict[str, Any]:
     """What to ask of ``lower_for`` about the access itself. Raises ``UnsupportedError`` for vectors."""
     accessed: dict[str, Any] = {
         "volatile": op.volatile is not None,
         "nontemporal": "nontemporal" in op.properties,
-        "returns": isinstance(op, LoadOp | CmpxchgOp),
+        "returns": isinstance(op, scoped.LoadOp | scoped.CmpxchgOp),
     }
-    if isinstance(op, AtomicRmwOp):
+    if isinstance(op, scoped.AtomicRmwOp):
         kind = op.kind.data
         if kind in FLOAT_KINDS:
-            accessed["type"] = float_type(op.value_type)
+            accessed["type"] = scoped.float_type(op.value_type)
             if accessed["type"] is None:
                 reason = f"there is no atomic arithmetic on {op.value_type}"
                 raise UnsupportedError(f"{op.OPERATION} {kind}", reason, _FLOATS)
@@ -240,15 +223,17 @@ def _call(
     return inline_asm(sequence, result, operands)
 
 
-def _replace_packs(code: _Code, op: CmpxchgOp, old: SSAValue, success: SSAValue) -> None:
+def _replace_packs(code: _Code, op: scoped.CmpxchgOp, old: SSAValue, success: SSAValue) -> None:
     """Build the struct of LLVM's cmpxchg wherever it is used as one."""
-    packs = [use.operation for use in op.old.uses if isinstance(use.operation, PackOp)]
+    packs = [use.operation for use in op.old.uses if isinstance(use.operation, llvm_ir.PackOp)]
     for pack in packs:
-        assert isinstance(pack, PackOp)
+        assert isinstance(pack, llvm_ir.PackOp)
         type_ = pack.result.type
-        struct, value = type_to_text(type_), type_to_text(old.type)
-        half = code.value(f"insertvalue {escape(struct)} poison, {value} {{0}}, 0", (old,), type_)
-        text = f"insertvalue {escape(struct)} {{0}}, i1 {{1}}, 1"
+        struct, value = llvm_ir.type_to_text(type_), llvm_ir.type_to_text(old.type)
+        half = code.value(
+            f"insertvalue {llvm_ir.escape(struct)} poison, {value} {{0}}, 0", (old,), type_
+        )
+        text = f"insertvalue {llvm_ir.escape(struct)} {{0}}, i1 {{1}}, 1"
         _replace_value(pack.result, code.value(text, (half, success), type_))
         Rewriter.erase_op(pack)
 

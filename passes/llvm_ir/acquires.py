@@ -20,16 +20,7 @@ from xdsl.ir import Operation
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.mlir_dialects.attributes import SCOPES
-from fencewright.mlir_dialects.llvm_ir.dialect import (
-    NO_ACCESS,
-    ClobberOp,
-    FuncOp,
-    InstOp,
-    LabelOp,
-    TerminatorOp,
-    debug_attributes,
-    type_to_text,
-)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.text import unquote_name
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation, StoreOp
 from fencewright.passes.analysis.control_flow import block_of
@@ -51,7 +42,7 @@ class Acquirers:
     """
 
     def __init__(self, module: ModuleOp):
-        functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        functions = {op.sym_name.data: op for op in module.ops if isinstance(op, llvm_ir.FuncOp)}
         callers: dict[str, list[str]] = {name: [] for name in functions}
         found: set[str] = set()
         for name, function in functions.items():
@@ -68,17 +59,17 @@ class Acquirers:
             pending += new
         self._harmless = functions.keys() - found
 
-    def are_in(self, function: FuncOp) -> bool:
+    def are_in(self, function: llvm_ir.FuncOp) -> bool:
         """Whether ``function`` acquires, or may."""
         return function.sym_name.data not in self._harmless
 
-    def calls_in(self, function: FuncOp) -> list[Operation]:
+    def calls_in(self, function: llvm_ir.FuncOp) -> list[Operation]:
         """The calls by which ``function`` may acquire."""
         called = ((op, _callee(op)) for op in _ops_of(function))
         return [op for op, name in called if name is not None and name not in self._harmless]
 
 
-def _ops_of(function: FuncOp) -> Iterator[Operation]:
+def _ops_of(function: llvm_ir.FuncOp) -> Iterator[Operation]:
     return (op for block in function.body.blocks for op in block.ops)
 
 
@@ -97,7 +88,7 @@ def _acquires(op: Operation) -> bool:
 
 def _callee(op: Operation) -> str | None:
     """The function that ``op`` calls, "" if it is not named; None for no call, or one of LLVM's."""
-    if not isinstance(op, InstOp) or memory_of(op) is not MemoryEffects.UNKNOWN:
+    if not isinstance(op, llvm_ir.InstOp) or memory_of(op) is not MemoryEffects.UNKNOWN:
         return None
     call = _CALL.match(op.text.data)
     if call is None:
@@ -106,9 +97,9 @@ def _callee(op: Operation) -> str | None:
     return None if name.startswith(_INTRINSIC) else name
 
 
-def clobber(op: Operation) -> ClobberOp:
+def clobber(op: Operation) -> llvm_ir.ClobberOp:
     """What makes LLVM take memory for changed, at the debug location of ``op``."""
-    made = ClobberOp.create(attributes=debug_attributes(op))
+    made = llvm_ir.ClobberOp.create(attributes=llvm_ir.debug_attributes(op))
     made.location = op.location
     return made
 
@@ -119,9 +110,9 @@ def clobber_after(call: Operation) -> None:
     Not where only a return follows, lest a tail call be none; nor where it does so already.
     """
     following = call.next_op
-    if isinstance(following, TerminatorOp) and following.opcode == "ret":
+    if isinstance(following, llvm_ir.TerminatorOp) and following.opcode == "ret":
         return
-    if not (isinstance(following, InstOp) and following.text.data.startswith(_CLOBBER)):
+    if not (isinstance(following, llvm_ir.InstOp) and following.text.data.startswith(_CLOBBER)):
         block_of(call).insert_op_after(clobber(call), call)
 
 
@@ -139,7 +130,7 @@ _ESCAPE = (
 )
 
 
-def let_escape(function: FuncOp) -> None:
+def let_escape(function: llvm_ir.FuncOp) -> None:
     """Let ``noalias`` arguments escape where ``function`` begins, that later assembly reaches them.
 
     They escape to memory of nobody's, so that loads before the first acquire stay as they are. A
@@ -147,25 +138,26 @@ def let_escape(function: FuncOp) -> None:
     """
     kernel = is_kernel(function)
     found = noalias_arguments(function, _READ_ONLY if kernel else frozenset())
-    pointers = [each for each in found if type_to_text(each.type) in _IN_MEMORY]
+    pointers = [each for each in found if llvm_ir.type_to_text(each.type) in _IN_MEMORY]
     if not pointers:
         return
     text = _ESCAPE.format(
         constraints=",".join(["s" if kernel else "v"] * len(pointers)),
         operands=", ".join(
-            f"{type_to_text(each.type)} {{{number}}}" for number, each in enumerate(pointers)
+            f"{llvm_ir.type_to_text(each.type)} {{{number}}}"
+            for number, each in enumerate(pointers)
         ),
     )
-    made = InstOp.create(
+    made = llvm_ir.InstOp.create(
         operands=pointers,
         properties={"text": StringAttr(text)},
-        attributes={NO_ACCESS: UnitAttr()},
+        attributes={llvm_ir.NO_ACCESS: UnitAttr()},
     )
     made.location = function.location
     first = function.body.blocks[0].first_op
-    first = first.next_op if isinstance(first, LabelOp) else first
+    first = first.next_op if isinstance(first, llvm_ir.LabelOp) else first
     assert first is not None
-    if not (isinstance(first, InstOp) and first.text.data.startswith(_begin_of(text))):
+    if not (isinstance(first, llvm_ir.InstOp) and first.text.data.startswith(_begin_of(text))):
         block_of(first).insert_op_before(made, first)
 
 

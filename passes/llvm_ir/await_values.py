@@ -14,13 +14,7 @@ from xdsl.rewriter import Rewriter
 from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
-from fencewright.mlir_dialects.llvm_ir.dialect import (
-    METADATA,
-    AwaitOp,
-    FuncOp,
-    InstOp,
-    debug_attributes,
-)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.caches import (
     COUNTERS_OF,
     IN_MEMORY,
@@ -85,7 +79,7 @@ as many instructions as 16, and 24 none.
 """
 
 
-def await_values(function: FuncOp, blocks: Sequence[Block]) -> None:
+def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
     """Await values instead of waiting for everything, where an acquire or a seq_cst load has to.
 
     It has to for what it reads, a fence and a seq_cst load for every earlier access that others
@@ -152,7 +146,7 @@ def flags_after(op: Operation, flags: FlagAccesses) -> FlagAccesses:
         return FlagAccesses(
             frozenset(each for each in flags.few if _counters(each) & left), flags.others & left
         )
-    if type(op) is AwaitOp:
+    if type(op) is llvm_ir.AwaitOp:
         return flags._replace(few=flags.few.difference([op.value.owner]))
     if isinstance(op, scoped.AccessOperation):
         if not is_flag(op):
@@ -208,7 +202,7 @@ class _OperationPlaces:
         last = self.place[wait] if self.is_on_the_way(flag, wait) else self.place[end] + 1
 
         def place(op: Operation) -> int:
-            return self.place.get(op, first if type(op) is AwaitOp else last)
+            return self.place.get(op, first if type(op) is llvm_ir.AwaitOp else last)
 
         users = {use.operation for each in flag.results for use in each.uses}
         found = [op for op in users if first <= place(op) < last and not _is_debug_record(op)]
@@ -232,7 +226,7 @@ def _await(wait: WaitOp, flags: Iterable[Operation], code: _OperationPlaces) -> 
 def _insert(value: SSAValue, before: Operation) -> None:
     flag = value.owner
     assert isinstance(flag, Operation)
-    made = AwaitOp.create(operands=(value,), attributes=debug_attributes(flag))
+    made = llvm_ir.AwaitOp.create(operands=(value,), attributes=llvm_ir.debug_attributes(flag))
     made.location = flag.location
     block_of(before).insert_op_before(made, before)
 
@@ -244,13 +238,13 @@ def _place_of(flag: Operation, wait: WaitOp, code: _OperationPlaces) -> _AwaitPo
         return None
     if not (users := code.users(flag, wait)):
         return _AwaitPoint(value, wait) if code.is_on_the_way(flag, wait) else None
-    if type(users[0]) is AwaitOp:
+    if type(users[0]) is llvm_ir.AwaitOp:
         return _AwaitPoint(value, None)
     return _AwaitPoint(value, users[0]) if code.decides(flag) else None
 
 
 def _is_debug_record(op: Operation) -> bool:
-    return isinstance(op, InstOp) and op.opcode.startswith("#")
+    return isinstance(op, llvm_ir.InstOp) and op.opcode.startswith("#")
 
 
 _CARRIED = frozenset({i32, i64, f32, f64})
@@ -262,7 +256,7 @@ def _value_of(flag: Operation) -> SSAValue | None:
     """The value that is there once ``flag`` is over; None if LLVM may know it, or not make it."""
     if not isinstance(flag, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
         return None
-    metadata = flag.attributes.get(METADATA)
+    metadata = flag.attributes.get(llvm_ir.METADATA)
     if isinstance(metadata, StringAttr) and _RANGE in metadata.data:
         return None
     if not isinstance(flag, scoped.LoadOp) and not any(each.first_use for each in flag.results):
@@ -313,7 +307,7 @@ class Outstanding(NamedTuple):
         return counters
 
 
-def drop_waits(function: FuncOp, blocks: Sequence[Block]) -> None:
+def drop_waits(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
     """Leave of each wait the counters that something may be outstanding on."""
     entry = Outstanding(0 if is_kernel(function) else _ALL)
 
@@ -338,7 +332,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         waits = _over_after(op)
         left = frozenset(each for each in awaited if _counters(each) & ~waits)
         return Outstanding(counters & ~waits, left)
-    if type(op) is AwaitOp:
+    if type(op) is llvm_ir.AwaitOp:
         return Outstanding(counters, awaited.difference([op.value.owner]))
     if type(op) is CacheOp:  # Whether it counts or not (``CACHE_COUNTS``), it may be on its way.
         return Outstanding(counters | VMCNT, awaited)
@@ -351,7 +345,9 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
 
 
 def _is_awaited(op: Operation) -> bool:
-    return any(type(use.operation) is AwaitOp for each in op.results[:1] for use in each.uses)
+    return any(
+        type(use.operation) is llvm_ir.AwaitOp for each in op.results[:1] for use in each.uses
+    )
 
 
 def _over_after(wait: WaitOp) -> int:

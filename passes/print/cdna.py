@@ -24,30 +24,7 @@ from fencewright.lowering.cdna.kernel import (
 )
 from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.mlir_dialects.cdna import (
-    AluOp,
-    AtomicOp,
-    BarrierOp,
-    BranchOp,
-    CacheOp,
-    CondBranchOp,
-    ConstOp,
-    EndOp,
-    ExtractOp,
-    KernelOp,
-    LoadOp,
-    MemoryOp,
-    MovOp,
-    OpcodeOp,
-    PackOp,
-    RegisterType,
-    SGPRType,
-    StoreOp,
-    SynchronisingOp,
-    VGPRType,
-    WaitOp,
-    register_of,
-)
+from fencewright.mlir_dialects import cdna
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import no_kernel
 
@@ -65,7 +42,7 @@ class CDNAAssemblyTarget(Target):
     explain: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        ops = [op for op in top_level(module) if isinstance(op, KernelOp)]
+        ops = [op for op in top_level(module) if isinstance(op, cdna.KernelOp)]
         if not ops:
             raise no_kernel(module, "cdna.kernel", "convert-scoped-to-cdna")
         targets = {(op.target_id or op.chip).data for op in ops}
@@ -76,7 +53,7 @@ class CDNAAssemblyTarget(Target):
         forms: _Forms = {}
         output.write(module_text(targets.pop(), [self._kernel(op, forms) for op in ops]))
 
-    def _kernel(self, op: KernelOp, forms: "_Forms") -> CdnaKernel:
+    def _kernel(self, op: cdna.KernelOp, forms: "_Forms") -> CdnaKernel:
         """The kernel as text."""
         if not is_symbol(op.sym_name.data):
             message = f"'{op.sym_name.data}' is no name in assembly (letters, digits, _, . and $)"
@@ -97,8 +74,8 @@ class CDNAAssemblyTarget(Target):
             workgroup_ids=op.workgroup_ids.value.data,
             workitem_ids=op.workitem_ids.value.data,
             max_workgroup_size=op.max_workgroup_size.value.data,
-            vgprs=printer.used[VGPRType],
-            sgprs=printer.used[SGPRType],
+            vgprs=printer.used[cdna.VGPRType],
+            sgprs=printer.used[cdna.SGPRType],
             blocks=blocks,
             targets=frozenset(printer.targets),
         )
@@ -117,7 +94,7 @@ class _LineForm(NamedTuple):
     space: AddressSpace | None
     operands: tuple[tuple[int, slice], ...]
 
-    def printed(self, registers: Sequence[RegisterType]) -> Printed:
+    def printed(self, registers: Sequence[cdna.RegisterType]) -> Printed:
         """The line with these registers."""
         text = self.text.format(*registers)
         if not self.operands:
@@ -134,12 +111,12 @@ _Forms = dict[object, list[_LineForm]]
 class _Printer:
     """The lines of one kernel; ``used`` counts the registers of each file."""
 
-    def __init__(self, kernel: KernelOp, explain: bool, forms: _Forms):
+    def __init__(self, kernel: cdna.KernelOp, explain: bool, forms: _Forms):
         self.kernel = kernel
         self.explain = explain
         self.forms = forms
         self.counted: set[int] = set()
-        self.used: dict[type[RegisterType], int] = {VGPRType: 0, SGPRType: 0}
+        self.used: dict[type[cdna.RegisterType], int] = {cdna.VGPRType: 0, cdna.SGPRType: 0}
         self.targets: set[int] = set()
         self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
 
@@ -161,8 +138,8 @@ class _Printer:
             type = value.type
             if id(type) in self.counted:
                 continue
-            registers = register_of(value)
-            file = VGPRType if isinstance(registers, VGPRType) else SGPRType
+            registers = cdna.register_of(value)
+            file = cdna.VGPRType if isinstance(registers, cdna.VGPRType) else cdna.SGPRType
             if not registers.registers:
                 owner = value.owner
                 op = owner if isinstance(owner, Operation) else self.kernel
@@ -182,42 +159,42 @@ class _Printer:
         key = (type(op), len(results), *properties, *map(id, properties.values()))
         form = self.forms.get(key)
         if form is None:
-            form = self.forms[key] = _form(cast(OpcodeOp, op))
-        registers = [cast(RegisterType, value.type) for value in (*op.operands, *results)]
+            form = self.forms[key] = _form(cast(cdna.OpcodeOp, op))
+        registers = [cast(cdna.RegisterType, value.type) for value in (*op.operands, *results)]
         return [line.printed(registers) for line in form]
 
     def wait(self, op: Operation) -> list[Printed]:
-        return [_wait_line(cast(WaitOp, op).counts)]
+        return [_wait_line(cast(cdna.WaitOp, op).counts)]
 
     def const(self, op: Operation) -> list[Printed]:
-        const = cast(ConstOp, op)
-        type, value = register_of(const.dst), const.value.value.data
-        if isinstance(type, SGPRType) and type.size.data == 2 and -16 <= value <= 64:
+        const = cast(cdna.ConstOp, op)
+        type, value = cdna.register_of(const.dst), const.value.value.data
+        if isinstance(type, cdna.SGPRType) and type.size.data == 2 and -16 <= value <= 64:
             return [Printed(f"s_mov_b64 {type}, {value}")]
         return [_move(type.part(n), literal(value >> 32 * n)) for n in range(type.size.data)]
 
     def move(self, op: Operation) -> list[Printed]:
-        mov = cast(MovOp, op)
-        return _copy(register_of(mov.dst), register_of(mov.src))
+        mov = cast(cdna.MovOp, op)
+        return _copy(cdna.register_of(mov.dst), cdna.register_of(mov.src))
 
     def pack(self, op: Operation) -> list[Printed]:
-        pack = cast(PackOp, op)
-        dst, offset = register_of(pack.dst), 0
+        pack = cast(cdna.PackOp, op)
+        dst, offset = cdna.register_of(pack.dst), 0
         lines: list[Printed] = []
         for part in pack.parts:
-            src = register_of(part)
+            src = cdna.register_of(part)
             lines += _copy(dst.part(offset, src.size.data), src)
             offset += src.size.data
         return lines
 
     def extract(self, op: Operation) -> list[Printed]:
-        extract = cast(ExtractOp, op)
-        dst = register_of(extract.dst)
-        src = register_of(extract.src).part(extract.offset.value.data, dst.size.data)
+        extract = cast(cdna.ExtractOp, op)
+        dst = cdna.register_of(extract.dst)
+        src = cdna.register_of(extract.src).part(extract.offset.value.data, dst.size.data)
         return _copy(dst, src)
 
     def branch(self, op: Operation) -> list[Printed]:
-        branch = cast(BranchOp, op)
+        branch = cast(cdna.BranchOp, op)
         return self._jump(branch, branch.target)
 
     def _is_next(self, op: Operation, target: Block) -> bool:
@@ -229,9 +206,9 @@ class _Printer:
         return [] if self._is_next(op, target) else [Printed(f"s_branch {self._target(target)}")]
 
     def cond_branch(self, op: Operation) -> list[Printed]:
-        branch = cast(CondBranchOp, op)
+        branch = cast(cdna.CondBranchOp, op)
         true, false = branch.true_target, branch.false_target
-        test = Printed(f"s_and_b64 vcc, exec, {register_of(branch.mask)}")
+        test = Printed(f"s_and_b64 vcc, exec, {cdna.register_of(branch.mask)}")
         if self._is_next(branch, true):
             return [test, Printed(f"s_cbranch_vccz {self._target(false)}")]
         jump = Printed(f"s_cbranch_vccnz {self._target(true)}")
@@ -243,7 +220,7 @@ def _wait_line(counts: WaitCounts) -> Printed:
     return Printed(f"s_waitcnt {counts}")
 
 
-def _form(op: OpcodeOp) -> list[_LineForm]:
+def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
     row = op.row
     names = operand_places(row)
     assert len(names) == len(op.operands)
@@ -251,12 +228,12 @@ def _form(op: OpcodeOp) -> list[_LineForm]:
     constants: dict[str, str] = {}
     offset = 0
     suffix = ""
-    if isinstance(op, MemoryOp):
+    if isinstance(op, cdna.MemoryOp):
         offset = 0 if op.offset is None else op.offset.value.data
         constants["offset"] = f"{offset:#x}"
-    if isinstance(op, SynchronisingOp) and op.modifiers is not None:
+    if isinstance(op, cdna.SynchronisingOp) and op.modifiers is not None:
         suffix += "".join(f" {bit.data}" for bit in op.modifiers)
-    if isinstance(op, AluOp) and op.immediates is not None:
+    if isinstance(op, cdna.AluOp) and op.immediates is not None:
         constants |= {f"imm{n}": str(each.value.data) for n, each in enumerate(op.immediates)}
 
     def filled(place: Placeholder) -> str:
@@ -288,7 +265,7 @@ _PARTS: Mapping[str, slice] = MappingProxyType(
 )
 
 
-def _names(type: RegisterType) -> Names:
+def _names(type: cdna.RegisterType) -> Names:
     return _names_of(type.PREFIX, type.registers)
 
 
@@ -297,9 +274,9 @@ def _names_of(prefix: str, registers: range) -> Names:
     return tuple([f"{prefix}{n}" for n in registers])
 
 
-def _move(dst: RegisterType, src: RegisterType | str) -> Printed:
+def _move(dst: cdna.RegisterType, src: cdna.RegisterType | str) -> Printed:
     """A move of one register."""
-    if isinstance(dst, SGPRType):
+    if isinstance(dst, cdna.SGPRType):
         return Printed(f"s_mov_b32 {dst}, {src}")
     operands = _names(dst), () if isinstance(src, str) else _names(src)
     return Printed(f"v_mov_b32_e32 {dst}, {src}", effect_of(Kind.VALU, None, operands))
@@ -312,11 +289,11 @@ def literal(value: int) -> str:
     return str(signed) if -16 <= signed <= 64 else f"{bits:#x}"
 
 
-def _copy(dst: RegisterType, src: RegisterType) -> list[Printed]:
+def _copy(dst: cdna.RegisterType, src: cdna.RegisterType) -> list[Printed]:
     if dst == src:
         return []
     size = dst.size.data
-    if isinstance(dst, SGPRType) and size == 2:
+    if isinstance(dst, cdna.SGPRType) and size == 2:
         return [Printed(f"s_mov_b64 {dst}, {src}")]
     # Where the registers overlap, a part is read before it is overwritten.
     upwards = isinstance(src, type(dst)) and (src.first or 0) < (dst.first or 0)
@@ -325,7 +302,7 @@ def _copy(dst: RegisterType, src: RegisterType) -> list[Printed]:
 
 
 def _reason(op: Operation) -> str:
-    if not isinstance(op, SynchronisingOp | WaitOp) or op.phase is None:
+    if not isinstance(op, cdna.SynchronisingOp | cdna.WaitOp) or op.phase is None:
         return ""
     source = "" if op.source is None else f": {op.source.data}"
     return f" ; {op.phase.data}{source}"
@@ -333,19 +310,19 @@ def _reason(op: Operation) -> str:
 
 _LINES: Mapping[type[Operation], Callable[[_Printer, Operation], list[Printed]]] = MappingProxyType(
     {
-        LoadOp: _Printer.instruction,
-        StoreOp: _Printer.instruction,
-        AtomicOp: _Printer.instruction,
-        CacheOp: _Printer.instruction,
-        BarrierOp: _Printer.instruction,
-        AluOp: _Printer.instruction,
-        EndOp: _Printer.instruction,
-        WaitOp: _Printer.wait,
-        ConstOp: _Printer.const,
-        MovOp: _Printer.move,
-        PackOp: _Printer.pack,
-        ExtractOp: _Printer.extract,
-        BranchOp: _Printer.branch,
-        CondBranchOp: _Printer.cond_branch,
+        cdna.LoadOp: _Printer.instruction,
+        cdna.StoreOp: _Printer.instruction,
+        cdna.AtomicOp: _Printer.instruction,
+        cdna.CacheOp: _Printer.instruction,
+        cdna.BarrierOp: _Printer.instruction,
+        cdna.AluOp: _Printer.instruction,
+        cdna.EndOp: _Printer.instruction,
+        cdna.WaitOp: _Printer.wait,
+        cdna.ConstOp: _Printer.const,
+        cdna.MovOp: _Printer.move,
+        cdna.PackOp: _Printer.pack,
+        cdna.ExtractOp: _Printer.extract,
+        cdna.BranchOp: _Printer.branch,
+        cdna.CondBranchOp: _Printer.cond_branch,
     }
 )

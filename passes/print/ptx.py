@@ -14,27 +14,7 @@ from xdsl.utils.target import Target
 from fencewright.lowering.ptx.instructions import RegisterClass
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, parameter_name
 from fencewright.lowering.ptx.text import fill_places, read_line, words_of
-from fencewright.mlir_dialects.ptx import (
-    AddressOfOp,
-    AluOp,
-    AtomicOp,
-    BarrierOp,
-    BranchOp,
-    CondBranchOp,
-    ConstOp,
-    FenceOp,
-    KernelOp,
-    LoadOp,
-    LocalOp,
-    ParamOp,
-    RetOp,
-    SequenceOp,
-    SpecialOp,
-    StoreOp,
-    SynchronisingOp,
-    VariableOp,
-    register_of,
-)
+from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import no_kernel
 
@@ -52,7 +32,7 @@ class PTXTarget(Target):
     explain: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        kernels = [op for op in top_level(module) if isinstance(op, KernelOp)]
+        kernels = [op for op in top_level(module) if isinstance(op, ptx.KernelOp)]
         if not kernels:
             raise no_kernel(module, "ptx.kernel", "convert-scoped-to-ptx")
         targets = {(op.target.data, op.version.data) for op in kernels}
@@ -64,12 +44,12 @@ class PTXTarget(Target):
         variables = [
             Variable(op.sym_name.data, op.size.value.data, op.alignment.value.data)
             for op in top_level(module)
-            if isinstance(op, VariableOp)
+            if isinstance(op, ptx.VariableOp)
         ]
         printed = [self.kernel(op) for op in kernels]
         output.write(module_text(target, (int(major), int(minor)), variables, printed))
 
-    def kernel(self, op: KernelOp) -> PtxKernel:
+    def kernel(self, op: ptx.KernelOp) -> PtxKernel:
         """The kernel as text."""
         printer = _Printer(op, self.explain)
         printer.run()
@@ -89,7 +69,7 @@ class _Printer:
     ``counts`` how many registers of each kind there are.
     """
 
-    def __init__(self, kernel: KernelOp, explain: bool):
+    def __init__(self, kernel: ptx.KernelOp, explain: bool):
         self.kernel = kernel
         self.explain = explain
         self.lines: list[str] = []
@@ -107,7 +87,7 @@ class _Printer:
         lines = self.lines
         for block in blocks:
             for op in block.ops:
-                if type(op) is ConstOp and not _needs_register(op):
+                if type(op) is ptx.ConstOp and not _needs_register(op):
                     self.names[op.dst] = str(op.value.value.data)
         for block in blocks:
             lines.append(f"$L_bb{self.numbers[block]}:")
@@ -125,7 +105,7 @@ class _Printer:
         """The register of a value, or a constant's number."""
         name = self.names.get(value)
         if name is None:
-            name = self.names[value] = self._fresh(register_of(value))
+            name = self.names[value] = self._fresh(ptx.register_of(value))
         return name
 
     def _fresh(self, register: RegisterClass) -> str:
@@ -141,16 +121,16 @@ class _Printer:
     # Instructions
 
     def load(self, op: Operation) -> None:
-        load = cast(LoadOp, op)
+        load = cast(ptx.LoadOp, op)
         self.lines.append(f"{load.opcode.data} {self.name(load.dst)}, [{self.name(load.addr)}];")
 
     def store(self, op: Operation) -> None:
-        store = cast(StoreOp, op)
+        store = cast(ptx.StoreOp, op)
         addr, data = self.name(store.addr), self.name(store.data)
         self.lines.append(f"{store.opcode.data} [{addr}], {data};")
 
     def atomic(self, op: Operation) -> None:
-        atomic = cast(AtomicOp, op)
+        atomic = cast(ptx.AtomicOp, op)
         opcode = atomic.opcode.data
         addr, *data = map(self.name, atomic.operands)
         result = ""
@@ -159,15 +139,15 @@ class _Printer:
         self.lines.append(f"{opcode} {result}[{addr}], {', '.join(data)};")
 
     def synchronise(self, op: Operation) -> None:
-        self.lines.append(f"{cast(FenceOp | BarrierOp, op).opcode.data};")
+        self.lines.append(f"{cast(ptx.FenceOp | ptx.BarrierOp, op).opcode.data};")
 
     def alu(self, op: Operation) -> None:
-        alu = cast(AluOp, op)
+        alu = cast(ptx.AluOp, op)
         operands = ", ".join(map(self.name, alu.operands))
         self.lines.append(f"{alu.opcode.data} {self.name(alu.dst)}, {operands};")
 
     def sequence(self, op: Operation) -> None:
-        sequence = cast(SequenceOp, op)
+        sequence = cast(ptx.SequenceOp, op)
         places = {
             place.data: self.name(operand)
             for place, operand in zip(sequence.places, sequence.operands, strict=True)
@@ -179,34 +159,34 @@ class _Printer:
         self.lines += fill_places(lines, places, f"s{self.sequences}")
 
     def const(self, op: Operation) -> None:
-        const = cast(ConstOp, op)
+        const = cast(ptx.ConstOp, op)
         if const.dst not in self.names:
-            register = register_of(const.dst)
+            register = ptx.register_of(const.dst)
             self._move(register, self.name(const.dst), str(const.value.value.data))
 
     def param(self, op: Operation) -> None:
-        param = cast(ParamOp, op)
+        param = cast(ptx.ParamOp, op)
         index = param.index.value.data
         bits = self.kernel.parameters.get_values()[index]
         place = parameter_name(self.kernel.sym_name.data, index)
         self.lines.append(f"ld.param.b{bits} {self.name(param.dst)}, [{place}];")
 
     def special(self, op: Operation) -> None:
-        special = cast(SpecialOp, op)
+        special = cast(ptx.SpecialOp, op)
         self.lines.append(f"mov.u32 {self.name(special.dst)}, %{special.register.data};")
 
     def addressof(self, op: Operation) -> None:
-        address = cast(AddressOfOp, op)
+        address = cast(ptx.AddressOfOp, op)
         variable = address.variable.string_value()
-        self._move(register_of(address.dst), self.name(address.dst), variable)
+        self._move(ptx.register_of(address.dst), self.name(address.dst), variable)
 
     def local(self, op: Operation) -> None:
-        local = cast(LocalOp, op)
+        local = cast(ptx.LocalOp, op)
         name = f"$local{self.locals}"
         self.locals += 1
         size, alignment = local.size.value.data, local.alignment.value.data
         self.lines.append(f".local .align {alignment} .b8 {name}[{max(size, 1)}];")
-        self._move(register_of(local.dst), self.name(local.dst), name)
+        self._move(ptx.register_of(local.dst), self.name(local.dst), name)
 
     def ret(self, op: Operation) -> None:
         self.lines.append("ret;")
@@ -214,12 +194,12 @@ class _Printer:
     # Control flow
 
     def branch(self, op: Operation) -> None:
-        branch = cast(BranchOp, op)
+        branch = cast(ptx.BranchOp, op)
         self._copy(branch.arguments, branch.target)
         self._jump(op, branch.target)
 
     def cond_branch(self, op: Operation) -> None:
-        branch = cast(CondBranchOp, op)
+        branch = cast(ptx.CondBranchOp, op)
         predicate = self.name(branch.predicate)
         true, false = branch.true_target, branch.false_target
         if not branch.true_arguments:
@@ -256,7 +236,7 @@ class _Printer:
     def _copy(self, values: Sequence[SSAValue], target: Block) -> None:
         """All at once: no register is overwritten while its old value is still to be copied."""
         waiting = {
-            self.name(argument): (register_of(argument), self.name(value))
+            self.name(argument): (ptx.register_of(argument), self.name(value))
             for value, argument in zip(values, target.args, strict=True)
             if value is not argument
         }
@@ -279,31 +259,31 @@ class _Printer:
         self.lines.append(f"mov.{register} {to}, {source};")
 
 
-def _needs_register(op: ConstOp) -> bool:
+def _needs_register(op: ptx.ConstOp) -> bool:
     """Whether a constant cannot be written in the place of an operand everywhere.
 
     Predicates have no literals, an instruction on floats would take the bits for an integer, and
     ptxas takes a number for an address in few state spaces.
     """
-    if register_of(op.dst) is RegisterClass.PRED:
+    if ptx.register_of(op.dst) is RegisterClass.PRED:
         return True
     return any(
         type(use.operation) not in _TAKES_NUMBERS
         or _is_on_floats(use.operation)
-        or (isinstance(use.operation, StoreOp) and use.operation.addr is op.dst)
+        or (isinstance(use.operation, ptx.StoreOp) and use.operation.addr is op.dst)
         for use in op.dst.uses
     )
 
 
 def _is_on_floats(op: Operation) -> bool:
-    return isinstance(op, AluOp) and words_of(op.opcode.data)[-1].startswith("f")
+    return isinstance(op, ptx.AluOp) and words_of(op.opcode.data)[-1].startswith("f")
 
 
-_TAKES_NUMBERS = frozenset({AluOp, StoreOp, BranchOp, CondBranchOp})
+_TAKES_NUMBERS = frozenset({ptx.AluOp, ptx.StoreOp, ptx.BranchOp, ptx.CondBranchOp})
 
 
 def _reason(op: Operation) -> str:
-    if not isinstance(op, SynchronisingOp | SequenceOp) or op.phase is None:
+    if not isinstance(op, ptx.SynchronisingOp | ptx.SequenceOp) or op.phase is None:
         return ""
     source = "" if op.source is None else f": {op.source.data}"
     remarks: Iterable[str] = () if op.remarks is None else (each.data for each in op.remarks)
@@ -312,20 +292,20 @@ def _reason(op: Operation) -> str:
 
 _LINES: Mapping[type[Operation], Callable[[_Printer, Operation], None]] = MappingProxyType(
     {
-        LoadOp: _Printer.load,
-        StoreOp: _Printer.store,
-        AtomicOp: _Printer.atomic,
-        FenceOp: _Printer.synchronise,
-        BarrierOp: _Printer.synchronise,
-        AluOp: _Printer.alu,
-        SequenceOp: _Printer.sequence,
-        ConstOp: _Printer.const,
-        ParamOp: _Printer.param,
-        SpecialOp: _Printer.special,
-        AddressOfOp: _Printer.addressof,
-        LocalOp: _Printer.local,
-        BranchOp: _Printer.branch,
-        CondBranchOp: _Printer.cond_branch,
-        RetOp: _Printer.ret,
+        ptx.LoadOp: _Printer.load,
+        ptx.StoreOp: _Printer.store,
+        ptx.AtomicOp: _Printer.atomic,
+        ptx.FenceOp: _Printer.synchronise,
+        ptx.BarrierOp: _Printer.synchronise,
+        ptx.AluOp: _Printer.alu,
+        ptx.SequenceOp: _Printer.sequence,
+        ptx.ConstOp: _Printer.const,
+        ptx.ParamOp: _Printer.param,
+        ptx.SpecialOp: _Printer.special,
+        ptx.AddressOfOp: _Printer.addressof,
+        ptx.LocalOp: _Printer.local,
+        ptx.BranchOp: _Printer.branch,
+        ptx.CondBranchOp: _Printer.cond_branch,
+        ptx.RetOp: _Printer.ret,
     }
 )

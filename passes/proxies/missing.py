@@ -8,17 +8,9 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.mlir_dialects import scoped_async
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, SCOPES
-from fencewright.mlir_dialects.scoped_async import (
-    DIRECTIONS,
-    PROXIES,
-    SIDES,
-    Direction,
-    Group,
-    Proxy,
-    Side,
-)
 from fencewright.passes.proxies.locations import Mask
 
 
@@ -50,18 +42,18 @@ def proxy_fence(space: int) -> Operation:
     return ops.ProxyFenceOp.create(properties={"space": ADDRESS_SPACES[word]})
 
 
-def cluster_fence(ordering: Ordering, proxy: Proxy) -> Operation:
+def cluster_fence(ordering: Ordering, proxy: scoped_async.Proxy) -> Operation:
     return ops.ClusterFenceOp.create(
-        properties={"ordering": ORDERINGS[ordering], "proxy": PROXIES[proxy]}
+        properties={"ordering": ORDERINGS[ordering], "proxy": scoped_async.PROXIES[proxy]}
     )
 
 
-def tcgen05_fence(side: Side) -> Operation:
-    return ops.Tcgen05FenceOp.create(properties={"side": SIDES[side]})
+def tcgen05_fence(side: scoped_async.Side) -> Operation:
+    return ops.Tcgen05FenceOp.create(properties={"side": scoped_async.SIDES[side]})
 
 
-def tcgen05_wait(direction: Direction) -> Operation:
-    return ops.Tcgen05WaitOp.create(properties={"direction": DIRECTIONS[direction]})
+def tcgen05_wait(direction: scoped_async.Direction) -> Operation:
+    return ops.Tcgen05WaitOp.create(properties={"direction": scoped_async.DIRECTIONS[direction]})
 
 
 def acquire_map(map: SSAValue, scope: Scope) -> Operation:
@@ -77,19 +69,19 @@ def release_maps() -> Operation:
     )
 
 
-_COMMIT: Mapping[Group, type[ops.CommitOperation]] = {
-    Group.COPY: ops.AsyncCommitGroupOp,
-    Group.BULK: ops.BulkCommitGroupOp,
-    Group.WGMMA: ops.WgmmaCommitGroupOp,
+_COMMIT: Mapping[scoped_async.Group, type[ops.CommitOperation]] = {
+    scoped_async.Group.COPY: ops.AsyncCommitGroupOp,
+    scoped_async.Group.BULK: ops.BulkCommitGroupOp,
+    scoped_async.Group.WGMMA: ops.WgmmaCommitGroupOp,
 }
-_WAIT: Mapping[Group, type[ops.WaitGroupOperation]] = {
-    Group.COPY: ops.AsyncWaitGroupOp,
-    Group.BULK: ops.BulkWaitGroupOp,
-    Group.WGMMA: ops.WgmmaWaitGroupOp,
+_WAIT: Mapping[scoped_async.Group, type[ops.WaitGroupOperation]] = {
+    scoped_async.Group.COPY: ops.AsyncWaitGroupOp,
+    scoped_async.Group.BULK: ops.BulkWaitGroupOp,
+    scoped_async.Group.WGMMA: ops.WgmmaWaitGroupOp,
 }
 
 
-def group_wait(group: Group, commits: bool, reads_only: bool) -> Sequence[Operation]:
+def group_wait(group: scoped_async.Group, commits: bool, reads_only: bool) -> Sequence[Operation]:
     properties: dict[str, object] = {"pending": IntegerAttr(0, i64)}
     if reads_only:
         properties["read"] = UnitAttr()

@@ -9,21 +9,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.mlir_dialects.cdna import (
-    SGPR_PAIR,
-    VGPR,
-    VGPR_PAIR,
-    AluOp,
-    ConstOp,
-    ExtractOp,
-    MovOp,
-    PackOp,
-    RegisterType,
-    SGPRType,
-    VGPRType,
-    count_attr,
-    register_of,
-)
+from fencewright.mlir_dialects import cdna
 from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.mlir_dialects.scoped import address_space_of
 from fencewright.passes.kernels import accept as kernel_frontend
@@ -49,15 +35,15 @@ def bits_of(type: Attribute) -> int | None:
 
 
 @cache
-def register_type(type: Attribute) -> RegisterType | None:
+def register_type(type: Attribute) -> cdna.RegisterType | None:
     """The registers that hold a value: a lane mask for i1, else as many VGPRs as it needs."""
     bits = bits_of(type)
     if bits is None:
         return None
     if bits == 1:
-        return SGPR_PAIR
+        return cdna.SGPR_PAIR
     size = -(-bits // 32)
-    return VGPRType.of(size) if size in (1, 2, 3, 4) else None
+    return cdna.VGPRType.of(size) if size in (1, 2, 3, 4) else None
 
 
 @cache
@@ -87,43 +73,43 @@ class CdnaBuilder:
         self,
         mnemonic: str,
         *operands: SSAValue,
-        type: RegisterType = VGPR,
+        type: cdna.RegisterType = cdna.VGPR,
         immediates: Sequence[int] = (),
     ) -> SSAValue:
         """An arithmetic instruction."""
         properties: dict[str, Attribute] = {"opcode": opcode_attr(mnemonic)}
         if immediates:
-            properties["immediates"] = ArrayAttr([count_attr(each) for each in immediates])
-        op = AluOp.create(operands=operands, result_types=(type,), properties=properties)
+            properties["immediates"] = ArrayAttr([cdna.count_attr(each) for each in immediates])
+        op = cdna.AluOp.create(operands=operands, result_types=(type,), properties=properties)
         append(self.block, op)
         return op.results[0]
 
-    def const(self, value: int, type: RegisterType = VGPR) -> SSAValue:
+    def const(self, value: int, type: cdna.RegisterType = cdna.VGPR) -> SSAValue:
         """A constant; a lane mask is all ones or all zeros."""
-        op = ConstOp.create(result_types=(type,), properties={"value": count_attr(value)})
+        op = cdna.ConstOp.create(result_types=(type,), properties={"value": cdna.count_attr(value)})
         append(self.block, op)
         return op.results[0]
 
     def move(self, value: SSAValue) -> SSAValue:
         """The value of scalar registers in every lane."""
-        type = VGPRType.of(register_of(value).size.data)
-        op = MovOp.create(operands=(value,), result_types=(type,))
+        type = cdna.VGPRType.of(cdna.register_of(value).size.data)
+        op = cdna.MovOp.create(operands=(value,), result_types=(type,))
         append(self.block, op)
         return op.results[0]
 
     def pack(self, *parts: SSAValue) -> SSAValue:
         """The parts in consecutive registers, the first one lowest."""
-        size = sum(register_of(part).size.data for part in parts)
-        op = PackOp.create(operands=parts, result_types=(VGPRType.of(size),))
+        size = sum(cdna.register_of(part).size.data for part in parts)
+        op = cdna.PackOp.create(operands=parts, result_types=(cdna.VGPRType.of(size),))
         append(self.block, op)
         return op.results[0]
 
     def low(self, value: SSAValue) -> SSAValue:
         """The low register of a tuple; a single register as it is."""
-        if register_of(value).size.data == 1:
+        if cdna.register_of(value).size.data == 1:
             return value
-        op = ExtractOp.create(
-            operands=(value,), result_types=(VGPR,), properties={"offset": count_attr(0)}
+        op = cdna.ExtractOp.create(
+            operands=(value,), result_types=(cdna.VGPR,), properties={"offset": cdna.count_attr(0)}
         )
         append(self.block, op)
         return op.results[0]
@@ -147,7 +133,7 @@ class CdnaBuilder:
             value = self.alu(field, value, immediates=(0, bits))
         if to <= 32 or bits == 64:
             return value
-        return self.alu(double, value, type=VGPR_PAIR)
+        return self.alu(double, value, type=cdna.VGPR_PAIR)
 
     def truncate(self, value: SSAValue, to: int) -> SSAValue:
         """The low ``to`` bits."""
@@ -163,23 +149,23 @@ class CdnaBuilder:
         self, predicate: str, signedness: str, width: int, a: SSAValue, b: SSAValue
     ) -> SSAValue:
         """The lanes in which ``a`` and ``b`` of 32 or 64 bits compare so, as a mask."""
-        return self.alu(f"v_cmp_{predicate}_{signedness}{width}_e64", a, b, type=SGPR_PAIR)
+        return self.alu(f"v_cmp_{predicate}_{signedness}{width}_e64", a, b, type=cdna.SGPR_PAIR)
 
     def select(self, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         """``a`` in the lanes of ``mask``, ``b`` in the others; both of one register type."""
-        type = register_of(a)
-        if isinstance(type, SGPRType):
-            chosen = self.alu("s_and_b64", a, mask, type=SGPR_PAIR)
-            others = self.alu("s_andn2_b64", b, mask, type=SGPR_PAIR)
-            return self.alu("s_or_b64", chosen, others, type=SGPR_PAIR)
-        mnemonic = "v_cndmask_b32_e64" if type == VGPR else "v_cndmask_b64"
+        type = cdna.register_of(a)
+        if isinstance(type, cdna.SGPRType):
+            chosen = self.alu("s_and_b64", a, mask, type=cdna.SGPR_PAIR)
+            others = self.alu("s_andn2_b64", b, mask, type=cdna.SGPR_PAIR)
+            return self.alu("s_or_b64", chosen, others, type=cdna.SGPR_PAIR)
+        mnemonic = "v_cndmask_b32_e64" if type == cdna.VGPR else "v_cndmask_b64"
         return self.alu(mnemonic, mask, a, b, type=type)
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The sum of two integers of 32 or 64 bits."""
-        if register_of(a) == VGPR:
+        if cdna.register_of(a) == cdna.VGPR:
             return self.alu("v_add_u32_e32", a, b)
-        return self.alu(self.choose(ADD_64), a, b, type=VGPR_PAIR)
+        return self.alu(self.choose(ADD_64), a, b, type=cdna.VGPR_PAIR)
 
 
 ADD_64 = ("v_lshl_add_u64", "v_add_u64")

@@ -32,30 +32,8 @@ from fencewright.lowering.sequence import Instruction, Placeholder, Target, Unsu
 from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
-from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.mlir_dialects.cdna import (
-    INVARIANT,
-    PHASES,
-    VGPR,
-    VGPR_PAIR,
-    AtomicOp,
-    BarrierOp,
-    BranchOp,
-    CacheOp,
-    CondBranchOp,
-    EndOp,
-    KernelArgumentAttr,
-    KernelOp,
-    LoadOp,
-    OpcodeOp,
-    RegisterType,
-    SGPRType,
-    StoreOp,
-    VGPRType,
-    WaitOp,
-    count_attr,
-)
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.kernels.accept import (
@@ -171,13 +149,13 @@ class _Needs(NamedTuple):
     uses_scratch: bool
 
 
-class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
+class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     """One function that becomes a kernel."""
 
     PATH = _PATH
     ARITHMETIC = ARITHMETIC
-    BRANCH = BranchOp
-    COND_BRANCH = CondBranchOp
+    BRANCH = cdna.BranchOp
+    COND_BRANCH = cdna.CondBranchOp
 
     def __init__(
         self,
@@ -199,15 +177,15 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
         self.workitem_ids: list[SSAValue] = []
         self.divergent: dict[SSAValue, Operation] | None = None
 
-    def register_type(self, type: Attribute) -> RegisterType | None:
+    def register_type(self, type: Attribute) -> cdna.RegisterType | None:
         return register_type(type)
 
     def end_op(self) -> Operation:
-        return EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
+        return cdna.EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
 
     # The kernel
 
-    def run(self) -> KernelOp:
+    def run(self) -> cdna.KernelOp:
         """The kernel that replaces the function."""
         arguments = self._kernel_arguments()
         source_blocks = reachable_blocks(self.function.body)
@@ -217,19 +195,19 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
         return self._kernel(needs, arguments, self.convert_blocks(source_blocks))
 
     def _kernel(
-        self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...], body: Region
-    ) -> KernelOp:
+        self, needs: _Needs, arguments: tuple[cdna.KernelArgumentAttr, ...], body: Region
+    ) -> cdna.KernelOp:
         size = known_block_size(self.function)
         lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
             "chip": StringAttr(self.target.chip),
             "arguments": ArrayAttr(arguments),
-            "group_segment_size": count_attr(self.lds.size),
-            "private_segment_size": count_attr(self.private_size),
-            "workgroup_ids": count_attr(needs.workgroup_ids),
-            "workitem_ids": count_attr(needs.workitem_ids),
-            "max_workgroup_size": count_attr(lanes),
+            "group_segment_size": cdna.count_attr(self.lds.size),
+            "private_segment_size": cdna.count_attr(self.private_size),
+            "workgroup_ids": cdna.count_attr(needs.workgroup_ids),
+            "workitem_ids": cdna.count_attr(needs.workitem_ids),
+            "max_workgroup_size": cdna.count_attr(lanes),
         }
         if self.target_id is not None:
             properties["target_id"] = StringAttr(str(parse_target_id(self.target_id)))
@@ -237,9 +215,9 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
             properties["tgsplit"] = _UNIT
         if needs.uses_scratch:
             properties["uses_scratch"] = _UNIT
-        return KernelOp.create(properties=properties, regions=[body])
+        return cdna.KernelOp.create(properties=properties, regions=[body])
 
-    def _kernel_arguments(self) -> tuple[KernelArgumentAttr, ...]:
+    def _kernel_arguments(self) -> tuple[cdna.KernelArgumentAttr, ...]:
         function = self.function
         check_kernel(function, _PATH)
         return tuple(
@@ -247,7 +225,7 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
             for n, arg in enumerate(function.body.blocks[0].args)
         )
 
-    def _kernel_argument(self, name: str, type: Attribute) -> KernelArgumentAttr:
+    def _kernel_argument(self, name: str, type: Attribute) -> cdna.KernelArgumentAttr:
         registers = self.registers_for(self.function, type)
         bits = bits_of(type)
         assert bits is not None
@@ -261,29 +239,35 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
 
     # What a kernel starts with
 
-    def _prologue(self, needs: _Needs, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+    def _prologue(self, needs: _Needs, arguments: tuple[cdna.KernelArgumentAttr, ...]) -> None:
         entry = entry_registers(self.target.chip, needs.workgroup_ids, needs.uses_scratch)
         if entry.resource is not None:
             self._scratch_resource(entry)
-        kernarg = self._live_in(SGPRType.of(2, entry.kernarg))
-        self.workgroup_ids = [self._live_in(SGPRType.of(1, index)) for index in entry.workgroup_ids]
+        kernarg = self._live_in(cdna.SGPRType.of(2, entry.kernarg))
+        self.workgroup_ids = [
+            self._live_in(cdna.SGPRType.of(1, index)) for index in entry.workgroup_ids
+        ]
         count = 1 if entry.packed_workitem_ids else needs.workitem_ids
         if needs.workitem_ids:
-            self.workitem_ids = [self._live_in(VGPRType.of(1, index)) for index in range(count)]
+            self.workitem_ids = [
+                self._live_in(cdna.VGPRType.of(1, index)) for index in range(count)
+            ]
         self._load_arguments(kernarg, arguments)
 
-    def _live_in(self, type: RegisterType) -> SSAValue:
+    def _live_in(self, type: cdna.RegisterType) -> SSAValue:
         return self.entry.insert_arg(type, len(self.entry.args))
 
     def _scratch_resource(self, entry: EntryRegisters) -> None:
         assert entry.resource is not None
         assert entry.scratch_offset is not None
-        type = SGPRType.of(CHIPS[self.target.chip].scratch.resource_registers, entry.resource)
+        type = cdna.SGPRType.of(CHIPS[self.target.chip].scratch.resource_registers, entry.resource)
         resource = self._live_in(type)
-        offset = self._live_in(SGPRType.of(1, entry.scratch_offset))
+        offset = self._live_in(cdna.SGPRType.of(1, entry.scratch_offset))
         self.resource = self.build.alu("s_add_scratch_offset", resource, offset, type=type)
 
-    def _load_arguments(self, kernarg: SSAValue, arguments: tuple[KernelArgumentAttr, ...]) -> None:
+    def _load_arguments(
+        self, kernarg: SSAValue, arguments: tuple[cdna.KernelArgumentAttr, ...]
+    ) -> None:
         """All loads first, then the copies, so that one wait covers them."""
         offsets, _ = argument_offsets(each.size.data for each in arguments)
         loaded: list[tuple[SSAValue, SSAValue, int]] = []
@@ -297,12 +281,12 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
         bits = bits_of(type)
         assert bits is not None
         size = -(-bits // 32)
-        op = LoadOp.create(
+        op = cdna.LoadOp.create(
             operands=(kernarg,),
-            result_types=(SGPRType.of(size),),
+            result_types=(cdna.SGPRType.of(size),),
             properties={
                 "opcode": opcode_attr(_SCALAR_LOAD[size]),
-                "offset": count_attr(offset - offset % 4),
+                "offset": cdna.count_attr(offset - offset % 4),
             },
         )
         self.build.block.add_op(op)
@@ -336,7 +320,7 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
             unsupported(
                 op, "the work-group size is not known; give the kernel gpu.known_block_size"
             )
-        self.values[op.results[0]] = self.build.const(size[dimension_of(op)], VGPR_PAIR)
+        self.values[op.results[0]] = self.build.const(size[dimension_of(op)], cdna.VGPR_PAIR)
 
     def _set_index(self, op: Operation, value: SSAValue) -> None:
         self.values[op.results[0]] = self.build.zero_extend(value, 32, 64)
@@ -351,7 +335,7 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
         size = byte_size(op, gep.elem_type, bits_of, _PATH)
         base = self.values[gep.ptr]
         width = pointer_width(cast(llvm.LLVMPointerType, gep.ptr.type))
-        type = VGPR if width == 32 else VGPR_PAIR
+        type = cdna.VGPR if width == 32 else cdna.VGPR_PAIR
         if gep.ssa_indices:
             index = self._resize_signed(gep.ssa_indices[0], width)
             offset = self._scale(index, size, type, width)
@@ -367,7 +351,7 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
             return self.build.truncate(registers, width)
         return self.build.sign_extend(registers, bits, width)
 
-    def _scale(self, index: SSAValue, size: int, type: RegisterType, width: int) -> SSAValue:
+    def _scale(self, index: SSAValue, size: int, type: cdna.RegisterType, width: int) -> SSAValue:
         if size == 1:
             return index
         if size & (size - 1) == 0:
@@ -449,7 +433,7 @@ class _Conversion(KernelConversion[CdnaBuilder, RegisterType]):
         loaded = self.emit(self.plan(op).steps, self.places(addr=addr))
         assert loaded is not None
         if "invariant" in op.properties:
-            cast(Operation, loaded.owner).attributes[INVARIANT] = _UNIT
+            cast(Operation, loaded.owner).attributes[cdna.INVARIANT] = _UNIT
         self.values[op.results[0]] = loaded
 
     def store(self, op: Operation) -> None:
@@ -506,8 +490,8 @@ _SCALAR_LOAD: Mapping[int, str] = MappingProxyType(
 
 
 @lru_cache(maxsize=1 << 10)
-def _argument_attr(name: str, size: int, kind: str) -> KernelArgumentAttr:
-    return KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind))
+def _argument_attr(name: str, size: int, kind: str) -> cdna.KernelArgumentAttr:
+    return cdna.KernelArgumentAttr(StringAttr(name), IntAttr(size), StringAttr(kind))
 
 
 def _needs_of(blocks: list[Block]) -> _Needs:
@@ -545,14 +529,14 @@ class _SequencePlan(NamedTuple):
     separate_compare: bool = False
 
 
-_OPERATION_OF_KIND: Mapping[Kind, type[OpcodeOp]] = MappingProxyType(
+_OPERATION_OF_KIND: Mapping[Kind, type[cdna.OpcodeOp]] = MappingProxyType(
     {
-        Kind.LOAD: LoadOp,
-        Kind.STORE: StoreOp,
-        Kind.ATOMIC: AtomicOp,
-        Kind.ATOMIC_RETURN: AtomicOp,
-        Kind.CACHE: CacheOp,
-        Kind.BARRIER: BarrierOp,
+        Kind.LOAD: cdna.LoadOp,
+        Kind.STORE: cdna.StoreOp,
+        Kind.ATOMIC: cdna.AtomicOp,
+        Kind.ATOMIC_RETURN: cdna.AtomicOp,
+        Kind.CACHE: cdna.CacheOp,
+        Kind.BARRIER: cdna.BarrierOp,
     }
 )
 
@@ -596,7 +580,7 @@ def _private_plan(
     op: Operation,
     sequence: Iterable[Instruction],
     ordered: bool,
-    result: RegisterType | None,
+    result: cdna.RegisterType | None,
     width: int,
 ) -> _SequencePlan:
     """Without the wait for the loaded value, which is a wait for data like any other."""
@@ -610,12 +594,12 @@ def _private_plan(
     return _SequencePlan(steps[:store], width, steps[store:])
 
 
-def _step(each: Instruction, ordered: bool, result: RegisterType | None) -> ConversionStep:
+def _step(each: Instruction, ordered: bool, result: cdna.RegisterType | None) -> ConversionStep:
     source = StringAttr(each.source)
-    phase = PHASES[each.phase]
+    phase = cdna.PHASES[each.phase]
     if each.wait is not None:
-        wait = WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
-        return ConversionStep(WaitOp.create, wait.properties, (), ())
+        wait = cdna.WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
+        return ConversionStep(cdna.WaitOp.create, wait.properties, (), ())
     has_result = "dst" in each.names
     row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)
     assert row is not None, each.mnemonic

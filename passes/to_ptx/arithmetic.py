@@ -11,17 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, FloatAttr, IntegerAtt
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.ptx.instructions import RegisterClass, register_for
-from fencewright.mlir_dialects.ptx import (
-    B32,
-    PRED,
-    REGISTER_TYPES,
-    AluOp,
-    ConstOp,
-    RegisterType,
-    SequenceOp,
-    number_attr,
-    register_of,
-)
+from fencewright.mlir_dialects import ptx
 from fencewright.passes.kernels import accept as kernel_frontend
 from fencewright.passes.kernels.accept import float_bits, unsupported
 
@@ -39,11 +29,11 @@ def bits_of(type: Attribute) -> int | None:
 
 
 @cache
-def register_type(type: Attribute) -> RegisterType | None:
+def register_type(type: Attribute) -> ptx.RegisterType | None:
     """The register that holds a value; None if there is none."""
     bits = bits_of(type)
     register = None if bits is None or (bits > 64 and bits != 128) else register_for(bits)
-    return None if register is None else REGISTER_TYPES[register]
+    return None if register is None else ptx.REGISTER_TYPES[register]
 
 
 @cache
@@ -63,9 +53,9 @@ class PtxBuilder:
     def __init__(self, block: Block):
         self.block = block
 
-    def alu(self, mnemonic: str, *operands: SSAValue, type: RegisterType) -> SSAValue:
+    def alu(self, mnemonic: str, *operands: SSAValue, type: ptx.RegisterType) -> SSAValue:
         """An arithmetic instruction."""
-        op = AluOp.create(
+        op = ptx.AluOp.create(
             operands=operands,
             result_types=(type,),
             properties={"opcode": opcode_attr(mnemonic)},
@@ -73,17 +63,17 @@ class PtxBuilder:
         self.block.add_op(op)
         return op.results[0]
 
-    def const(self, value: int, type: RegisterType) -> SSAValue:
+    def const(self, value: int, type: ptx.RegisterType) -> SSAValue:
         """A constant; of a predicate 0 or 1."""
-        op = ConstOp.create(result_types=(type,), properties={"value": number_attr(value)})
+        op = ptx.ConstOp.create(result_types=(type,), properties={"value": ptx.number_attr(value)})
         self.block.add_op(op)
         return op.results[0]
 
     def sequence(
-        self, lines: Sequence[str], places: Mapping[str, SSAValue], type: RegisterType
+        self, lines: Sequence[str], places: Mapping[str, SSAValue], type: ptx.RegisterType
     ) -> SSAValue:
         """Instructions with names in braces that stay together, as in ``SequenceOp``."""
-        op = SequenceOp.create(
+        op = ptx.SequenceOp.create(
             operands=tuple(places.values()),
             result_types=(type,),
             properties={
@@ -96,27 +86,27 @@ class PtxBuilder:
 
     def extend(self, value: SSAValue, bits: int, to: RegisterClass, letter: str) -> SSAValue:
         """An integer of ``bits`` in all bits of a register; ``letter`` s: signed, u: unsigned."""
-        type = REGISTER_TYPES[to]
+        type = ptx.REGISTER_TYPES[to]
         if bits == 1:
             ones = self.const(-1 if letter == "s" else 1, type)
             return self.alu(f"selp.b{to.bits}", ones, self.const(0, type), value, type=type)
         if bits not in _TYPED:
             value = self.resize(value, RegisterClass.B32)
-            field = (self.const(0, B32), self.const(bits, B32))
-            value, bits = self.alu(f"bfe.{letter}32", value, *field, type=B32), 32
+            field = (self.const(0, ptx.B32), self.const(bits, ptx.B32))
+            value, bits = self.alu(f"bfe.{letter}32", value, *field, type=ptx.B32), 32
         if bits == to.bits:
             return value
         return self.alu(f"cvt.{letter}{to.bits}.{letter}{bits}", value, type=type)
 
     def resize(self, value: SSAValue, to: RegisterClass) -> SSAValue:
         """The low bits of one register in another; bits above are undefined."""
-        of = register_of(value)
+        of = ptx.register_of(value)
         if of is to:
             return value
         widened = _widened(value, of, to)
         if widened is not None:
             return widened
-        return self.alu(f"cvt.u{to.bits}.u{of.bits}", value, type=REGISTER_TYPES[to])
+        return self.alu(f"cvt.u{to.bits}.u{of.bits}", value, type=ptx.REGISTER_TYPES[to])
 
     def truncate(self, value: SSAValue, to: int) -> SSAValue:
         """The low ``to`` bits, in the register for so many."""
@@ -124,10 +114,10 @@ class PtxBuilder:
         assert register is not None
         if to > 1:
             return self.resize(value, register)
-        type = REGISTER_TYPES[register_of(value)]
+        type = ptx.REGISTER_TYPES[ptx.register_of(value)]
         bits = type.data.bits
         low = self.alu(f"and.b{bits}", value, self.const(1, type), type=type)
-        return self.alu(f"setp.ne.b{bits}", low, self.const(0, type), type=PRED)
+        return self.alu(f"setp.ne.b{bits}", low, self.const(0, type), type=ptx.PRED)
 
 
 def _widened(value: SSAValue, of: RegisterClass, to: RegisterClass) -> SSAValue | None:
@@ -137,7 +127,7 @@ def _widened(value: SSAValue, of: RegisterClass, to: RegisterClass) -> SSAValue 
     leaves out the code that combines a warp's atomics, only where it is compared as it was read.
     """
     op = value.owner
-    if not isinstance(op, AluOp):
+    if not isinstance(op, ptx.AluOp):
         return None
     widenings = (f"cvt.{letter}{of.bits}.{letter}{to.bits}" for letter in "us")
     return op.arguments[0] if op.opcode.data in widenings else None
@@ -219,7 +209,7 @@ def _binary(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) ->
     if bits == 1:
         if not row.predicate:
             unsupported(op, f"'{op.name}' on i1 is not supported on the {PATH} path")
-        return build.alu(row.predicate, a, b, type=PRED)
+        return build.alu(row.predicate, a, b, type=ptx.PRED)
     register = _register(bits)
     if row.extend:
         a = build.extend(a, bits, register, row.extend)
@@ -227,7 +217,7 @@ def _binary(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) ->
         b = build.resize(build.extend(b, bits, register, "u"), RegisterClass.B32)
     elif row.extend:
         b = build.extend(b, bits, register, row.extend)
-    return build.alu(f"{row.integer}{register.bits}", a, b, type=REGISTER_TYPES[register])
+    return build.alu(f"{row.integer}{register.bits}", a, b, type=ptx.REGISTER_TYPES[register])
 
 
 def _compare(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
@@ -238,11 +228,11 @@ def _compare(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
         comparison, letter = _PREDICATES[number]
         register = _register(bits)
         a, b = (build.extend(each, bits, register, letter) for each in operands)
-        return build.alu(f"setp.{comparison}{register.bits}", a, b, type=PRED)
+        return build.alu(f"setp.{comparison}{register.bits}", a, b, type=ptx.PRED)
     if number not in (_EQUAL, _NOT_EQUAL):
         unsupported(op, f"i1 compares with eq and ne only on the {PATH} path")
-    differs = build.alu("xor.pred", a, b, type=PRED)
-    return differs if number == _NOT_EQUAL else build.alu("not.pred", differs, type=PRED)
+    differs = build.alu("xor.pred", a, b, type=ptx.PRED)
+    return differs if number == _NOT_EQUAL else build.alu("not.pred", differs, type=ptx.PRED)
 
 
 def _select(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
@@ -250,11 +240,11 @@ def _select(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) ->
     mask, a, b = operands
     if bits > 1:
         register = _register(bits)
-        return build.alu(f"selp.b{register.bits}", a, b, mask, type=REGISTER_TYPES[register])
-    chosen = build.alu("and.pred", a, mask, type=PRED)
-    unmasked = build.alu("not.pred", mask, type=PRED)
-    other = build.alu("and.pred", b, unmasked, type=PRED)
-    return build.alu("or.pred", chosen, other, type=PRED)
+        return build.alu(f"selp.b{register.bits}", a, b, mask, type=ptx.REGISTER_TYPES[register])
+    chosen = build.alu("and.pred", a, mask, type=ptx.PRED)
+    unmasked = build.alu("not.pred", mask, type=ptx.PRED)
+    other = build.alu("and.pred", b, unmasked, type=ptx.PRED)
+    return build.alu("or.pred", chosen, other, type=ptx.PRED)
 
 
 def _constant(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
@@ -267,7 +257,7 @@ def _constant(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) 
     if not isinstance(value, IntegerAttr):
         unsupported(op, f"the constant {value} is not supported on the {PATH} path")
     number = value.value.data
-    return build.const(number & 1 if type is PRED else _signed(number, type.data.bits), type)
+    return build.const(number & 1 if type is ptx.PRED else _signed(number, type.data.bits), type)
 
 
 def _signed(value: int, bits: int) -> int:

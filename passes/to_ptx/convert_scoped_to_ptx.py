@@ -40,33 +40,8 @@ from fencewright.lowering.ptx.select import (
 from fencewright.lowering.sequence import Instruction, Target
 from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
-from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects import ptx, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.mlir_dialects.ptx import (
-    B32,
-    B64,
-    PHASES,
-    PRED,
-    REGISTER_TYPES,
-    AddressOfOp,
-    AtomicOp,
-    BarrierOp,
-    BranchOp,
-    CondBranchOp,
-    FenceOp,
-    KernelOp,
-    LoadOp,
-    LocalOp,
-    ParamOp,
-    RegisterType,
-    RetOp,
-    SequenceOp,
-    SpecialOp,
-    StoreOp,
-    VariableOp,
-    number_attr,
-    register_of,
-)
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.analysis.convergence import converged_blocks
@@ -131,10 +106,10 @@ class ConvertScopedToPTXPass(ModulePass):
             _check_name(variable.op, name)
             properties: dict[str, Attribute] = {
                 "sym_name": StringAttr(name),
-                "size": number_attr(variable.size),
-                "alignment": number_attr(variable.alignment),
+                "size": ptx.number_attr(variable.size),
+                "alignment": ptx.number_attr(variable.alignment),
             }
-            replace(variable.op, VariableOp.create(properties=properties))
+            replace(variable.op, ptx.VariableOp.create(properties=properties))
         plans = Plans[tuple[ConversionStep, ...]]()
         for function in functions:
             replace(function, _Conversion(target, shared, function, plans).run())
@@ -157,13 +132,13 @@ def _check_name(op: Operation, name: str) -> None:
         unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
 
 
-class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
+class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
     """One function that becomes a kernel."""
 
     PATH = PATH
     ARITHMETIC = ARITHMETIC
-    BRANCH = BranchOp
-    COND_BRANCH = CondBranchOp
+    BRANCH = ptx.BranchOp
+    COND_BRANCH = ptx.CondBranchOp
 
     def __init__(
         self,
@@ -185,15 +160,15 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         self.unfenced: frozenset[Operation] | None = None
         self.has_relaxed_barrier: bool | None = None
 
-    def register_type(self, type: Attribute) -> RegisterType | None:
+    def register_type(self, type: Attribute) -> ptx.RegisterType | None:
         return register_type(type)
 
     def end_op(self) -> Operation:
-        return RetOp.create()
+        return ptx.RetOp.create()
 
     # The kernel
 
-    def run(self) -> KernelOp:
+    def run(self) -> ptx.KernelOp:
         """The kernel that replaces the function."""
         check_kernel(self.function, PATH)
         _check_name(self.function, self.function.sym_name.data)
@@ -209,7 +184,7 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         block_size = known_block_size(self.function)
         if block_size is not None:
             properties["block_size"] = DenseArrayBase.from_list(i32, block_size)
-        return KernelOp.create(properties=properties, regions=[body])
+        return ptx.KernelOp.create(properties=properties, regions=[body])
 
     def _parameters(self) -> list[int]:
         """The widths of the parameters; those that are used are loaded."""
@@ -223,10 +198,10 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
                 self.values[argument] = self._parameter(number, type, bits)
         return widths
 
-    def _parameter(self, number: int, type: RegisterType, bits: int) -> SSAValue:
-        register = REGISTER_TYPES[RegisterClass.B16] if bits == 1 else type
-        properties: dict[str, Attribute] = {"index": number_attr(number)}
-        value = self._add(ParamOp.create(result_types=(register,), properties=properties))
+    def _parameter(self, number: int, type: ptx.RegisterType, bits: int) -> SSAValue:
+        register = ptx.REGISTER_TYPES[RegisterClass.B16] if bits == 1 else type
+        properties: dict[str, Attribute] = {"index": ptx.number_attr(number)}
+        value = self._add(ptx.ParamOp.create(result_types=(register,), properties=properties))
         return self.build.truncate(value, 1) if bits == 1 else value
 
     # Operations
@@ -246,7 +221,7 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         """Ids and sizes of work-items and work-groups."""
         name = f"{_SPECIAL[type(op)]}.{'xyz'[dimension_of(op)]}"
         properties: dict[str, Attribute] = {"register": opcode_attr(name)}
-        value = self._add(SpecialOp.create(result_types=(B32,), properties=properties))
+        value = self._add(ptx.SpecialOp.create(result_types=(ptx.B32,), properties=properties))
         self.values[op.results[0]] = self.build.extend(value, 32, RegisterClass.B64, "u")
 
     # Pointers
@@ -261,8 +236,8 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         if gep.ssa_indices:
             offset = self._scale(self._index(gep.ssa_indices[0]), size)
         else:
-            offset = self.build.const(int(indices[0]) * size, B64)
-        self.values[gep.result] = self.build.alu("add.s64", base, offset, type=B64)
+            offset = self.build.const(int(indices[0]) * size, ptx.B64)
+        self.values[gep.result] = self.build.alu("add.s64", base, offset, type=ptx.B64)
 
     def _index(self, value: SSAValue) -> SSAValue:
         bits = bits_of(value.type)
@@ -273,9 +248,9 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         if size == 1:
             return index
         if size & (size - 1) == 0:
-            shift = self.build.const(size.bit_length() - 1, B32)
-            return self.build.alu("shl.b64", index, shift, type=B64)
-        return self.build.alu("mul.lo.s64", index, self.build.const(size, B64), type=B64)
+            shift = self.build.const(size.bit_length() - 1, ptx.B32)
+            return self.build.alu("shl.b64", index, shift, type=ptx.B64)
+        return self.build.alu("mul.lo.s64", index, self.build.const(size, ptx.B64), type=ptx.B64)
 
     def pointer_cast(self, op: Operation) -> None:
         """ptrtoint and inttoptr: zeros above, or the low part."""
@@ -296,7 +271,7 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
             "variable": SymbolRefAttr(self.shared.name_at(op)),
         }
         self.values[op.results[0]] = self._add(
-            AddressOfOp.create(result_types=(B64,), properties=properties)
+            ptx.AddressOfOp.create(result_types=(ptx.B64,), properties=properties)
         )
 
     def alloca(self, op: Operation) -> None:
@@ -312,11 +287,11 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
         size = value.value.data * byte_size(op, alloca.elem_type, bits_of, PATH)
         alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
         properties: dict[str, Attribute] = {
-            "size": number_attr(size),
-            "alignment": number_attr(alignment),
+            "size": ptx.number_attr(size),
+            "alignment": ptx.number_attr(alignment),
         }
         self.values[alloca.res] = self._add(
-            LocalOp.create(result_types=(B64,), properties=properties)
+            ptx.LocalOp.create(result_types=(ptx.B64,), properties=properties)
         )
 
     # Scoped operations
@@ -341,15 +316,15 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
             self.values[cmpxchg.success] = self._are_equal(old, places["compare"], bits)
 
     def _are_equal(self, a: SSAValue, b: SSAValue, bits: int) -> SSAValue:
-        register = register_of(a)
+        register = ptx.register_of(a)
         if register is RegisterClass.B128:
             return self._add(
-                SequenceOp.create(
-                    operands=(a, b), result_types=(PRED,), properties=dict(_EQUAL_128)
+                ptx.SequenceOp.create(
+                    operands=(a, b), result_types=(ptx.PRED,), properties=dict(_EQUAL_128)
                 )
             )
         a, b = (self.build.extend(each, bits, register, "u") for each in (a, b))
-        return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=PRED)
+        return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=ptx.PRED)
 
     def plan(self, op: Operation) -> tuple[ConversionStep, ...]:
         """How to build the instructions of ``op``."""
@@ -377,7 +352,7 @@ class _Conversion(KernelConversion[PtxBuilder, RegisterType]):
     def _make_plan(
         self, op: scoped.ScopedOperation, target: Target, used: bool
     ) -> tuple[ConversionStep, ...]:
-        result: RegisterType | None = None
+        result: ptx.RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
             result = self.registers_for(op, op.value_type)
             _check_alignment(op)
@@ -427,7 +402,7 @@ def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, .
 
 
 def _step(
-    instructions: tuple[Instruction, ...], ordered: bool, result: RegisterType | None
+    instructions: tuple[Instruction, ...], ordered: bool, result: ptx.RegisterType | None
 ) -> ConversionStep:
     first = instructions[0]
     places = dict.fromkeys(place for each in instructions for place in each.names)
@@ -438,11 +413,11 @@ def _step(
     operands = tuple(place for place in places if place in _OPERANDS)
     properties: dict[str, Attribute] = {}
     if ordered:
-        properties = {"phase": PHASES[first.phase], "source": StringAttr(first.source)}
+        properties = {"phase": ptx.PHASES[first.phase], "source": StringAttr(first.source)}
     if len(instructions) > 1:
         properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
         properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
-        return ConversionStep(SequenceOp.create, properties, operands, results)
+        return ConversionStep(ptx.SequenceOp.create, properties, operands, results)
     found = signature(first.mnemonic)
     assert found is not None, first.mnemonic
     is_barrier = found.kind is PtxInstructionKind.BARRIER
@@ -457,12 +432,12 @@ def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
 
 _OPERATION_OF_KIND: Mapping[PtxInstructionKind, Callable[..., Operation]] = MappingProxyType(
     {
-        PtxInstructionKind.LOAD: LoadOp.create,
-        PtxInstructionKind.STORE: StoreOp.create,
-        PtxInstructionKind.ATOMIC: AtomicOp.create,
-        PtxInstructionKind.REDUCTION: AtomicOp.create,
-        PtxInstructionKind.FENCE: FenceOp.create,
-        PtxInstructionKind.BARRIER: BarrierOp.create,
+        PtxInstructionKind.LOAD: ptx.LoadOp.create,
+        PtxInstructionKind.STORE: ptx.StoreOp.create,
+        PtxInstructionKind.ATOMIC: ptx.AtomicOp.create,
+        PtxInstructionKind.REDUCTION: ptx.AtomicOp.create,
+        PtxInstructionKind.FENCE: ptx.FenceOp.create,
+        PtxInstructionKind.BARRIER: ptx.BarrierOp.create,
     }
 )
 

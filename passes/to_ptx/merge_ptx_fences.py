@@ -13,17 +13,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.ptx.text import words_of
-from fencewright.mlir_dialects.ptx import (
-    AtomicOp,
-    BranchOp,
-    CondBranchOp,
-    FenceOp,
-    KernelOp,
-    LoadOp,
-    ParamOp,
-    RetOp,
-    StoreOp,
-)
+from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
@@ -49,8 +39,8 @@ class MergePTXFencesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in top_level(op):
-            if isinstance(kernel, KernelOp) and any(
-                isinstance(each, FenceOp) for block in kernel.body.blocks for each in block.ops
+            if isinstance(kernel, ptx.KernelOp) and any(
+                isinstance(each, ptx.FenceOp) for block in kernel.body.blocks for each in block.ops
             ):
                 _merge(reachable_blocks(kernel.body))
 
@@ -108,7 +98,7 @@ def _merge(blocks: Sequence[Block]) -> None:
         for op in list(block.ops):
             if _is_done(op, done):
                 continue
-            if isinstance(op, StoreOp | AtomicOp):
+            if isinstance(op, ptx.StoreOp | ptx.AtomicOp):
                 _loosen(op, releases=done.releases)
             done = past(op, done, forwards=True)
     after = {block: successors(block) for block in blocks}
@@ -119,7 +109,7 @@ def _merge(blocks: Sequence[Block]) -> None:
         for op in reversed(list(block.ops)):
             if _is_done(op, done):
                 continue
-            if isinstance(op, LoadOp | AtomicOp):
+            if isinstance(op, ptx.LoadOp | ptx.AtomicOp):
                 _loosen(op, acquires=done.acquires)
             done = past(op, done, forwards=False)
 
@@ -134,7 +124,7 @@ def _is_done(op: Operation, done: Done) -> bool:
 
 
 def _loosen(
-    op: LoadOp | StoreOp | AtomicOp, releases: int = _NOTHING, acquires: int = _NOTHING
+    op: ptx.LoadOp | ptx.StoreOp | ptx.AtomicOp, releases: int = _NOTHING, acquires: int = _NOTHING
 ) -> None:
     """Take from an access what is done for it at these ranks."""
     loosened = _loosened(op.opcode.data, releases, acquires)
@@ -171,14 +161,14 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
 
 def _fence(op: Operation) -> Done | None:
     """What a plain fence does; None for anything else, fences of proxies among them."""
-    return _FENCES.get(words_of(op.opcode.data)) if isinstance(op, FenceOp) else None
+    return _FENCES.get(words_of(op.opcode.data)) if isinstance(op, ptx.FenceOp) else None
 
 
 def _is_silent(op: Operation) -> bool:
     return isinstance(op, _SILENT) or is_side_effect_free(op)
 
 
-_SILENT = (BranchOp, CondBranchOp, RetOp, ParamOp)
+_SILENT = (ptx.BranchOp, ptx.CondBranchOp, ptx.RetOp, ptx.ParamOp)
 
 
 def _solve(
