@@ -12,28 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fencewright.checker.cdna_rows import (
-    ROWS,
-    AccessRow,
-    Await,
-    CompareWords,
-    Copy,
-    CountBits,
-    CountLanesBelow,
-    End,
-    Jump,
-    LoadScalar,
-    Logic,
-    Maintain,
-    Meet,
-    MnemonicRow,
-    Nothing,
-    SaveExec,
-    Select,
-    Sum,
-    Use,
-    wait_counts,
-)
+from fencewright.checker import cdna_rows as rows
 from fencewright.checker.cdna_text import (
     AssemblyError,
     AssemblyInstruction,
@@ -182,13 +161,13 @@ class _Block:
     """Instructions that run one after another, after ``labels``; ``lines`` of the assembly."""
 
     labels: tuple[str, ...]
-    instructions: tuple[tuple[AssemblyInstruction, MnemonicRow], ...]
+    instructions: tuple[tuple[AssemblyInstruction, rows.MnemonicRow], ...]
 
 
 def _blocks(function: Function) -> list[_Block]:
     blocks: list[_Block] = []
     labels: list[str] = []
-    body: list[tuple[AssemblyInstruction, MnemonicRow]] = []
+    body: list[tuple[AssemblyInstruction, rows.MnemonicRow]] = []
 
     def close() -> None:
         if body or labels:
@@ -202,11 +181,11 @@ def _blocks(function: Function) -> list[_Block]:
                 close()
             labels.append(each.name)
             continue
-        row = ROWS.get(each.mnemonic)
+        row = rows.ROWS.get(each.mnemonic)
         if row is None:
             raise function.error(each.line, f"'{each.mnemonic}' is not known: {each.text}")
         body.append((each, row))
-        if isinstance(row.meaning, Jump | End):
+        if isinstance(row.meaning, rows.Jump | rows.End):
             close()
     close()
     return blocks
@@ -304,10 +283,10 @@ class _ThreadReader:
         self.state, self.reached = dict(state), []
         for instruction, row in self.blocks[number].instructions:
             self.instruction, self.temporaries = instruction, 0
-            if isinstance(row.meaning, End):
+            if isinstance(row.meaning, rows.End):
                 self.listing.append(common.Branch(_END))
                 return
-            if isinstance(row.meaning, Jump):
+            if isinstance(row.meaning, rows.Jump):
                 self._jump(row.meaning, number)
                 return
             self._execute(row)
@@ -421,10 +400,10 @@ class _ThreadReader:
 
     # Instructions
 
-    def _execute(self, row: MnemonicRow) -> None:
+    def _execute(self, row: rows.MnemonicRow) -> None:
         """One instruction that does not jump, if the lane takes part in it."""
         active = self.lane(self.value("exec_lo")) if row.lanes else 1
-        if active == 1 or isinstance(row.meaning, CompareWords):
+        if active == 1 or isinstance(row.meaning, rows.CompareWords):
             self._perform(row, active)
             return
         if active == 0:
@@ -436,27 +415,27 @@ class _ThreadReader:
         self.listing.append(common.Label(name))
         self.state = _join(before, self.state)
 
-    def _perform(self, row: MnemonicRow, active: _Value) -> None:
+    def _perform(self, row: rows.MnemonicRow, active: _Value) -> None:
         assert self.instruction is not None
         operands = self.instruction.operands
         match row.meaning:
-            case AccessRow():
+            case rows.AccessRow():
                 self._access(row.meaning, operands)
                 return
-            case LoadScalar(words):
+            case rows.LoadScalar(words):
                 self._load_scalar(words, operands)
                 return
-            case Maintain():
+            case rows.Maintain():
                 bits = self._cache_bits()
                 self.listing.append(machine.CacheInstruction(row.mnemonic, bits))
                 return
-            case Await():
+            case rows.Await():
                 self._await(operands)
                 return
-            case Meet():
+            case rows.Meet():
                 self.listing.append(machine.WorkgroupBarrier())
                 return
-            case Nothing():
+            case rows.Nothing():
                 return
             case _:
                 pass
@@ -465,7 +444,7 @@ class _ThreadReader:
         defined: list[tuple[str, ...]] = []
         used: list[tuple[_Value, ...]] = []
         for role, operand in zip(row.roles, operands, strict=True):
-            if role.use is Use.USES:
+            if role.use is rows.Use.USES:
                 used.append(self.words(operand, role.words))
             elif isinstance(operand, Registers) and len(operand.names) == role.words:
                 defined.append(operand.names)
@@ -475,23 +454,23 @@ class _ThreadReader:
 
     def _compute(
         self,
-        row: MnemonicRow,
+        row: rows.MnemonicRow,
         defined: tuple[str, ...],
         used: Sequence[tuple[_Value, ...]],
         active: _Value,
     ) -> None:
         """An instruction of registers alone."""
         match row.meaning:
-            case Copy():
+            case rows.Copy():
                 for name, value in zip(defined, used[0], strict=True):
                     self.write(name, value)
-            case Logic():
+            case rows.Logic():
                 written = self._logic(row.meaning, defined, used[0], used[1])
                 if row.defines:
                     self.write("scc", self.is_nonzero(written))
-            case Sum():
+            case rows.Sum():
                 self._sum(row, row.meaning, defined[0], used[0][0], used[1][0])
-            case CompareWords():
+            case rows.CompareWords():
                 truth = self._compare(row.meaning, used[0][0], used[1][0])
                 if defined:
                     truth = self.compute(_AND, truth, active)
@@ -499,9 +478,9 @@ class _ThreadReader:
                     self.write(defined[1], 0)
                 else:
                     self.write("scc", truth)
-            case Select():
+            case rows.Select():
                 self._select(row, defined, used)
-            case SaveExec(logic):
+            case rows.SaveExec(logic):
                 execs = [self.value(name) for name in _EXEC]
                 masks = [
                     self._aside(self._combined(logic, a, b), defined)
@@ -510,16 +489,16 @@ class _ThreadReader:
                 for name, value in zip((*defined, *_EXEC), (*execs, *masks), strict=True):
                     self.write(name, value)
                 self.write("scc", self.is_nonzero(masks))
-            case CountBits():
+            case rows.CountBits():
                 self._count_bits(defined[0], used[0])
-            case CountLanesBelow():
+            case rows.CountLanesBelow():
                 self.write(defined[0], used[1][0])
             case _:
                 raise AssertionError(row)
 
     def _logic(
         self,
-        logic: Logic,
+        logic: rows.Logic,
         defined: tuple[str, ...],
         first: Sequence[_Value],
         second: Sequence[_Value],
@@ -531,7 +510,7 @@ class _ThreadReader:
             written.append(self.write(name, self._combined(logic, a, b)))
         return written
 
-    def _combined(self, logic: Logic, a: _Value, b: _Value) -> _Value:
+    def _combined(self, logic: rows.Logic, a: _Value, b: _Value) -> _Value:
         a, b = self.invert(a, logic.invert_a), self.invert(b, logic.invert_b)
         return self.invert(self.compute(logic.kind, a, b), logic.invert)
 
@@ -544,7 +523,9 @@ class _ThreadReader:
         self.listing.append(common.Move(name, value.register))
         return _Computed(name, value.may)
 
-    def _sum(self, row: MnemonicRow, meaning: Sum, defined: str, a: _Value, b: _Value) -> None:
+    def _sum(
+        self, row: rows.MnemonicRow, meaning: rows.Sum, defined: str, a: _Value, b: _Value
+    ) -> None:
         if meaning.reverse:
             a, b = b, a
         result = self.compute(meaning.kind, a, b)
@@ -561,7 +542,7 @@ class _ThreadReader:
         if row.defines:
             self.write("scc", carry)
 
-    def _compare(self, meaning: CompareWords, a: _Value, b: _Value) -> _Value:
+    def _compare(self, meaning: rows.CompareWords, a: _Value, b: _Value) -> _Value:
         if meaning.swap:
             a, b = b, a
         if meaning.signed and meaning.kind not in (_EQ, _NE):
@@ -569,7 +550,7 @@ class _ThreadReader:
         return self.compute(meaning.kind, a, b)
 
     def _select(
-        self, row: MnemonicRow, defined: tuple[str, ...], used: Sequence[tuple[_Value, ...]]
+        self, row: rows.MnemonicRow, defined: tuple[str, ...], used: Sequence[tuple[_Value, ...]]
     ) -> None:
         if row.lanes:  # The last operand chooses the second.
             otherwise, chosen = used[0], used[1]
@@ -627,7 +608,7 @@ class _ThreadReader:
     def _await(self, operands: tuple[Operand, ...]) -> None:
         assert self.instruction is not None
         try:
-            counts = wait_counts(
+            counts = rows.wait_counts(
                 each
                 for each in (*operands, *self.instruction.modifiers)
                 if not isinstance(each, Registers) and each != "&"
@@ -694,7 +675,7 @@ class _ThreadReader:
             raise self._error(f"no location is {offset} bytes behind argument '{argument}'")
         return location
 
-    def _access(self, access: AccessRow, operands: tuple[Operand, ...]) -> None:
+    def _access(self, access: rows.AccessRow, operands: tuple[Operand, ...]) -> None:
         bits, offset = self._modifiers()
         if access.space is AddressSpace.PRIVATE or access.width != WORD_BITS:
             raise self._error("the CDNA machine has words in global memory and LDS only")
@@ -723,7 +704,7 @@ class _ThreadReader:
             raise self._error("these operands are not known")
         return self.words(operand, len(operand.names))
 
-    def _address(self, access: AccessRow, left: list[Operand]) -> tuple[_HalfAddress, int]:
+    def _address(self, access: rows.AccessRow, left: list[Operand]) -> tuple[_HalfAddress, int]:
         """Take the address off the operands; with what a vector register adds to a scalar one."""
         vector = left.pop(0)
         if access.space is AddressSpace.LOCAL:
@@ -738,7 +719,7 @@ class _ThreadReader:
 
     def _access_instructions(
         self,
-        access: AccessRow,
+        access: rows.AccessRow,
         location: str,
         data: list[common.Operand],
         dst: str | None,
@@ -776,7 +757,7 @@ class _ThreadReader:
 
     # Branches
 
-    def _jump(self, jump: Jump, number: int) -> None:
+    def _jump(self, jump: rows.Jump, number: int) -> None:
         assert self.instruction is not None
         (target,) = self.instruction.operands
         if not isinstance(target, str) or target not in self.of_label:
@@ -835,7 +816,7 @@ _OPERANDS = MappingProxyType(
 """How many operands an access has without a scalar address and without its result."""
 
 
-def _operand_count(access: AccessRow) -> int:
+def _operand_count(access: rows.AccessRow) -> int:
     """How many operands an access has, but for its result."""
     count = _OPERANDS[access.operation] + (access.space is AddressSpace.GLOBAL)
     lds_exchange = access.space is AddressSpace.LOCAL and access.operation is Operation.CMPXCHG

@@ -4,17 +4,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 
-from fencewright.tools.diagnostics import (
-    ToolError,
-    add_version,
-    as_text,
-    diagnose,
-    error,
-    is_bitcode,
-    output_file,
-    read_bytes,
-    run_tool,
-)
+from fencewright.tools import diagnostics
 
 NAME = "fence-translate"
 STDIN = "<stdin>"
@@ -37,9 +27,9 @@ def export_llvm(text: str, file: str) -> str:
 
 def _read(path: str | None, file: str) -> str:
     """The text of the input, which may be LLVM bitcode."""
-    content = read_bytes(path)
-    if not is_bitcode(content):
-        return as_text(content)
+    content = diagnostics.read_bytes(path)
+    if not diagnostics.is_bitcode(content):
+        return diagnostics.as_text(content)
     from fencewright.tools.inputs.llvm_child import disassemble_guarded
 
     return disassemble_guarded(content, file)
@@ -47,7 +37,7 @@ def _read(path: str | None, file: str) -> str:
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
     parser = ArgumentParser(NAME, description=__doc__)
-    add_version(parser)
+    diagnostics.add_version(parser)
     parser.add_argument("input", nargs="?", default="-", help="file to translate, - for stdin")
     parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
     direction = parser.add_mutually_exclusive_group(required=True)
@@ -80,17 +70,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             text = _read(None if path == "-" else path, file)
             if not text.strip():
-                raise error("the input is empty", file)
+                raise diagnostics.error("the input is empty", file)
             result = translate(text, file)
         except Exception as problem:
-            if (known := diagnose(problem, file)) is None:
+            if (known := diagnostics.diagnose(problem, file)) is None:
                 raise
-            raise ToolError((known,)) from problem
-        with output_file(output) as stream:
+            raise diagnostics.ToolError((known,)) from problem
+        with diagnostics.output_file(output) as stream:
             stream.write(result)
         return 0
 
-    return run_tool(NAME, body)
+    return diagnostics.run_tool(NAME, body)
 
 
 if __name__ == "__main__":

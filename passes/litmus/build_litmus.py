@@ -22,35 +22,14 @@ from fencewright.mlir_dialects import litmus, scoped
 from fencewright.mlir_dialects.attributes import AddressSpaceAttr
 from fencewright.simulator.core.program import Location, MemoryKind, Placement
 from fencewright.simulator.core.program import Operand as Value
-from fencewright.simulator.random.programs import (
-    Attempt,
-    Maybe,
-    Repeat,
-    Retry,
-    SmallProgram,
-    SmallThread,
-    Spin,
-    Step,
-    Steps,
-    When,
-    accesses,
-    operands_of,
-)
-from fencewright.simulator.source.events import (
-    AtomicRmw,
-    Barrier,
-    Cmpxchg,
-    Fence,
-    Load,
-    ScopedOperation,
-    Store,
-)
+from fencewright.simulator.random import programs
+from fencewright.simulator.source import events as source
 
 NAME = "t"
 """What the test is called."""
 
 
-def build(program: SmallProgram) -> ModuleOp:
+def build(program: programs.SmallProgram) -> ModuleOp:
     """A module with the program as a litmus test, in which every register that is set is observed."""
     spaces = {each.name: each.space for each in program.locations}
     parts: list[Operation] = [_location(each) for each in program.locations]
@@ -88,7 +67,7 @@ def _placement(place: Placement) -> litmus.PlacementAttr:
 class _Body:
     """One thread that is being built: ``values`` of its registers so far, ``block`` to append to."""
 
-    def __init__(self, thread: SmallThread, spaces: dict[str, AddressSpace]):
+    def __init__(self, thread: programs.SmallThread, spaces: dict[str, AddressSpace]):
         self.steps = thread.steps
         self.entry = Block()
         self.region = Region(self.entry)
@@ -96,7 +75,7 @@ class _Body:
         self.values: dict[str, SSAValue] = {}
         self.pointers: dict[str, SSAValue] = {}
         self.constants: dict[int, SSAValue] = {}
-        for name in sorted({each.location for each in accesses(thread.steps)}):
+        for name in sorted({each.location for each in programs.accesses(thread.steps)}):
             space = AddressSpace.GENERIC if name in thread.generic else spaces[name]
             address = litmus.AddressOp.create(
                 properties={"location_name": SymbolRefAttr(name)},
@@ -145,15 +124,15 @@ class _Body:
             block.add_op(observe)
         block.add_op(litmus.EndOp.create())
 
-    def step(self, step: Step) -> None:
+    def step(self, step: programs.Step) -> None:
         match step:
-            case When():
+            case programs.When():
                 here, go, stop = self.block, self.new_block(), self.new_block()
                 condition = self.is_equal(self.values[step.register], step.value)
                 here.add_op(ConditionalBranchOp(condition, go, [], stop, []))
                 self.end(stop)
                 self.block = go
-            case Maybe():
+            case programs.Maybe():
                 here, then = self.block, self.new_block()
                 condition = self.is_equal(self.values[step.register], step.value)
                 self.unobserved(then, step.steps)
@@ -161,13 +140,13 @@ class _Body:
                 self.block.add_op(BranchOp(after))
                 here.add_op(ConditionalBranchOp(condition, then, [], after, []))
                 self.block = after
-            case Repeat():
+            case programs.Repeat():
                 self.repeat(step)
-            case Spin():
+            case programs.Spin():
                 loop = self.loop()
                 self.step(step.load)
                 self.until(self.is_equal(self.values[step.load.dst], step.value), loop)
-            case Retry():
+            case programs.Retry():
                 loop = self.loop()
                 succeeded = self.exchange(step.exchange)
                 if not step.busy:
@@ -178,7 +157,7 @@ class _Body:
                 self.unobserved(again, step.busy)
                 self.block.add_op(BranchOp(loop))
                 self.block = done
-            case Attempt():
+            case programs.Attempt():
                 succeeded = self.exchange(step.exchange)
                 for each in step.first:
                     self.step(each)
@@ -190,7 +169,7 @@ class _Body:
             case _:
                 self.operation(step)
 
-    def unobserved(self, block: Block, steps: Steps) -> None:
+    def unobserved(self, block: Block, steps: programs.Steps) -> None:
         """Steps in a block of their own whose registers are not known after it."""
         known = dict(self.values)
         self.block = block
@@ -210,7 +189,7 @@ class _Body:
         self.block.add_op(ConditionalBranchOp(condition, done, [], loop, []))
         self.block = done
 
-    def repeat(self, step: Repeat) -> None:
+    def repeat(self, step: programs.Repeat) -> None:
         loop = self.new_block(i32)
         self.block.add_op(BranchOp(loop, self.constants[0]))
         self.block = loop
@@ -223,33 +202,33 @@ class _Body:
         self.block.add_ops([following, more, again])
         self.block = done
 
-    def operation(self, step: ScopedOperation) -> None:
+    def operation(self, step: source.ScopedOperation) -> None:
         options = _options(step)
         match step:
-            case Load():
+            case source.Load():
                 how = (step.ordering, step.scope)
                 pointer = self.pointers[step.location]
                 load = scoped.LoadOp(pointer, i32, *how, volatile=step.volatile, **options)
                 self.block.add_op(load)
                 self.set(step.dst, load.value)
-            case Store():
+            case source.Store():
                 access = (self.value(step.value), self.pointers[step.location])
                 how = (step.ordering, step.scope)
                 self.block.add_op(scoped.StoreOp(*access, *how, volatile=step.volatile, **options))
-            case AtomicRmw():
+            case source.AtomicRmw():
                 access = (self.pointers[step.location], self.value(step.value))
                 how = (step.ordering, step.scope)
                 rmw = scoped.AtomicRmwOp(step.kind, *access, *how, **options)
                 self.block.add_op(rmw)
                 self.set(step.dst, rmw.old)
-            case Cmpxchg():
+            case source.Cmpxchg():
                 self.exchange(step)
-            case Fence():
+            case source.Fence():
                 self.block.add_op(scoped.FenceOp(step.ordering, step.scope, **options))
-            case Barrier():
+            case source.Barrier():
                 self.block.add_op(scoped.BarrierOp(step.scope, step.ordering, **options))
 
-    def exchange(self, step: Cmpxchg) -> SSAValue:
+    def exchange(self, step: source.Cmpxchg) -> SSAValue:
         """Append a compare-exchange; whether it succeeds."""
         access = (self.pointers[step.location], self.value(step.compare), self.value(step.new))
         how = (step.ordering, step.failure_ordering, step.scope)
@@ -266,7 +245,7 @@ class _Options(TypedDict):
     availability: Availability | None
 
 
-def _options(step: ScopedOperation) -> _Options:
+def _options(step: source.ScopedOperation) -> _Options:
     full = step.availability is Availability.FULL
     return {
         "one_as": step.one_as,
@@ -275,21 +254,21 @@ def _options(step: ScopedOperation) -> _Options:
     }
 
 
-def _constants(steps: Steps) -> Iterator[int]:
+def _constants(steps: programs.Steps) -> Iterator[int]:
     """Every constant that the steps need."""
     for step in steps:
         match step:
-            case When() | Spin():
+            case programs.When() | programs.Spin():
                 yield step.value
-            case Maybe():
+            case programs.Maybe():
                 yield step.value
                 yield from _constants(step.steps)
-            case Repeat():
+            case programs.Repeat():
                 yield from (0, 1, step.times)
                 yield from _constants(step.steps)
             case _:
-                yield from (each for each in operands_of(step) if isinstance(each, int))
-                if isinstance(step, Retry):
+                yield from (each for each in programs.operands_of(step) if isinstance(each, int))
+                if isinstance(step, programs.Retry):
                     yield from _constants(step.busy)
-                elif isinstance(step, Attempt):
+                elif isinstance(step, programs.Attempt):
                     yield from _constants((*step.first, *step.failed))

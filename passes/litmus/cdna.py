@@ -34,21 +34,7 @@ from fencewright.passes.litmus.programs import (
     register_of,
     unreadable,
 )
-from fencewright.simulator.cdna.instructions import (
-    Atomic,
-    CacheInstruction,
-    CdnaInstruction,
-    CompareSwap,
-    LdsAtomic,
-    LdsCompareSwap,
-    LdsLoad,
-    LdsStore,
-    ScalarLoad,
-    VectorLoad,
-    VectorStore,
-    Wait,
-    WorkgroupBarrier,
-)
+from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.rows import VectorAccessKind as Policy
 from fencewright.simulator.core.program import (
@@ -96,7 +82,7 @@ def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
 
 def _thread(
     code: ThreadCode, place: Placement, configuration: CdnaConfiguration
-) -> Thread[CdnaInstruction]:
+) -> Thread[machine.CdnaInstruction]:
     reader = _CdnaReader(code, place, configuration)
     instructions = reader.read()
     return Thread(place, instructions, reader.listing.places)
@@ -163,12 +149,12 @@ class _CdnaReader:
         self.blocks = reachable_blocks(code.body)
         self.labels = Labels(self.blocks)
         self.numbers: dict[SSAValue, int] = {}
-        self.listing: Listing[CdnaInstruction] = Listing()
+        self.listing: Listing[machine.CdnaInstruction] = Listing()
         self.known: _Known = {}
         self.observed: list[tuple[str, str]] = []
         self.issued: dict[Counter, list[bool]] = {}
 
-    def read(self) -> tuple[CdnaInstruction, ...]:
+    def read(self) -> tuple[machine.CdnaInstruction, ...]:
         """The thread's instructions."""
         entry = self._solve()
         self.listing = Listing()
@@ -298,14 +284,14 @@ class _CdnaReader:
             case cdna.AtomicOp():
                 self.atomic(op)
             case cdna.CacheOp():
-                self.listing.add(CacheInstruction(op.opcode.data, modifiers_of(op)))
+                self.listing.add(machine.CacheInstruction(op.opcode.data, modifiers_of(op)))
             case cdna.WaitOp():
                 counts = op.counts
                 vmcnt = self.executed(Counter.VMCNT, counts.vmcnt)
                 lgkmcnt = self.executed(Counter.LGKMCNT, counts.lgkmcnt)
-                self.listing.add(Wait(vmcnt, lgkmcnt))
+                self.listing.add(machine.Wait(vmcnt, lgkmcnt))
             case cdna.BarrierOp():
-                self.listing.add(WorkgroupBarrier())
+                self.listing.add(machine.WorkgroupBarrier())
             case cdna.ConstOp():
                 self.constant(op)
             case cdna.MovOp():
@@ -348,7 +334,7 @@ class _CdnaReader:
     def end(self, following: Block | None) -> None:
         """Everything that is outstanding arrives before the wave's results are looked at."""
         if self.observed:
-            self.listing.add(Wait(0, 0))
+            self.listing.add(machine.Wait(0, 0))
             for register, unit in self.observed:
                 self.listing.add(Move(register, unit))
         if following is not None:
@@ -407,14 +393,14 @@ class _CdnaReader:
             location = self.address(op).location
             if op.opcode.data != "s_load_dword" or location is None:
                 unreadable(op, f"a location is 32 bits wide; {op.opcode.data} is not executed")
-            self.listing.add(ScalarLoad(self.written(op.dst), location))
+            self.listing.add(machine.ScalarLoad(self.written(op.dst), location))
             return
         location, memory = self.place_of(op)
         dst = self.written(op.dst)
         if memory.space is AddressSpace.LOCAL:
-            self.listing.add(LdsLoad(dst, location))
+            self.listing.add(machine.LdsLoad(dst, location))
         else:
-            self.listing.add(VectorLoad(dst, location, modifiers_of(op), memory.flat))
+            self.listing.add(machine.VectorLoad(dst, location, modifiers_of(op), memory.flat))
 
     def load_argument(self, op: cdna.LoadOp) -> None:
         """A scalar load from the argument segment, which nobody writes."""
@@ -455,9 +441,9 @@ class _CdnaReader:
         location, memory = self.place_of(op)
         value = self.unit(op.data)
         if memory.space is AddressSpace.LOCAL:
-            self.listing.add(LdsStore(location, value))
+            self.listing.add(machine.LdsStore(location, value))
         else:
-            self.listing.add(VectorStore(location, value, modifiers_of(op), memory.flat))
+            self.listing.add(machine.VectorStore(location, value, modifiers_of(op), memory.flat))
 
     def atomic(self, op: cdna.AtomicOp) -> None:
         location, memory = self.place_of(op)
@@ -471,16 +457,16 @@ class _CdnaReader:
             # Vector memory takes the pair new:compare, LDS compare and new.
             compare, new = operands if lds else operands[::-1]
             self.listing.add(
-                LdsCompareSwap(location, compare, new, dst)
+                machine.LdsCompareSwap(location, compare, new, dst)
                 if lds
-                else CompareSwap(location, compare, new, dst, bits, flat)
+                else machine.CompareSwap(location, compare, new, dst, bits, flat)
             )
             return
         assert memory.kind is not None
         self.listing.add(
-            LdsAtomic(memory.kind, location, operands[0], dst)
+            machine.LdsAtomic(memory.kind, location, operands[0], dst)
             if lds
-            else Atomic(memory.kind, location, operands[0], dst, bits, flat)
+            else machine.Atomic(memory.kind, location, operands[0], dst, bits, flat)
         )
 
     # Arithmetic and control
@@ -565,7 +551,7 @@ def _memory(op: cdna.LoadOp | cdna.StoreOp | cdna.AtomicOp) -> _MemoryRow:
     return _MemoryRow(operation, space, width, kind)
 
 
-_Handler = Callable[[Listing[CdnaInstruction], tuple[str, ...], cdna.AluOp], Operand]
+_Handler = Callable[[Listing[machine.CdnaInstruction], tuple[str, ...], cdna.AluOp], Operand]
 
 
 def _binary(kind: ArithmeticKind) -> _Handler:
@@ -584,7 +570,7 @@ def _with_opposite(kind: ArithmeticKind, invert: int) -> _Handler:
     """``a kind not b`` (``invert`` 1) or ``not (a kind b)`` (``invert`` 2), of masks."""
 
     def handler(
-        listing: Listing[CdnaInstruction], operands: tuple[str, ...], op: cdna.AluOp
+        listing: Listing[machine.CdnaInstruction], operands: tuple[str, ...], op: cdna.AluOp
     ) -> Operand:
         a, b = operands
         if invert == 1:
@@ -595,7 +581,7 @@ def _with_opposite(kind: ArithmeticKind, invert: int) -> _Handler:
 
 
 def _low_field(
-    listing: Listing[CdnaInstruction], operands: tuple[str, ...], op: cdna.AluOp
+    listing: Listing[machine.CdnaInstruction], operands: tuple[str, ...], op: cdna.AluOp
 ) -> Operand:
     immediates = [] if op.immediates is None else [each.value.data for each in op.immediates]
     if len(immediates) != 2 or immediates[0]:

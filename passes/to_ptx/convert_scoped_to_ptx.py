@@ -45,17 +45,7 @@ from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.analysis.convergence import converged_blocks
-from fencewright.passes.kernels.accept import (
-    Function,
-    SharedVariables,
-    byte_size,
-    check_kernel,
-    dimension_of,
-    is_used,
-    known_block_size,
-    lower_operation,
-    unsupported,
-)
+from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
     ConversionStep,
     KernelConversion,
@@ -95,8 +85,8 @@ class ConvertScopedToPTXPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self._target()
-        shared = SharedVariables(bits_of, PATH)
-        functions: list[Function] = []
+        shared = accept.SharedVariables(bits_of, PATH)
+        functions: list[accept.Function] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 shared.add(each)
@@ -129,7 +119,7 @@ class ConvertScopedToPTXPass(ModulePass):
 
 def _check_name(op: Operation, name: str) -> None:
     if not is_identifier(name):
-        unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
+        accept.unsupported(op, f"'{name}' is not a name in PTX (letters, digits, _ and $)")
 
 
 class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
@@ -143,8 +133,8 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
     def __init__(
         self,
         target: Target,
-        shared: SharedVariables,
-        function: Function,
+        shared: accept.SharedVariables,
+        function: accept.Function,
         plans: Plans[tuple[ConversionStep, ...]],
     ):
         entry = Block()
@@ -170,7 +160,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def run(self) -> ptx.KernelOp:
         """The kernel that replaces the function."""
-        check_kernel(self.function, PATH)
+        accept.check_kernel(self.function, PATH)
         _check_name(self.function, self.function.sym_name.data)
         self.map_blocks(self.source_blocks)
         parameters = self._parameters()
@@ -181,7 +171,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
             "version": StringAttr(".".join(map(str, self.version))),
             "parameters": DenseArrayBase.from_list(i64, parameters),
         }
-        block_size = known_block_size(self.function)
+        block_size = accept.known_block_size(self.function)
         if block_size is not None:
             properties["block_size"] = DenseArrayBase.from_list(i32, block_size)
         return ptx.KernelOp.create(properties=properties, regions=[body])
@@ -219,7 +209,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def special(self, op: Operation) -> None:
         """Ids and sizes of work-items and work-groups."""
-        name = f"{_SPECIAL[type(op)]}.{'xyz'[dimension_of(op)]}"
+        name = f"{_SPECIAL[type(op)]}.{'xyz'[accept.dimension_of(op)]}"
         properties: dict[str, Attribute] = {"register": opcode_attr(name)}
         value = self._add(ptx.SpecialOp.create(result_types=(ptx.B32,), properties=properties))
         self.values[op.results[0]] = self.build.extend(value, 32, RegisterClass.B64, "u")
@@ -230,8 +220,8 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         gep = cast(llvm.GEPOp, op)
         indices = tuple(gep.rawConstantIndices.get_values())
         if len(indices) != 1:
-            unsupported(op, "a getelementptr of more than one index is not supported")
-        size = byte_size(op, gep.elem_type, bits_of, PATH)
+            accept.unsupported(op, "a getelementptr of more than one index is not supported")
+        size = accept.byte_size(op, gep.elem_type, bits_of, PATH)
         base = self.values[gep.ptr]
         if gep.ssa_indices:
             offset = self._scale(self._index(gep.ssa_indices[0]), size)
@@ -256,7 +246,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         """ptrtoint and inttoptr: zeros above, or the low part."""
         bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
         if bits is None or to is None or max(bits, to) > POINTER_BITS:
-            unsupported(op, f"'{op.name}' of these types is not supported")
+            accept.unsupported(op, f"'{op.name}' of these types is not supported")
         (value,) = self.operands(op)
         register = register_for(to)
         assert register is not None
@@ -281,10 +271,12 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         space = cast(llvm.LLVMPointerType, alloca.res.type).addr_space
         is_private = isinstance(space, IntAttr) and space.data == AddressSpace.PRIVATE.number
         if not is_private or not isinstance(value, IntegerAttr):
-            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
+            accept.unsupported(
+                op, "an alloca needs a constant size and a pointer to private memory"
+            )
         if value.value.data < 0:
-            unsupported(op, "an alloca of a negative size")
-        size = value.value.data * byte_size(op, alloca.elem_type, bits_of, PATH)
+            accept.unsupported(op, "an alloca of a negative size")
+        size = value.value.data * accept.byte_size(op, alloca.elem_type, bits_of, PATH)
         alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
         properties: dict[str, Attribute] = {
             "size": ptx.number_attr(size),
@@ -337,7 +329,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
             if self.converged is None:
                 self.converged = converged_blocks(self.source_blocks)
             return (CONVERGED,) if op.parent in self.converged else ()
-        if isinstance(op, scoped.AtomicRmwOp) and not is_used(op):
+        if isinstance(op, scoped.AtomicRmwOp) and not accept.is_used(op):
             if self.unfenced is None:
                 self.unfenced = unfenced_updates(self.source_blocks, ends_thread=True)
             return (NO_ACQUIRE_FENCE_AFTER,) if op in self.unfenced else ()
@@ -356,7 +348,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         if isinstance(op, scoped.AccessOperation):
             result = self.registers_for(op, op.value_type)
             _check_alignment(op)
-        sequence = lower_operation(op, bits_of, used, PATH, target=target)
+        sequence = accept.lower_operation(op, bits_of, used, PATH, target=target)
         ordered = op.properties["ordering"] != _WEAK
         steps = [
             _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)
@@ -379,7 +371,7 @@ def _check_alignment(op: scoped.AccessOperation) -> None:
     bits = bits_of(op.value_type)
     assert bits is not None
     if op.alignment is not None and 8 * op.alignment.value.data < bits:
-        unsupported(
+        accept.unsupported(
             op,
             f"an access of {bits} bits that is aligned to {op.alignment.value.data} bytes only "
             f"is not supported on the {PATH} path",

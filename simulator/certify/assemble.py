@@ -10,16 +10,7 @@ from dataclasses import dataclass
 
 from fencewright.lowering.sequence import Request, Sequence, Target
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.simulator.source.events import (
-    AtomicRmw,
-    Barrier,
-    Cmpxchg,
-    Fence,
-    Load,
-    ScopedOperation,
-    ScopedProgram,
-    Store,
-)
+from fencewright.simulator.source import events as source
 
 Lowering = Callable[[Request], Sequence]
 """Anything that lowers a request; raises ``UnsupportedError``."""
@@ -27,28 +18,28 @@ Lowering = Callable[[Request], Sequence]
 Place = tuple[int, int]
 """A thread, and the position of an instruction in it."""
 
-SCOPED = (Load, Store, AtomicRmw, Cmpxchg, Fence, Barrier)
+SCOPED = (source.Load, source.Store, source.AtomicRmw, source.Cmpxchg, source.Fence, source.Barrier)
 
 
 def request_of(
-    operation: ScopedOperation, mode: Target, space: AddressSpace | None = None
+    operation: source.ScopedOperation, mode: Target, space: AddressSpace | None = None
 ) -> Request:
     """What is asked of the lowering for ``operation``; ``space`` is its pointer's, if it has one."""
     kind, failure, returns = RmwKind.ADD, None, True
     match operation:
-        case Load():
+        case source.Load():
             op = Operation.LOAD
-        case Store():
+        case source.Store():
             op = Operation.STORE
-        case AtomicRmw():
+        case source.AtomicRmw():
             op, kind = Operation.ATOMIC_RMW, operation.kind
             returns = operation.dst is not None
-        case Cmpxchg():
+        case source.Cmpxchg():
             op, failure = Operation.CMPXCHG, operation.failure_ordering
             returns = operation.dst is not None or operation.success is not None
-        case Fence():
+        case source.Fence():
             op = Operation.FENCE
-        case Barrier():
+        case source.Barrier():
             op = Operation.BARRIER
     weak = operation.ordering is Ordering.WEAK
     return Request(
@@ -59,7 +50,7 @@ def request_of(
         failure_ordering=failure,
         returns=returns,
         kind=kind,
-        volatile=isinstance(operation, Load | Store) and operation.volatile,
+        volatile=isinstance(operation, source.Load | source.Store) and operation.volatile,
         one_as=operation.one_as,
         spaces=operation.spaces,
         availability=operation.availability,
@@ -71,7 +62,7 @@ def request_of(
 class Code:
     """A scoped program with the sequence of every scoped operation in it."""
 
-    program: ScopedProgram
+    program: source.ScopedProgram
     sequences: Mapping[Place, Sequence]
 
     def with_sequence(self, place: Place, sequence: Sequence) -> "Code":
@@ -80,7 +71,7 @@ class Code:
 
 
 def lower_program(
-    program: ScopedProgram,
+    program: source.ScopedProgram,
     mode: Target,
     lowering: Lowering,
     generic: frozenset[str] = frozenset(),
@@ -95,7 +86,7 @@ def lower_program(
             if not isinstance(each, SCOPED):
                 continue
             space = None
-            if not isinstance(each, Fence | Barrier):
+            if not isinstance(each, source.Fence | source.Barrier):
                 space = program.location(each.location).space
                 space = AddressSpace.GENERIC if each.location in generic else space
             sequences[number, position] = lowering(request_of(each, mode, space))

@@ -27,14 +27,7 @@ from fencewright.simulator.core.program import (
 from fencewright.simulator.core.program import Operand as Value
 from fencewright.simulator.ptx import events as ptx
 from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
-from fencewright.simulator.source.events import (
-    AtomicRmw,
-    Barrier,
-    Cmpxchg,
-    Load,
-    ScopedOperation,
-    Store,
-)
+from fencewright.simulator.source import events as source
 
 _RMW = frozenset(
     {
@@ -105,7 +98,7 @@ def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
 
 
 def _instructions(
-    operation: ScopedOperation, instruction: Instruction
+    operation: source.ScopedOperation, instruction: Instruction
 ) -> tuple[ptx.PtxInstruction, ...]:
     """What one line of a sequence is in the model."""
     head = words_of(instruction.mnemonic)[0]
@@ -113,15 +106,15 @@ def _instructions(
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
             return (ptx.PtxFence(ordering, scope, restriction_in(instruction.mnemonic)),)
-        case "barrier", Barrier():
+        case "barrier", source.Barrier():
             return (_barrier(instruction, ordering),)
-        case "ld", Load():
+        case "ld", source.Load():
             dst, location = operation.dst, operation.location
             return (ptx.Ld(dst, location, ordering or Ordering.WEAK, scope),)
-        case "st", Store():
+        case "st", source.Store():
             location, value = operation.location, operation.value
             return (ptx.St(location, value, ordering or Ordering.WEAK, scope),)
-        case (("atom" | "red"), AtomicRmw()) if operation.kind in _RMW:
+        case (("atom" | "red"), source.AtomicRmw()) if operation.kind in _RMW:
             return (
                 ptx.Atom(
                     None if head == "red" else operation.dst or "unused",
@@ -133,7 +126,7 @@ def _instructions(
                     scope or Scope.AGENT,
                 ),
             )
-        case "atom", Cmpxchg():
+        case "atom", source.Cmpxchg():
             return (
                 ptx.Atom(
                     _old(operation),
@@ -158,13 +151,13 @@ def _barrier(instruction: Instruction, ordering: Ordering | None) -> ptx.PtxInst
     return ptx.ClusterBarrier(ptx.BarrierRole.WAIT, ordering or Ordering.ACQUIRE)
 
 
-def _old(cmpxchg: Cmpxchg) -> str:
+def _old(cmpxchg: source.Cmpxchg) -> str:
     return cmpxchg.dst or f"{cmpxchg.success or 'unused'}.old"
 
 
-def _success(operation: ScopedOperation, prefix: str) -> tuple[ptx.PtxInstruction, ...]:
+def _success(operation: source.ScopedOperation, prefix: str) -> tuple[ptx.PtxInstruction, ...]:
     """Whether a compare-exchange wrote, which PTX leaves to a comparison."""
-    if not isinstance(operation, Cmpxchg) or operation.success is None:
+    if not isinstance(operation, source.Cmpxchg) or operation.success is None:
         return ()
     differs = f"{prefix}.differs"
     return (
@@ -191,15 +184,15 @@ _SHIFT = ((Placeholder("word"),), (Placeholder("shift"),))
 class _Loop:
     """The sequence of one operation with registers and labels of its own."""
 
-    def __init__(self, operation: ScopedOperation, prefix: str):
+    def __init__(self, operation: source.ScopedOperation, prefix: str):
         self.operation = operation
         self.prefix = prefix
         self.names: dict[str, Value] = {}
         match operation:
-            case AtomicRmw():
+            case source.AtomicRmw():
                 self.names = {"data": operation.value}
                 dst = operation.dst
-            case Cmpxchg():
+            case source.Cmpxchg():
                 self.names = {"data": operation.new, "compare": operation.compare}
                 dst = _old(operation)
             case _:

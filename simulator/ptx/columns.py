@@ -51,38 +51,15 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.core.words import TOO_WIDE, parse_word
-from fencewright.simulator.ptx.events import (
-    SCOPES,
-    Alias,
-    AsyncCopy,
-    Atom,
-    Bar,
-    BarrierRole,
-    ClusterBarrier,
-    CommitGroup,
-    CompareBranch,
-    Ld,
-    MbarrierArrive,
-    MbarrierWait,
-    ProxyFence,
-    PtxFence,
-    PtxInstruction,
-    PtxProgram,
-    PtxProxy,
-    Restriction,
-    St,
-    WaitGroup,
-    accesses,
-    assigned,
-)
+from fencewright.simulator.ptx import events as ptx
 from fencewright.simulator.ptx.model import PtxWitness
 
 
 @dataclass(frozen=True, slots=True)
-class PtxLitmusTest(LitmusTest[PtxInstruction]):
+class PtxLitmusTest(LitmusTest[ptx.PtxInstruction]):
     """A named program with the condition on its outcomes; ``remarks`` are kept as written."""
 
-    program: PtxProgram
+    program: ptx.PtxProgram
     condition: Condition
     remarks: tuple[str, ...] = ()
 
@@ -98,16 +75,16 @@ ORDERINGS: Mapping[str, Ordering] = {
 """PTX's ``.sem`` qualifiers."""
 
 _ACCESS_PROXIES = {
-    "ld": PtxProxy.GENERIC,
-    "cold": PtxProxy.CONSTANT,
-    "tld": PtxProxy.TEXTURE,
-    "suld": PtxProxy.SURFACE,
-    "st": PtxProxy.GENERIC,
-    "sust": PtxProxy.SURFACE,
-    "atom": PtxProxy.GENERIC,
-    "suatom": PtxProxy.SURFACE,
-    "red": PtxProxy.GENERIC,
-    "sured": PtxProxy.SURFACE,
+    "ld": ptx.PtxProxy.GENERIC,
+    "cold": ptx.PtxProxy.CONSTANT,
+    "tld": ptx.PtxProxy.TEXTURE,
+    "suld": ptx.PtxProxy.SURFACE,
+    "st": ptx.PtxProxy.GENERIC,
+    "sust": ptx.PtxProxy.SURFACE,
+    "atom": ptx.PtxProxy.GENERIC,
+    "suatom": ptx.PtxProxy.SURFACE,
+    "red": ptx.PtxProxy.GENERIC,
+    "sured": ptx.PtxProxy.SURFACE,
 }
 _BRANCHES = {
     "beq": Comparison.EQ,
@@ -139,7 +116,11 @@ _SETS: Mapping[ArithmeticKind, str] = {
     ArithmeticKind.LE: "setp.le.u32",
 }
 _MEMBAR_SCOPES = {"cta": Scope.WORKGROUP, "gl": Scope.AGENT, "sys": Scope.SYSTEM}
-_ROLES = {"sync": BarrierRole.SYNC, "red": BarrierRole.SYNC, "arrive": BarrierRole.ARRIVE}
+_ROLES = {
+    "sync": ptx.BarrierRole.SYNC,
+    "red": ptx.BarrierRole.SYNC,
+    "arrive": ptx.BarrierRole.ARRIVE,
+}
 _LOAD_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
 _STORE_ORDERINGS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
 _ATOMIC_ORDERINGS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
@@ -279,12 +260,12 @@ class _Operation:
 
     def scope(self) -> Scope | None:
         """The ``.scope`` qualifier; None when there is none."""
-        found = [q for q in self.qualifiers if q in SCOPES]
+        found = [q for q in self.qualifiers if q in ptx.SCOPES]
         if len(found) > 1:
             raise self.error(f"{self.mnemonic} has two scopes")
         if found:
             self.take(found[0])
-        return SCOPES[found[0]] if found else None
+        return ptx.SCOPES[found[0]] if found else None
 
     def access(self, allowed: Iterable[Ordering]) -> tuple[Ordering, Scope | None]:
         """Ordering and scope of a load or store; ``.volatile`` is ``.relaxed.sys``."""
@@ -297,7 +278,7 @@ class _Operation:
         if ordering is Ordering.WEAK and scope is not None:
             raise self.error(f"{self.mnemonic} is weak, so it has no scope")
         if ordering is not Ordering.WEAK and scope is None:
-            raise self.error(f"{self.mnemonic} needs a scope: {_listed(SCOPES)}")
+            raise self.error(f"{self.mnemonic} needs a scope: {_listed(ptx.SCOPES)}")
         return ordering, scope
 
 
@@ -305,26 +286,26 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(f".{word}" for word in words)
 
 
-def _load(op: _Operation) -> PtxInstruction:
+def _load(op: _Operation) -> ptx.PtxInstruction:
     target, source = op.expect(2)
     ordering, scope = op.access(_LOAD_ORDERINGS)
     if _NUMBER.match(source.text):
         return Move(target.register(), source.number())
     proxy = _ACCESS_PROXIES[op.head]
-    return Ld(target.register(), source.location(), ordering, scope, proxy)
+    return ptx.Ld(target.register(), source.location(), ordering, scope, proxy)
 
 
-def _store(op: _Operation) -> PtxInstruction:
+def _store(op: _Operation) -> ptx.PtxInstruction:
     if op.take("async"):
         op.finish()
         target, value, mbarrier = op.expect(3)
-        return AsyncCopy(target.location(), None, value.value(), mbarrier.location())
+        return ptx.AsyncCopy(target.location(), None, value.value(), mbarrier.location())
     target, value = op.expect(2)
     ordering, scope = op.access(_STORE_ORDERINGS)
-    return St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
+    return ptx.St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
 
 
-def _atomic(op: _Operation) -> PtxInstruction:
+def _atomic(op: _Operation) -> ptx.PtxInstruction:
     is_cas = op.take("cas")
     found = ["exch"] if is_cas else [q for q in op.qualifiers if q in ATOMICS]
     if len(found) != 1:
@@ -341,7 +322,7 @@ def _atomic(op: _Operation) -> PtxInstruction:
     register = operands[0].register() if returns else None
     location, *values = operands[returns:]
     compare = values[0].value() if is_cas else None
-    return Atom(
+    return ptx.Atom(
         register,
         location.location(),
         operation,
@@ -353,7 +334,7 @@ def _atomic(op: _Operation) -> PtxInstruction:
     )
 
 
-def _fence(op: _Operation) -> PtxInstruction:
+def _fence(op: _Operation) -> ptx.PtxInstruction:
     op.expect(0)
     if op.take("proxy"):
         return _proxy_fence(op)
@@ -364,43 +345,43 @@ def _fence(op: _Operation) -> PtxInstruction:
     scope = op.scope()
     op.finish()
     if scope is None:
-        raise op.error(f"{op.mnemonic} needs a scope: {_listed(SCOPES)}")
-    fence = PtxFence(ordering, scope, restriction)
+        raise op.error(f"{op.mnemonic} needs a scope: {_listed(ptx.SCOPES)}")
+    fence = ptx.PtxFence(ordering, scope, restriction)
     if fence.problem:
         raise op.error(fence.problem)
     return fence
 
 
-def _proxy_fence(op: _Operation) -> PtxInstruction:
-    proxies = {proxy.value: proxy for proxy in PtxProxy if proxy is not PtxProxy.GENERIC}
+def _proxy_fence(op: _Operation) -> ptx.PtxInstruction:
+    proxies = {proxy.value: proxy for proxy in ptx.PtxProxy if proxy is not ptx.PtxProxy.GENERIC}
     if op.take("alias"):
         op.finish()
-        return ProxyFence(None)
+        return ptx.ProxyFence(None)
     found = [q for q in op.qualifiers if q in proxies]
     if not found:
         raise op.error(f"{op.mnemonic} needs a proxy: .alias, {_listed(proxies)}")
     op.take(found[0])
     op.finish()
-    return ProxyFence(proxies[found[0]])
+    return ptx.ProxyFence(proxies[found[0]])
 
 
-def _membar(op: _Operation) -> PtxInstruction:
+def _membar(op: _Operation) -> ptx.PtxInstruction:
     op.expect(0)
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _MEMBAR_SCOPES:
         raise op.error(f"membar needs one of {_listed(_MEMBAR_SCOPES)}")
-    return PtxFence(Ordering.SEQ_CST, _MEMBAR_SCOPES[op.qualifiers[0]])
+    return ptx.PtxFence(Ordering.SEQ_CST, _MEMBAR_SCOPES[op.qualifiers[0]])
 
 
-def _bar(op: _Operation) -> PtxInstruction:
+def _bar(op: _Operation) -> ptx.PtxInstruction:
     op.take("cta")
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
         raise op.error(f"bar needs one of {_listed(_ROLES)}")
     instance, *rest = (operand.value() for operand in op.expect(1, 3))
     number = rest[0] if rest else 0
-    return Bar(_ROLES[op.qualifiers[0]], instance, number, rest[1] if rest[1:] else None)
+    return ptx.Bar(_ROLES[op.qualifiers[0]], instance, number, rest[1] if rest[1:] else None)
 
 
-def _barrier(op: _Operation) -> PtxInstruction:
+def _barrier(op: _Operation) -> ptx.PtxInstruction:
     op.expect(0)
     if not op.take("cluster"):
         raise op.error("expected barrier.cluster.arrive or barrier.cluster.wait")
@@ -411,10 +392,10 @@ def _barrier(op: _Operation) -> PtxInstruction:
     allowed = (Ordering.RELEASE, Ordering.RELAXED) if arrives else (Ordering.ACQUIRE,)
     ordering = op.ordering(default, allowed)
     op.finish()
-    return ClusterBarrier(BarrierRole.ARRIVE if arrives else BarrierRole.WAIT, ordering)
+    return ptx.ClusterBarrier(ptx.BarrierRole.ARRIVE if arrives else ptx.BarrierRole.WAIT, ordering)
 
 
-def _mbarrier(op: _Operation) -> PtxInstruction:
+def _mbarrier(op: _Operation) -> ptx.PtxInstruction:
     arrives, expects = op.take("arrive"), op.take("expect_tx")
     waits = op.take("try_wait") or op.take("test_wait")
     op.take("parity")
@@ -428,40 +409,40 @@ def _mbarrier(op: _Operation) -> PtxInstruction:
         raise op.error("an mbarrier operation has the scope .cta or .cluster")
     if arrives:
         name, *rest = op.expect(2 if expects else 1)
-        return MbarrierArrive(name.location(), ordering, scope, rest[0].number() if rest else 0)
+        return ptx.MbarrierArrive(name.location(), ordering, scope, rest[0].number() if rest else 0)
     name, *rest = op.expect(1, 2)
-    return MbarrierWait(name.location(), rest[0].number() if rest else 0, ordering, scope)
+    return ptx.MbarrierWait(name.location(), rest[0].number() if rest else 0, ordering, scope)
 
 
-def _copy(op: _Operation) -> PtxInstruction:
+def _copy(op: _Operation) -> ptx.PtxInstruction:
     if not (op.take("async") and op.take("bulk")):
         raise op.error("expected cp.async.bulk")
     if op.take("commit_group"):
         op.finish()
         op.expect(0)
-        return CommitGroup()
+        return ptx.CommitGroup()
     if op.take("wait_group"):
         reads_only = op.take("read")
         op.finish()
         if op.expect(1)[0].number() != 0:
             raise op.error("wait_group is supported for 0 pending groups only")
-        return WaitGroup(reads_only)
+        return ptx.WaitGroup(reads_only)
     if op.take("bulk_group"):
         op.finish()
         target, source = op.expect(2)
-        return AsyncCopy(target.location(), source.location())
+        return ptx.AsyncCopy(target.location(), source.location())
     op.finish()
     target, source, mbarrier = op.expect(3)
-    return AsyncCopy(target.location(), source.location(), 0, mbarrier.location())
+    return ptx.AsyncCopy(target.location(), source.location(), 0, mbarrier.location())
 
 
-def _compute(op: _Operation) -> PtxInstruction:
+def _compute(op: _Operation) -> ptx.PtxInstruction:
     op.finish()
     target, left, right = op.expect(3)
     return Arithmetic(ArithmeticKind(op.head), target.register(), left.value(), right.value())
 
 
-def _set(op: _Operation) -> PtxInstruction:
+def _set(op: _Operation) -> ptx.PtxInstruction:
     kinds = {word: kind for kind, word in _SETS.items()}
     if op.mnemonic not in kinds:
         raise op.error(f"expected {', '.join(kinds)}")
@@ -469,27 +450,27 @@ def _set(op: _Operation) -> PtxInstruction:
     return Arithmetic(kinds[op.mnemonic], target.register(), left.value(), right.value())
 
 
-def _move(op: _Operation) -> PtxInstruction:
+def _move(op: _Operation) -> ptx.PtxInstruction:
     op.finish()
     target, source = op.expect(2)
     return Move(target.register(), source.value())
 
 
-def _branch(op: _Operation) -> PtxInstruction:
+def _branch(op: _Operation) -> ptx.PtxInstruction:
     op.finish()
     left, right, label = op.expect(3)
     comparison, compared = _BRANCHES[op.head], right.value()
     if compared == 0 and comparison in (Comparison.EQ, Comparison.NE):
         return Branch(label.location(), left.value(), unless=comparison is Comparison.EQ)
-    return CompareBranch(label.location(), comparison, left.value(), compared)
+    return ptx.CompareBranch(label.location(), comparison, left.value(), compared)
 
 
-def _goto(op: _Operation) -> PtxInstruction:
+def _goto(op: _Operation) -> ptx.PtxInstruction:
     op.finish()
     return Branch(op.expect(1)[0].location())
 
 
-_READERS: Mapping[str, Callable[[_Operation], PtxInstruction]] = {
+_READERS: Mapping[str, Callable[[_Operation], ptx.PtxInstruction]] = {
     **dict.fromkeys(("ld", "tld", "suld", "cold"), _load),
     **dict.fromkeys(("st", "sust"), _store),
     **dict.fromkeys(("atom", "suatom", "red", "sured"), _atomic),
@@ -529,7 +510,7 @@ def parse_litmus(text: str, file: str = "<litmus>") -> PtxLitmusTest:
     table = _Piece(source, source.text[close + 1 : condition_at.start()], close + 1)
     columns = _columns(table, initial.aliases)
     initial.check_threads(len(columns))
-    program = PtxProgram(
+    program = ptx.PtxProgram(
         tuple(initial.locations),
         tuple(Thread(placement, code, places) for placement, code, places in columns),
         name=name,
@@ -564,11 +545,11 @@ def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
     return head["name"], tuple(remarks), end + 1
 
 
-def _check_condition(text: _Piece, condition: Condition, program: PtxProgram) -> None:
+def _check_condition(text: _Piece, condition: Condition, program: ptx.PtxProgram) -> None:
     """Refuse a name that stands for nothing, which would read as 0."""
     locations = {*program.initial, *program.aliases}
     for thread in program.threads:
-        locations |= {name for each in thread.instructions for name, _ in accesses(each)}
+        locations |= {name for each in thread.instructions for name, _ in ptx.accesses(each)}
     for each in sorted(condition.formula.observables(), key=observable_order):
         if isinstance(each, Memory):
             at = text.find(rf"\b{each.location}\b")
@@ -582,7 +563,7 @@ def _check_condition(text: _Piece, condition: Condition, program: PtxProgram) ->
         if each.thread >= len(program.threads):
             raise at.error(f"the condition names {each}, but there is no thread P{each.thread}")
         code = program.threads[each.thread].instructions
-        if each not in program.registers and all(each.name not in assigned(i) for i in code):
+        if each not in program.registers and all(each.name not in ptx.assigned(i) for i in code):
             raise at.error(f"the condition names {each}, which nothing in the test sets")
 
 
@@ -597,7 +578,7 @@ class _Initial:
     def __init__(self) -> None:
         self.locations: list[Location] = []
         self.registers: dict[Register, int] = {}
-        self.aliases: dict[str, Alias] = {}
+        self.aliases: dict[str, ptx.Alias] = {}
         self.mbarriers: dict[str, int] = {}
         self.shared: dict[str, Placement] = {}
         self._pieces: dict[str | tuple[int, str], _Piece] = {}
@@ -628,11 +609,11 @@ class _Initial:
 
     def _alias(self, piece: _Piece, match: re.Match[str]) -> None:
         name, location = match["name"], match["location"]
-        proxies = {proxy.value: proxy for proxy in PtxProxy}
+        proxies = {proxy.value: proxy for proxy in ptx.PtxProxy}
         if match["proxy"] not in proxies:
             raise piece.error(f"unknown proxy '{match['proxy']}'")
         self._declare(piece, name)
-        self.aliases[name] = Alias(location, proxies[match["proxy"]])
+        self.aliases[name] = ptx.Alias(location, proxies[match["proxy"]])
         while location in self.aliases and location != name:
             location = self.aliases[location].location
         if location == name:
@@ -652,8 +633,8 @@ class _Initial:
 
 
 def _columns(
-    table: _Piece, aliases: Mapping[str, Alias]
-) -> list[tuple[Placement, tuple[PtxInstruction, ...], Places]]:
+    table: _Piece, aliases: Mapping[str, ptx.Alias]
+) -> list[tuple[Placement, tuple[ptx.PtxInstruction, ...], Places]]:
     """The threads of the table: the first row places them, every further row adds an instruction."""
     head, *rows = table.split(";")
     if rows and not rows[-1].text:
@@ -664,7 +645,7 @@ def _columns(
         if match is None or match["number"] != str(number):
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
         placements.append(_placement(match, cell))
-    codes: list[list[PtxInstruction]] = [[] for _ in placements]
+    codes: list[list[ptx.PtxInstruction]] = [[] for _ in placements]
     lines: list[list[Place]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
@@ -679,7 +660,7 @@ def _columns(
     return [(placement, tuple(code), tuple(places)) for placement, code, places in columns]
 
 
-def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> PtxInstruction:
+def _instruction(cell: _Piece, aliases: Mapping[str, ptx.Alias]) -> ptx.PtxInstruction:
     if label := _LABEL.match(cell.text):
         return Label(label["name"])
     operation = _Operation(cell)
@@ -687,9 +668,9 @@ def _instruction(cell: _Piece, aliases: Mapping[str, Alias]) -> PtxInstruction:
     if reader is None:
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
     instruction = reader(operation)
-    for name, proxy in accesses(instruction):
+    for name, proxy in ptx.accesses(instruction):
         alias = aliases.get(name)
-        if alias is not None and alias.proxy not in (PtxProxy.GENERIC, proxy):
+        if alias is not None and alias.proxy not in (ptx.PtxProxy.GENERIC, proxy):
             raise cell.error(
                 f"{name} is {alias.location} through the {alias.proxy.value} proxy; "
                 f"{operation.mnemonic} goes through the {proxy.value} proxy"
@@ -703,13 +684,13 @@ def _placement(match: re.Match[str], piece: _Piece) -> Placement:
     return Placement(cta, agent=gpu, cluster=cluster)
 
 
-def restriction_in(mnemonic: str) -> Restriction | None:
+def restriction_in(mnemonic: str) -> ptx.Restriction | None:
     """The ``.sync_restrict`` qualifier of a fence; None if it has none."""
     words = words_of(mnemonic)
-    return next((each for each in Restriction if _restriction_word(each) in words), None)
+    return next((each for each in ptx.Restriction if _restriction_word(each) in words), None)
 
 
-def _restriction_word(restriction: Restriction) -> str:
+def _restriction_word(restriction: ptx.Restriction) -> str:
     return f"sync_restrict::{restriction.value}"
 
 
@@ -718,16 +699,16 @@ def _operands(*operands: Operand | None) -> str:
 
 
 _ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
-_SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
+_SCOPE_WORDS = {scope: word for word, scope in ptx.SCOPES.items()}
 _BRANCH_WORDS = {comparison: word for word, comparison in _BRANCHES.items()}
 _ATOMIC_WORDS = {kind: word for word, kind in ATOMICS.items()} | {
     _UNSIGNED[kind]: f"{kind}.u32" for kind in _UNSIGNED
 }
 _PROXY_PREFIX = {
-    PtxProxy.GENERIC: "",
-    PtxProxy.SURFACE: "su",
-    PtxProxy.TEXTURE: "t",
-    PtxProxy.CONSTANT: "co",
+    ptx.PtxProxy.GENERIC: "",
+    ptx.PtxProxy.SURFACE: "su",
+    ptx.PtxProxy.TEXTURE: "t",
+    ptx.PtxProxy.CONSTANT: "co",
 }
 
 
@@ -736,47 +717,47 @@ def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
     return f".{_ORDERING_WORDS[ordering]}{suffix}"
 
 
-def instruction_text(instruction: PtxInstruction) -> str:
+def instruction_text(instruction: ptx.PtxInstruction) -> str:
     """An instruction as a litmus test writes it; ``parse_litmus`` reads it back unchanged."""
     match instruction:
-        case Ld():
+        case ptx.Ld():
             head = f"{_PROXY_PREFIX[instruction.proxy]}ld"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             return f"{head}{qualifiers} {instruction.dst}, {instruction.location}"
-        case St():
+        case ptx.St():
             head = f"{_PROXY_PREFIX[instruction.proxy]}st"
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             return f"{head}{qualifiers} {instruction.location}, {instruction.value}"
-        case Atom():
+        case ptx.Atom():
             return _atomic_text(instruction)
-        case PtxFence():
+        case ptx.PtxFence():
             return _fence_text(instruction)
-        case ProxyFence():
+        case ptx.ProxyFence():
             return f"fence.proxy.{instruction.proxy.value if instruction.proxy else 'alias'}"
-        case Bar():
+        case ptx.Bar():
             operands = _operands(instruction.instance, instruction.number, instruction.count)
             return f"bar.cta.{instruction.role.value} {operands}"
-        case ClusterBarrier():
+        case ptx.ClusterBarrier():
             ordering = _ORDERING_WORDS[instruction.ordering]
             return f"barrier.cluster.{instruction.role.value}.{ordering}"
-        case MbarrierArrive():
+        case ptx.MbarrierArrive():
             expect = ".expect_tx" if instruction.expect_tx else ""
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             operands = _operands(instruction.mbarrier, instruction.expect_tx or None)
             return f"mbarrier.arrive{expect}{qualifiers} {operands}"
-        case MbarrierWait():
+        case ptx.MbarrierWait():
             qualifiers = _qualifiers(instruction.ordering, instruction.scope)
             return f"mbarrier.try_wait{qualifiers} {instruction.mbarrier}, {instruction.phase}"
-        case AsyncCopy(source=None):
+        case ptx.AsyncCopy(source=None):
             operands = _operands(instruction.location, instruction.value, instruction.mbarrier)
             return f"st.async {operands}"
-        case AsyncCopy():
+        case ptx.AsyncCopy():
             group = ".bulk_group" if instruction.mbarrier is None else ""
             operands = _operands(instruction.location, instruction.source, instruction.mbarrier)
             return f"cp.async.bulk{group} {operands}"
-        case CommitGroup():
+        case ptx.CommitGroup():
             return "cp.async.bulk.commit_group"
-        case WaitGroup():
+        case ptx.WaitGroup():
             return f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0"
         case Arithmetic(kind, dst, a, b):
             return f"{_SETS.get(kind, kind)} {_operands(dst, a, b)}"
@@ -784,20 +765,20 @@ def instruction_text(instruction: PtxInstruction) -> str:
             return f"goto {target}"
         case Branch(target, condition, unless):
             return f"{'beq' if unless else 'bne'} {_operands(condition, 0, target)}"
-        case CompareBranch(target, comparison, left, right):
+        case ptx.CompareBranch(target, comparison, left, right):
             return f"{_BRANCH_WORDS[comparison]} {_operands(left, right, target)}"
         case Move() | Label():
             return str(instruction)
 
 
-def _fence_text(fence: PtxFence) -> str:
+def _fence_text(fence: ptx.PtxFence) -> str:
     if fence.restriction is None:
         return f"fence{_qualifiers(fence.ordering, fence.scope)}"
     words = (_ORDERING_WORDS[fence.ordering], _restriction_word(fence.restriction))
     return ".".join(("fence", *words, _SCOPE_WORDS[fence.scope]))
 
 
-def _atomic_text(atomic: Atom) -> str:
+def _atomic_text(atomic: ptx.Atom) -> str:
     head = _PROXY_PREFIX[atomic.proxy] + ("red" if atomic.dst is None else "atom")
     operation = _ATOMIC_WORDS[atomic.operation] if atomic.compare is None else "cas"
     operands = _operands(atomic.dst, atomic.location, atomic.compare, atomic.operand)

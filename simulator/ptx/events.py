@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import combinations, product
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Register
@@ -146,10 +146,9 @@ class PtxFence:
     def problem(self) -> str:
         """Why there is no such fence; "" if there is. Source: PTX ISA, "membar / fence"."""
         restriction = self.restriction
-        if restriction is None or (self.ordering, self.scope) == (
-            restriction.ordering,
-            Scope.CLUSTER,
-        ):
+        if restriction is None:
+            return ""
+        if self.ordering is restriction.ordering and self.scope is Scope.CLUSTER:
             return ""
         words = f"{restriction.ordering} fences at cluster scope"
         return f"sync_restrict::{restriction.value} is for {words}"
@@ -500,10 +499,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             case _:
                 return ()
 
-    def path(self, run: _PtxRun) -> PtxPath:
-        return self._path(run, blocked=False)
-
-    def _path(self, run: _PtxRun, blocked: bool) -> PtxPath:
+    def path(self, run: _PtxRun, blocked: bool = False) -> PtxPath:
         registers: dict[str, int | None] = dict(run.registers)
         if blocked:
             registers.update((name, None) for name in self.sets if name not in run.taints)
@@ -582,82 +578,67 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
                 forks.append(fork)
         return forks
 
+    def _synchronise(
+        self,
+        run: _PtxRun,
+        kind: PtxEventKind,
+        ordering: Ordering = Ordering.WEAK,
+        scope: Scope | None = None,
+        **fields: Any,
+    ) -> None:
+        """Append an event that accesses nothing."""
+        run.append(PtxEvent(kind, self.thread, run.pc - 1, ordering, scope, **fields), 0, 0)
+
     def fence(self, run: _PtxRun, fence: PtxFence) -> None:
-        event = PtxEvent(
-            PtxEventKind.FENCE,
-            self.thread,
-            run.pc - 1,
-            fence.ordering,
-            fence.scope,
-            restriction=fence.restriction,
-        )
-        run.append(event, 0, 0)
+        kind, restriction = PtxEventKind.FENCE, fence.restriction
+        self._synchronise(run, kind, fence.ordering, fence.scope, restriction=restriction)
 
     def proxy_fence(self, run: _PtxRun, fence: ProxyFence) -> None:
-        event = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=fence.proxy)
-        run.append(event, 0, 0)
+        self._synchronise(run, PtxEventKind.PROXY_FENCE, proxy=fence.proxy)
 
     def barrier(self, run: _PtxRun, barrier: Bar) -> list[_PtxRun] | None:
         count = None if barrier.count is None else run.value(barrier.count)
         name = f"bar.{run.value(barrier.instance)}"
         rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
-        event = PtxEvent(
-            PtxEventKind.BARRIER,
-            self.thread,
-            run.pc - 1,
-            rendezvous=rendezvous,
-            role=barrier.role,
-        )
-        run.append(event, 0, 0)
-        return (
-            self._may_block(run) if count is not None and barrier.role is BarrierRole.SYNC else None
-        )
+        role = barrier.role
+        self._synchronise(run, PtxEventKind.BARRIER, rendezvous=rendezvous, role=role)
+        return self._may_block(run) if count is not None and role is BarrierRole.SYNC else None
 
     def _may_block(self, run: _PtxRun) -> list[_PtxRun]:
-        self.paths.append(self._path(run, blocked=True))
+        self.paths.append(self.path(run, blocked=True))
         return [run]
 
     def cluster_barrier(self, run: _PtxRun, barrier: ClusterBarrier) -> None:
-        arrives = barrier.role is BarrierRole.ARRIVE
-        event = PtxEvent(
-            PtxEventKind.ARRIVE if arrives else PtxEventKind.WAIT,
-            self.thread,
-            run.pc - 1,
-            barrier.ordering,
-            Scope.CLUSTER,
-            rendezvous=Rendezvous("barrier.cluster", 0, None, mbarrier=False),
-            role=barrier.role,
-        )
-        run.append(event, 0, 0)
+        role = barrier.role
+        kind = PtxEventKind.ARRIVE if role is BarrierRole.ARRIVE else PtxEventKind.WAIT
+        place = Rendezvous("barrier.cluster", 0, None, mbarrier=False)
+        scope = Scope.CLUSTER
+        self._synchronise(run, kind, barrier.ordering, scope, rendezvous=place, role=role)
 
     def _mbarrier(self, name: str) -> Rendezvous:
         return Rendezvous(name, 0, self.program.mbarriers[name], mbarrier=True)
 
     def mbarrier_arrive(self, run: _PtxRun, arrive: MbarrierArrive) -> None:
-        event = PtxEvent(
+        self._synchronise(
+            run,
             PtxEventKind.ARRIVE,
-            self.thread,
-            run.pc - 1,
             arrive.ordering,
             arrive.scope,
             rendezvous=self._mbarrier(arrive.mbarrier),
             role=BarrierRole.ARRIVE,
             expect_tx=arrive.expect_tx,
         )
-        run.append(event, 0, 0)
 
     def mbarrier_wait(self, run: _PtxRun, wait: MbarrierWait) -> list[_PtxRun]:
-        event = PtxEvent(
+        self._synchronise(
+            run,
             PtxEventKind.WAIT,
-            self.thread,
-            run.pc - 1,
             wait.ordering,
             wait.scope,
             rendezvous=self._mbarrier(wait.mbarrier),
             role=BarrierRole.WAIT,
             phase=wait.phase,
         )
-        run.append(event, 0, 0)
         return self._may_block(run)
 
     def async_copy(self, run: _PtxRun, copy: AsyncCopy) -> list[_PtxRun]:
@@ -691,12 +672,10 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
 
     def _copy_read(self, run: _PtxRun, source: str, issued: Mask) -> list[_PtxRun]:
         event = self._async_event(run, PtxEventKind.READ, source)
-        forks: list[_PtxRun] = []
-        for value in self.domain.choices(event.location or ""):
-            fork = run.copy()
+        forks = [(run.copy(), value) for value in self.domain.choices(event.location or "")]
+        for fork, value in forks:
             fork.append_after(0, event, value, 0, issued)
-            forks.append(fork)
-        return forks
+        return [fork for fork, _ in forks]
 
     def _async_event(self, run: _PtxRun, kind: PtxEventKind, variable: str) -> PtxEvent:
         return PtxEvent(
@@ -1027,12 +1006,7 @@ class PtxWalks:
     def __init__(self, program: PtxProgram, bound: int = 1):
         _check(program)
         self.program = program
-        named = {
-            *program.initial,
-            *(v for thread in program.threads for v in _variables(thread.instructions)),
-        }
-        locations = sorted({program.physical(each) for each in named} - {*program.mbarriers})
-        self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
+        self.initial = tuple(_initial(program).items())
         self.registers = tuple(
             frozenset(
                 {*program.registers_of(n), *(r for e in each.instructions for r in assigned(e))}
@@ -1126,13 +1100,15 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
             case _:
                 return None
 
-    named = {
-        *program.initial,
-        *(v for thread in program.threads for v in _variables(thread.instructions)),
-    }
-    locations = {program.physical(each) for each in named} - {*program.mbarriers}
-    initial = {each: program.initial.get(each, 0) for each in sorted(locations)}
-    return Interleaved(runners, [each.places for each in program.threads], initial, passage, text)
+    places = [each.places for each in program.threads]
+    return Interleaved(runners, places, _initial(program), passage, text)
+
+
+def _initial(program: PtxProgram) -> dict[str, int]:
+    """The words that the locations start with which are declared or accessed."""
+    accessed = (v for thread in program.threads for v in _variables(thread.instructions))
+    names = {program.physical(each) for each in (*program.initial, *accessed)}
+    return {each: program.initial.get(each, 0) for each in sorted(names - {*program.mbarriers})}
 
 
 def _gate(

@@ -27,17 +27,7 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.litmus_run import CdnaTest, Limits, Run, SourceTest, run
 from fencewright.simulator.source import events as source
-from fencewright.tools.fuzz.llvm_ir_writer import (
-    RESULT_BYTES,
-    RESULTS,
-    WHO,
-    KernelForm,
-    arguments,
-    groups,
-    kernel_name,
-    result_registers,
-    written,
-)
+from fencewright.tools.fuzz import llvm_ir_writer as writer
 
 _TRIPLE = "amdgcn-amd-amdhsa"
 _O2 = 2
@@ -88,8 +78,8 @@ def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
 def lowered(program: source.ScopedProgram, build: Build) -> str:
     """The program as LLVM IR with its synchronisation explicit."""
     chip = build.configuration.chip
-    form = KernelForm(results=True, noalias=build.noalias, calls=build.calls)
-    text = in_registers(written(program, form))
+    form = writer.KernelForm(results=True, noalias=build.noalias, calls=build.calls)
+    text = in_registers(writer.written(program, form))
     return lower_llvm_ir(
         text,
         chip,
@@ -118,13 +108,13 @@ def launch_of(program: source.ScopedProgram, thread: int) -> ThreadLaunch:
     """What a thread's kernel is started with."""
     locations = {
         (name, 0): name
-        for name, type in arguments(program, KernelForm(results=True))
-        if type.startswith("ptr") and name != RESULTS
+        for name, type in writer.arguments(program, writer.KernelForm(results=True))
+        if type.startswith("ptr") and name != writer.RESULTS
     }
-    for place, register in enumerate(result_registers(program)[thread]):
+    for place, register in enumerate(writer.result_registers(program)[thread]):
         location = result_name(Register(thread, register))
-        locations[RESULTS, place * RESULT_BYTES] = location
-    return ThreadLaunch({WHO: thread}, locations)
+        locations[writer.RESULTS, place * writer.RESULT_BYTES] = location
+    return ThreadLaunch({writer.WHO: thread}, locations)
 
 
 def machine_test(
@@ -136,8 +126,8 @@ def machine_test(
     """
     program = test.test.program
     kernels = {
-        member: assembly.functions[kernel_name(group)]
-        for group, members in groups(program).items()
+        member: assembly.functions[writer.kernel_name(group)]
+        for group, members in writer.groups(program).items()
         for member in members
     }
     for kernel in kernels.values():
