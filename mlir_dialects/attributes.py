@@ -111,9 +111,7 @@ def find_word(
     found = words.get(text)
     if found is None:
         parser.raise_error(
-            f"unknown {noun} '{text}'; expected one of {', '.join(words)}",
-            start,
-            start + len(text),
+            f"unknown {noun} '{text}'; expected one of {', '.join(words)}", start, start + len(text)
         )
     return found
 

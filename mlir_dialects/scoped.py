@@ -832,10 +832,7 @@ class FenceOp(ScopedOperation):
     OPERATION: ClassVar[vocabulary.Operation] = vocabulary.Operation.FENCE
 
     def __init__(
-        self,
-        ordering: Ordering | str,
-        scope: Scope | str | None,
-        **options: Unpack[OrderOptions],
+        self, ordering: Ordering | str, scope: Scope | str | None, **options: Unpack[OrderOptions]
     ):
         properties = _properties(type(self), ordering, scope, options)
         Operation.__init__(self, properties=properties)
@@ -916,13 +913,6 @@ _WEAK_EFFECTS: Mapping[type[Operation], AbstractSet[EffectInstance]] = {
 Scoped = Dialect(
     "scoped",
     [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp, *ASYNC_OPERATIONS],
-    [
-        OrderingAttr,
-        ScopeAttr,
-        AddressSpaceAttr,
-        RmwKindAttr,
-        AvailabilityAttr,
-        *ASYNC_ATTRIBUTES,
-    ],
+    [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr, *ASYNC_ATTRIBUTES],
 )
 """Scoped memory operations, independent of any target."""

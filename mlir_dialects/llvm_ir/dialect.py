@@ -102,10 +102,7 @@ class Template:
     successors: int
 
     def fill(
-        self,
-        operands: Sequence[str] = (),
-        successors: Sequence[str] = (),
-        symbol: str = "",
+        self, operands: Sequence[str] = (), successors: Sequence[str] = (), symbol: str = ""
     ) -> str:
         """The text with every place filled in."""
         return "".join([

@@ -411,12 +411,7 @@ class Analysis:
         return pending
 
     def _wait_for(
-        self,
-        group: Group,
-        numbers: Sequence[int],
-        op: Operation,
-        state: Mask,
-        found: list[Missing],
+        self, group: Group, numbers: Sequence[int], op: Operation, state: Mask, found: list[Missing]
     ) -> Mask:
         layout = self.layout
         reads_only = group is Group.BULK and not any(

@@ -103,12 +103,7 @@ class AsyncFunction:
     def _add(self, op: Operation, interesting: list[Operation]) -> None:
         """Note what one operation is to the analysis."""
         found = [
-            Entry(
-                len(self.entries) + n,
-                op,
-                each,
-                location_of(each.pointer, each.space, each.size),
-            )
+            Entry(len(self.entries) + n, op, each, location_of(each.pointer, each.space, each.size))
             for n, each in enumerate(accesses_of(op, self.in_cluster))
         ]
         if found:

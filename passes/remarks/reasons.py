@@ -19,12 +19,7 @@ LOWERINGS = frozenset({"convert-scoped-to-cdna", "convert-scoped-to-ptx", "lower
 def _named(
     gone: str = "", changed: str = "", moved: str = "", kept: str = ""
 ) -> Mapping[Change, str]:
-    names = {
-        Change.GONE: gone,
-        Change.CHANGED: changed,
-        Change.MOVED: moved,
-        Change.KEPT: kept,
-    }
+    names = {Change.GONE: gone, Change.CHANGED: changed, Change.MOVED: moved, Change.KEPT: kept}
     return MappingProxyType({change: name for change, name in names.items() if name})
 
 

@@ -56,9 +56,7 @@ class PtxBuilder:
     def alu(self, mnemonic: str, *operands: SSAValue, type: ptx.RegisterType) -> SSAValue:
         """An arithmetic instruction."""
         op = ptx.AluOp.create(
-            operands=operands,
-            result_types=(type,),
-            properties={"opcode": opcode_attr(mnemonic)},
+            operands=operands, result_types=(type,), properties={"opcode": opcode_attr(mnemonic)}
         )
         self.block.add_op(op)
         return op.results[0]

@@ -257,9 +257,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         )
 
     def addressof(self, op: Operation) -> None:
-        properties: dict[str, Attribute] = {
-            "variable": SymbolRefAttr(self.shared.name_at(op)),
-        }
+        properties: dict[str, Attribute] = {"variable": SymbolRefAttr(self.shared.name_at(op))}
         self.values[op.results[0]] = self._add(
             ptx.AddressOfOp.create(result_types=(ptx.B64,), properties=properties)
         )

@@ -117,10 +117,6 @@ _PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
 )
 
 VECTORS: Mapping[type[Operation], Convert] = MappingProxyType(
-    {
-        vector.ExtractOp: _extract,
-        vector.InsertOp: _insert,
-        vector.BroadcastOp: _broadcast,
-    }
+    {vector.ExtractOp: _extract, vector.InsertOp: _insert, vector.BroadcastOp: _broadcast}
 )
 """How each operation of ``vector`` that the PTX path accepts is converted."""

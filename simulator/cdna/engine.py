@@ -220,13 +220,7 @@ class SetLine:
         return result
 
     def performed(
-        self,
-        memory: int,
-        l2s: tuple[Versions, ...],
-        l2: int,
-        chosen: int,
-        new: int | None,
-        op: Op,
+        self, memory: int, l2s: tuple[Versions, ...], l2: int, chosen: int, new: int | None, op: Op
     ) -> tuple[int, tuple[Versions, ...]]:
         """An access at the L2, or past it, that found version ``chosen`` and writes ``new``.
 

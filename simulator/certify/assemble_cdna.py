@@ -186,12 +186,7 @@ def _vector(
             )
         case Cmpxchg():
             return cdna.CompareSwap(
-                operation.location,
-                operation.compare,
-                operation.new,
-                _result(operation),
-                bits,
-                flat,
+                operation.location, operation.compare, operation.new, _result(operation), bits, flat
             )
 
 

@@ -30,15 +30,7 @@ from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
 from fencewright.simulator.source import events as source
 
 _RMW = frozenset(
-    {
-        RmwKind.XCHG,
-        RmwKind.ADD,
-        RmwKind.AND,
-        RmwKind.OR,
-        RmwKind.XOR,
-        RmwKind.UMAX,
-        RmwKind.UMIN,
-    }
+    {RmwKind.XCHG, RmwKind.ADD, RmwKind.AND, RmwKind.OR, RmwKind.XOR, RmwKind.UMAX, RmwKind.UMIN}
 )
 """What has one PTX instruction, whatever the width."""
 

@@ -185,11 +185,7 @@ class _ShapeWriter:
     generic: frozenset[str] = frozenset()
 
     def test(
-        self,
-        name: str,
-        observed: str,
-        *threads: tuple[Placement, Steps],
-        progress: bool = False,
+        self, name: str, observed: str, *threads: tuple[Placement, Steps], progress: bool = False
     ) -> ShapeTest:
         """A test; ``observed`` is like ``0:r0 1:r1 x``."""
         made: list[Thread[ScopedInstruction]] = []
@@ -271,11 +267,7 @@ class _Roles:
     @property
     def reads(self) -> bool:
         returns = self.op is Operation.LOAD or self.request.returns
-        return returns and self.op in (
-            Operation.LOAD,
-            Operation.ATOMIC_RMW,
-            Operation.CMPXCHG,
-        )
+        return returns and self.op in (Operation.LOAD, Operation.ATOMIC_RMW, Operation.CMPXCHG)
 
     def fence(self) -> Focus:
         r = self.request
@@ -624,11 +616,7 @@ def _sequential(
             Fence(SEQ_CST, scope),
             Load("r1", "x", RELAXED, scope),
         )
-        second = (
-            Load("r0", "x", RELAXED, scope),
-            roles.fence(),
-            Load("r1", "f", RELAXED, scope),
-        )
+        second = (Load("r0", "x", RELAXED, scope), roles.fence(), Load("r1", "f", RELAXED, scope))
     else:
         return
     yield writer.test(
@@ -902,10 +890,7 @@ def _chains(
                     "1:r0 2:r1 2:r2",
                     (_PLACE[own](1), (Store("x", 1, RELAXED, wide),)),
                     (middle, (Load("r0", "x", RELAXED, wide), *roles.write("f", 1))),
-                    (
-                        _PLACE[own](2),
-                        (*_observe("f", "r1", scope), Load("r2", "x", RELAXED, wide)),
-                    ),
+                    (_PLACE[own](2), (*_observe("f", "r1", scope), Load("r2", "x", RELAXED, wide))),
                 )
 
 

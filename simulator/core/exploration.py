@@ -211,9 +211,7 @@ class Component(Generic[State, Event]):
 
 
 def stuck_components(
-    system: System[State, Event],
-    process: Callable[[Event], Hashable],
-    limit: int = DEFAULT_LIMIT,
+    system: System[State, Event], process: Callable[[Event], Hashable], limit: int = DEFAULT_LIMIT
 ) -> tuple[Component[State, Event], ...]:
     """Where fair executions do not end; () if every one does.
 
@@ -259,9 +257,7 @@ def _fair(
     return Component(tuple(component), tuple(dict.fromkeys(inside)))
 
 
-def _strongly_connected(
-    edges: dict[State, Sequence[tuple[State, Event]]],
-) -> list[list[State]]:
+def _strongly_connected(edges: dict[State, Sequence[tuple[State, Event]]]) -> list[list[State]]:
     """Tarjan's algorithm, without recursion."""
     index: dict[State, int] = {}
     low: dict[State, int] = {}

@@ -239,8 +239,6 @@ def _run(test: StressTest, device: GpuDevice, stress: Stress) -> tuple[int, ...]
             shared_bytes=test.shared_bytes(launch),
         )
         count_kernel.launch(
-            stress.instances // count_block,
-            count_block,
-            [memory, registers, counters, mask, shift],
+            stress.instances // count_block, count_block, [memory, registers, counters, mask, shift]
         )
     return struct.unpack(f"<{test.counters}I", counters.read())

@@ -79,11 +79,7 @@ _OF_RACES = ("race", "rmw", "po", "rf", "sync", "sw", "sc")
 _ORDERS = ("po", "co", "sc")
 _INTERLEAVING = ("rmw", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
-_DERIVED_FROM = (
-    ("rmw", "po", "sync", "sw", "sc"),
-    ("rmw", "po", "sync", "sw", "sc", "rf"),
-    _DRAWN,
-)
+_DERIVED_FROM = (("rmw", "po", "sync", "sw", "sc"), ("rmw", "po", "sync", "sw", "sc", "rf"), _DRAWN)
 """Relations that a step of a derived one (cause, hb, psc) is a chain of; the first that will do."""
 
 

@@ -321,13 +321,7 @@ class _TimelineReader:
     # Bars
 
     def _add(
-        self,
-        key: Key,
-        start: int,
-        end: int,
-        look: BarLook,
-        lines: Sequence[str],
-        detail: str,
+        self, key: Key, start: int, end: int, look: BarLook, lines: Sequence[str], detail: str
     ) -> None:
         self.bars.append(TimelineBar(self.rows[key], start, end, look, tuple(lines), detail))
 

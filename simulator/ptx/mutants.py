@@ -61,14 +61,8 @@ class ProgramMutant:
     program: PtxProgram
 
 
-_WITHOUT_ACQUIRE = {
-    Ordering.ACQUIRE: Ordering.RELAXED,
-    Ordering.ACQ_REL: Ordering.RELEASE,
-}
-_WITHOUT_RELEASE = {
-    Ordering.RELEASE: Ordering.RELAXED,
-    Ordering.ACQ_REL: Ordering.ACQUIRE,
-}
+_WITHOUT_ACQUIRE = {Ordering.ACQUIRE: Ordering.RELAXED, Ordering.ACQ_REL: Ordering.RELEASE}
+_WITHOUT_RELEASE = {Ordering.RELEASE: Ordering.RELAXED, Ordering.ACQ_REL: Ordering.ACQUIRE}
 _RESTRICTIONS = {each.ordering: each for each in Restriction}
 _ORDERED = Ld | St | Atom | ClusterBarrier | MbarrierArrive | MbarrierWait
 _SCOPED = Ld | St | Atom | PtxFence | MbarrierArrive | MbarrierWait

@@ -41,10 +41,7 @@ agent scope, and is certified by them. Many L2s per agent also stands for an unk
 is run on machines of both kinds.
 """
 
-_DETAILED = (
-    Target(DEFAULT_CHIP),
-    Target("sm_90", ptx_version=(8, 6)),
-)
+_DETAILED = (Target(DEFAULT_CHIP), Target("sm_90", ptx_version=(8, 6)))
 
 
 def _covered(certificate: Certificate) -> str:

@@ -250,10 +250,7 @@ def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
 
 
 def check(
-    program: SmallProgram,
-    setting: Setting,
-    meant: Run,
-    passes: Iterable[ModulePass] | None = None,
+    program: SmallProgram, setting: Setting, meant: Run, passes: Iterable[ModulePass] | None = None
 ) -> Checked:
     """Whether code optimised by ``passes`` does only what is ``meant``, with no more synchronisation.
 
@@ -345,10 +342,7 @@ def configuration_of(setting: Setting) -> CdnaConfiguration:
 
 
 def _judged(
-    meant: Run,
-    does: Run,
-    test: CdnaTest | None = None,
-    plain: Callable[[], CdnaTest] | None = None,
+    meant: Run, does: Run, test: CdnaTest | None = None, plain: Callable[[], CdnaTest] | None = None
 ) -> Checked:
     """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code does."""
     if does.errors:
