@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import Any
 
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
@@ -53,26 +52,17 @@ def lower(
     choice where the sound default differs. Raises ``UnsupportedError`` for a request that
     means nothing or that the target cannot meet; never ignores or silently widens a scope.
     """
-    return _lower(
-        target, features if isinstance(features, tuple) else several("features", features),
-        l2_per_agent, compat, ptx_version, op, ordering, scope, space, failure_ordering, returns,
+    features = features if isinstance(features, tuple) else several("features", features)
+    return lower_for(
+        _parsed(target, features, l2_per_agent, compat, ptx_version),
+        op, ordering, scope, space, failure_ordering, returns,
         kind, width, volatile, nontemporal, one_as,
         spaces if spaces is None else frozenset(several("spaces", spaces)),
         availability, type, elementwise,
     )  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 16)
-def _lower(
-    chip: str,
-    features: tuple[str, ...],
-    l2_per_agent: str,
-    compat: str | None,
-    ptx_version: str | None,
-    *operation: Any,
-) -> Sequence:
-    target = parse_target(chip, features, l2_per_agent, compat, ptx_version)
-    return lower_for(target, *operation)
+_parsed = lru_cache(maxsize=1 << 10)(parse_target)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -132,7 +122,7 @@ def lower_request(request: Request) -> Sequence:
 
 def forget_sequences() -> None:
     """Empty the caches of sequences, so that the next request is worked out anew."""
-    _lower.cache_clear()
+    _parsed.cache_clear()
     lower_for.cache_clear()
     lower_request.cache_clear()
 

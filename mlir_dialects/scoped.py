@@ -162,20 +162,8 @@ def float_type(value_type: Attribute) -> vocabulary.ValueType | None:
     return _FLOAT_TYPES.get(value_type)
 
 
-def _is_integer(value_type: Attribute) -> bool:
-    return value_type in _INTEGERS
-
-
-def _is_float(value_type: Attribute) -> bool:
-    return isinstance(value_type, _FLOATS)
-
-
 def _is_scalar(value_type: Attribute) -> bool:
-    return _is_integer(value_type) or _is_float(value_type) or _is_pointer(value_type)
-
-
-def _is_pointer(value_type: Attribute) -> bool:
-    return isinstance(value_type, LLVMPointerType)
+    return value_type in _INTEGERS or isinstance(value_type, (*_FLOATS, LLVMPointerType))
 
 
 def _listed(words: Iterable[object]) -> str:
@@ -226,12 +214,16 @@ def _rmw_problem(kind: RmwKind, value_type: Attribute) -> str | None:
     """Why ``kind`` is not for ``value_type``; None if it is. Source: LLVM LangRef, atomicrmw."""
     if kind in FLOAT_KINDS:
         scalar = value_type.element_type if isa(value_type, Vector) else value_type
-        return None if _is_float(scalar) else f"{kind} needs a float or floats, not {value_type}"
+        return (
+            None
+            if isinstance(scalar, _FLOATS)
+            else f"{kind} needs a float or floats, not {value_type}"
+        )
     if kind is RmwKind.XCHG:
         if _is_scalar(value_type):
             return None
         return f"xchg needs an integer, a float or a pointer, not {value_type}; bitcast it"
-    return None if _is_integer(value_type) else f"{kind} needs an integer, not {value_type}"
+    return None if value_type in _INTEGERS else f"{kind} needs an integer, not {value_type}"
 
 
 # ---------------------------------------------------------------------------------------
@@ -388,17 +380,13 @@ def _spaces(spaces: Iterable[AddressSpace | str]) -> Attribute:
     )
 
 
-def _alignment(alignment: int) -> Attribute:
-    return IntegerAttr(alignment, i64)
-
-
 _OPTIONS: Mapping[str, Callable[[Any], Attribute]] = MappingProxyType(
     {
         "one_as": _flag,
         "spaces": _spaces,
         "availability": AVAILABILITIES.__getitem__,
         "volatile": _flag,
-        "alignment": _alignment,
+        "alignment": lambda alignment: IntegerAttr(alignment, i64),
         "nontemporal": _flag,
         "invariant": _flag,
         "weak": _flag,
@@ -806,7 +794,7 @@ class CmpxchgOp(AccessOperation):
         if (illegal := ILLEGAL_FAILURE.get(self.failure_ordering.data)) is not None:
             _refuse(illegal)
         value_type = self.value_type
-        if not _is_integer(value_type) and not isinstance(value_type, LLVMPointerType):
+        if value_type not in _INTEGERS and not isinstance(value_type, LLVMPointerType):
             raise VerifyException(
                 f"a compare-exchange compares bits: it needs an integer or a pointer, "
                 f"not {value_type}; bitcast it"

@@ -24,6 +24,7 @@ Sources: MI300 ISA 4.4 (wait counters), 10.2.2 (flat); LLVM SIInsertWaitcnts.
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import itemgetter
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts, InstructionRow, Kind
@@ -206,12 +207,8 @@ class CounterState:
         self.kinds |= other.kinds
         if newer:
             merged = {**mine, **newer}
-            self.stamps = dict(sorted(merged.items(), key=_stamp))
+            self.stamps = dict(sorted(merged.items(), key=itemgetter(1)))
         return bool(newer) or bounds != (self.owed, self.extra, self.kinds)
-
-
-def _stamp(item: tuple[Token, int]) -> int:
-    return item[1]
 
 
 def _all_in_order(kinds: int) -> bool:

@@ -153,14 +153,10 @@ def default_version(chip: PtxChip) -> Version:
 def lowest_with(form: PtxForm, chip: PtxChip) -> str:
     """The least that has ``form``: this chip with a newer PTX version, or else a newer chip."""
     since = FORMS[form]
-    able = chip if chip.number >= since.number else _first_chip(since.number)
+    able = next(each for each in (chip, *CHIPS) if each.number >= since.number)
     return with_version(able, max(able.first, since.version))
 
 
 def with_version(chip: PtxChip, version: Version) -> str:
     """A chip and a PTX version as messages write them."""
     return f"{chip.name} with PTX {version[0]}.{version[1]}"
-
-
-def _first_chip(number: int) -> PtxChip:
-    return next(chip for chip in CHIPS if chip.number >= number)

@@ -281,7 +281,7 @@ class _Lowering:
             each.location = op.location
         block_of(op).insert_ops_before(before, op)
         if around.acquires:
-            _insert_after(op, compiler_fence(op, Ordering.ACQUIRE))
+            block_of(op).insert_op_after(compiler_fence(op, Ordering.ACQUIRE), op)
             after.append(clobber(op))
         block_of(op).insert_ops_after(after, op)
         if not op.OPERATION.is_access:
@@ -367,10 +367,6 @@ def _require_no_atomic(op: InstOp) -> None:
 
 def _is_private(op: ScopedOperation) -> bool:
     return isinstance(op, AccessOperation) and op.space is AddressSpace.PRIVATE
-
-
-def _insert_after(op: Operation, new: Operation) -> None:
-    block_of(op).insert_op_after(new, op)
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:

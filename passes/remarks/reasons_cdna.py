@@ -262,7 +262,9 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
         for op in code.place:
             if isinstance(op, WaitOp) and op.phase is not None:
                 counts[op] = op.counts
-                covered[op] = _covered_by(op, code)
+                covered[op] = code.earlier(
+                    op, _is_counted if op.phase == _RELEASES else _is_acquired
+                )
 
     def reason(finding: Finding) -> Parts | None:
         wait = finding.before.op
@@ -279,10 +281,6 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
         return (*complete, ", what was issued behind it has not")
 
     return reason
-
-
-def _covered_by(wait: WaitOp, code: OperationLines) -> Operation | None:
-    return code.earlier(wait, _is_counted if wait.phase == _RELEASES else _is_acquired)
 
 
 def _is_counted(op: Operation) -> Judgement:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -154,14 +155,6 @@ def _neighbours(
                 yield access, op
 
 
-def _previous(op: Operation) -> Operation | None:
-    return op.prev_op
-
-
-def _following(op: Operation) -> Operation | None:
-    return op.next_op
-
-
 def _next_to(op: Operation, step: Callable[[Operation], Operation | None]) -> Operation | None:
     """The nearest operation of the block in one direction that has to do with memory."""
     found = step(op)
@@ -182,7 +175,7 @@ _NEXT: dict[
     Ordering,
     tuple[Callable[[Operation], Operation | None], tuple[type[scoped.AccessOperation], ...]],
 ] = {
-    Ordering.ACQUIRE: (_previous, (scoped.LoadOp, scoped.AtomicRmwOp)),
-    Ordering.RELEASE: (_following, (scoped.StoreOp, scoped.AtomicRmwOp)),
+    Ordering.ACQUIRE: (attrgetter("prev_op"), (scoped.LoadOp, scoped.AtomicRmwOp)),
+    Ordering.RELEASE: (attrgetter("next_op"), (scoped.StoreOp, scoped.AtomicRmwOp)),
 }
 """Where the access of a fence is, and which it can be."""

@@ -118,10 +118,6 @@ def _width(lines: Sequence[str], size: int) -> float:
     return round(max(map(len, lines), default=0) * _CHARACTER * size, 1)
 
 
-def _full_name(lane: Lane) -> str:
-    return f"{lane.name}: {lane.place}" if lane.place else lane.name
-
-
 def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     """The timeline as SVG, with ``registers`` the steps that touch only registers as well.
 
@@ -283,7 +279,7 @@ def _add_repeated_names(
     svg: "Drawing", lane: Lane, top: float, arrows: Sequence[float], layout: _Layout
 ) -> None:
     """The lane's name above it again and again, where none of the ``arrows`` into it is."""
-    name = [_full_name(lane)]
+    name = [f"{lane.name}: {lane.place}" if lane.place else lane.name]
     width = _width(name, _SMALL)
     for start in layout.names:
         most = int(_REPEAT / 3 / _STEP)

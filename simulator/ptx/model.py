@@ -124,7 +124,7 @@ def morally_strong(skeleton: PtxSkeleton, version: Version) -> Relation:
             ordered = po[b] >> a & 1 or po[a] >> b & 1
             if not ordered and not _scopes_include_each_other(skeleton, a, b):
                 continue
-            if version is Version.V7_5 and not _same_proxy(first, second):
+            if version is Version.V7_5 and first.proxy is not second.proxy:
                 continue
             if first.is_access and second.is_access and not _overlap(first, second, version):
                 continue
@@ -139,10 +139,6 @@ def _scopes_include_each_other(skeleton: PtxSkeleton, a: int, b: int) -> bool:
     if first.scope is None or second.scope is None or here is None or there is None:
         return False
     return here.shares(there, first.scope) and there.shares(here, second.scope)
-
-
-def _same_proxy(first: PtxEvent, second: PtxEvent) -> bool:
-    return first.proxy is second.proxy
 
 
 def _overlap(first: PtxEvent, second: PtxEvent, version: Version) -> bool:

@@ -20,7 +20,6 @@ from random import Random
 from typing import ClassVar
 
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
-from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
@@ -488,7 +487,7 @@ def _problem(
     if isinstance(instruction, Cmpxchg):
         illegal = illegal or ILLEGAL_FAILURE.get(instruction.failure_ordering)
     if illegal is not None:
-        return _refusal(illegal)
+        return f"{illegal.reason}; accepted: {', '.join(illegal.accepted)}"
     weak = instruction.ordering is Ordering.WEAK
     if weak is not (instruction.scope is None):
         return "an operation has a scope exactly when it is not weak"
@@ -500,10 +499,6 @@ def _problem(
     if location.space is AddressSpace.LOCAL and location.workgroup != here.workgroup:
         return f"'{location.name}' is LDS of work-group {location.workgroup}, not of this thread's"
     return ""
-
-
-def _refusal(illegal: Illegal) -> str:
-    return f"{illegal.reason}; accepted: {', '.join(illegal.accepted)}"
 
 
 # Combinations of paths
