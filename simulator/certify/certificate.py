@@ -8,6 +8,7 @@ stays, or the certificate says that it is unnecessary.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from importlib import resources
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheMaintenance
@@ -103,17 +104,37 @@ def forbidden(allowed: Outcomes, found: Outcomes) -> frozenset[tuple[int | None,
     return found.project(allowed.observables).states - allowed.states
 
 
-class Machine(Protocol):
+class Machine(ABC):
     """What executes the programs of a mode."""
 
-    @property
-    def name(self) -> str: ...
-    def fits(self, program: ScopedProgram) -> bool: ...
-    def outcomes(self, code: Code) -> Outcomes: ...
-    def is_stuck(self, code: Code) -> bool: ...
-    def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str: ...
-    def waiting(self, code: Code) -> str: ...
-    def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]": ...
+    name: str
+
+    @abstractmethod
+    def outcomes(self, code: Code) -> Outcomes:
+        """Every outcome of the lowered program. Raises ``CertificateError``."""
+
+    @abstractmethod
+    def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
+        """An execution to ``outcome``, step by step."""
+
+    @abstractmethod
+    def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
+        """Every weaker sequence of the same kind that the chip has."""
+
+    def fits(self, program: ScopedProgram) -> bool:
+        """Whether the machine has all the places of ``program``."""
+        del program
+        return True
+
+    def is_stuck(self, code: Code) -> bool:
+        """Whether some fair execution never ends; none of a model of executions that end."""
+        del code
+        return False
+
+    def waiting(self, code: Code) -> str:
+        """Where executions stay for ever."""
+        del code
+        return ""
 
 
 def machines_of(mode: Target) -> tuple["Machine", ...]:
@@ -161,103 +182,67 @@ class _Hashed:
     text: str = ""
 
 
-class CdnaMachineOf:
+class CdnaMachineOf(Machine):
     """The CDNA machine in one configuration."""
 
     def __init__(self, configuration: CdnaConfiguration):
         self.configuration = configuration
-        self.one_l2 = configuration.l2_per_agent is L2PerAgent.ONE
-
-    @property
-    def name(self) -> str:
-        """How many L2s an agent has."""
-        return f"{self.configuration.l2_per_agent} L2"
+        self.name = f"{configuration.l2_per_agent} L2"
 
     def fits(self, program: ScopedProgram) -> bool:
-        """Whether the machine has all the XCDs that ``program`` is placed on."""
-        return not self.one_l2 or all(thread.placement.xcd == 0 for thread in program.threads)
+        # With one L2 there are no XCDs.
+        many = self.configuration.l2_per_agent is L2PerAgent.MANY
+        return many or all(thread.placement.xcd == 0 for thread in program.threads)
 
     def outcomes(self, code: Code) -> Outcomes:
-        """Every outcome of the lowered program. Raises ``CertificateError``."""
         return _explored(cdna_program(code), self.configuration)
 
     def is_stuck(self, code: Code) -> bool:
-        """Whether some fair execution never ends."""
         return _stuck(cdna_program(code), self.configuration)
 
     def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
-        """An execution to ``outcome``, step by step."""
-        found = find_execution(cdna_program(code), outcome.__eq__, self.configuration)
-        return str(found)
+        return str(find_execution(cdna_program(code), outcome.__eq__, self.configuration))
 
     def waiting(self, code: Code) -> str:
-        """Where executions stay for ever."""
         return "\n".join(map(str, stuck(cdna_program(code), self.configuration)))
 
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
-        """Every weaker sequence of the same kind."""
         return cdna_weakenings(request, sequence)
 
 
-class PtxMachine:
+class PtxMachine(Machine):
     """The PTX model."""
+
+    name = "PTX"
 
     def __init__(self, mode: Target):
         self.forms = ptx_forms(mode)
 
-    @property
-    def name(self) -> str:
-        """There is one model."""
-        return "PTX"
-
-    def fits(self, program: ScopedProgram) -> bool:
-        """Any placement does."""
-        del program
-        return True
-
     def outcomes(self, code: Code) -> Outcomes:
-        """Every outcome of the lowered program, over the source's observables."""
         program = ptx_program(code)
         found = _judged(_Hashed(program, repr(program)))
         if not found.complete:
             raise CertificateError("loops that the PTX model does not complete")
         return found.project(code.program.observables())
 
-    def is_stuck(self, code: Code) -> bool:
-        """Never: the model is of executions that end."""
-        del code
-        return False
-
     def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
-        """An execution to ``outcome`` with its relations."""
-        from fencewright.simulator.core.condition import (
-            And,
-            Compare,
-            Comparison,
-            Condition,
-            Quantifier,
-        )
+        from fencewright.simulator.core import condition
         from fencewright.simulator.ptx import columns as ptx_litmus
         from fencewright.simulator.ptx import model as ptx_model
 
         program = ptx_program(code)
-        formula = And(
+        formula = condition.And(
             tuple(
-                Compare(Comparison.EQ, each, value or 0)
+                condition.Compare(condition.Comparison.EQ, each, value or 0)
                 for each, value in zip(code.program.observables(), outcome, strict=True)
             )
         )
+        exists = condition.Condition(condition.Quantifier.EXISTS, formula)
         witness = ptx_model.explain(program, formula)
-        test = ptx_litmus.PtxLitmusTest(program, Condition(Quantifier.EXISTS, formula))
+        test = ptx_litmus.PtxLitmusTest(program, exists)
         return "" if witness is None else ptx_litmus.witness_text(test, witness)
 
-    def waiting(self, code: Code) -> str:
-        """Nowhere."""
-        del code
-        return ""
-
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
-        """Every weaker sequence of the same kind that the chip has."""
         return ptx_weakenings(request, sequence, self.forms)
 
 
@@ -858,47 +843,41 @@ def _state_text(observables: Iterable[Observable], state: tuple[int | None, ...]
 
 
 def certify_mode(
-    mode: Target,
-    *,
-    lowering: Lowering | None = None,
-    executor: Executor | None = None,
-    stream: Path | None = None,
+    mode: Target, *, executor: Executor | None = None, stream: Path | None = None
 ) -> Certificate:
     """Certifies every operation of a target in one mode.
 
     With ``executor`` operations run side by side, ``stream`` is a file that results go to as
-    they come, and that an interrupted run resumes from (``campaign.run``). ``lowering`` stands
-    in for the target's own. Raises ``CertificateError`` or ``campaign.CampaignError``.
+    they come, and that an interrupted run resumes from (``campaign.run``). Raises ``CertificateError`` or ``campaign.CampaignError``.
     """
-    wanted = requests_of(mode, lowering)
-    tasks = [Task(describe(each), _certified, (each, mode, lowering)) for each in wanted]
+    wanted = requests_of(mode)
+    tasks = [Task(describe(each), _certified, (each, mode)) for each in wanted]
     name = f"certificate {FORMAT_VERSION} {mode} {shapes_digest(mode)}"
     found = dict(run(tasks, executor, stream, name))
     done = tuple(_from_data(found[describe(each)], mode) for each in wanted)
     return Certificate(mode, done, covers(mode))
 
 
-def _certified(request: Request, mode: Target, lowering: Lowering | None) -> dict[str, Any]:
-    return _to_data(certify_operation(request, mode, lowering))
+def _certified(request: Request, mode: Target) -> dict[str, Any]:
+    return _to_data(certify_operation(request, mode))
 
 
-def requests_of(mode: Target, lowering: Lowering | None = None) -> tuple[Request, ...]:
+def requests_of(mode: Target) -> tuple[Request, ...]:
     """The operations that the target has in ``mode``.
 
     Cluster scope is left out where the sequence is agent scope's, whose tests are harder.
     """
-    chosen = lowering or lower_request
 
     def exists(request: Request) -> bool:
         try:
-            chosen(request)
+            lower_request(request)
         except UnsupportedError:
             return False
         return True
 
     def is_agent(request: Request) -> bool:
         wider = replace(request, scope=Scope.AGENT)
-        return chosen(request).text == chosen(wider).text
+        return lower_request(request).text == lower_request(wider).text
 
     wanted = (each for each in operations(mode) if exists(each))
     if mode.is_ptx:
@@ -1076,20 +1055,19 @@ def explain(
     mode: Target,
     at: int | None = None,
     certificate: Certificate | None = None,
-    lowering: Lowering | None = None,
 ) -> tuple[Explanation, ...]:
     """What each part of an operation's sequence is for, with a counterexample step by step.
 
     ``at`` picks one instruction. What ``certificate`` has is taken from there, else certified
     now. Raises ``UnsupportedError`` for an operation that the target lacks.
     """
-    trial = Trial(mode, lowering)
+    trial = Trial(mode)
     request = replace(request, target=mode)
     sequence = trial.lowering(request)
     text = tuple(each.text for each in sequence.instructions)
     found = None if certificate is None else certificate.find(request)
     if found is None or found.sequence != text:
-        found = certify_operation(request, mode, lowering)
+        found = certify_operation(request, mode)
     weakenings = {
         (each.at, each.part, each.change): each
         for each in trial.machines[0].weakenings(request, sequence)

@@ -4,19 +4,15 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import certified_sequences
 import pytest
+from certified_sequences import Coverage, lowered_requests
 
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
-from fencewright.simulator.certify import coverage
 from fencewright.simulator.certify.certificate import certify_operation, modes
-from fencewright.simulator.certify.coverage import (
-    UNCERTIFIED,
-    Coverage,
-    lowered_requests,
-    reason_of,
-)
+from fencewright.simulator.certify.coverage import UNCERTIFIED, reason_of
 
 GFX942, SM_90 = Target("gfx942"), Target("sm_90", ptx_version=(8, 6))
 AGENT, GLOBAL = Scope.AGENT, AddressSpace.GLOBAL
@@ -75,10 +71,10 @@ def test_a_sequence_that_is_weaker_is_not_covered() -> None:
 
 def test_a_missing_operation_of_the_shapes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were volatile accesses not certified, nothing would excuse them in PTX."""
-    every = coverage.requests_of(SM_90)
+    every = certified_sequences.requests_of(SM_90)
     fewer = tuple(each for each in every if not each.volatile)
     assert len(fewer) < len(every)
-    monkeypatch.setattr(coverage, "requests_of", lambda mode: fewer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # the argument is a mode
+    monkeypatch.setattr(certified_sequences, "requests_of", lambda mode: fewer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # the argument is a mode
     missing = [request for request, reason in Coverage(SM_90).uncovered() if not reason]
     assert missing
     assert all(request.volatile for request in missing)

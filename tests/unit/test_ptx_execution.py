@@ -34,7 +34,7 @@ from xdsl.dialects import func
 from xdsl.parser import Parser
 
 from fencewright.lowering.ptx.chip import CHIPS
-from fencewright.mlir_dialects.ptx import PTX
+from fencewright.mlir_dialects import ptx
 from fencewright.passes.print import ptx as print_ptx
 from fencewright.passes.print.ptx import PTXTarget
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
@@ -42,7 +42,7 @@ from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPa
 
 def ptx_context() -> Context:
     ctx = context()
-    ctx.load_dialect(PTX)
+    ctx.load_dialect(ptx.PTX)
     return ctx
 
 
@@ -290,7 +290,7 @@ def test_copies_are_made_all_at_once():
 def test_copies_one_after_the_other_are_caught(monkeypatch: pytest.MonkeyPatch):
     def one_after_the_other(printer: Any, values: list[Any], target: Any) -> None:
         for value, argument in zip(values, target.args, strict=True):
-            register = print_ptx.register_of(argument)
+            register = ptx.register_of(argument)
             printer.lines.append(f"mov.{register} {printer.name(argument)}, {printer.name(value)};")
 
     printer = vars(print_ptx)["_Printer"]

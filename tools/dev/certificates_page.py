@@ -175,7 +175,7 @@ def certificates_page() -> str:
         _kept(),
         "## Without a certificate\n",
         "Every other operation has the sequence of a certified one, which needs as much, around its "
-        "access (`simulator/certify/coverage.py`).\n",
+        "access (`tests/unit/test_coverage.py`).\n",
         _uncertified(),
         "## Findings\n",
         _findings(certificates),
