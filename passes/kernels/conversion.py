@@ -6,7 +6,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from xdsl.dialects import cf, func, gpu
+from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -14,7 +15,7 @@ from fencewright.lowering.sequence import Target
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.passes.analysis.dominance import check_definitions
-from fencewright.passes.kernels.accept import Function, is_used, unsupported
+from fencewright.passes.kernels.accept import Function, byte_size, is_used, unsupported
 
 
 class BlockBuilder(Protocol):
@@ -94,6 +95,20 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         """The registers that hold a value; None if none do."""
 
     @abstractmethod
+    def bits_of(self, type: Attribute) -> int | None:
+        """The width in bits of a value; None for a type that registers do not hold."""
+
+    def width(self, type: Attribute) -> int:
+        """The width in bits of a value that registers hold."""
+        bits = self.bits_of(type)
+        assert bits is not None
+        return bits
+
+    @abstractmethod
+    def element(self, gep: llvm.GEPOp, index: SSAValue | int, size: int) -> SSAValue:
+        """The address of an element of an array whose elements have ``size`` bytes."""
+
+    @abstractmethod
     def end_op(self) -> Operation:
         """What a thread ends with."""
 
@@ -169,6 +184,27 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         """Append an operation of ``ARITHMETIC``."""
         self.values[op.results[0]] = self.ARITHMETIC[type(op)](self.build, op, self.operands(op))
 
+    def getelementptr(self, op: Operation) -> None:
+        """Append the address of an element."""
+        gep = cast(llvm.GEPOp, op)
+        indices = tuple(gep.rawConstantIndices.get_values())
+        if len(indices) != 1:
+            unsupported(op, "a getelementptr of more than one index is not supported")
+        size = byte_size(op, gep.elem_type, self.bits_of, self.PATH)
+        index = gep.ssa_indices[0] if gep.ssa_indices else int(indices[0])
+        self.values[gep.result] = self.element(gep, index, size)
+
+    def allocated(self, alloca: llvm.AllocaOp, is_private: bool) -> tuple[int, int]:
+        """The bytes that ``alloca`` takes, and their alignment."""
+        count = alloca.size.owner
+        value = count.properties.get("value") if isinstance(count, Operation) else None
+        if not is_private or not isinstance(value, IntegerAttr):
+            unsupported(alloca, "an alloca needs a constant size and a pointer to private memory")
+        if value.value.data < 0:
+            unsupported(alloca, "an alloca of a negative size")
+        size = value.value.data * byte_size(alloca, alloca.elem_type, self.bits_of, self.PATH)
+        return size, 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+
     def branch(self, op: Operation) -> None:
         """Append an unconditional branch."""
         target = cast(cf.BranchOp, op).successor
@@ -205,6 +241,7 @@ def shared_handlers(
     return MappingProxyType(
         {
             **dict.fromkeys(conversion.ARITHMETIC, conversion.arithmetic),
+            llvm.GEPOp: conversion.getelementptr,
             cf.BranchOp: conversion.branch,
             cf.ConditionalBranchOp: conversion.cond_branch,
             func.ReturnOp: conversion.end,

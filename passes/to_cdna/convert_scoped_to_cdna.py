@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects import cf, func, gpu, llvm
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
@@ -39,7 +39,6 @@ from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.kernels.accept import (
     Function,
     SharedVariables,
-    byte_size,
     check_kernel,
     dimension_of,
     known_block_size,
@@ -180,6 +179,9 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def register_type(self, type: Attribute) -> cdna.RegisterType | None:
         return register_type(type)
 
+    def bits_of(self, type: Attribute) -> int | None:
+        return bits_of(type)
+
     def end_op(self) -> Operation:
         return cdna.EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
 
@@ -227,14 +229,12 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
 
     def _kernel_argument(self, name: str, type: Attribute) -> cdna.KernelArgumentAttr:
         registers = self.registers_for(self.function, type)
-        bits = bits_of(type)
-        assert bits is not None
         if registers.size.data == 3:
             unsupported(self.function, f"a kernel argument of {type} is not supported")
         kind = ArgumentKind.VALUE
         if isinstance(type, llvm.LLVMPointerType):
             kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
-        size = max(-(-bits // 8), 1)
+        size = max(-(-self.width(type) // 8), 1)
         return _argument_attr(name, size, kind.value)
 
     # What a kernel starts with
@@ -278,9 +278,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             self.values[arg] = self._argument_value(arg.type, registers, byte)
 
     def _load_argument(self, kernarg: SSAValue, type: Attribute, offset: int) -> SSAValue:
-        bits = bits_of(type)
-        assert bits is not None
-        size = -(-bits // 32)
+        size = -(-self.width(type) // 32)
         op = cdna.LoadOp.create(
             operands=(kernarg,),
             result_types=(cdna.SGPRType.of(size),),
@@ -293,9 +291,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         return op.results[0]
 
     def _argument_value(self, type: Attribute, registers: SSAValue, byte: int) -> SSAValue:
-        value = self.build.move(registers)
-        bits = bits_of(type)
-        assert bits is not None
+        value, bits = self.build.move(registers), self.width(type)
         if byte:
             value = self.build.alu("v_lshrrev_b32_e32", value, self.build.const(8 * byte))
         return self.build.truncate(value, bits) if bits == 1 else value
@@ -327,26 +323,17 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
 
     # Pointers
 
-    def getelementptr(self, op: Operation) -> None:
-        gep = cast(llvm.GEPOp, op)
-        indices = tuple(gep.rawConstantIndices.get_values())
-        if len(indices) != 1:
-            unsupported(op, "a getelementptr of more than one index is not supported")
-        size = byte_size(op, gep.elem_type, bits_of, _PATH)
-        base = self.values[gep.ptr]
+    def element(self, gep: llvm.GEPOp, index: SSAValue | int, size: int) -> SSAValue:
         width = pointer_width(cast(llvm.LLVMPointerType, gep.ptr.type))
         type = cdna.VGPR if width == 32 else cdna.VGPR_PAIR
-        if gep.ssa_indices:
-            index = self._resize_signed(gep.ssa_indices[0], width)
-            offset = self._scale(index, size, type, width)
+        if isinstance(index, int):
+            offset = self.build.const(index * size, type)
         else:
-            offset = self.build.const(int(indices[0]) * size, type)
-        self.values[gep.result] = self.build.add(base, offset)
+            offset = self._scale(self._resize_signed(index, width), size, type, width)
+        return self.build.add(self.values[gep.ptr], offset)
 
     def _resize_signed(self, value: SSAValue, width: int) -> SSAValue:
-        bits = bits_of(value.type)
-        assert bits is not None
-        registers = self.values[value]
+        bits, registers = self.width(value.type), self.values[value]
         if bits >= width:
             return self.build.truncate(registers, width)
         return self.build.sign_extend(registers, bits, width)
@@ -379,17 +366,9 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
 
     def alloca(self, op: Operation) -> None:
         alloca = cast(llvm.AllocaOp, op)
-        count = alloca.size.owner
-        value = count.properties.get("value") if isinstance(count, Operation) else None
-        if bits_of(alloca.res.type) != 32 or not isinstance(value, IntegerAttr):
-            unsupported(op, "an alloca needs a constant size and a pointer to private memory")
-        if value.value.data < 0:
-            unsupported(op, "an alloca of a negative size")
-        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        size, alignment = self.allocated(alloca, bits_of(alloca.res.type) == 32)
         offset = -(-self.private_size // alignment) * alignment
-        self.private_size = offset + value.value.data * byte_size(
-            op, alloca.elem_type, bits_of, _PATH
-        )
+        self.private_size = offset + size
         self.values[alloca.res] = self.build.const(offset)
 
     # Control flow
@@ -631,7 +610,6 @@ _Conversion.HANDLERS = MappingProxyType(
         gpu.ThreadIdOp: _Conversion.thread_id,
         gpu.BlockIdOp: _Conversion.block_id,
         gpu.BlockDimOp: _Conversion.block_dim,
-        llvm.GEPOp: _Conversion.getelementptr,
         llvm.PtrToIntOp: _Conversion.pointer_cast,
         llvm.IntToPtrOp: _Conversion.pointer_cast,
         llvm.AddressOfOp: _Conversion.addressof,

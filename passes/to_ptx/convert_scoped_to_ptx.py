@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     IntAttr,
-    IntegerAttr,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -153,6 +152,9 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
     def register_type(self, type: Attribute) -> ptx.RegisterType | None:
         return register_type(type)
 
+    def bits_of(self, type: Attribute) -> int | None:
+        return bits_of(type)
+
     def end_op(self) -> Operation:
         return ptx.RetOp.create()
 
@@ -181,8 +183,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         widths: list[int] = []
         for number, argument in enumerate(self.function.body.blocks[0].args):
             type = self.registers_for(self.function, argument.type)
-            bits = bits_of(argument.type)
-            assert bits is not None
+            bits = self.width(argument.type)
             widths.append(max(8, 1 << (bits - 1).bit_length()))
             if argument.first_use is not None:
                 self.values[argument] = self._parameter(number, type, bits)
@@ -216,23 +217,14 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     # Pointers
 
-    def getelementptr(self, op: Operation) -> None:
-        gep = cast(llvm.GEPOp, op)
-        indices = tuple(gep.rawConstantIndices.get_values())
-        if len(indices) != 1:
-            accept.unsupported(op, "a getelementptr of more than one index is not supported")
-        size = accept.byte_size(op, gep.elem_type, bits_of, PATH)
-        base = self.values[gep.ptr]
-        if gep.ssa_indices:
-            offset = self._scale(self._index(gep.ssa_indices[0]), size)
+    def element(self, gep: llvm.GEPOp, index: SSAValue | int, size: int) -> SSAValue:
+        if isinstance(index, int):
+            offset = self.build.const(index * size, ptx.B64)
         else:
-            offset = self.build.const(int(indices[0]) * size, ptx.B64)
-        self.values[gep.result] = self.build.alu("add.s64", base, offset, type=ptx.B64)
-
-    def _index(self, value: SSAValue) -> SSAValue:
-        bits = bits_of(value.type)
-        assert bits is not None
-        return self.build.extend(self.values[value], bits, RegisterClass.B64, "s")
+            bits = self.width(index.type)
+            wide = self.build.extend(self.values[index], bits, RegisterClass.B64, "s")
+            offset = self._scale(wide, size)
+        return self.build.alu("add.s64", self.values[gep.ptr], offset, type=ptx.B64)
 
     def _scale(self, index: SSAValue, size: int) -> SSAValue:
         if size == 1:
@@ -264,18 +256,9 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def alloca(self, op: Operation) -> None:
         alloca = cast(llvm.AllocaOp, op)
-        count = alloca.size.owner
-        value = count.properties.get("value") if isinstance(count, Operation) else None
         space = cast(llvm.LLVMPointerType, alloca.res.type).addr_space
         is_private = isinstance(space, IntAttr) and space.data == AddressSpace.PRIVATE.number
-        if not is_private or not isinstance(value, IntegerAttr):
-            accept.unsupported(
-                op, "an alloca needs a constant size and a pointer to private memory"
-            )
-        if value.value.data < 0:
-            accept.unsupported(op, "an alloca of a negative size")
-        size = value.value.data * accept.byte_size(op, alloca.elem_type, bits_of, PATH)
-        alignment = 16 if alloca.alignment is None else max(alloca.alignment.value.data, 1)
+        size, alignment = self.allocated(alloca, is_private)
         properties: dict[str, Attribute] = {
             "size": ptx.number_attr(size),
             "alignment": ptx.number_attr(alignment),
@@ -301,8 +284,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
             return
         self.values[cmpxchg.old] = old
         if cmpxchg.success.first_use is not None:
-            bits = bits_of(cmpxchg.compare.type)
-            assert bits is not None
+            bits = self.width(cmpxchg.compare.type)
             self.values[cmpxchg.success] = self._are_equal(old, places["compare"], bits)
 
     def _are_equal(self, a: SSAValue, b: SSAValue, bits: int) -> SSAValue:
@@ -483,7 +465,6 @@ _Conversion.HANDLERS = MappingProxyType(
         **dict.fromkeys(VECTORS, _Conversion.vector),
         scoped.CmpxchgOp: _Conversion.cmpxchg,
         llvm.CallIntrinsicOp: _Conversion.intrinsic,
-        llvm.GEPOp: _Conversion.getelementptr,
         llvm.PtrToIntOp: _Conversion.pointer_cast,
         llvm.IntToPtrOp: _Conversion.pointer_cast,
         llvm.AddressOfOp: _Conversion.addressof,
