@@ -891,7 +891,7 @@ class AsyncFence(AsyncOperation, ABC):
 
 @irdl_op_definition
 class ProxyFenceOp(AsyncFence):
-    """Order generic against async accesses of one address space, both ways; all without one.
+    """Order generic against async accesses of one address space, in both directions; all without one.
 
     Source: PTX ISA, fence.proxy.async.
 

@@ -334,7 +334,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         return Outstanding(counters & ~waits, left)
     if type(op) is llvm_ir.AwaitOp:
         return Outstanding(counters, awaited.difference([op.value.owner]))
-    if type(op) is CacheOp:  # Whether it counts or not (``CACHE_COUNTS``), it may be on its way.
+    if type(op) is CacheOp:  # Whether it counts or not (``CACHE_COUNTS``), it may be outstanding.
         return Outstanding(counters | VMCNT, awaited)
     if isinstance(op, scoped.AccessOperation):
         if _is_awaited(op):

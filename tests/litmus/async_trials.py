@@ -72,7 +72,7 @@ class PathTrial:
         return " ".join(next(_paths().owed(_paths().function_of(module)), "").split())
 
     def problem(self) -> str:
-        """What is wrong with the program behind the pass now."""
+        """What is wrong with the program after the pass."""
         return self.wrong(_patterns().inserted(self.begin))
 
 
@@ -102,7 +102,7 @@ class PatternTrial:
         return " ".join(each for each, count in needed.items() if count > 0)
 
     def problem(self) -> str:
-        """What is wrong with the example behind the pass now."""
+        """What is wrong with the example after the pass."""
         return self.wrong(_patterns().inserted(self.begin))
 
 

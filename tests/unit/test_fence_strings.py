@@ -129,7 +129,7 @@ HANDING_ON = Frame(
         ),
     ),
 )  # fmt: skip
-"""Before the string x may be taken in, which is handed on behind it, with y."""
+"""Before the string x may be acquired, which is made visible after it, with y."""
 
 ACROSS_AGENTS = Frame(
     ABROAD,
@@ -153,7 +153,7 @@ BUFFERING = Frame(
         ),
     ),
 )  # fmt: skip
-"""A store before the string and a load behind it that only seq_cst keeps in order."""
+"""A store before the string and a load after it that only seq_cst keeps in order."""
 
 SEQUENTIAL = Frame(
     HERE,
@@ -217,7 +217,7 @@ _STRONGER = {
     letter: frozenset(each for each in LETTERS if is_as_strong(each, letter)) for letter in LETTERS
 }
 STRONGEST_FIRST = sorted(LETTERS, key=lambda each: len(_STRONGER[each]))
-"""Each letter behind all that are stronger."""
+"""Each letter after all that are stronger."""
 
 LONGEST = 4
 STAND_FOR_OTHERS = frozenset(

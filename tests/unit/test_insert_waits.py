@@ -15,11 +15,13 @@ from wait_kernels import kernel_with
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.scoreboard import (
     CounterEvent,
     CounterEventKind,
     CounterState,
     Scoreboard,
+    Token,
 )
 from fencewright.mlir_dialects.cdna import (
     PHASES,
@@ -423,8 +425,8 @@ def _without_fixpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 def _off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     right = CounterState.need
 
-    def need(self: CounterState, *tokens: object) -> int | None:
-        count = right(self, *tokens)  # type: ignore[arg-type] # as it came
+    def need(self: CounterState, *tokens: Token) -> int | None:
+        count = right(self, *tokens)
         return None if count is None else count + 1
 
     monkeypatch.setattr(CounterState, "need", need)
@@ -432,8 +434,8 @@ def _off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _flat_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     flat = (
-        CounterEvent("vmcnt", CounterEventKind.VECTOR),  # type: ignore[arg-type] # words are strings
-        CounterEvent("lgkmcnt", CounterEventKind.LDS),  # type: ignore[arg-type] # words are strings
+        CounterEvent(Counter.VMCNT, CounterEventKind.VECTOR),
+        CounterEvent(Counter.LGKMCNT, CounterEventKind.LDS),
     )
     monkeypatch.setattr(cdna_dataflow, "EVENTS", {**cdna_dataflow.EVENTS, F: flat})
 

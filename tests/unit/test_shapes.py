@@ -32,6 +32,7 @@ from fencewright.simulator.certify.shapes import (
 )
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import MemoryKind
+from fencewright.simulator.source.events import ScopedOperation
 
 SPLIT = frozenset({"tgsplit"})
 GFX942, GFX90A, GFX908 = Target("gfx942"), Target("gfx90a"), Target("gfx908")
@@ -83,7 +84,8 @@ def test_the_focus_is_the_operation(mode: Target):
         for test in shape_tests(request, mode):
             thread, position = test.focus
             operation = test.program.threads[thread].instructions[position]
-            made = request_of(operation, mode, request.space)  # type: ignore[arg-type]  (a focus is a scoped operation)
+            assert isinstance(operation, ScopedOperation)
+            made = request_of(operation, mode, request.space)
             assert describe(made) == describe(request)
 
 

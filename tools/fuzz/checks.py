@@ -97,7 +97,7 @@ class Setting:
     def __str__(self) -> str:
         """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``.
 
-        With ``:llvm-ir`` behind it if it is for programs in LLVM IR.
+        With ``:llvm-ir`` after it if it is for programs in LLVM IR.
         """
         stores = "" if self.stores == "back" else f"-{self.stores}"
         machine = f"@{self.machine}-l2" if self.machine else ""
@@ -370,7 +370,7 @@ def _cdna_test(module: ModuleOp, setting: Setting) -> CdnaTest:
 
 
 def synchronisation(module: ModuleOp) -> Counter[str]:
-    """How much of each kind of synchronisation code passes at most on its way through each kernel.
+    """How much of each kind of synchronisation stands at most on a path through each kernel.
 
     No loop is gone round twice. A kind that stands on two edges instead of before them counts once.
     """
