@@ -377,9 +377,9 @@ def lower_llvm_ir(
     compat: str | None = None,
     ptx_version: str | None = None,
     *,
-    opt_level: Literal[0, 2] = 2,
+    opt_level: OptLevel = DEFAULT_OPT_LEVEL,
     facts: Iterable[str] = (),
-    stores: Literal["auto", "back", "through"] | None = None,
+    stores: StorePolicy | None = None,
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -397,7 +397,6 @@ def lower_llvm_ir(
     # The pass itself does not need what reads and writes LLVM IR.
     from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
     from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
-    from fencewright.passes.pipelines import LLVMIRPipeline
 
     switches = frozenset(several("features", features))
     backend = backend_of(target)

@@ -40,6 +40,7 @@ from fencewright.passes.remarks.search import (
     Lines,
     OperationLines,
     code_in,
+    finds,
     line_after,
 )
 
@@ -59,7 +60,7 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
         published = code.known(drop_write_backs.solve).published
         droppable = set(drop_write_backs.droppable_write_backs(code))
         lines = _lines_of(code)
-        stays = _stays(droppable)
+        stays = finds(partial(_stays, droppable))
         dirties = cache(partial(_dirties, published))
         for step in lines.place:
             reach = step.meaning.writes_back
@@ -85,12 +86,8 @@ def _is_clean(lines: Lines[CacheStep], step: CacheStep, stays: Judge[CacheStep])
     return ("nothing is dirty since ", *at(earlier.op, "Since"))
 
 
-def _stays(gone: Set[Operation]) -> Judge[CacheStep]:
-    def judge(each: CacheStep) -> Judgement:
-        stays = each.meaning.writes_back is not None and each.op not in gone
-        return Judgement.FOUND if stays else Judgement.ON
-
-    return judge
+def _stays(gone: Set[Operation], each: CacheStep) -> bool:
+    return each.meaning.writes_back is not None and each.op not in gone
 
 
 def _dirties(published: drop_write_backs.Published, reach: Reach) -> Judge[CacheStep]:
@@ -187,11 +184,7 @@ def _nobody_looks(lines: Lines[CacheStep], step: CacheStep, covers: Judge[CacheS
 
 
 def _covering(gone: Set[Operation], caches: int) -> Judge[CacheStep]:
-    def judge(each: CacheStep) -> Judgement:
-        covers = _covers(each, caches) and each.op not in gone
-        return Judgement.FOUND if covers else Judgement.ON
-
-    return judge
+    return finds(lambda each: _covers(each, caches) and each.op not in gone)
 
 
 def _looks(needs: drop_invalidates.Needs, caches: int) -> Judge[CacheStep]:
@@ -262,9 +255,7 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
         for op in code.place:
             if isinstance(op, WaitOp) and op.phase is not None:
                 counts[op] = op.counts
-                covered[op] = code.earlier(
-                    op, _is_counted if op.phase == _RELEASES else _is_acquired
-                )
+                covered[op] = code.earlier(op, _COUNTED if op.phase == _RELEASES else _ACQUIRED)
 
     def reason(finding: Finding) -> Parts | None:
         wait = finding.before.op
@@ -283,12 +274,8 @@ def waits(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _is_counted(op: Operation) -> Judgement:
-    return Judgement.FOUND if type(op) in COUNTED else Judgement.ON
-
-
-def _is_acquired(op: Operation) -> Judgement:
-    return Judgement.FOUND if must_be_acquired(op) else Judgement.ON
+_COUNTED: Judge[Operation] = finds(lambda op: type(op) in COUNTED)
+_ACQUIRED: Judge[Operation] = finds(must_be_acquired)
 
 
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
@@ -338,19 +325,20 @@ def _outstanding_at(wait: WaitOp, code: OperationLines) -> Operation | None:
     """The nearest operation that a wait in LLVM IR has to cover."""
     if OWN in wait.attributes:
         return await_values.access_before(wait)
-    return code.earlier(wait, _issues if wait.phase == _RELEASES else _is_of_flag)
+    return code.earlier(wait, _ISSUES if wait.phase == _RELEASES else _OF_FLAG)
 
 
-def _is_of_flag(op: Operation) -> Judgement:
+def _is_of_flag(op: Operation) -> bool:
     nothing = await_values.FlagAccesses()
-    counted = type(op) is not WaitOp and await_values.flags_after(op, nothing) != nothing
-    return Judgement.FOUND if counted else Judgement.ON
+    return type(op) is not WaitOp and await_values.flags_after(op, nothing) != nothing
 
 
-def _issues(op: Operation) -> Judgement:
+def _issues(op: Operation) -> bool:
     nothing = await_values.Outstanding()
-    counted = type(op) is not WaitOp and await_values.issued(op, nothing) != nothing
-    return Judgement.FOUND if counted else Judgement.ON
+    return type(op) is not WaitOp and await_values.issued(op, nothing) != nothing
+
+
+_OF_FLAG, _ISSUES = finds(_is_of_flag), finds(_issues)
 
 
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")

@@ -15,7 +15,7 @@ from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.remarks.remarks import Change, Finding, Parts, Reason, at
-from fencewright.passes.remarks.search import Judgement, code_in
+from fencewright.passes.remarks.search import Judge, code_in, finds
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 
 
@@ -39,12 +39,9 @@ def _cheaper_form(module: ModuleOp, target: str) -> Reason:
     A reduction for a read-modify-write whose result nobody reads; a one-sided fence.
     """
     code = code_in(region for op in module.walk() for region in op.regions)
-
-    def is_acquire_fence(op: Operation) -> Judgement:
-        return Judgement.FOUND if may_be_acquire_fence(op) else Judgement.ON
-
+    acquire_fence = finds(may_be_acquire_fence)
     acquired = {
-        op: code.later(op, is_acquire_fence)
+        op: code.later(op, acquire_fence)
         for op in code.place
         if isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None
     }
@@ -78,14 +75,11 @@ def merged(module: ModuleOp, following: ModulePass) -> Reason:
     """The fence next to what went or was loosened."""
     del following
     code = code_in(region for kernel in top_level(module) for region in kernel.regions)
-
-    def is_fence(op: Operation) -> Judgement:
-        is_there = isinstance(op, FenceOp) and op.parent is not None
-        return Judgement.FOUND if is_there else Judgement.ON
+    fence: Judge[Operation] = finds(lambda op: isinstance(op, FenceOp) and op.parent is not None)
 
     def reason(finding: Finding) -> Parts | None:
         op = finding.before.op
-        by = code.earlier(op, is_fence) or code.later(op, is_fence)
+        by = code.earlier(op, fence) or code.later(op, fence)
         if by is None:
             return ("the fences next to it do the rest",)
         return (*at(by, "By"), " next to it does the rest")

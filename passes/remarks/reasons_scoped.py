@@ -1,7 +1,6 @@
 """Why the passes on ``scoped`` did what they did to fences, orderings and scopes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
 
 from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +21,7 @@ from fencewright.passes.remarks.remarks import (
     helped_by,
     told_of,
 )
-from fencewright.passes.remarks.search import Judgement, OperationLines, code_in
+from fencewright.passes.remarks.search import Judge, Judgement, OperationLines, code_in, finds
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.scoped.clamp_scopes import (
     ClampScopesPass,
@@ -43,17 +42,16 @@ from fencewright.passes.scoped.merge_fences import Half
 # ---------------------------------------------------------------------------------------
 
 
-_Judge: TypeAlias = Callable[[Operation], Judgement]
-
-
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
     """Who does the work of a fence that goes, or what stands between it and another one."""
     del following
     code = code_in(region for op in module.walk() for region in op.regions)
     orderings = {op: op.ordering.data for op in code.place if isinstance(op, scoped.FenceOp)}
-    judges: dict[object, _Judge] = {}
+    judges: dict[object, Judge[Operation]] = {}
 
-    def judge(kind: Callable[[scoped.FenceOp, Half], _Judge], op: scoped.FenceOp, lost: Half):
+    def judge(
+        kind: Callable[[scoped.FenceOp, Half], Judge[Operation]], op: scoped.FenceOp, lost: Half
+    ) -> Judge[Operation]:
         """One judge for fences that are alike, so that no operation is judged twice."""
         key = kind, merge_fences.rank_of(op), op.ordering.data, lost
         if key not in judges:
@@ -91,9 +89,7 @@ def _lost(before: Ordering, finding: Finding) -> Half:
     return Half(*(a and not b for a, b in zip(_done_by(before), _done_by(now), strict=True)))
 
 
-def _does(
-    fence: scoped.FenceOp, lost: Half, access: Callable[[Operation], Judgement]
-) -> Callable[[Operation], Judgement]:
+def _does(fence: scoped.FenceOp, lost: Half, access: Judge[Operation]) -> Judge[Operation]:
     """What does any of what ``fence`` has lost: another fence, or as ``access`` says."""
 
     def judge(op: Operation) -> Judgement:
@@ -106,7 +102,7 @@ def _does(
     return judge
 
 
-def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
+def _does_before(fence: scoped.FenceOp, lost: Half) -> Judge[Operation]:
     def access(op: Operation) -> Judgement:
         if not lost.acquires:
             return Judgement.STOP
@@ -119,7 +115,7 @@ def _does_before(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Jud
     return _does(fence, lost, access)
 
 
-def _does_after(fence: scoped.FenceOp, lost: Half) -> Callable[[Operation], Judgement]:
+def _does_after(fence: scoped.FenceOp, lost: Half) -> Judge[Operation]:
     def access(op: Operation) -> Judgement:
         goes_on = lost.releases and not merge_fences.may_publish(op)
         return Judgement.ON if goes_on else Judgement.STOP
@@ -134,33 +130,30 @@ def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
     return any(a and b for a, b in zip(does, lost, strict=True))
 
 
-def _does_whole(fence: scoped.FenceOp, whole: Half) -> _Judge:
-    def judge(op: Operation) -> Judgement:
-        if type(op) is not scoped.FenceOp or op.parent is None:
-            return Judgement.ON
-        return Judgement.FOUND if _does_any(op, fence, whole) else Judgement.ON
+def _does_whole(fence: scoped.FenceOp, whole: Half) -> Judge[Operation]:
+    return finds(
+        lambda op: (
+            type(op) is scoped.FenceOp and op.parent is not None and _does_any(op, fence, whole)
+        )
+    )
 
-    return judge
 
-
-def _stands_between(fence: scoped.FenceOp, code: OperationLines, does_it: _Judge) -> Parts | None:
+def _stands_between(
+    fence: scoped.FenceOp, code: OperationLines, does_it: Judge[Operation]
+) -> Parts | None:
     """What keeps a fence from going for an earlier one; None if there is none that would do."""
-
-    def another_does_it(op: Operation) -> Judgement:
-        return Judgement.ON if op is fence else does_it(op)
-
-    by, between = code.earlier(fence, does_it), code.earlier(fence, _is_memory)
+    by, between = code.earlier(fence, does_it), code.earlier(fence, _MEMORY)
     if by is fence:
         # Round a loop; what comes before it there may be another one.
-        by = code.earlier(fence, another_does_it)
+        by = code.earlier(fence, lambda op: Judgement.ON if op is fence else does_it(op))
     if by is None or between is None or by is between:
         return None
     return (*at(between, "Between"), " stands between it and ", *at(by, "Fence"))
 
 
-def _is_memory(op: Operation) -> Judgement:
-    silent = op.parent is None or merge_fences.is_silent(op)
-    return Judgement.ON if silent else Judgement.FOUND
+_MEMORY: Judge[Operation] = finds(
+    lambda op: op.parent is not None and not merge_fences.is_silent(op)
+)
 
 
 def folded(module: ModuleOp, following: ModulePass) -> Reason:
@@ -172,16 +165,14 @@ def folded(module: ModuleOp, following: ModulePass) -> Reason:
         for op in code.place
         if isinstance(op, scoped.FenceOp)
     }
-
-    def is_memory(op: Operation) -> Judgement:
-        return Judgement.ON if merge_fences.is_silent(op) else Judgement.FOUND
+    memory: Judge[Operation] = finds(lambda op: not merge_fences.is_silent(op))
 
     def reason(finding: Finding) -> Parts | None:
         fence = finding.before.op
         if not isinstance(fence, scoped.FenceOp):
             return None
         search = code.earlier if acquires[fence] else code.later
-        access = search(fence, is_memory)
+        access = search(fence, memory)
         assert access is not None
         return ("together they cost less as ", *at(access, "Access"))
 

@@ -26,6 +26,11 @@ class Judgement(Enum):
 Judge: TypeAlias = Callable[[T], Judgement]
 
 
+def finds(holds: Callable[[T], bool]) -> Judge[T]:
+    """What finds the first thing of which ``holds``, on every path."""
+    return lambda each: Judgement.FOUND if holds(each) else Judgement.ON
+
+
 @dataclass(frozen=True, slots=True)
 class _Marks(Generic[T]):
     """The things of a block that a judge does not pass by, and what is nearest beyond its ends."""
