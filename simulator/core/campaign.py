@@ -83,6 +83,16 @@ def open_executor(
 
 
 @contextmanager
+def open_processes(jobs: int) -> Generator[Executor | None]:
+    """An executor of so many processes; None where one is enough."""
+    if jobs == 1:
+        yield None
+        return
+    with open_executor(workers=jobs) as executor:
+        yield executor
+
+
+@contextmanager
 def _open_threads(workers: int) -> Generator[Executor]:
     executor = ThreadPoolExecutor(workers)
     try:

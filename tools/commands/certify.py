@@ -2,8 +2,8 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,7 +188,7 @@ def explain_operation(arguments: Namespace) -> int:
 def certify_chip(arguments: Namespace) -> int:
     """``fence-sim certify``."""
     from fencewright.simulator.certify.certificate import CertificateError, modes, recheck
-    from fencewright.simulator.core.campaign import CampaignError, TaskError
+    from fencewright.simulator.core.campaign import CampaignError, TaskError, open_processes
 
     if arguments.recheck is not None:
         certificate = _read_certificate(arguments.recheck)
@@ -212,7 +212,7 @@ def certify_chip(arguments: Namespace) -> int:
             raise error(f"is a folder: give a file for the certificate, as -o {example}", output)
         outputs = [(mode, output)]
     try:
-        with _executor(arguments.jobs) as executor:
+        with open_processes(arguments.jobs) as executor:
             judged = [
                 _certify(mode, output, executor, arguments.stream) for mode, output in outputs
             ]
@@ -234,18 +234,6 @@ def _folder(output: str | None) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-@contextmanager
-def _executor(jobs: int) -> Generator["Executor | None"]:
-    """Processes to certify on; None where one is enough."""
-    from fencewright.simulator.core.campaign import open_executor
-
-    if jobs == 1:
-        yield None
-        return
-    with open_executor(workers=jobs) as executor:
-        yield executor
 
 
 def _certify(

@@ -4,9 +4,8 @@ import re
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,27 +96,17 @@ def _check_programs(arguments: Namespace) -> "Totals":
 
 
 def _campaign(arguments: Namespace) -> Iterator["Totals"]:
+    from fencewright.simulator.core.campaign import open_processes
     from fencewright.tools.fuzz.checks import campaign, code_digest
 
     stream = None
     if arguments.results is not None:
         arguments.results.mkdir(parents=True, exist_ok=True)
         stream = arguments.results / f"fuzz-{code_digest()}.jsonl"
-    with _executor(arguments.jobs) as executor:
+    with open_processes(arguments.jobs) as executor:
         yield from campaign(
             arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
         )
-
-
-@contextmanager
-def _executor(jobs: int) -> Generator[Executor | None]:
-    from fencewright.simulator.core.campaign import open_executor
-
-    if jobs == 1:
-        yield None
-        return
-    with open_executor(workers=jobs) as executor:
-        yield executor
 
 
 def _progress(totals: "Totals", programs: int, start: float) -> None:
