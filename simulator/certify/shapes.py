@@ -269,35 +269,21 @@ class _Roles:
         returns = self.op is Operation.LOAD or self.request.returns
         return returns and self.op in (Operation.LOAD, Operation.ATOMIC_RMW, Operation.CMPXCHG)
 
-    def fence(self) -> Focus:
+    def _focus(self, made: ScopedOperation) -> Focus:
+        """With what the request limits the operation to."""
         r = self.request
-        return Focus(
-            Fence(
-                r.ordering,
-                r.scope,
-                spaces=r.spaces,
-                one_as=r.one_as,
-                availability=r.availability,
-            )
-        )
+        return Focus(replace(made, spaces=r.spaces, one_as=r.one_as, availability=r.availability))
+
+    def fence(self) -> Focus:
+        return self._focus(Fence(self.request.ordering, self.scope))
 
     def barrier(self) -> Focus:
-        r = self.request
-        return Focus(
-            Barrier(
-                r.scope,
-                r.ordering,
-                spaces=r.spaces,
-                one_as=r.one_as,
-                availability=r.availability,
-            )
-        )
+        return self._focus(Barrier(self.scope, self.request.ordering))
 
     def write(self, location: str, value: int, dst: str = "old") -> Steps:
         """Writes ``value``; a compare-exchange expects 0 there."""
         r = self.request
         result = dst if r.returns else None
-        how = {"spaces": r.spaces, "one_as": r.one_as, "availability": r.availability}
         match self.op:
             case Operation.STORE:
                 made = Store(location, value, r.ordering, _scope(r), r.volatile)
@@ -308,12 +294,11 @@ class _Roles:
                 made = Cmpxchg(location, 0, value, r.ordering, failure, r.scope, result)
             case _:
                 return (self.fence(), Store(location, value, RELAXED, r.scope))
-        return (Focus(replace(made, **how)),)
+        return (self._focus(made),)
 
     def read(self, location: str, dst: str, compare: int = 1) -> Steps:
         """Reads; a read-modify-write leaves 2 there, a compare-exchange where ``compare`` was."""
         r = self.request
-        how = {"spaces": r.spaces, "one_as": r.one_as, "availability": r.availability}
         match self.op:
             case Operation.LOAD:
                 made = Load(dst, location, r.ordering, _scope(r), r.volatile)
@@ -324,7 +309,7 @@ class _Roles:
                 made = Cmpxchg(location, compare, 2, r.ordering, failure, r.scope, dst)
             case _:
                 return (Load(dst, location, RELAXED, r.scope), self.fence())
-        return (Focus(replace(made, **how)),)
+        return (self._focus(made),)
 
     def reading(self) -> list[tuple[str, int]]:
         """How it reads: a compare-exchange succeeds or fails."""
@@ -510,24 +495,15 @@ def _passing(
     publish: Steps,
     observe: Steps,
 ) -> Iterator[ShapeTest]:
-    yield w.test(
-        f"MP {side} {name}",
-        "1:r0 1:r1",
-        (here, (data.store("x", 1), *publish)),
-        (there, (*observe, *data.guarded("r0", data.load("r1", "x")))),
-    )
-    yield w.test(
-        f"LB {side} {name}",
-        "0:r1 1:r0",
-        (here, (data.load("r1", "x"), *publish)),
-        (there, (*observe, *data.guarded("r0", data.store("x", 1)))),
-    )
-    yield w.test(
-        f"S {side} {name}",
-        "1:r0 x",
-        (here, (data.store("x", 2), *publish)),
-        (there, (*observe, *data.guarded("r0", data.store("x", 1)))),
-    )
+    one, two = data.store("x", 1), data.store("x", 2)
+    for shape, observed, before, after in (
+        ("MP", "1:r0 1:r1", one, data.load("r1", "x")),
+        ("LB", "0:r1 1:r0", data.load("r1", "x"), one),
+        ("S", "1:r0 x", two, one),
+    ):
+        seen = (*observe, *data.guarded("r0", after))
+        threads = (here, (before, *publish)), (there, seen)
+        yield w.test(f"{shape} {side} {name}", observed, *threads)
 
 
 def _sequential(
@@ -551,56 +527,38 @@ def _sequential(
     for suffix, other, flat in others:
         w = _with(writer, flat, x=other)
         name = f"{tag}{suffix}"
+
+        def two(
+            what: str,
+            observed: str,
+            first: Steps,
+            second: Steps,
+            w: _ShapeWriter = w,
+            on: str = name,
+        ) -> ShapeTest:
+            return w.test(f"{what} {on}", observed, (here, first), (there, second))
+
         if roles.op is Operation.FENCE:
-            fence = Fence(SEQ_CST, scope)
+            fence, mine = Fence(SEQ_CST, scope), roles.fence()
             write = Store("x", 1, RELAXED, scope), Store("f", 1, RELAXED, scope)
             read = Load("r0", "f", RELAXED, scope), Load("r0", "x", RELAXED, scope)
-            yield w.test(
-                f"SB {name}",
-                "0:r0 1:r0",
-                (here, (write[0], roles.fence(), read[0])),
-                (there, (write[1], fence, read[1])),
-            )
-            yield w.test(
-                f"R {name}",
-                "1:r0 f",
-                (here, (write[0], roles.fence(), write[1])),
-                (there, (Store("f", 2, RELAXED, scope), fence, read[1])),
-            )
-            yield w.test(
-                f"R second {name}",
-                "1:r0 f",
-                (here, (write[0], fence, write[1])),
-                (there, (Store("f", 2, RELAXED, scope), roles.fence(), read[1])),
-            )
+            later = Store("f", 2, RELAXED, scope)
+            yield two("SB", "0:r0 1:r0", (write[0], mine, read[0]), (write[1], fence, read[1]))
+            yield two("R", "1:r0 f", (write[0], mine, write[1]), (later, fence, read[1]))
+            yield two("R second", "1:r0 f", (write[0], fence, write[1]), (later, mine, read[1]))
             continue
         if roles.reads:
             for how, compare in roles.reading():
-                yield w.test(
-                    f"SB read{how} {name}",
-                    "0:r0 1:r0",
-                    (here, (store("x", 1), *roles.read("f", "r0", compare))),
-                    (there, (store("f", 1), load("r0", "x"))),
-                )
+                first = (store("x", 1), *roles.read("f", "r0", compare))
+                yield two(f"SB read{how}", "0:r0 1:r0", first, (store("f", 1), load("r0", "x")))
         if roles.writes:
-            yield w.test(
-                f"SB write {name}",
-                "0:r0 1:r0",
-                (here, (*roles.write("f", 1), load("r0", "x"))),
-                (there, (store("x", 1), load("r0", "f"))),
+            own = roles.write("f", 1)
+            yield two(
+                "SB write", "0:r0 1:r0", (*own, load("r0", "x")), (store("x", 1), load("r0", "f"))
             )
-            yield w.test(
-                f"2+2W {name}",
-                "f x",
-                (here, (store("x", 1), *roles.write("f", 2))),
-                (there, (store("f", 1), store("x", 2))),
-            )
-            yield w.test(
-                f"R {name}",
-                "1:r0 f",
-                (here, (store("x", 1), *roles.write("f", 1))),
-                (there, (store("f", 2), load("r0", "x"))),
-            )
+            first = (store("x", 1), *roles.write("f", 2))
+            yield two("2+2W", "f x", first, (store("f", 1), store("x", 2)))
+            yield two("R", "1:r0 f", (store("x", 1), *own), (store("f", 2), load("r0", "x")))
     yield from _ring(roles, mode, writer, distance, tag)
     if distance in _GROUP:
         return
@@ -812,8 +770,8 @@ def _chains(
             if distance is own and scope is not roles.scope:
                 continue
             tag = f"{flag_name}, {own}, then {word} {distance}"
-            first, last = _PLACE[own](1), _PLACE[distance](2)
-            before, after = _PLACE[distance](1), _PLACE[own](2)
+            out = _PLACE[own](1), _PLACE[distance](2)
+            back = _PLACE[distance](1), _PLACE[own](2)
             wide = max(scope, roles.scope, key=lambda each: each.rank)
             relaxed = _Data("+relaxed", GLOBAL, wide)
             kinds = [(WEAK_DATA, Availability.FULL), (relaxed, Availability.FULL)]
@@ -823,66 +781,32 @@ def _chains(
                 w = _with(writer, x=GLOBAL, g=GLOBAL)
                 limited = "" if availability is Availability.FULL else "+av(none)"
                 name = f"{tag}{data.name}{limited}"
-                read = data.guarded("r1", data.load("r2", "x"))
+                chain = _Chain(w, name, data)
+                to_f, to_g = _publish("f", roles.scope), _publish("g", scope)
                 pass_on = data.guarded("r0", *_publish("g", scope, availability))
                 if roles.releases and roles.op is not Operation.LOAD:
-                    yield w.test(
-                        f"ISA2 first {name}",
-                        "1:r0 2:r1 2:r2",
-                        (first, (data.store("x", 1), *roles.write("f", 1))),
-                        (middle, (*_observe("f", "r0", roles.scope), *pass_on)),
-                        (last, (*_observe("g", "r1", scope), *read)),
+                    write, seen = roles.write("f", 1), _observe("f", "r0", roles.scope)
+                    yield chain.test(
+                        "first", out, write, (*seen, *pass_on), _observe("g", "r1", scope)
                     )
-                    yield w.test(
-                        f"ISA2 middle release {name}",
-                        "1:r0 2:r1 2:r2",
-                        (before, (data.store("x", 1), *_publish("g", scope))),
-                        (
-                            middle,
-                            (
-                                *_observe("g", "r0", scope),
-                                *data.guarded("r0", *roles.write("f", 1)),
-                            ),
-                        ),
-                        (after, (*_observe("f", "r1", roles.scope), *read)),
-                    )
+                    relay = (*_observe("g", "r0", scope), *data.guarded("r0", *write))
+                    seen = _observe("f", "r1", roles.scope)
+                    yield chain.test("middle release", back, to_g, relay, seen)
                 if roles.acquires and (roles.reads or roles.op is Operation.FENCE):
                     (how, compare), *_ = roles.reading() or [("", 1)]
-                    yield w.test(
-                        f"ISA2 last{how} {name}",
-                        "1:r0 2:r1 2:r2",
-                        (before, (data.store("x", 1), *_publish("g", scope))),
-                        (
-                            middle,
-                            (
-                                *_observe("g", "r0", scope),
-                                *data.guarded("r0", *_publish("f", roles.scope)),
-                            ),
-                        ),
-                        (after, (*roles.read("f", "r1", compare), *read)),
-                    )
-                    yield w.test(
-                        f"ISA2 middle acquire{how} {name}",
-                        "1:r0 2:r1 2:r2",
-                        (first, (data.store("x", 1), *_publish("f", roles.scope))),
-                        (middle, (*roles.read("f", "r0", compare), *pass_on)),
-                        (last, (*_observe("g", "r1", scope), *read)),
-                    )
+                    relay = (*_observe("g", "r0", scope), *data.guarded("r0", *to_f))
+                    seen = roles.read("f", "r1", compare)
+                    yield chain.test(f"last{how}", back, to_g, relay, seen)
+                    relay = (*roles.read("f", "r0", compare), *pass_on)
+                    seen = _observe("g", "r1", scope)
+                    yield chain.test(f"middle acquire{how}", out, to_f, relay, seen)
                 if roles.propagates and scope.rank <= roles.scope.rank:
-                    yield w.test(
-                        f"ISA2 middle learns {name}",
-                        "1:r0 2:r1 2:r2",
-                        (before, (data.store("x", 1), *_publish("g", scope))),
-                        (middle, _relay(roles, data, ("g", scope), ("f", roles.scope))),
-                        (after, (*_observe("f", "r1", roles.scope), *read)),
-                    )
-                    yield w.test(
-                        f"ISA2 middle tells {name}",
-                        "1:r0 2:r1 2:r2",
-                        (first, (data.store("x", 1), *_publish("f", roles.scope))),
-                        (middle, _relay(roles, data, ("f", roles.scope), ("g", scope))),
-                        (last, (*_observe("g", "r1", scope), *read)),
-                    )
+                    relay = _relay(roles, data, ("g", scope), ("f", roles.scope))
+                    seen = _observe("f", "r1", roles.scope)
+                    yield chain.test("middle learns", back, to_g, relay, seen)
+                    relay = _relay(roles, data, ("f", roles.scope), ("g", scope))
+                    seen = _observe("g", "r1", scope)
+                    yield chain.test("middle tells", out, to_f, relay, seen)
             if roles.releases and roles.op is not Operation.LOAD and scope is roles.scope:
                 w = _with(writer, x=GLOBAL)
                 yield w.test(
@@ -892,6 +816,28 @@ def _chains(
                     (middle, (Load("r0", "x", RELAXED, wide), *roles.write("f", 1))),
                     (_PLACE[own](2), (*_observe("f", "r1", scope), Load("r2", "x", RELAXED, wide))),
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """ISA2 over data: published to the thread in the middle, and by it to the last one."""
+
+    writer: _ShapeWriter
+    name: str
+    data: _Data
+
+    def test(
+        self, what: str, ends: tuple[Placement, Placement], publish: Steps, relay: Steps, see: Steps
+    ) -> ShapeTest:
+        """The test with the first and the last thread at ``ends``."""
+        read = self.data.guarded("r1", self.data.load("r2", "x"))
+        return self.writer.test(
+            f"ISA2 {what} {self.name}",
+            "1:r0 2:r1 2:r2",
+            (ends[0], (self.data.store("x", 1), *publish)),
+            (Placement(), relay),
+            (ends[1], (*see, *read)),
+        )
 
 
 def _relay(
