@@ -8,7 +8,7 @@ turns final registers and memory into one number for each instance and counts th
 only the histogram leaves the GPU.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -46,6 +46,7 @@ from fencewright.simulator.ptx.events import (
     PtxProxy,
     St,
     WaitGroup,
+    accesses,
     assigned,
     operands,
 )
@@ -346,9 +347,8 @@ def prepare(
 
 
 def _chip(target: str) -> PtxChip:
-    for chip in CHIPS:
-        if chip.name == target:
-            return chip
+    if (found := next((chip for chip in CHIPS if chip.name == target), None)) is not None:
+        return found
     known = ", ".join(chip.name for chip in CHIPS)
     raise GpuLitmusError(f"unknown target '{target}'; known are {known}")
 
@@ -516,12 +516,7 @@ class _ProgramWriter:
     def _barrier_refusal(self, thread: int, barrier: Bar) -> str | None:
         if not isinstance(barrier.number, int) or not 0 <= barrier.number < 15:
             return "only barriers 0 to 14 are run"
-        neighbours = [self.program.threads[number] for number in self._neighbours(thread)]
-        if any(
-            isinstance(each, Branch | CompareBranch)
-            for neighbour in neighbours
-            for each in neighbour.instructions
-        ):
+        if _branches(self.program.threads[number] for number in self._neighbours(thread)):
             return "a barrier in a CTA with branches is not run"
         mine = self._participants(thread, barrier)
         if barrier.count not in (None, len(mine)):
@@ -560,11 +555,7 @@ class _ProgramWriter:
         (roles,) = turns
         if roles != (BarrierRole.ARRIVE, BarrierRole.WAIT) * (len(roles) // 2):
             return "arriving and waiting must take turns"
-        if any(
-            isinstance(each, Branch | CompareBranch)
-            for t in self.program.threads
-            for each in t.instructions
-        ):
+        if _branches(self.program.threads):
             return "a barrier in a program with branches is not run"
         return None
 
@@ -991,6 +982,12 @@ def _goes_back(thread: Thread[PtxInstruction]) -> bool:
     return False
 
 
+def _branches(threads: Iterable[Thread[PtxInstruction]]) -> bool:
+    """Whether any of the threads has a branch."""
+    code = (each for thread in threads for each in thread.instructions)
+    return any(isinstance(each, Branch | CompareBranch) for each in code)
+
+
 def _registers(thread: Thread[PtxInstruction]) -> set[str]:
     """Every register that the code of a thread names."""
     named = (n for each in thread.instructions for n in (*assigned(each), *operands(each)))
@@ -998,13 +995,7 @@ def _registers(thread: Thread[PtxInstruction]) -> set[str]:
 
 
 def _locations(thread: Thread[PtxInstruction]) -> set[str]:
-    found: set[str] = set()
-    for each in thread.instructions:
-        if isinstance(each, Ld | St | Atom | AsyncCopy):
-            found.add(each.location)
-        if isinstance(each, AsyncCopy) and each.source is not None:
-            found.add(each.source)
-    return found
+    return {name for each in thread.instructions for name, _ in accesses(each)}
 
 
 def _mbarriers(thread: Thread[PtxInstruction]) -> set[str]:

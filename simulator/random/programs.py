@@ -323,26 +323,24 @@ class _Maker:
             for name in _DATA[: 1 if len(places) > 3 else self.random.choice((1, 2, 2))]
         ]
 
-        def body(number: int) -> _ThreadBody:
-            def steps(thread: _Thread) -> None:
-                mine = [each for each in data if thread.reaches(each)]
-                if number:
-                    thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
-                    thread.noise(0.15)
-                    last = number + 1 == len(places)
-                    if last or self.chance(using):  # Others only propagate what they acquired.
-                        thread.use(mine, reads=0.75)
-                else:
-                    thread.noise(0.1)
-                    thread.use(mine, reads=0.0)
-                if number + 1 < len(places):
-                    thread.noise(0.25)
-                    thread.publish(links[number], self.scope(*places[number : number + 2]))
+        def steps(thread: _Thread) -> None:
+            number = thread.number
+            mine = [each for each in data if thread.reaches(each)]
+            if number:
+                thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
                 thread.noise(0.15)
+                last = number + 1 == len(places)
+                if last or self.chance(using):  # Others only propagate what they acquired.
+                    thread.use(mine, reads=0.75)
+            else:
+                thread.noise(0.1)
+                thread.use(mine, reads=0.0)
+            if number + 1 < len(places):
+                thread.noise(0.25)
+                thread.publish(links[number], self.scope(*places[number : number + 2]))
+            thread.noise(0.15)
 
-            return steps
-
-        return [body(number) for number in range(len(places))]
+        return [steps] * len(places)
 
     def overwrite(self) -> list["_ThreadBody"]:
         """Data is read, each thread signals the next one, and the last overwrites the data.
@@ -357,20 +355,18 @@ class _Maker:
             self.name(name, *places, likely=0.15) for name in _DATA[: self.random.choice((1, 2))]
         ]
 
-        def body(number: int) -> _ThreadBody:
-            def steps(thread: _Thread) -> None:
-                last = number + 1 == len(places)
-                if number:
-                    thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
-                    thread.noise(0.1)
-                thread.use(data, reads=0.0 if last else 1.0)
+        def steps(thread: _Thread) -> None:
+            number = thread.number
+            last = number + 1 == len(places)
+            if number:
+                thread.receive(links[number - 1], self.scope(*places[number - 1 : number + 1]))
                 thread.noise(0.1)
-                if not last:
-                    thread.publish(links[number], self.scope(*places[number : number + 2]))
+            thread.use(data, reads=0.0 if last else 1.0)
+            thread.noise(0.1)
+            if not last:
+                thread.publish(links[number], self.scope(*places[number : number + 2]))
 
-            return steps
-
-        return [body(number) for number in range(len(places))]
+        return [steps] * len(places)
 
     def _link(self, a: Placement, b: Placement, flag: str) -> str | None:
         """A flag, or None for a barrier."""
@@ -401,19 +397,17 @@ class _Maker:
         data = [self.name(name, *places) for name in _DATA[: len(places)]]
         scope = self.scope(*places)
 
-        def body(number: int) -> _ThreadBody:
-            def steps(thread: _Thread) -> None:
-                thread.write(data[number])
-                thread.noise(0.2)
-                old = thread.count(count, scope)
-                thread.add(When(old, len(places) - 1))
-                thread.noise(0.15)
-                for name in data:
-                    thread.read(name)
+        def steps(thread: _Thread) -> None:
+            number = thread.number
+            thread.write(data[number])
+            thread.noise(0.2)
+            old = thread.count(count, scope)
+            thread.add(When(old, len(places) - 1))
+            thread.noise(0.15)
+            for name in data:
+                thread.read(name)
 
-            return steps
-
-        return [body(number) for number in range(len(places))]
+        return [steps] * len(places)
 
     def meeting(self) -> list["_ThreadBody"]:
         """A work-group meets at a barrier, exchanges data, and may signal another."""
@@ -427,19 +421,17 @@ class _Maker:
         seen = [name for name in data if name not in self.spaces]
         scope = self.scope(*self.places)
 
-        def body(number: int) -> _ThreadBody:
-            def steps(thread: _Thread) -> None:
-                if outside and number == 0 and self.chance(0.4):
-                    thread.read_flag("g", scope)
-                thread.write(data[number])
-                thread.noise(0.15)
-                thread.meet()
-                thread.noise(0.15)
-                thread.use([name for name in data if self.chance(0.7)], reads=1.0)
-                if outside and number == count - 1:
-                    thread.publish("f", scope)
-
-            return steps
+        def steps(thread: _Thread) -> None:
+            number = thread.number
+            if outside and number == 0 and self.chance(0.4):
+                thread.read_flag("g", scope)
+            thread.write(data[number])
+            thread.noise(0.15)
+            thread.meet()
+            thread.noise(0.15)
+            thread.use([name for name in data if self.chance(0.7)], reads=1.0)
+            if outside and number == count - 1:
+                thread.publish("f", scope)
 
         def observer(thread: _Thread) -> None:
             if self.chance(0.4):
@@ -449,7 +441,7 @@ class _Maker:
             thread.noise(0.15)
             thread.use(seen, reads=1.0)
 
-        return [*(body(number) for number in range(count)), *([observer] if outside else [])]
+        return [*[steps] * count, *([observer] if outside else [])]
 
     def grid(self) -> list["_ThreadBody"]:
         """A grid barrier: work-groups meet, their leaders count and wait, and all go on."""
@@ -490,21 +482,19 @@ class _Maker:
         scope = self.scope(*places)
         kind = Ordering.RELAXED if fences else Ordering.SEQ_CST
 
-        def body(number: int) -> _ThreadBody:
-            def steps(thread: _Thread) -> None:
-                if self.chance(0.3):
-                    thread.use(["p" if number else "q"], reads=0.3)
-                thread.add(Store(flags[number], 1, kind, scope))
-                if fences:
-                    thread.add(Fence(Ordering.SEQ_CST, scope))
-                    thread.noise(0.2)
-                other = thread.load(flags[1 - number], kind, scope)
-                thread.add(When(other, 0))
-                thread.use([data], reads=0.5)
+        def steps(thread: _Thread) -> None:
+            number = thread.number
+            if self.chance(0.3):
+                thread.use(["p" if number else "q"], reads=0.3)
+            thread.add(Store(flags[number], 1, kind, scope))
+            if fences:
+                thread.add(Fence(Ordering.SEQ_CST, scope))
+                thread.noise(0.2)
+            other = thread.load(flags[1 - number], kind, scope)
+            thread.add(When(other, 0))
+            thread.use([data], reads=0.5)
 
-            return steps
-
-        return [body(number) for number in range(2)]
+        return [steps] * 2
 
     def atomics(self) -> list["_ThreadBody"]:
         """Atomic accesses of every ordering, with fences between: store buffering, IRIW and so on."""
