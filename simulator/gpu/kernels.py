@@ -46,9 +46,9 @@ from fencewright.simulator.ptx.events import (
     PtxProxy,
     St,
     WaitGroup,
-    accesses,
     assigned,
     operands,
+    variables,
 )
 from fencewright.simulator.ptx.model import outcomes
 
@@ -401,7 +401,7 @@ class _ProgramWriter:
                 raise GpuLitmusError(f"'{name}' is in the shared memory of a CTA without threads")
             found.setdefault(name, self.arrangement.home(there[0]))
         for number, thread in enumerate(self.program.threads):
-            for name in sorted(_locations(thread) & chosen):
+            for name in sorted(chosen.intersection(variables(thread.instructions))):
                 found.setdefault(name, self.arrangement.home(number))
         return {name: found[name] for name in self.locations if name in found}
 
@@ -751,7 +751,7 @@ class _ProgramWriter:
     def _addresses(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """Every address that a thread uses, before its first instruction."""
         lines: list[str] = []
-        for name in sorted(_locations(thread)):
+        for name in sorted({*variables(thread.instructions)}):
             if name in self.homes:
                 lines += [f".reg .b32 %at_{name};", *self._shared_address(f"%at_{name}", name)]
                 lines += self._mapped(number, name, self.homes[name])
@@ -992,10 +992,6 @@ def _registers(thread: Thread[PtxInstruction]) -> set[str]:
     """Every register that the code of a thread names."""
     named = (n for each in thread.instructions for n in (*assigned(each), *operands(each)))
     return {name for name in named if isinstance(name, str)}
-
-
-def _locations(thread: Thread[PtxInstruction]) -> set[str]:
-    return {name for each in thread.instructions for name, _ in accesses(each)}
 
 
 def _mbarriers(thread: Thread[PtxInstruction]) -> set[str]:

@@ -480,7 +480,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
     def __init__(self, program: PtxProgram, thread: int, bound: int, write_bits: dict[object, int]):
         super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
         self.program = program
-        self.locations = {each: program.physical(each) for each in _variables(self.code)}
+        self.locations = {each: program.physical(each) for each in variables(self.code)}
         self.addresses = {each: program.address(each) for each in self.locations}
         self.sets = frozenset(name for each in self.code for name in assigned(each))
 
@@ -764,7 +764,8 @@ def accesses(instruction: PtxInstruction) -> Iterator[tuple[str, PtxProxy]]:
             pass
 
 
-def _variables(code: Iterable[PtxInstruction]) -> Iterator[str]:
+def variables(code: Iterable[PtxInstruction]) -> Iterator[str]:
+    """The names through which code accesses memory."""
     return (name for each in code for name, _ in accesses(each))
 
 
@@ -780,7 +781,7 @@ def _check(program: PtxProgram) -> None:
             mbarrier = each.mbarrier if isinstance(each, _MBARRIER_OPERATIONS) else None
             if mbarrier is not None and mbarrier not in program.mbarriers:
                 raise ProgramError(f"thread {number} uses {mbarrier}, which is not an mbarrier")
-        for variable in _variables(thread.instructions):
+        for variable in variables(thread.instructions):
             if program.physical(variable) in program.mbarriers:
                 raise ProgramError(f"thread {number} accesses {variable}, which is an mbarrier")
 
@@ -1106,7 +1107,7 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
 
 def _initial(program: PtxProgram) -> dict[str, int]:
     """The words that the locations start with which are declared or accessed."""
-    accessed = (v for thread in program.threads for v in _variables(thread.instructions))
+    accessed = (v for thread in program.threads for v in variables(thread.instructions))
     names = {program.physical(each) for each in (*program.initial, *accessed)}
     return {each: program.initial.get(each, 0) for each in sorted(names - {*program.mbarriers})}
 

@@ -22,7 +22,6 @@ from fencewright.simulator.core.program import Arithmetic, Branch, Label, Move, 
 from fencewright.simulator.core.relation import bits, transitive_closure
 from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
     Atom,
     BarrierRole,
     ClusterBarrier,
@@ -37,6 +36,7 @@ from fencewright.simulator.ptx.events import (
     Restriction,
     St,
     operands,
+    variables,
 )
 from fencewright.simulator.ptx.model import PtxModel, outcomes
 
@@ -167,7 +167,7 @@ def partners(thread: Thread[PtxInstruction]) -> Iterator[tuple[Thread[PtxInstruc
     through the thread alone, near on one side and far on the other. Last, two operations of
     one partner while another overwrites a location.
     """
-    locations = sorted({each for each in _locations(thread.instructions)})
+    locations = sorted({*variables(thread.instructions)})
     places = _places(thread.placement)
     fence = PtxFence(Ordering.SEQ_CST, _FURTHEST)
     awaited = sorted(_awaited(thread.instructions))
@@ -211,14 +211,6 @@ def _places(here: Placement) -> tuple[Placement, ...]:
     cluster = () if here.cluster is None else (replace(here, workgroup=cta),)
     alone = replace(here, workgroup=cta, cluster=None)
     return (here, *cluster, alone, replace(alone, agent=here.agent + 100))
-
-
-def _locations(code: Iterable[PtxInstruction]) -> Iterator[str]:
-    for each in code:
-        if isinstance(each, Ld | St | Atom | AsyncCopy):
-            yield each.location
-        if isinstance(each, AsyncCopy) and each.source is not None:
-            yield each.source
 
 
 def _awaited(code: Iterable[PtxInstruction]) -> frozenset[int]:
@@ -329,7 +321,7 @@ class _Objects:
     def include(self, instruction: PtxInstruction, reach: Scope) -> bool:
         """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
         homes = self.program.shared
-        found = (homes.get(self.program.physical(each)) for each in _locations((instruction,)))
+        found = (homes.get(self.program.physical(each)) for each in variables((instruction,)))
         return any(home is not None and self.here.shares(home, reach) for home in found)
 
     def may_signal(self, fence: PtxFence, instruction: PtxInstruction) -> bool:
@@ -376,7 +368,7 @@ def _begins_nothing(load: Ld, after: tuple[PtxInstruction, ...], objects: _Objec
         and objects.may_signal(each, load)
         and objects.may_order(each, (other for other in after if other is not each))
         if isinstance(each, PtxFence)
-        else load.location in _locations((each,))
+        else load.location in variables((each,))
         for each in after
     )
 
