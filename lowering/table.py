@@ -56,10 +56,7 @@ class Table(Generic[Value]):
     __slots__ = ("_index", "columns", "name", "rows")
 
     def __init__(
-        self,
-        name: str,
-        columns: Mapping[str, Iterable[Hashable]],
-        rows: Iterable[Row[Value]],
+        self, name: str, columns: Mapping[str, Iterable[Hashable]], rows: Iterable[Row[Value]]
     ):
         self.name = name
         self.columns = {column: tuple(domain) for column, domain in columns.items()}

@@ -83,9 +83,7 @@ from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
 
-# ---------------------------------------------------------------------------------------
 # Attributes
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_attr_definition
@@ -134,9 +132,7 @@ class KernelArgumentAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
             raise VerifyException(f"unknown argument kind '{self.kind.data}'; accepted: {accepted}")
 
 
-# ---------------------------------------------------------------------------------------
 # Registers
-# ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, init=False)
@@ -282,9 +278,7 @@ def register_of(value: SSAValue) -> VGPRType | SGPRType:
     return type
 
 
-# ---------------------------------------------------------------------------------------
 # Operations
-# ---------------------------------------------------------------------------------------
 
 
 class InstructionOp(LeafOperation, ABC):

@@ -68,9 +68,7 @@ from fencewright.lowering.ptx.module import is_identifier
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
 
-# ---------------------------------------------------------------------------------------
 # Attributes and registers
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_attr_definition
@@ -121,9 +119,7 @@ def register_of(value: SSAValue) -> RegisterClass:
     return type.data
 
 
-# ---------------------------------------------------------------------------------------
 # Instructions
-# ---------------------------------------------------------------------------------------
 
 
 class InstructionOp(IRDLOperation, ABC):
@@ -448,9 +444,7 @@ class RetOp(InstructionOp):
     assembly_format = "attr-dict"
 
 
-# ---------------------------------------------------------------------------------------
 # Kernels and variables
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_op_definition

@@ -88,9 +88,7 @@ ATOMIC_WIDTHS = (8, 16, 32, 64, 128)
 """The widths in bits of one atomic access that some target has."""
 
 
-# ---------------------------------------------------------------------------------------
 # Memory effects
-# ---------------------------------------------------------------------------------------
 
 _READ = frozenset((EffectInstance(MemoryEffectKind.READ),))
 _WRITE = frozenset((EffectInstance(MemoryEffectKind.WRITE),))
@@ -113,9 +111,7 @@ class OrderedMemoryEffect(MemoryEffect):
         return _WEAK_EFFECTS.get(type(op), _READ_AND_WRITE)
 
 
-# ---------------------------------------------------------------------------------------
 # Types
-# ---------------------------------------------------------------------------------------
 
 
 @cache
@@ -226,9 +222,7 @@ def _rmw_problem(kind: RmwKind, value_type: Attribute) -> str | None:
     return None if value_type in _INTEGERS else f"{kind} needs an integer, not {value_type}"
 
 
-# ---------------------------------------------------------------------------------------
 # Custom syntax
-# ---------------------------------------------------------------------------------------
 
 _IN_DICTIONARY = ("volatile", "nontemporal", "invariant", "one_as", "weak", "alignment")
 """The properties that the custom syntax writes in the attribute dictionary, in this order."""
@@ -330,9 +324,7 @@ def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
     return operands
 
 
-# ---------------------------------------------------------------------------------------
 # Construction
-# ---------------------------------------------------------------------------------------
 
 
 class OrderOptions(TypedDict, total=False):
@@ -415,9 +407,7 @@ def _properties(
     return properties
 
 
-# ---------------------------------------------------------------------------------------
 # Verification
-# ---------------------------------------------------------------------------------------
 
 
 def _refuse(illegal: Illegal) -> NoReturn:
@@ -594,9 +584,7 @@ def _verify_alignment(alignment: int, value_type: Attribute, weak: bool) -> None
         )
 
 
-# ---------------------------------------------------------------------------------------
 # Operations
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_op_definition

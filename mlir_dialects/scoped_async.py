@@ -69,9 +69,7 @@ def space_number(pointer: SSAValue) -> int:
     return type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
 
 
-# ---------------------------------------------------------------------------------------
 # What an operation accesses
-# ---------------------------------------------------------------------------------------
 
 
 class Proxy(Word):
@@ -201,9 +199,7 @@ def _size(number: IntegerAttr) -> int:
     return number.value.data
 
 
-# ---------------------------------------------------------------------------------------
 # mbarriers
-# ---------------------------------------------------------------------------------------
 
 _OWN = MappingProxyType({"mbarrier": (_LOCAL,)})
 _OWN_OR_PEER = MappingProxyType({"mbarrier": (_LOCAL, _SHARED_CLUSTER)})
@@ -376,9 +372,7 @@ class MbarrierTryWaitOp(MbarrierQueryOperation):
     name = "scoped.mbarrier_try_wait"
 
 
-# ---------------------------------------------------------------------------------------
 # Clusters
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -418,9 +412,7 @@ class ClusterWaitOp(AsyncOperation):
     assembly_format = "attr-dict"
 
 
-# ---------------------------------------------------------------------------------------
 # Asynchronous copies
-# ---------------------------------------------------------------------------------------
 
 
 class CompletingOperation(AsyncOperation, ABC):
@@ -694,9 +686,7 @@ class BulkWaitGroupOp(WaitGroupOperation):
         return self.read is not None
 
 
-# ---------------------------------------------------------------------------------------
 # Tensor maps
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -738,9 +728,7 @@ class TensormapCopyOp(AsyncOperation):
         )
 
 
-# ---------------------------------------------------------------------------------------
 # Tensor cores, as far as memory is concerned
-# ---------------------------------------------------------------------------------------
 
 
 class Tcgen05Operation(AsyncOperation, ABC):
@@ -880,9 +868,7 @@ class WgmmaWaitGroupOp(WaitGroupOperation):
     GROUP: ClassVar[Group] = Group.WGMMA
 
 
-# ---------------------------------------------------------------------------------------
 # What insert-proxy-fences inserts
-# ---------------------------------------------------------------------------------------
 
 
 class AsyncFence(AsyncOperation, ABC):

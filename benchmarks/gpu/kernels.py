@@ -52,9 +52,7 @@ _SECONDS = 30.0
 """How long a sample may take before it counts as hanging."""
 
 
-# ---------------------------------------------------------------------------------------
 # Building
-# ---------------------------------------------------------------------------------------
 
 
 class BuildError(Exception):
@@ -123,9 +121,7 @@ def build(cases: Iterable["Case"], directory: Path) -> None:
     (directory / "versions.json").write_text(json.dumps(versions))
 
 
-# ---------------------------------------------------------------------------------------
 # Workloads
-# ---------------------------------------------------------------------------------------
 
 
 class Memory(Addressed, Protocol):
@@ -455,9 +451,7 @@ CASES = (
 """What is measured."""
 
 
-# ---------------------------------------------------------------------------------------
 # Measuring
-# ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,9 +637,7 @@ def _launch(case: Case, kernel: Kernel, workload: Workload) -> None:
         kernel.launch(case.grid, case.block, workload.arguments(launch))
 
 
-# ---------------------------------------------------------------------------------------
 # Reporting
-# ---------------------------------------------------------------------------------------
 
 _COLUMNS = (
     "kernel",

@@ -435,16 +435,9 @@ def _valu(mnemonic: str, operands: str, chips: frozenset[str] = _ALL) -> Instruc
     return _other(mnemonic, operands, Kind.VALU, _VOP, chips)
 
 
-def _pseudo(
-    mnemonic: str,
-    *expansion: str,
-    chips: frozenset[str] = _ALL,
-    early_clobber: bool = False,
-) -> InstructionRow:
-    return _other(
-        mnemonic, "", Kind.VALU, f"{_VOP}; a pseudo instruction", chips,
-        expansion=expansion, early_clobber=early_clobber,
-    )  # fmt: skip
+def _pseudo(mnemonic: str, *expansion: str, early_clobber: bool = False) -> InstructionRow:
+    source = f"{_VOP}; a pseudo instruction"
+    return _other(mnemonic, "", Kind.VALU, source, expansion=expansion, early_clobber=early_clobber)
 
 
 VALU_ROWS = (

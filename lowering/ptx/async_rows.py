@@ -66,9 +66,7 @@ def _row(key: str, line: str, since: AsyncSince, source: str) -> tuple[Key, Asyn
     return tuple(key.split()), AsyncRow((line,), since, source)
 
 
-# ---------------------------------------------------------------------------------------
 # mbarriers
-# ---------------------------------------------------------------------------------------
 
 _MBARRIER = "PTX ISA, mbarrier"
 _ARRIVE = f"{_MBARRIER}.arrive"
@@ -190,9 +188,7 @@ def _loop(key: str, opcode: str, since: AsyncSince, source: str) -> tuple[Key, A
     return tuple(key.split()), AsyncRow(lines, since, source)
 
 
-# ---------------------------------------------------------------------------------------
 # Copies
-# ---------------------------------------------------------------------------------------
 
 _BULK = "PTX ISA, cp.async.bulk"
 _TENSOR = "PTX ISA, cp.async.bulk.tensor"
@@ -331,9 +327,7 @@ def _tensor_maps() -> Rows:
 _ALL_SCOPES = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
 
 
-# ---------------------------------------------------------------------------------------
 # Fences and cluster barriers
-# ---------------------------------------------------------------------------------------
 
 _FENCE = "PTX ISA, membar/fence"
 
@@ -405,9 +399,7 @@ def _fences() -> Rows:
     )
 
 
-# ---------------------------------------------------------------------------------------
 # Tensor cores
-# ---------------------------------------------------------------------------------------
 
 
 def _tensor_cores() -> Rows:
@@ -453,9 +445,7 @@ def _tensor_cores() -> Rows:
     yield _row("wgmma_accumulator", ".reg .b32 $accumulators", _WGMMA, "PTX ISA, .reg")
 
 
-# ---------------------------------------------------------------------------------------
 # Selection
-# ---------------------------------------------------------------------------------------
 
 
 def _index(*parts: Iterable[tuple[Key, AsyncRow]]) -> Mapping[Key, tuple[AsyncRow, ...]]:

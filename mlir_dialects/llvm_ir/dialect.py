@@ -80,9 +80,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
 
-# ---------------------------------------------------------------------------------------
 # Templates
-# ---------------------------------------------------------------------------------------
 
 _PLACE = re.compile(r"\{\{|\{(\^?)([0-9]{1,9})\}|\{(@)\}")
 _AMBIGUOUS_BRACE = re.compile(r"\{(?=[0-9^@{%])")
@@ -140,9 +138,7 @@ def parse_template(text: str) -> Template:
     return Template(tuple(pieces), operands, successors)
 
 
-# ---------------------------------------------------------------------------------------
 # Types
-# ---------------------------------------------------------------------------------------
 
 
 @irdl_attr_definition
@@ -203,9 +199,7 @@ def type_to_text(type: Attribute) -> str:
             raise VerifyException(f"{type} cannot be written in LLVM IR")
 
 
-# ---------------------------------------------------------------------------------------
 # Operations
-# ---------------------------------------------------------------------------------------
 
 NO_ACCESS = "llvm_ir.no_access"
 """The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""

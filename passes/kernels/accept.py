@@ -54,9 +54,7 @@ def unsupported(op: Operation, what: str) -> NoReturn:
     op.emit_error(message, DiagnosticException(message))
 
 
-# ---------------------------------------------------------------------------------------
 # Modules and functions
-# ---------------------------------------------------------------------------------------
 
 
 def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticException:
@@ -129,9 +127,7 @@ def dimension_of(op: Operation) -> int:
 _DIMENSIONS: Mapping[str, int] = MappingProxyType({"x": 0, "y": 1, "z": 2})
 
 
-# ---------------------------------------------------------------------------------------
 # Values and variables
-# ---------------------------------------------------------------------------------------
 
 
 def bits_of(type: Attribute, pointer_width: Callable[[LLVMPointerType], int]) -> int | None:
@@ -200,9 +196,7 @@ class SharedVariables:
         return name
 
 
-# ---------------------------------------------------------------------------------------
 # Scoped operations
-# ---------------------------------------------------------------------------------------
 
 
 def is_used(op: Operation) -> bool:

@@ -44,9 +44,7 @@ from fencewright.passes.remarks.search import (
     line_after,
 )
 
-# ---------------------------------------------------------------------------------------
 # Write-backs
-# ---------------------------------------------------------------------------------------
 
 _ONE_L2 = "; an agent with one L2 (--l2-per-agent one) needs none"
 _THROUGH = "; stores that go through leave nothing dirty (--assume coherent-stores)"
@@ -146,9 +144,7 @@ def _is_copy(finding: Finding) -> bool:
     return all(each.op is not finding.before.op for each in finding.after)
 
 
-# ---------------------------------------------------------------------------------------
 # Invalidates
-# ---------------------------------------------------------------------------------------
 
 _KEPT_BY_READER = "; loads with scope bits of their own do not need it"
 
@@ -238,9 +234,7 @@ def sunk(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-# ---------------------------------------------------------------------------------------
 # Waits
-# ---------------------------------------------------------------------------------------
 
 _RELEASES = PHASES[Phase.RELEASE]
 
@@ -345,9 +339,7 @@ covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it 
 """Why an ordering wait goes when waits for data come."""
 
 
-# ---------------------------------------------------------------------------------------
 # Policies and facts
-# ---------------------------------------------------------------------------------------
 
 
 through = told_of(

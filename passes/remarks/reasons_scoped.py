@@ -37,9 +37,7 @@ from fencewright.passes.scoped.infer_address_spaces import (
 )
 from fencewright.passes.scoped.merge_fences import Half
 
-# ---------------------------------------------------------------------------------------
 # Fences
-# ---------------------------------------------------------------------------------------
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
@@ -179,9 +177,7 @@ def folded(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-# ---------------------------------------------------------------------------------------
 # Address spaces
-# ---------------------------------------------------------------------------------------
 
 _FROM_HOST = (
     "its pointer comes of the kernel's arguments alone, and the host knows no other memory; "
@@ -223,9 +219,7 @@ def _stays_generic(access: scoped.AccessOperation, obstacle: Obstacle) -> Parts:
     return (_STAYS, *at(by, "By"), f" makes {made}")
 
 
-# ---------------------------------------------------------------------------------------
 # Orderings and scopes
-# ---------------------------------------------------------------------------------------
 
 
 on_success = told_of(scoped.CmpxchgOp, "an acquire fence on the way of its success does the rest")

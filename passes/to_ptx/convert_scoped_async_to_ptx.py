@@ -101,9 +101,7 @@ def _register(conversion: Conversion, value: SSAValue) -> SSAValue:
     return register
 
 
-# ---------------------------------------------------------------------------------------
 # What each operation asks
-# ---------------------------------------------------------------------------------------
 
 
 def _word(op: Operation, name: str) -> str:
@@ -282,9 +280,7 @@ _ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyTyp
 """What each operation asks of the rows."""
 
 
-# ---------------------------------------------------------------------------------------
 # Operations that become more than their row
-# ---------------------------------------------------------------------------------------
 
 
 def _restricted_arrive(conversion: Conversion, op: Operation) -> None:

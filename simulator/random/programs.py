@@ -186,9 +186,7 @@ def located(threads: Sequence[SmallThread], spaces: Mapping[str, Placement]) -> 
     return SmallProgram(tuple(threads), tuple(found))
 
 
-# ---------------------------------------------------------------------------------------
 # At random
-# ---------------------------------------------------------------------------------------
 
 LOADS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.ACQUIRE, Ordering.SEQ_CST)
 STORES = (Ordering.RELAXED, Ordering.RELEASE, Ordering.RELEASE, Ordering.SEQ_CST)
@@ -840,9 +838,7 @@ _NOISE: tuple[Callable[[_Thread, Scope], Step], ...] = (
 _ThreadBody: TypeAlias = Callable[[_Thread], None]
 
 
-# ---------------------------------------------------------------------------------------
 # Varied
-# ---------------------------------------------------------------------------------------
 
 
 def varied_program(
@@ -1010,9 +1006,7 @@ class _Variation:
         return replace(step, spaces=self.random.choice(_RESTRICTIONS))
 
 
-# ---------------------------------------------------------------------------------------
 # Smaller
-# ---------------------------------------------------------------------------------------
 
 
 def shrink(program: SmallProgram, fails: Callable[[SmallProgram], bool]) -> SmallProgram:

@@ -165,9 +165,7 @@ def _line(drawn: random.Random, names: Sequence[str]) -> Line:
     return drawn.choice(names)
 
 
-# ---------------------------------------------------------------------------------------
 # The kernel
-# ---------------------------------------------------------------------------------------
 
 CHECKS = "checks"
 """Attribute of the operation by which waits have to be over: each ``phase counter count``.
@@ -420,9 +418,7 @@ KERNELS: dict[str, Blocks] = {
 """Kernels that are there for one rule each."""
 
 
-# ---------------------------------------------------------------------------------------
 # The interpreter
-# ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -572,9 +568,7 @@ def _after_wait(phase: str, counter: str, state: State) -> tuple[str, State]:
     return "", tuple(after)
 
 
-# ---------------------------------------------------------------------------------------
 # As trials
-# ---------------------------------------------------------------------------------------
 
 FILES = frozenset(
     {

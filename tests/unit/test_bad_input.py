@@ -30,9 +30,7 @@ def _said(tool: Tool, arguments: list[str], capsys: pytest.CaptureFixture[str], 
     return capsys.readouterr().err.rstrip().rpartition("/")[2]
 
 
-# ---------------------------------------------------------------------------------------
 # Parsing
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -223,9 +221,7 @@ def test_debug_information_that_llvm_would_end_the_process_for(
     assert said.startswith("x.ll: error: LLVM rejects the module: ")
 
 
-# ---------------------------------------------------------------------------------------
 # Kernels
-# ---------------------------------------------------------------------------------------
 
 STORE = "scoped.store weak %x, %p : i32, !llvm.ptr<1>"
 LOAD = "%x = scoped.load weak %p : !llvm.ptr<1> -> i32"
@@ -350,9 +346,7 @@ def test_a_subtraction_beside_fences(chip: str, kind: str, type: str, tmp_path: 
     assert fence_opt.main([str(path), "--mcpu", chip, "-t", "asm", "--remarks", "-o", out]) == 0
 
 
-# ---------------------------------------------------------------------------------------
 # Litmus tests and their flags
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -554,9 +548,7 @@ def test_a_count_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected a positive number, found '0'" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------------------------------
 # From Python
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -621,9 +613,7 @@ def test_what_lower_llvm_ir_is_not_asked_so(asked: dict[str, Any], said: str) ->
         lower_llvm_ir("", "gfx942", **asked)
 
 
-# ---------------------------------------------------------------------------------------
 # Generated checks
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

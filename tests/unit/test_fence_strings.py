@@ -193,9 +193,7 @@ VIEWS = (
 )
 
 
-# ---------------------------------------------------------------------------------------
 # The strings
-# ---------------------------------------------------------------------------------------
 
 
 def is_as_strong(letter: Letter, other: Letter) -> bool:
@@ -274,9 +272,7 @@ def of_two(of: View) -> Iterator[Trial]:
                 yield trial(name, each.program(letters), of)
 
 
-# ---------------------------------------------------------------------------------------
 # What becomes of them
-# ---------------------------------------------------------------------------------------
 
 Code = tuple[object, ...]
 """The operations of a thread, told apart by all that matters to a model."""
@@ -398,9 +394,7 @@ def judged(of: View, frame: Frame, letters: Letters, code: Code) -> str:
     return "" if extra is None else " ".join(str(extra).split())
 
 
-# ---------------------------------------------------------------------------------------
 # The tests
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
@@ -487,9 +481,7 @@ def test_strings_show_a_fault(of: View, fault: str) -> None:
         assert next(found, "")
 
 
-# ---------------------------------------------------------------------------------------
 # The campaign
-# ---------------------------------------------------------------------------------------
 
 PARTS = 16
 """Of the longest strings with accesses; those with the same ones are in the same part."""

@@ -60,9 +60,7 @@ def complaints(folder: Path, ptx: str, chip: str) -> list[str]:
     return said
 
 
-# ---------------------------------------------------------------------------------------
 # Whole modules
-# ---------------------------------------------------------------------------------------
 
 POINTERS = {
     AddressSpace.GENERIC: "!llvm.ptr",
@@ -184,9 +182,7 @@ def test_a_wrong_register_is_refused(tmp_path: Path):
     assert complaints(tmp_path, wrong, "sm_90")
 
 
-# ---------------------------------------------------------------------------------------
 # Rows and text
-# ---------------------------------------------------------------------------------------
 
 FORMS = (
     *(f"{name}.s{bits}" for name in ("add", "sub", "mul.lo") for bits in (16, 32, 64)),

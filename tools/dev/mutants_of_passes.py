@@ -204,9 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-# ---------------------------------------------------------------------------------------
 # What is written
-# ---------------------------------------------------------------------------------------
 
 PAGE = ROOT / "docs" / "mutants-of-passes.md"
 DATA = ROOT / "tests" / "data"

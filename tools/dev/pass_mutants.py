@@ -84,9 +84,7 @@ class PassMutant:
         return f"{self.file} {self.function}: {self.text} -> {self.change}{again}"
 
 
-# ---------------------------------------------------------------------------------------
 # What can be changed
-# ---------------------------------------------------------------------------------------
 
 GONE = "(nothing)"
 """What a statement becomes that is left out."""
@@ -198,9 +196,7 @@ def _changes_of_statement(node: ast.stmt) -> Iterator[_Change]:
     yield _said(node), GONE, False, None
 
 
-# ---------------------------------------------------------------------------------------
 # The mutants of a file
-# ---------------------------------------------------------------------------------------
 
 
 def mutants_of(file: str) -> list[PassMutant]:
@@ -256,9 +252,7 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _below(each)
 
 
-# ---------------------------------------------------------------------------------------
 # Where they are
-# ---------------------------------------------------------------------------------------
 
 
 def lines_of(mutant: PassMutant) -> range:
@@ -316,9 +310,7 @@ def makes_tables(mutant: PassMutant) -> bool:
     return bool(_tables(mutant))
 
 
-# ---------------------------------------------------------------------------------------
 # In place
-# ---------------------------------------------------------------------------------------
 
 
 class TooLong(Exception):
