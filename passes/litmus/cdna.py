@@ -66,8 +66,6 @@ _KINDS = MappingProxyType(
 )
 """The spaces and kinds of instructions that take cache policy bits."""
 
-"""Where instructions run that are not of a kernel, if nobody says where."""
-
 
 def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
     """The test; raises ``DiagnosticException`` at what the CDNA machine does not have."""
