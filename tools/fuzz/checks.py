@@ -377,16 +377,16 @@ def synchronisation(module: ModuleOp) -> Counter[str]:
     counts: Counter[str] = Counter()
     for kernel in top_level(module):
         if len(kernel.regions) == 1 and kernel.regions[0].blocks:
-            counts += _most_on_a_way(kernel.regions[0].blocks[0], frozenset())
+            counts += _most_on_a_path(kernel.regions[0].blocks[0], frozenset())
     return counts
 
 
-def _most_on_a_way(block: Block, before: frozenset[Block]) -> Counter[str]:
+def _most_on_a_path(block: Block, before: frozenset[Block]) -> Counter[str]:
     passed = before | {block}
     most: Counter[str] = Counter()
     for following in successors(block):
         if following not in passed:
-            most |= _most_on_a_way(following, passed)
+            most |= _most_on_a_path(following, passed)
     return most + Counter(kind for kind in map(_kind, block.ops) if kind)
 
 
