@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fencewright.lowering.vocabulary import Word
-from fencewright.simulator.core.condition import Condition, Not, Outcomes, Quantifier
+from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
@@ -247,14 +247,12 @@ def _steps(
     test: RunnableTest, verdict: ConditionVerdict, limits: Limits, arguments: Namespace
 ) -> tuple[str, ...]:
     """The execution that decides the condition, if it is to be shown and there is one."""
-    quantifier, formula = test.condition.quantifier, test.condition.formula
-    exists = quantifier is Quantifier.EXISTS
+    exists = test.condition.quantifier is Quantifier.EXISTS
     decided = verdict is (ConditionVerdict.HOLDS if exists else ConditionVerdict.FAILS)
     if not decided or arguments.trace == "never" or (exists and arguments.trace != "always"):
         return ()
-    wanted = Not(formula) if quantifier is Quantifier.FORALL else formula
     try:
-        return execution(test, wanted, limits) or ()
+        return execution(test, test.condition.deciding, limits) or ()
     except LimitReached as reached:
         return (f"not found: {reached}",)
 

@@ -40,15 +40,7 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.core.words import TOO_WIDE, fits_word
 from fencewright.simulator.litmus_run import SourceTest
-from fencewright.simulator.source.events import (
-    AtomicRmw,
-    Barrier,
-    Cmpxchg,
-    Fence,
-    Load,
-    ScopedInstruction,
-    Store,
-)
+from fencewright.simulator.source import events as source
 
 _END = "end"
 
@@ -61,7 +53,7 @@ def read_source(code: TestCode) -> SourceTest:
     return SourceTest(LitmusTest(program, code.condition))
 
 
-def _thread(code: ThreadCode) -> Thread[ScopedInstruction]:
+def _thread(code: ThreadCode) -> Thread[source.ScopedInstruction]:
     reader = _SourceReader(code)
     instructions = reader.read()
     placement = code.thread.placement.resolve(code.number)
@@ -73,7 +65,7 @@ class _SourceReader:
 
     def __init__(self, code: ThreadCode):
         self.code = code
-        self.listing: Listing[ScopedInstruction] = Listing()
+        self.listing: Listing[source.ScopedInstruction] = Listing()
         self.blocks = reachable_blocks(code.body)
         self.labels = Labels(self.blocks)
         names = names_of_values(code.body, code.registers)
@@ -101,7 +93,7 @@ class _SourceReader:
             elif (register := register_of(bound_to)) is not None:
                 self.results[argument] = register
 
-    def read(self) -> tuple[ScopedInstruction, ...]:
+    def read(self) -> tuple[source.ScopedInstruction, ...]:
         """The thread's instructions."""
         for number, block in enumerate(self.blocks):
             if number:
@@ -133,10 +125,10 @@ class _SourceReader:
                 self.access(op)
             case scoped.FenceOp():
                 ordering, scope = _synchronises(op)
-                self.listing.add(Fence(ordering, scope, **_options(op)))
+                self.listing.add(source.Fence(ordering, scope, **_options(op)))
             case scoped.BarrierOp():
                 ordering, scope = _synchronises(op)
-                self.listing.add(Barrier(scope, ordering, **_options(op)))
+                self.listing.add(source.Barrier(scope, ordering, **_options(op)))
             case _:
                 self.arithmetic(op)
 
@@ -203,9 +195,13 @@ class _SourceReader:
         options, volatile = _options(op), op.volatile is not None
         match op:
             case scoped.LoadOp():
-                add(Load(self.name(op.value), location, ordering, scope, volatile, **options))
+                add(
+                    source.Load(self.name(op.value), location, ordering, scope, volatile, **options)
+                )
             case scoped.StoreOp():
-                add(Store(location, operands[op.value], ordering, scope, volatile, **options))
+                add(
+                    source.Store(location, operands[op.value], ordering, scope, volatile, **options)
+                )
             case scoped.AtomicRmwOp():
                 kind = op.kind.data
                 if kind not in RMW:
@@ -213,7 +209,7 @@ class _SourceReader:
                 assert scope is not None
                 old = self.name(op.old) if op.old.first_use else None
                 value = operands[op.value]
-                add(AtomicRmw(kind, location, value, ordering, scope, old, **options))
+                add(source.AtomicRmw(kind, location, value, ordering, scope, old, **options))
             case scoped.CmpxchgOp():
                 self.cmpxchg(op, location)
             case _:
@@ -222,7 +218,7 @@ class _SourceReader:
     def cmpxchg(self, op: scoped.CmpxchgOp, location: str) -> None:
         ordering, scope = _synchronises(op)
         self.listing.add(
-            Cmpxchg(
+            source.Cmpxchg(
                 location,
                 self.operands[op.compare],
                 self.operands[op.new],
@@ -270,7 +266,7 @@ def _options(op: scoped.ScopedOperation) -> _OperationOptions:
     return options
 
 
-_Handler = Callable[[Listing[ScopedInstruction], Operation, tuple[Operand, ...]], Operand]
+_Handler = Callable[[Listing[source.ScopedInstruction], Operation, tuple[Operand, ...]], Operand]
 
 
 def _binary(kind: ArithmeticKind) -> _Handler:
@@ -288,14 +284,14 @@ _PREDICATES = (
 
 
 def _compare(
-    listing: Listing[ScopedInstruction], op: Operation, operands: tuple[Operand, ...]
+    listing: Listing[source.ScopedInstruction], op: Operation, operands: tuple[Operand, ...]
 ) -> Operand:
     predicate, signed = _PREDICATES[cast(arith.CmpiOp, op).predicate.value.data]
     return listing.compare(predicate, signed, *operands)
 
 
 def _truncate(
-    listing: Listing[ScopedInstruction], op: Operation, operands: tuple[Operand, ...]
+    listing: Listing[source.ScopedInstruction], op: Operation, operands: tuple[Operand, ...]
 ) -> Operand:
     return listing.compute(ArithmeticKind.AND, operands[0], 1)
 

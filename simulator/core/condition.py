@@ -245,6 +245,11 @@ class Condition:
     quantifier: Quantifier
     formula: Formula
 
+    @property
+    def deciding(self) -> Formula:
+        """What an execution ends with that decides the condition: for ``forall`` a counterexample."""
+        return Not(self.formula) if self.quantifier is Quantifier.FORALL else self.formula
+
     def verdict(self, outcomes: Outcomes) -> bool:
         """Whether the condition as written holds of ``outcomes``."""
         named = self.formula.observables()

@@ -22,13 +22,10 @@ from random import Random
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import (
-    Condition,
     Formula,
     Memory,
-    Not,
     Observable,
     Outcomes,
-    Quantifier,
     Register,
     observable_order,
 )
@@ -997,16 +994,6 @@ def explain(
             if spent.is_spent:
                 raise LimitReached(spent.done, "steps")
     return None
-
-
-def explain_condition(
-    program: PtxProgram, condition: Condition, model: PtxModel | None = None, bound: int = 1
-) -> PtxWitness | None:
-    """The witness that decides ``condition``: of its formula, for ``forall`` of the opposite."""
-    formula = condition.formula
-    if condition.quantifier is Quantifier.FORALL:
-        formula = Not(formula)
-    return explain(program, formula, model, bound)
 
 
 def _find(

@@ -51,7 +51,7 @@ SEEN = tuple(
 @cache
 def ptx(name: str) -> ExecutionGraph:
     test = read_litmus(ROOT / f"tests/litmus/ptx/{name}.litmus")
-    witness = ptx_model.explain_condition(test.program, test.condition)
+    witness = ptx_model.explain(test.program, test.condition.deciding)
     assert witness is not None
     return ptx_graph(test, witness)
 
@@ -376,7 +376,7 @@ def is_race(edge: ElementTree.Element) -> bool:
 
 def test_a_graph_without_relations_is_drawn() -> None:
     test = parse_litmus("PTX t { x=0; } P0@cta 0,gpu 0 ; ld.weak r0, x ; exists (P0:r0 == 0)")
-    witness = ptx_model.explain_condition(test.program, test.condition)
+    witness = ptx_model.explain(test.program, test.condition.deciding)
     assert witness is not None
     graph = ptx_graph(test, witness)
     assert (graph.edges, graph.cycle) == ((), ())
@@ -825,7 +825,7 @@ from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx.columns import parse_litmus
 assert not {"pygraphviz", "drawsvg"} & sys.modules.keys(), "a library was imported too early"
 test = parse_litmus(sys.stdin.read())
-witness = ptx_model.explain_condition(test.program, test.condition)
+witness = ptx_model.explain(test.program, test.condition.deciding)
 print(graph_svg.graph_svg(ptx_graph(test, witness)))
 """
 

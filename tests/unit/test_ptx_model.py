@@ -34,7 +34,6 @@ from fencewright.simulator.ptx.model import (
     PtxModel,
     Version,
     explain,
-    explain_condition,
     outcomes,
 )
 
@@ -308,7 +307,7 @@ def unrestricted(program: PtxProgram) -> PtxProgram:
 
 def test_a_forbidden_outcome_names_the_axiom_and_the_cycle() -> None:
     test = named("MP+rel+acq")
-    witness = explain_condition(test.program, test.condition)
+    witness = explain(test.program, test.condition.deciding)
     assert witness is not None
     assert not witness.allowed
     assert [axiom for axiom, _ in witness.violations] == [Axiom.CAUSALITY]
@@ -334,7 +333,7 @@ def test_a_forbidden_outcome_names_the_axiom_and_the_cycle() -> None:
 
 def test_an_allowed_outcome_has_an_execution() -> None:
     test = named("LB")
-    witness = explain_condition(test.program, test.condition)
+    witness = explain(test.program, test.condition.deciding)
     assert witness is not None
     assert witness.allowed
     assert test.condition.formula.holds(witness.state)
@@ -344,7 +343,7 @@ def test_an_allowed_outcome_has_an_execution() -> None:
 def test_witnesses_agree_with_verdicts(
     version: Version, test: PtxLitmusTest, expected: bool
 ) -> None:
-    witness = explain_condition(test.program, test.condition, PtxModel(version))
+    witness = explain(test.program, test.condition.deciding, PtxModel(version))
     allowed = witness is not None and witness.allowed
     assert allowed is (expected is (test.condition.quantifier is Quantifier.EXISTS))
 
@@ -362,7 +361,7 @@ def test_witnesses_agree_with_verdicts(
 )
 def test_each_axiom_can_be_the_one_that_forbids(name: str, axiom: Axiom) -> None:
     test = named(name)
-    witness = explain_condition(test.program, test.condition, PtxModel(Version.V6_0))
+    witness = explain(test.program, test.condition.deciding, PtxModel(Version.V6_0))
     assert witness is not None
     assert [broken for broken, _ in witness.violations] == [axiom]
     assert all(cycle[0] == cycle[-1] for _, cycle in witness.violations)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from fencewright.simulator.core.condition import Formula, Not, Quantifier
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, RunnableTest, SourceTest
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
 from fencewright.tools.inputs.litmus_files import name_of
@@ -73,17 +72,9 @@ def _only_test(arguments: Namespace) -> RunnableTest:
     return tests[0]
 
 
-def _formula(test: RunnableTest) -> Formula:
-    """What the execution that decides a test has to end with."""
-    condition = test.condition
-    return (
-        Not(condition.formula) if condition.quantifier is Quantifier.FORALL else condition.formula
-    )
-
-
 def _nothing(test: RunnableTest, hint: str) -> int:
     """Say that no execution decides a test; returns the exit status."""
-    text = f"no execution of '{test.name}' ends so that {_formula(test)}; {hint}"
+    text = f"no execution of '{test.name}' ends so that {test.condition.deciding}; {hint}"
     print(*error(text, NAME).diagnostics, file=sys.stderr)
     return DOES_NOT_HOLD
 
@@ -118,7 +109,7 @@ def _graph(test: RunnableTest) -> "ExecutionGraph | None":
         case PtxTest():
             from fencewright.simulator.ptx.model import explain
 
-            found = explain(test.test.program, _formula(test), test.model, Limits().bound)
+            found = explain(test.test.program, test.condition.deciding, test.model, Limits().bound)
             return None if found is None else ptx_graph(test.test, found)
         case SourceTest():
             from fencewright.simulator.source import model as source_model
@@ -128,7 +119,7 @@ def _graph(test: RunnableTest) -> "ExecutionGraph | None":
             if races:
                 witness = source_model.explain_race(program, races[0], bound=bound)
             else:
-                witness = source_model.explain(program, _formula(test), bound=bound)
+                witness = source_model.explain(program, test.condition.deciding, bound=bound)
             return None if witness is None else source_graph(program, witness)
 
 
@@ -169,7 +160,7 @@ def _timeline(test: RunnableTest, anyhow: bool) -> "Timeline | None":
             "say --mcpu gfx942, or use 'fence-sim graph'",
             NAME,
         )
-    formula = And(()) if anyhow else _formula(test)
+    formula = And(()) if anyhow else test.condition.deciding
     try:
         found = find_counterexample(test.test.program, formula, test.configuration)
     except LimitReached as reached:
