@@ -92,11 +92,7 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
         {"op": (Operation.STORE,), "ordering": (_O.SEQ_CST,), "scope": _OTHERS},
     ),
     PtxDifference(
-        "rmw-ordering",
-        Whose.LLVM,
-        ("atom{space}.add.u32",),
-        _DROPPED,
-        {**_RMW, "kind": (_K.ADD,)},
+        "rmw-ordering", Whose.LLVM, ("atom{space}.add.u32",), _DROPPED, {**_RMW, "kind": (_K.ADD,)}
     ),
     PtxDifference(
         "rmw-ordering",
@@ -110,10 +106,7 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
         Whose.LLVM,
         (),
         _SINGLETHREAD,
-        {
-            "op": (Operation.LOAD, Operation.STORE, Operation.FENCE),
-            "scope": (Scope.SINGLETHREAD,),
-        },
+        {"op": (Operation.LOAD, Operation.STORE, Operation.FENCE), "scope": (Scope.SINGLETHREAD,)},
     ),
     PtxDifference(
         "singlethread",
@@ -145,12 +138,7 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
         Whose.LLVM,
         (),
         _CLUSTER,
-        {
-            **_CAS_32,
-            "ordering": (_O.SEQ_CST,),
-            "scope": (Scope.CLUSTER,),
-            "clusters": (False,),
-        },
+        {**_CAS_32, "ordering": (_O.SEQ_CST,), "scope": (Scope.CLUSTER,), "clusters": (False,)},
     ),
     PtxDifference(
         "cluster",
@@ -171,12 +159,7 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
         Whose.LLVM,
         ("fence.sc.{scope}", "ld.acquire.{scope}{space}.b32"),
         _CLAMP,
-        {
-            "op": (Operation.LOAD,),
-            "ordering": (_O.SEQ_CST,),
-            "space": _SHARED,
-            "scope": _CLAMPED,
-        },
+        {"op": (Operation.LOAD,), "ordering": (_O.SEQ_CST,), "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "shared-clamp",

@@ -36,15 +36,7 @@ from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.analysis.uniformity import divergent_values
-from fencewright.passes.kernels.accept import (
-    Function,
-    SharedVariables,
-    check_kernel,
-    dimension_of,
-    known_block_size,
-    lower_operation,
-    unsupported,
-)
+from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
     ConversionStep,
     KernelConversion,
@@ -118,7 +110,9 @@ class _LDS:
     """The module's variables in LDS, each at a fixed offset from the start of the group segment."""
 
     limit: int
-    variables: SharedVariables = field(default_factory=lambda: SharedVariables(bits_of, _PATH))
+    variables: accept.SharedVariables = field(
+        default_factory=lambda: accept.SharedVariables(bits_of, _PATH)
+    )
     offsets: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
 
@@ -161,7 +155,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         target: Target,
         target_id: str | None,
         lds: _LDS,
-        function: Function,
+        function: accept.Function,
         plans: "Plans[_SequencePlan]",
     ):
         entry = Block()
@@ -199,7 +193,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def _kernel(
         self, needs: _Needs, arguments: tuple[cdna.KernelArgumentAttr, ...], body: Region
     ) -> cdna.KernelOp:
-        size = known_block_size(self.function)
+        size = accept.known_block_size(self.function)
         lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
@@ -221,7 +215,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
 
     def _kernel_arguments(self) -> tuple[cdna.KernelArgumentAttr, ...]:
         function = self.function
-        check_kernel(function, _PATH)
+        accept.check_kernel(function, _PATH)
         return tuple(
             self._kernel_argument(f"arg{n}" if arg.name_hint is None else arg.name_hint, arg.type)
             for n, arg in enumerate(function.body.blocks[0].args)
@@ -230,7 +224,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def _kernel_argument(self, name: str, type: Attribute) -> cdna.KernelArgumentAttr:
         registers = self.registers_for(self.function, type)
         if registers.size.data == 3:
-            unsupported(self.function, f"a kernel argument of {type} is not supported")
+            accept.unsupported(self.function, f"a kernel argument of {type} is not supported")
         kind = ArgumentKind.VALUE
         if isinstance(type, llvm.LLVMPointerType):
             kind = _ARGUMENT_KIND.get(scoped.address_space_of(type), ArgumentKind.VALUE)
@@ -299,7 +293,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     # Ids
 
     def thread_id(self, op: Operation) -> None:
-        dimension = dimension_of(op)
+        dimension = accept.dimension_of(op)
         entry = self.workitem_ids
         if len(entry) == 1:
             lane = self.build.alu("v_bfe_u32", entry[0], immediates=(10 * dimension, 10))
@@ -308,15 +302,15 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self._set_index(op, lane)
 
     def block_id(self, op: Operation) -> None:
-        self._set_index(op, self.build.move(self.workgroup_ids[dimension_of(op)]))
+        self._set_index(op, self.build.move(self.workgroup_ids[accept.dimension_of(op)]))
 
     def block_dim(self, op: Operation) -> None:
-        size = known_block_size(self.function)
+        size = accept.known_block_size(self.function)
         if size is None:
-            unsupported(
+            accept.unsupported(
                 op, "the work-group size is not known; give the kernel gpu.known_block_size"
             )
-        self.values[op.results[0]] = self.build.const(size[dimension_of(op)], cdna.VGPR_PAIR)
+        self.values[op.results[0]] = self.build.const(size[accept.dimension_of(op)], cdna.VGPR_PAIR)
 
     def _set_index(self, op: Operation, value: SSAValue) -> None:
         self.values[op.results[0]] = self.build.zero_extend(value, 32, 64)
@@ -353,7 +347,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         """ptrtoint and inttoptr: zeros above, or the low part."""
         bits, to = bits_of(op.operands[0].type), bits_of(op.results[0].type)
         if bits is None or to is None or max(bits, to) > 64:
-            unsupported(op, f"'{op.name}' of these types is not supported")
+            accept.unsupported(op, f"'{op.name}' of these types is not supported")
         (value,) = self.operands(op)
         build = self.build
         self.values[op.results[0]] = (
@@ -378,14 +372,14 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         super().cond_branch(op)
 
     def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
-        if known_block_size(self.function) == (1, 1, 1):
+        if accept.known_block_size(self.function) == (1, 1, 1):
             return
         if self.divergent is None:
             self.divergent = divergent_values(self.function.body.blocks)
         source = self.divergent.get(op.cond)
         if source is None:
             return
-        unsupported(
+        accept.unsupported(
             op,
             f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
             f"the {_PATH} path branches as a whole wave only (with one lane in the work-group, say "
@@ -485,9 +479,9 @@ def _needs_of(blocks: list[Block]) -> _Needs:
                 pointer = op.operands[_POINTER_OPERAND[kind]].type
                 pointers[id(pointer)] = pointer
             elif kind is gpu.ThreadIdOp:
-                workitem_ids = max(workitem_ids, dimension_of(op) + 1)
+                workitem_ids = max(workitem_ids, accept.dimension_of(op) + 1)
             elif kind is gpu.BlockIdOp:
-                workgroup_ids = max(workgroup_ids, dimension_of(op) + 1)
+                workgroup_ids = max(workgroup_ids, accept.dimension_of(op) + 1)
             elif kind is llvm.AllocaOp:
                 uses_scratch = True
     spaces = {scoped.address_space_of(cast(llvm.LLVMPointerType, p)) for p in pointers.values()}
@@ -525,7 +519,7 @@ _FLOATS = frozenset({ValueType.F32, ValueType.F64})
 
 
 def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _SequencePlan:
-    sequence = lower_operation(op, bits_of, returns, _PATH, _FLOATS, target=target)
+    sequence = accept.lower_operation(op, bits_of, returns, _PATH, _FLOATS, target=target)
     ordered = op.properties["ordering"] != _WEAK
     is_access = isinstance(op, scoped.AccessOperation)
     result = register_type(op.value_type) if is_access else None
@@ -564,7 +558,9 @@ def _private_plan(
 ) -> _SequencePlan:
     """Without the wait for the loaded value, which is a wait for data like any other."""
     if width not in (32, 64):
-        unsupported(op, f"'{op.name}' on private memory is supported for 32 and 64 bits only")
+        accept.unsupported(
+            op, f"'{op.name}' on private memory is supported for 32 and 64 bits only"
+        )
     instructions = [
         each for each in sequence if each.wait is None or each.phase is not Phase.ACCESS
     ]
