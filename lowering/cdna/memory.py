@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from fencewright.lowering.cache_policy import CachePolicy, Lookup
+from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.table import Illegal, Row, Table, row
+from fencewright.lowering.vocabulary import L2PerAgent, Word
 
 LANES = 64
 """Lanes of a wave."""
@@ -334,3 +337,144 @@ READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of 
 """L2 reads for each request of L1 on gfx90a: two of 64 bytes may become one of a line."""
 
 COALESCING = documented(_COALESCING, GROUP)
+
+
+# What an access does at each cache: the control tables
+
+
+@dataclass(frozen=True, slots=True)
+class CacheControl:
+    """A row of a control table: the scope that the bits say, and what the access does at each cache."""
+
+    scope: str
+    policy: CachePolicy
+    evidence: Evidence
+
+
+_NEW, _OLD = Generation.GFX942, (Generation.GFX908, Generation.GFX90A)
+_LOAD, _STORE, _ATOMIC = CdnaMemoryOperation
+_ONE, _MANY = L2PerAgent.ONE, L2PerAgent.MANY
+_LRU, _STREAM, _EVICT = Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_EVICT
+_PASS, _DROP, _BYPASS = Lookup.MISS_LRU, Lookup.MISS_EVICT, Lookup.BYPASS
+
+_CONTROL = "CDNA4 ISA, load and store control tables: sc1 sc0 nt"
+_ODD = f"{_CONTROL}; evict in the last level without nt is as published: no other row has it"
+_SPLIT = f"{_CONTROL}; in tgsplit the waves of a group are on several CUs: group scope misses L1"
+_ATOMICS_NEW = (
+    "MI300 ISA: an atomic runs in L2, with sc1 of system scope and else of agent's; as stores of it"
+)
+_LEGALIZER = "LLVM SIMemoryLegalizer; AMDGPUUsage, Memory Model GFX6-GFX9 and GFX90A"
+_ATOMICS_OLD = f"{_LEGALIZER}: atomics bypass L1, glc returns the old value; in L2 as stores"
+_SLC_ALONE = f"{_LEGALIZER}: glc slc stream in L2; of slc alone nothing is said"
+
+
+def _control(
+    scope: str, l1: Lookup, l2: Lookup, last_level: Lookup, evidence: Evidence = _D
+) -> CacheControl:
+    return CacheControl(scope, CachePolicy(l1, l2, last_level), evidence)
+
+
+_NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc", "slc"))
+_NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1", "nt"))
+_ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
+_WAVE, _GROUP, _AGENT, _SYSTEM, _ANY = "wave", "group", "agent", "system", "any"
+
+_CONTROL_ROWS: list[Row[CacheControl | Illegal]] = [
+    # gfx942, gfx950: loads
+    row(_control(_WAVE, _LRU, _LRU, _LRU), _CONTROL,
+        generation=_NEW, access=_LOAD, bits="", reuse=True),
+    row(_control(_WAVE, _DROP, _STREAM, _EVICT), _CONTROL,
+        generation=_NEW, access=_LOAD, bits="", reuse=False),
+    row(_control(_GROUP, _LRU, _LRU, _EVICT), _ODD,
+        generation=_NEW, access=_LOAD, bits="sc0", reuse=True, tgsplit=False),
+    row(_control(_GROUP, _PASS, _LRU, _EVICT), _SPLIT,
+        generation=_NEW, access=_LOAD, bits="sc0", reuse=True, tgsplit=True),
+    row(_control(_GROUP, _DROP, _STREAM, _EVICT), _CONTROL,
+        generation=_NEW, access=_LOAD, bits="sc0", reuse=False),
+    # gfx942, gfx950: stores
+    row(_control(_WAVE, _PASS, _LRU, _LRU), _CONTROL,
+        generation=_NEW, access=_STORE, bits="", reuse=True),
+    row(_control(_WAVE, _DROP, _STREAM, _EVICT), _CONTROL,
+        generation=_NEW, access=_STORE, bits="", reuse=False),
+    row(_control(_GROUP, _PASS, _LRU, _LRU), _CONTROL,
+        generation=_NEW, access=_STORE, bits="sc0", reuse=True),
+    row(_control(_GROUP, _DROP, _STREAM, _EVICT), _CONTROL,
+        generation=_NEW, access=_STORE, bits="sc0", reuse=False),
+    # gfx942, gfx950: loads and stores of farther scopes
+    row(_control(_AGENT, _DROP, _LRU, _LRU), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc1", reuse=True, l2=_ONE),
+    row(_control(_AGENT, _DROP, _BYPASS, _LRU), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc1", reuse=True, l2=_MANY),
+    row(_control(_AGENT, _DROP, _STREAM, _EVICT), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc1", reuse=False, l2=_ONE),
+    row(_control(_AGENT, _DROP, _BYPASS, _EVICT), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc1", reuse=False, l2=_MANY),
+    row(_control(_SYSTEM, _DROP, _BYPASS, _LRU), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc0 sc1", reuse=True),
+    row(_control(_SYSTEM, _DROP, _BYPASS, _EVICT), _CONTROL,
+        generation=_NEW, access=(_LOAD, _STORE), bits="sc0 sc1", reuse=False),
+    # gfx942, gfx950: atomics; sc0 asks for the old value
+    row(_control(_AGENT, _DROP, _LRU, _LRU, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("", "sc0"), reuse=True, l2=_ONE),
+    row(_control(_AGENT, _DROP, _BYPASS, _LRU, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("", "sc0"), reuse=True, l2=_MANY),
+    row(_control(_AGENT, _DROP, _STREAM, _EVICT, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("", "sc0"), reuse=False, l2=_ONE),
+    row(_control(_AGENT, _DROP, _BYPASS, _EVICT, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("", "sc0"), reuse=False, l2=_MANY),
+    row(_control(_SYSTEM, _DROP, _BYPASS, _LRU, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("sc1", "sc0 sc1"), reuse=True),
+    row(_control(_SYSTEM, _DROP, _BYPASS, _EVICT, _I), _ATOMICS_NEW,
+        generation=_NEW, access=_ATOMIC, bits=("sc1", "sc0 sc1"), reuse=False),
+    row(_NO_GLC, "MI300 ISA: sc0, sc1 and nt replace glc and slc", generation=_NEW, bits="glc"),
+    # gfx908, gfx90a: one L2, the agent's point of coherence, and no last-level cache
+    row(_control(_GROUP, _LRU, _LRU, _LRU), _LEGALIZER,
+        generation=_OLD, access=_LOAD, bits="", reuse=True, l2=_ONE),
+    row(_control(_AGENT, _DROP, _LRU, _LRU), _LEGALIZER,
+        generation=_OLD, access=_LOAD, bits="glc", reuse=True, l2=_ONE),
+    row(_control(_AGENT, _DROP, _STREAM, _LRU), _LEGALIZER,
+        generation=_OLD, access=_LOAD, bits="glc", reuse=False, l2=_ONE),
+    row(_control(_GROUP, _LRU, _STREAM, _LRU, _I), _SLC_ALONE,
+        generation=_OLD, access=_LOAD, bits="", reuse=False, l2=_ONE),
+    row(_control(_ANY, _PASS, _LRU, _LRU), _LEGALIZER,
+        generation=_OLD, access=_STORE, bits="", reuse=True, l2=_ONE),
+    row(_control(_ANY, _PASS, _LRU, _LRU, _I), f"{_LEGALIZER}: a store carries no scope bit",
+        generation=_OLD, access=_STORE, bits="glc", reuse=True, l2=_ONE),
+    row(_control(_ANY, _DROP, _STREAM, _LRU), _LEGALIZER,
+        generation=_OLD, access=_STORE, bits="glc", reuse=False, l2=_ONE),
+    row(_control(_ANY, _PASS, _STREAM, _LRU, _I), _SLC_ALONE,
+        generation=_OLD, access=_STORE, bits="", reuse=False, l2=_ONE),
+    row(_control(_AGENT, _DROP, _LRU, _LRU, _I), _ATOMICS_OLD,
+        generation=_OLD, access=_ATOMIC, bits=("", "glc"), reuse=True, l2=_ONE),
+    row(_control(_AGENT, _DROP, _STREAM, _LRU, _I), _ATOMICS_OLD,
+        generation=_OLD, access=_ATOMIC, bits=("", "glc"), reuse=False, l2=_ONE),
+    row(_NO_SC, "MI200 ISA", generation=_OLD, bits=("sc0", "sc1", "sc0 sc1"), l2=_ONE),
+    row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=_OLD, l2=_MANY),
+]  # fmt: skip
+
+CONTROL: Table[CacheControl | Illegal] = Table(
+    "cache control",
+    {
+        "generation": Generation,
+        "access": CdnaMemoryOperation,
+        "bits": ("", "sc0", "sc1", "sc0 sc1", "glc"),
+        "reuse": (True, False),
+        "l2": L2PerAgent,
+        "tgsplit": (False, True),
+    },
+    _CONTROL_ROWS,
+)
+"""(generation, access, scope bits, expects reuse, L2s an agent has, tgsplit) -> what it does.
+
+An access expects no reuse with ``nt`` (gfx908, gfx90a: ``slc``). A store in L1 is written through:
+``MISS_LRU`` updates a line that is present, ``MISS_EVICT`` drops it.
+"""
+
+NO_REUSE = frozenset({"nt", "slc"})
+"""The bits that expect no reuse."""
+
+BYPASS_OF_LOCAL_MEMORY = measured(_MRROY, 224)
+"""Cycles of an sc1 load on an agent with many L2s, of memory that belongs to it: those of a hit in L2.
+
+The control tables have it bypass L2. On MI300X in SPX it hits: probes keep such lines fresh.
+"""

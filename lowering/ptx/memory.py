@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from fencewright.lowering.cache_policy import Lookup
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.vocabulary import Word
 
@@ -250,28 +251,74 @@ DRAM_FETCH = inferred("useful bandwidth of loads every 16 to 128 bytes on an H20
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPolicy:
-    """Whether a load may be served by its SM's L1, on a line that an earlier load brought there."""
+class PolicyRow:
+    """What accesses with all of ``words`` do in L1 and L2; without words, all of their kind.
 
-    words: str
-    hits: bool
+    ``evidence`` is for whether they are served by L1. What becomes of a line is inferred.
+    """
+
+    words: tuple[str, ...]
+    l1: Lookup
+    l2: Lookup
     evidence: Evidence
     source: str
 
 
 _HITS = "two loads of one warp on an H200: sectors that hit, of Nsight Compute"
-LOAD_POLICIES: tuple[LoadPolicy, ...] = (
-    LoadPolicy("weak", True, Evidence.MEASURED, _HITS),
-    LoadPolicy("ca", True, Evidence.MEASURED, _HITS),
-    LoadPolicy("nc", True, Evidence.MEASURED, _HITS),
-    LoadPolicy("relaxed.cta", True, Evidence.MEASURED, _HITS),
-    LoadPolicy("cg", False, Evidence.MEASURED, _HITS),
-    LoadPolicy("cv", False, Evidence.MEASURED, _HITS),
-    LoadPolicy("volatile", False, Evidence.MEASURED, _HITS),
-    LoadPolicy("relaxed.gpu", False, Evidence.MEASURED, _HITS),
-    LoadPolicy("acquire.gpu", False, Evidence.MEASURED, _HITS),
+_OPERATORS = "PTX ISA, Cache Operators"
+_PRIORITIES = "PTX ISA, Cache Eviction Priority Hints"
+_SCOPES = "as relaxed.gpu: several SMs are in the scope"
+_LRU, _STREAM, _DROP = Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.MISS_EVICT
+_M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
+
+
+def _policy(
+    words: str, l1: Lookup, evidence: Evidence, source: str, l2: Lookup = Lookup.HIT_LRU
+) -> PolicyRow:
+    return PolicyRow(tuple(words.split()), l1, l2, evidence, source)
+
+
+_HINTS = (
+    _policy("cs", _STREAM, _D, f"{_OPERATORS}: likely to be accessed once", _STREAM),
+    _policy("L1::evict_first", _STREAM, _D, _PRIORITIES),
+    _policy("L2::evict_first", _LRU, _D, _PRIORITIES, _STREAM),
 )
-"""Loads by their words; the same for lines that ``ld.ca`` brought: what does not hit fetches again."""
+LOAD_POLICIES: tuple[PolicyRow, ...] = (
+    _policy("", _LRU, _M, _HITS),
+    _policy("ca", _LRU, _M, _HITS),
+    _policy("nc", _LRU, _M, _HITS),
+    _policy("relaxed cta", _LRU, _M, _HITS),
+    _policy("acquire cta", _LRU, _I, "fence.acq_rel.cta does not empty L1; as relaxed.cta"),
+    _policy("cg", _DROP, _M, f"{_HITS}; {_OPERATORS}: not cached in L1"),
+    _policy("cv", _DROP, _M, f"{_HITS}; {_OPERATORS}: fetched again each time"),
+    _policy("volatile", _DROP, _M, _HITS),
+    _policy("relaxed gpu", _DROP, _M, _HITS),
+    _policy("acquire gpu", _DROP, _M, _HITS),
+    *(
+        _policy(f"{ordering} {scope}", _DROP, _I, _SCOPES)
+        for ordering in ("relaxed", "acquire")
+        for scope in ("cluster", "sys")
+    ),
+    _policy("mmio", _DROP, _I, "PTX ISA, mmio Operation: never from a cache line of the SM"),
+    _policy("lu", _STREAM, _D, f"{_OPERATORS}: on global memory as cs", _STREAM),
+    _policy("L1::no_allocate", Lookup.HIT_EVICT, _I, f"{_PRIORITIES}: leaves no line; may hit one"),
+    *_HINTS,
+)
+STORE_POLICIES: tuple[PolicyRow, ...] = (
+    _policy("", Lookup.MISS_LRU, _I, "Nsight Compute, Memory Tables: L1 is written through"),
+    _policy("cg", _DROP, _I, f"{_OPERATORS}: not cached in L1"),
+    _policy("cs", Lookup.MISS_LRU, _I, f"{_OPERATORS}: likely to be accessed once", _STREAM),
+    _policy("L1::no_allocate", _DROP, _I, _PRIORITIES),
+    _policy("L2::evict_first", Lookup.MISS_LRU, _I, _PRIORITIES, _STREAM),
+)
+ATOMIC_POLICIES: tuple[PolicyRow, ...] = (
+    _policy("", _DROP, _M, "sectors of atomics from L1 to L2 on an H200: each runs in L2"),
+    _policy("L2::evict_first", _DROP, _M, _PRIORITIES, _STREAM),
+)
+"""Accesses by their words: of all rows that fit, the farthest from a plain hit holds at each cache.
+
+The same on lines that ``ld.ca`` brought: what does not hit fetches again.
+"""
 
 EMPTIES_L1: Mapping[str, bool] = MappingProxyType(
     {"fence.acq_rel.cta": False, "fence.acq_rel.gpu": True}

@@ -1,0 +1,35 @@
+"""What an access does at the caches, in words that the rows of both vendors share."""
+
+from dataclasses import dataclass
+
+from fencewright.lowering.vocabulary import Word
+
+
+class Lookup(Word):
+    """What an access does at a cache, in the words of CDNA's load and store control tables.
+
+    HIT: a line that is present may serve it; MISS: it goes on to the next level though the line
+    is present; then what becomes of the line: LRU it is used, STREAM it is unlikely to be
+    used again, EVICT it goes. BYPASS: a dirty line is written back first, the line is dropped.
+    """
+
+    HIT_LRU = "hit LRU"
+    HIT_STREAM = "hit stream"
+    HIT_EVICT = "hit evict"
+    MISS_LRU = "miss LRU"
+    MISS_EVICT = "miss evict"
+    BYPASS = "coherent cache bypass"
+
+    @property
+    def hits(self) -> bool:
+        """Whether a line that is present serves the access."""
+        return self in (Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_EVICT)
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """What an access does at each cache; a chip without a last-level cache looks nothing up there."""
+
+    l1: Lookup
+    l2: Lookup
+    last_level: Lookup
