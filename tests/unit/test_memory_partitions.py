@@ -1,0 +1,93 @@
+"""Partition modes: what one agent has of a device."""
+
+import pytest
+
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.devices import DEVICES, PARTITIONINGS, USUAL
+from fencewright.lowering.lower import lower
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.memory.partitions import partition_of
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "memories", "said"),
+    [
+        # agents, XCDs of one, CUs of one, GiB next to it, agents that share it
+        ("mi300x", "SPX", 1, (1, 8, 304, 192, 1)),
+        ("mi300x", "DPX", 1, (2, 4, 152, 192, 2)),
+        ("mi300x", "QPX", 1, (4, 2, 76, 192, 4)),
+        ("mi300x", "QPX", 4, (4, 2, 76, 48, 1)),
+        ("mi300x", "CPX", 1, (8, 1, 38, 192, 8)),
+        ("mi300x", "CPX", 4, (8, 1, 38, 48, 2)),
+        ("mi300a", "SPX", 1, (1, 6, 228, 128, 1)),
+        ("mi300a", "TPX", 1, (3, 2, 76, 128, 3)),
+        ("mi300a", "CPX", 1, (6, 1, 38, 128, 6)),
+        ("mi355x", "SPX", 1, (1, 8, 256, 288, 1)),
+        ("mi355x", "DPX", 2, (2, 4, 128, 144, 1)),
+        ("mi355x", "CPX", 2, (8, 1, 32, 144, 4)),
+        ("mi250x", None, 1, (2, 1, 110, 64, 1)),
+        ("mi100", None, 1, (1, 1, 120, 32, 1)),
+    ],
+)
+def test_what_an_agent_has(
+    name: str, mode: str | None, memories: int, said: tuple[int, int, int, int, int]
+) -> None:
+    found = partition_of(name, mode, memories)
+    assert (
+        found.agents,
+        found.dies,
+        found.compute_units,
+        found.memory // GIB,
+        found.sharers,
+    ) == said
+    assert found.agents * found.dies == found.device.dies
+
+
+def test_an_agent_of_one_xcd_has_one_l2() -> None:
+    """As the lowering says: in CPX a release at agent scope writes nothing back."""
+    one, many = (partition_of("gfx942", mode).l2_per_agent for mode in ("CPX", "SPX"))
+    assert (one, many) == (L2PerAgent.ONE, L2PerAgent.MANY)
+    for l2_per_agent, writes_back in ((one, False), (many, True)):
+        sequence = lower(
+            op="fence", ordering="release", scope="agent", target="gfx942",
+            l2_per_agent=l2_per_agent,
+        )  # fmt: skip
+        found = any("buffer_wbl2" in each.text for each in sequence.instructions)
+        assert found is writes_back
+
+
+def test_devices_without_modes_agree_with_their_chips() -> None:
+    for name in ("gfx908", "gfx90a"):
+        assert partition_of(name).l2_per_agent is CHIPS[name].l2_per_agent
+
+
+def test_every_device_is_a_board_of_its_chip() -> None:
+    for device in DEVICES:
+        assert device.name in CHIPS[device.chip].boards
+        for mode in device.modes:
+            assert partition_of(device.name, mode).agents >= 1
+    assert {device.chip for device in DEVICES} == set(USUAL)
+
+
+def test_an_agent_has_as_many_xcds_as_the_driver_wants() -> None:
+    least = {row.mode: row.least for row in PARTITIONINGS}
+    for device in DEVICES:
+        for mode in device.modes:
+            assert partition_of(device.name, mode).dies >= least[mode]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "memories", "said"),
+    [
+        ("mi300", "SPX", 1, "unknown device; accepted: mi100"),
+        ("mi300x", "TPX", 1, "no such mode; accepted: SPX, DPX, QPX, CPX"),
+        ("mi300x", "SPX", 4, "cannot be divided by 4; accepted: NPS1"),
+        ("mi250x", "CPX", 1, "no partition modes: each die is an agent"),
+    ],
+)
+def test_what_there_is_not(name: str, mode: str, memories: int, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        partition_of(name, mode, memories)
