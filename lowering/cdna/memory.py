@@ -267,11 +267,23 @@ _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, M
 
 
 @dataclass(frozen=True, slots=True)
+class SharedCache:
+    """A first-level cache that several compute units share: bytes, and how many ways it has."""
+
+    size: int
+    line: int
+    compute_units: int
+    ways: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class CdnaHierarchy:
     """The memories of a chip, in bytes and for each XCD or die; latencies in cycles where the source says no
     other unit.
 
-    ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
+    ``..._ways``: lines of a set. ``..._rate``: bytes a cycle, of L1 for a CU, of L2 for each
+    channel. ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
     request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
     executes, served one after another on an XCD. ``lds_banks``: the most that an LDS access
     uses. Sizes of LDS and of the register files are in ``chips``.
@@ -297,6 +309,14 @@ class CdnaHierarchy:
     mall_latency: Figure | None = None
     memory_latency: Figure | None = None
     write_back: Figure | None = None
+    scalar: SharedCache | None = None
+    instructions: SharedCache | None = None
+    l1_ways: int | None = None
+    l2_ways: Figure | None = None
+    mall_ways: Figure | None = None
+    l1_rate: Figure | None = None
+    l2_rate: Figure | None = None
+    channel_interleave: Figure | None = None
 
     @property
     def simds(self) -> int:
@@ -308,30 +328,75 @@ _KIB, _MIB = 1024, 1024 * 1024
 _FORMULAS = "rocprofiler-compute, analysis_configs and docs/conceptual; LLVM AMDGPU, subtargets"
 _CDNA3_PAPER = "AMD CDNA 3 white paper"
 _MRROY = "MrRoy09/AMD-CDNA3-CacheBenchmarking, MI300X, cycles"
+_SPECS = "ROCm documentation, AMD GPU specifications"
+_SQC = f"{_SPECS}; rocprofiler-compute, Shader engine; lines of 64 bytes: GCN ISA, scalar memory"
+_PEAKS = "rocprofiler-compute, analysis_configs: peak of the metric"
+_WAYS = "AMD white paper of the architecture: 16-way set associative"
+_INTERLEAVE = "rocprofiler-compute documentation, L2 cache: hashed, by 256 bytes"
 _FLEET = "buffer_wbl2 on MI300X, 1 and 8 work-groups; ROCm/mori and a decoder on gfx950"
 
 HIERARCHIES: tuple[CdnaHierarchy, ...] = (
     CdnaHierarchy(
         "gfx908", 32, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 64, 32, 64, 64, None,
         10, f"{_FORMULAS}; {_VCOPY}",
+        scalar=SharedCache(16 * _KIB, 64, 3, None, _SQC),
+        instructions=SharedCache(32 * _KIB, 64, 3, None, _SQC),
+        l2_ways=documented(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
+        l2_rate=documented(_PEAKS, 64), channel_interleave=documented(_INTERLEAVE, 256),
     ),
     CdnaHierarchy(
         "gfx90a", 32, 512, 16 * _KIB, 64, 64, _M, 8 * _MIB, 128, 32, 64, 64, None,
         8, f"{_FORMULAS}; {_VCOPY}",
+        scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
+        instructions=SharedCache(32 * _KIB, 64, 2, None, _SQC),
+        l2_ways=documented(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
+        l2_rate=documented(_PEAKS, 128), channel_interleave=documented(_INTERLEAVE, 256),
     ),
     CdnaHierarchy(
         "gfx942", 32, 512, 32 * _KIB, 128, 128, _M, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
         8, f"{_FORMULAS}; {_VCOPY}; {_CDNA3_PAPER}",
         measured(_MRROY, 112, 127), measured(_MRROY, 208, 224), None, measured(_MRROY, 1212),
         measured(_FLEET, 115, 240),
+        scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
+        instructions=SharedCache(64 * _KIB, 64, 2, 8, f"{_SQC}; {_CDNA3_PAPER}"),
+        l2_ways=documented(_WAYS, 16), mall_ways=documented(_WAYS, 16),
+        l1_rate=documented(_PEAKS, 128), l2_rate=documented(_CDNA3_PAPER, 128),
     ),
     CdnaHierarchy(
         "gfx950", 64, 2048, 32 * _KIB, 128, 128, _I, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
         8, f"{_FORMULAS}; LLVM granulated_lds_size",
         write_back=measured(_FLEET, 196, 365),
+        scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
+        instructions=SharedCache(64 * _KIB, 64, 2, None, _SQC),
+        l2_ways=inferred("as gfx942", 16), mall_ways=inferred("as gfx942", 16),
+        l1_rate=documented(_PEAKS, 128), l2_rate=inferred("as gfx942", 128),
     ),
 )  # fmt: skip
 """The memories of every chip that has been described."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRegisters:
+    """The scalar registers of a SIMD, and how many waves it has with so many each.
+
+    ``waves``: pairs of most registers of a wave, waves; where waves are limited to fewer, no limit.
+    """
+
+    count: int
+    granule: int
+    addressable: int
+    waves: tuple[tuple[int, int], ...]
+    source: str
+
+
+SCALAR_REGISTERS = ScalarRegisters(
+    800, 16, 102, ((80, 10), (88, 9), (100, 8), (102, 7)),
+    "LLVM AMDGPUBaseInfo, getTotalNumSGPRs; GCNSubtarget, getOccupancyWithNumSGPRs, GFX9",
+)  # fmt: skip
+"""The same on every chip."""
+
+LDS_BANDWIDTH = documented("rocprofiler-compute, analysis_configs: 4 bytes for each bank", 128)
+"""Bytes a cycle of LDS with 32 banks; the port of two SIMDs takes 64 bytes a cycle."""
 
 READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of vcopy", 0.5, 1.0)
 """L2 reads for each request of L1 on gfx90a: two of 64 bytes may become one of a line."""

@@ -138,6 +138,7 @@ class PtxHierarchy:
 
     ``l1``: the data cache and shared memory together; ``shared``: the most that may be shared
     memory, ``shared_block`` of one block, ``shared_reserved`` of each block the driver's.
+    ``threads``, ``blocks``, ``registers`` (32 bits each): the most of an SM.
     """
 
     number: int
@@ -147,9 +148,15 @@ class PtxHierarchy:
     l2: Figure | None
     threads: Figure
     blocks: Figure
+    registers: Figure
     l1_latency: Figure | None = None
     l2_latency: Figure | None = None
     memory_latency: Figure | None = None
+
+    @property
+    def warps(self) -> int:
+        """Warps that an SM can hold."""
+        return int(self.threads.high) // LANES
 
     @property
     def shared_block(self) -> int:
@@ -160,6 +167,7 @@ class PtxHierarchy:
 _CCCL = "CCCL, cuda/__device/arch_traits.h"
 _TUNING = "CUDA tuning guide of the architecture, unified shared memory/L1/texture cache"
 _WHITE = "NVIDIA white paper of the architecture"
+_SYSTEM = "NVIDIA Jetson technical brief"
 _H200 = "chases of dependent 8-byte loads on an H200"
 _KIB, _MIB = 1024, 1024 * 1024
 
@@ -181,17 +189,18 @@ def _row(
         l2,
         documented(_CCCL, threads),
         documented(_CCCL, blocks),
+        documented(_CCCL, 64 * _KIB),
         **latencies,
     )
 
 
 HIERARCHIES: tuple[PtxHierarchy, ...] = (
     _row(70, 128, 96, 2048, 32, documented(f"{_WHITE}, V100", 6 * _MIB)),
-    _row(72, 128, 96, 2048, 32),
+    _row(72, 128, 96, 2048, 32, documented(f"{_SYSTEM}, AGX Xavier", 512 * _KIB)),
     _row(75, 96, 64, 1024, 16, documented(f"{_WHITE}, TU102", 6 * _MIB)),
     _row(80, 192, 164, 2048, 32, documented(f"{_WHITE}, A100", 40 * _MIB)),
     _row(86, 128, 100, 1536, 16, documented(f"{_WHITE}, GA102", 6 * _MIB)),
-    _row(87, 192, 164, 1536, 16),
+    _row(87, 192, 164, 1536, 16, documented(f"{_SYSTEM}, AGX Orin", 4 * _MIB)),
     _row(88, 128, 100, 1536, 16),
     _row(89, 128, 100, 1536, 24, documented(f"{_WHITE}, AD102 of 4090", 72 * _MIB)),
     _row(
@@ -205,10 +214,10 @@ HIERARCHIES: tuple[PtxHierarchy, ...] = (
         l2_latency=measured(_H200, 281.5),
         memory_latency=measured(f"{_H200}: 24 MiB to 2 GiB, first touch", 607, 663),
     ),
-    _row(100, 256, 228, 2048, 32),
+    _row(100, 256, 228, 2048, 32, documented("CUDA Blackwell tuning guide, B200", 126 * _MIB)),
     _row(103, 256, 228, 2048, 32),
     _row(110, 256, 228, 1536, 24),
-    _row(120, 128, 100, 1536, 24),
+    _row(120, 128, 100, 1536, 24, documented(f"{_WHITE}, GB202 of 5090", 96 * _MIB)),
     _row(121, 128, 100, 1536, 24),
 )
 """The memories of every chip that is a target."""

@@ -29,6 +29,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, S
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, updated
 from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.dev.memory_page import memory_page
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
@@ -239,6 +240,7 @@ PAGES = {
     "reference/differences-from-others-ptx.md": _ptx_differences_page,
     "reference/certificates.md": certificates_page,
     "reference/costs.md": _costs_page,
+    "reference/memory.md": memory_page,
 }
 
 
