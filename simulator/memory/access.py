@@ -42,7 +42,9 @@ class AccessCounts:
 class Model:
     """An instruction on a chip: ``lanes`` addresses of ``width`` bytes each.
 
-    ``window``: bytes of shared memory that its generic addresses may be in.
+    ``size``: bytes of LDS or shared memory; None for other memory. ``window``: bytes of shared
+    memory that its generic addresses may be in. ``shifts``: bytes from a lane's address to what it
+    accesses, for each pass.
     """
 
     instruction: str
@@ -54,6 +56,7 @@ class Model:
     count: Callable[[Numbers, LaneFlags], dict[str, Numbers]]
     evidence: Callable[[str, Numbers], Evidence]
     window: int | None = None
+    shifts: tuple[int, ...] = (0,)
 
     def check(self, addresses: Sequence[int | None]) -> None:
         """Raise ``AddressError`` for addresses that the instruction cannot have."""
@@ -170,4 +173,5 @@ def _cdna_model(instruction: str, target: str) -> Model:
         instruction, target, cdna_rows.LANES, lds.width, min(lds.width, 4), CHIPS[target].lds_bytes,
         lambda addresses, active: cdna.lds_counters(lds, shifts, chip, addresses, active) or {},
         lambda counter, addresses: known(counter),
+        shifts=shifts,
     )  # fmt: skip

@@ -39,40 +39,46 @@ _LARGEST_SHIFT = 48
 _INACTIVE = "none"
 
 
-def addresses_of(text: str, lanes: int) -> Addresses:
-    """The address of every lane. Raises :class:`AddressError` with the column of what is wrong."""
+_NO_NAMES: Mapping[str, int] = MappingProxyType({})
+
+
+def addresses_of(text: str, lanes: int, names: Mapping[str, int] = _NO_NAMES) -> Addresses:
+    """The address of every lane; ``names`` are numbers that the expression may use beside ``lane``.
+
+    Raises :class:`AddressError` with the column of what is wrong.
+    """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError) as problem:
         column = getattr(problem, "offset", None) or 1
         raise AddressError(f"cannot read the expression '{text}'", column) from None
-    return tuple(_value(tree, lane) for lane in range(lanes))
+    return tuple(_value(tree, {**names, "lane": lane}) for lane in range(lanes))
 
 
-def _value(node: ast.expr, lane: int) -> int | None:
+def _value(node: ast.expr, names: Mapping[str, int]) -> int | None:
     match node:
         case ast.Constant(value=bool()):
-            raise _refused(node)
+            raise _refused(node, names)
         case ast.Constant(value=int() as number):
             return number
-        case ast.Name(id="lane"):
-            return lane
+        case ast.Name(id=name) if name in names:
+            return names[name]
         case ast.Name(id=name) if name == _INACTIVE:
             return None
         case ast.Constant(value=None):
             return None
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_number(operand, lane)
+            return -_number(operand, names)
         case ast.IfExp(test=test, body=body, orelse=other):
-            return _value(body if _holds(test, lane) else other, lane)
+            return _value(body if _holds(test, names) else other, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _computed(node, _BINARY[type(op)], _number(left, lane), _number(right, lane))
+            return _computed(node, _BINARY[type(op)], _number(left, names), _number(right, names))
         case _:
-            raise _refused(node)
+            raise _refused(node, names)
 
 
-def _number(node: ast.expr, lane: int) -> int:
-    found = _value(node, lane)
+def _number(node: ast.expr, names: Mapping[str, int]) -> int:
+    found = _value(node, names)
     if found is None:
         raise AddressError(
             "'none' is for a whole address, as 'lane*4 if lane < 16 else none'", node.col_offset + 1
@@ -88,20 +94,20 @@ def _computed(node: ast.BinOp, made: Callable[[int, int], int], left: int, right
     return made(left, right)
 
 
-def _holds(node: ast.expr, lane: int) -> bool:
+def _holds(node: ast.expr, names: Mapping[str, int]) -> bool:
     match node:
         case ast.BoolOp(op=ast.And(), values=values):
-            return all(_holds(each, lane) for each in values)
+            return all(_holds(each, names) for each in values)
         case ast.BoolOp(op=ast.Or(), values=values):
-            return any(_holds(each, lane) for each in values)
+            return any(_holds(each, names) for each in values)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
-            return _COMPARISONS[type(op)](_number(left, lane), _number(right, lane))
+            return _COMPARISONS[type(op)](_number(left, names), _number(right, names))
         case _:
-            return _number(node, lane) != 0
+            return _number(node, names) != 0
 
 
-def _refused(node: ast.expr) -> AddressError:
-    accepted = "accepted: lane, whole numbers, + - * // % ^ & | << >>, 'A if C else B', none"
+def _refused(node: ast.expr, names: Mapping[str, int]) -> AddressError:
+    accepted = f"accepted: {', '.join(sorted(names))}, whole numbers, + - * // % ^ & | << >>, 'A if C else B', none"
     return AddressError(
         f"no part of an address: '{ast.unparse(node)}'; {accepted}", node.col_offset + 1
     )

@@ -48,11 +48,36 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         help="a line for each access, INSTRUCTION and an offset for each lane; gives a JSON "
         "object a line; - for stdin",
     )
+    tile = parser.add_argument_group(
+        "layouts of a tile",
+        "--suggest finds paddings and XOR swizzles of a tile in LDS or shared memory that have no "
+        "bank conflicts. A pattern is an instruction and the element that each lane begins with, "
+        "as 'ds_read_u16 row=lane%8*8 + n, col=lane//8'; n is the number of the instruction.",
+    )
+    tile.add_argument("--suggest", action="store_true", help="find layouts")
+    tile.add_argument("--tile", metavar="ROWSxCOLUMNS", help="its elements, as 64x32")
+    tile.add_argument("--element", metavar="BYTES", type=int, help="bytes of an element, as 2")
+    for verb in ("write", "read"):
+        tile.add_argument(
+            f"--{verb}", metavar="PATTERN", action="append", default=[],
+            help=f"how the tile is {'written' if verb == 'write' else 'read'}; may be repeated",
+        )  # fmt: skip
     parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
 
 
 def count_accesses(arguments: Namespace) -> int:
-    """Write the counts of one access, or of every line of a file."""
+    """Write the counts of one access, of every line of a file, or layouts of a tile."""
+    if arguments.suggest:
+        from fencewright.tools.commands.access_layouts import layouts_text
+
+        if arguments.json is not None or arguments.instruction is not None:
+            raise error("--suggest takes --write and --read, and no instruction", "fence-sim")
+        text = layouts_text(arguments)
+        with output_file(arguments.output) as file:
+            file.write(text)
+        return HOLDS
+    if given := [each for each in ("tile", "element", "write", "read") if getattr(arguments, each)]:
+        raise error(f"--{given[0]} is for --suggest", "fence-sim")
     if arguments.json is None:
         text = _one(arguments)
         with output_file(arguments.output) as file:
