@@ -123,7 +123,7 @@ _OPPOSITE = {"beq": "bne", "bne": "beq", "blt": "bge", "bge": "blt", "bgt": "ble
 
 _REGISTER = re.compile(r"r([0-9]+)")
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
-_WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "cas", *ATOMICS})
+_WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "nc", "cas", *ATOMICS})
 """The words of a memory instruction's name that mean something in the model."""
 
 

@@ -14,7 +14,9 @@ The initial state also takes ``a @ generic aliases x`` (another virtual address 
 ``t @ texture aliases x`` (the same virtual address, for instructions of that proxy alone),
 ``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
 shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
-optional ``cluster N``. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
+optional ``cluster N``. Weak loads and stores take PTX's cache operators, which are hints; ``ld.nc``
+reads through the texture proxy, as PTX says of it: it may read what is stale unless nothing writes
+the location. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
 texture, surface and constant proxies. The first operand of ``bar.cta`` is unique to the
 instruction in its program, then follow the barrier's number and its thread count.
 Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
@@ -106,6 +108,11 @@ ATOMICS: Mapping[str, RmwKind] = {
 }
 """The operations of atomics; ``.min`` and ``.max`` are signed without the qualifier ``.u32``."""
 _UNSIGNED = {RmwKind.MIN: RmwKind.UMIN, RmwKind.MAX: RmwKind.UMAX}
+# PTX ISA, Cache Operators: performance hints, which do not change the consistency of a program.
+_LOAD_OPERATORS = ("ca", "cg", "cs", "lu", "cv")
+_NON_COHERENT_OPERATORS = ("ca", "cg", "cs")
+_STORE_OPERATORS = ("wb", "cg", "cs", "wt")
+_STRONG = ("relaxed", "acquire", "release", "volatile", "mmio")
 _COMPUTED = tuple(
     map(ArithmeticKind, ("add", "sub", "mul", "div", "and", "or", "xor", "min", "max"))
 )
@@ -267,6 +274,14 @@ class _Operation:
             self.take(found[0])
         return ptx.SCOPES[found[0]] if found else None
 
+    def cache_operator(self, known: Iterable[str]) -> None:
+        """Take a ``.cop``: a hint, which only a weak access of the generic proxy may have."""
+        found = [each for each in known if each in self.qualifiers]
+        if found and any(each in self.qualifiers for each in _STRONG):
+            raise self.error(f"{self.mnemonic} is not weak, so it has no .{found[0]}")
+        if found and self.head in ("ld", "st"):
+            self.take(found[0])
+
     def access(self, allowed: Iterable[Ordering]) -> tuple[Ordering, Scope | None]:
         """Ordering and scope of a load or store; ``.volatile`` is ``.relaxed.sys``."""
         if self.take("volatile"):
@@ -288,10 +303,15 @@ def _listed(words: Iterable[str]) -> str:
 
 def _load(op: _Operation) -> ptx.PtxInstruction:
     target, source = op.expect(2)
-    ordering, scope = op.access(_LOAD_ORDERINGS)
+    op.take("global")
+    non_coherent = op.head == "ld" and op.take("nc")
+    if non_coherent and "volatile" in op.qualifiers:
+        raise op.error(f"{op.mnemonic} is non-coherent, so it is weak")
+    op.cache_operator(_NON_COHERENT_OPERATORS if non_coherent else _LOAD_OPERATORS)
+    ordering, scope = op.access((Ordering.WEAK,) if non_coherent else _LOAD_ORDERINGS)
     if _NUMBER.match(source.text):
         return Move(target.register(), source.number())
-    proxy = _ACCESS_PROXIES[op.head]
+    proxy = PtxProxy.TEXTURE if non_coherent else _ACCESS_PROXIES[op.head]
     return ptx.Ld(target.register(), source.location(), ordering, scope, proxy)
 
 
@@ -301,6 +321,8 @@ def _store(op: _Operation) -> ptx.PtxInstruction:
         target, value, mbarrier = op.expect(3)
         return ptx.AsyncCopy(target.location(), None, value.value(), mbarrier.location())
     target, value = op.expect(2)
+    op.take("global")
+    op.cache_operator(_STORE_OPERATORS)
     ordering, scope = op.access(_STORE_ORDERINGS)
     return ptx.St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
 

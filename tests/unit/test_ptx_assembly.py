@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ptxas import find_assemblers, knows
 from test_cdna_execution import parse, programs
 from test_ptx_execution import lower, ptx_context
+from xdsl.parser import Parser
 
 from fencewright.lowering.ptx.chip import CHIPS, Version, default_version
 from fencewright.lowering.ptx.instructions import (
@@ -172,6 +173,36 @@ def test_what_the_lit_tests_show_assembles(tmp_path: Path, name: str):
 @given(programs(), st.sampled_from([name for name in TARGETS if name != "sm_70"]))
 def test_random_programs_assemble(tmp_path_factory: pytest.TempPathFactory, text: str, chip: str):
     assert complaints(tmp_path_factory.mktemp("ptx"), lower(text, chip), chip) == []
+
+
+CACHED = (
+    *(f"ld.weak.global.{each}.b32" for each in ("ca", "cg", "cs", "lu", "cv")),
+    "ld.global.nc.b32",
+    *(f"ld.global.{each}.nc.b32" for each in ("ca", "cg", "cs")),
+)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("chip", ["sm_70", "sm_90", "sm_100"])
+def test_loads_with_cache_operators_assemble(tmp_path: Path, chip: str):
+    """Written in the dialect; a litmus test reads the same words (test_ptx_litmus)."""
+    loads = "\n".join(
+        f'%v{number} = ptx.load "{each}" %p : !ptx.reg<b64> -> !ptx.reg<b32>\n'
+        f'ptx.store "st.weak.global.wt.b32" %p, %v{number} : !ptx.reg<b64>, !ptx.reg<b32>'
+        for number, each in enumerate(CACHED)
+    )
+    version = ".".join(map(str, TARGETS[chip]))
+    text = (
+        f'ptx.kernel @k attributes {{target = "{chip}", version = "{version}", '
+        f"parameters = array<i64: 64>}} {{\n%p = ptx.param 0 : !ptx.reg<b64>\n{loads}\nptx.ret\n}}"
+    )
+    ctx, output = ptx_context(), io.StringIO()
+    PTXTarget().emit(ctx, Parser(ctx, text).parse_module(), output)
+    ptx = output.getvalue()
+    assert all(each in ptx for each in CACHED)
+    assert complaints(tmp_path, ptx, chip) == []
+    for strong in ("ld.relaxed.gpu.global.cg.b32", "ld.acquire.gpu.global.nc.b32"):
+        assert complaints(tmp_path, ptx.replace(CACHED[0], strong), chip)
 
 
 @needs_ptxas
