@@ -26,7 +26,7 @@ def blocks(addresses: Group, width: int, size: int) -> set[int]:
 
 def packets(addresses: Addresses) -> int:
     """Of an atomic: sectors of every pass of the tag stage, until no lane waits."""
-    waiting = [each for each in addresses if each is not None]
+    waiting: list[int] = [each for each in addresses if each is not None]
     count = 0
     while waiting:
         first_at_word: dict[tuple[object, int], int] = {}
@@ -62,12 +62,20 @@ def _parity(line: int, bits: Iterable[int]) -> int:
 
 def shared_wavefronts(addresses: Addresses, width: int, is_load: bool) -> tuple[int, int]:
     """Wavefronts of an access to shared memory, and those of them that are conflicts."""
+    groups = shared_groups(addresses, width, is_load)
+    passes = [
+        _fullest([addresses[lane] for lane in lanes], width, ptx.SHARED_WORD, ptx.SHARED_BANKS)
+        for lanes in groups
+    ]
+    return sum(passes), sum(passes) - sum(each > 0 for each in passes)
+
+
+def shared_groups(addresses: Addresses, width: int, is_load: bool) -> list[range]:
+    """The lanes that shared memory serves together, in order."""
     size = min(32, 128 // width)
     if is_load and width >= 8 and any(_is_shared_by(addresses, each) for each in (1, 2)):
         size *= 2
-    groups = [addresses[first : first + size] for first in range(0, ptx.LANES, size)]
-    passes = [_fullest(each, width, ptx.SHARED_WORD, ptx.SHARED_BANKS) for each in groups]
-    return sum(passes), sum(passes) - sum(each > 0 for each in passes)
+    return [range(first, first + size) for first in range(0, ptx.LANES, size)]
 
 
 def shared_atomic_wavefronts(addresses: Addresses, width: int) -> int:

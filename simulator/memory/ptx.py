@@ -339,9 +339,10 @@ def evidence(
     """How well a count is known on chips of compute capability ``number``."""
     found = [_ROWS[rule].evidence(number) for rule in _RULE_OF[counter]]
     known = max(found, key=lambda each: each.rank)
-    if counter == TAG_WAVEFRONTS and (np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0):
+    if counter == TAG_WAVEFRONTS and (
+        np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0
+    ):
         return Evidence.INFERRED
     if instruction.width > 16:
         return Evidence.INFERRED
     return known.weaker(instruction.evidence)
-

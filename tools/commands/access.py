@@ -62,7 +62,10 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
             f"--{verb}", metavar="PATTERN", action="append", default=[],
             help=f"how the tile is {'written' if verb == 'write' else 'read'}; may be repeated",
         )  # fmt: skip
-    parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
+    parser.add_argument(
+        "-o", dest="output", default="-",
+        help="file to write, - for stdout; x.svg: a picture of one access, lanes against banks or sectors",
+    )  # fmt: skip
 
 
 def count_accesses(arguments: Namespace) -> int:
@@ -72,6 +75,7 @@ def count_accesses(arguments: Namespace) -> int:
 
         if arguments.json is not None or arguments.instruction is not None:
             raise error("--suggest takes --write and --read, and no instruction", "fence-sim")
+        _no_picture(arguments)
         text = layouts_text(arguments)
         with output_file(arguments.output) as file:
             file.write(text)
@@ -85,6 +89,7 @@ def count_accesses(arguments: Namespace) -> int:
         return HOLDS
     if arguments.instruction is not None:
         raise error("give either --json FILE, or an instruction with its addresses", "fence-sim")
+    _no_picture(arguments)
     lines = [
         json.dumps(counts.values) + "\n"
         for counts in _lines(arguments.json, read_text(arguments.json), arguments.mcpu)
@@ -94,23 +99,52 @@ def count_accesses(arguments: Namespace) -> int:
     return HOLDS
 
 
+_PICTURE = ".svg"
+
+
+def _no_picture(arguments: Namespace) -> None:
+    if arguments.output.endswith(_PICTURE):
+        raise error(
+            "a picture is of one access: give an instruction and its addresses", "fence-sim"
+        )
+
+
 def _one(arguments: Namespace) -> str:
     if arguments.instruction is None or arguments.addresses is None:
         raise error("give an instruction and its addresses, or --json FILE", "fence-sim")
     from fencewright.simulator.memory.access import access, model_of
     from fencewright.simulator.memory.addresses import AddressError, read
+    from fencewright.simulator.memory.expression import addresses_of
 
     given: str = arguments.addresses
     try:
         model = model_of(arguments.instruction, arguments.mcpu)
         is_list = "," in given
-        addresses = read([each.strip() for each in given.split(",")]) if is_list else given
-        return _table(access(model.instruction, addresses, model.target), model)
+        addresses = (
+            read([each.strip() for each in given.split(",")])
+            if is_list
+            else addresses_of(given, model.lanes)
+        )
+        counts = access(model.instruction, addresses, model.target)
+        if arguments.output.endswith(_PICTURE):
+            return _picture(model, addresses, counts)
+        return _table(counts, model)
     except UnsupportedError as problem:
         raise error(str(problem), "fence-sim") from problem
     except AddressError as problem:
         at = (1, problem.column) if problem.column else (0, 0)
         raise ToolError((Diagnostic(str(problem), ON_COMMAND_LINE, *at),)) from problem
+
+
+def _picture(model: "Model", addresses: "Addresses", counts: "AccessCounts") -> str:
+    from fencewright.simulator.memory.places import places_of
+    from fencewright.simulator.pictures.access_svg import access_svg
+    from fencewright.simulator.pictures.missing import MissingLibraryError
+
+    try:
+        return access_svg(model, places_of(model, addresses), counts)
+    except MissingLibraryError as missing:
+        raise error(str(missing), "fence-sim") from missing
 
 
 def _table(counts: "AccessCounts", model: "Model") -> str:
