@@ -30,6 +30,7 @@ from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, updated
 from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.dev.memory_page import memory_page
+from fencewright.tools.dev.stride_table import hierarchy_page
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
@@ -241,6 +242,7 @@ PAGES = {
     "reference/certificates.md": certificates_page,
     "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
+    "hierarchy.md": hierarchy_page,
 }
 
 

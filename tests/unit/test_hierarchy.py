@@ -1,0 +1,428 @@
+"""What four articles say about memory, claim by claim, beside what the rows and the tools say.
+
+docs/hierarchy.md has the same in words; each heading of the page is a section here.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fencewright.lowering.cache_policy import Lookup
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.devices import DEVICES
+from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA
+from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
+from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
+from fencewright.lowering.ptx.memory import (
+    LINE,
+    LOAD_POLICIES,
+    SECTOR,
+    SHARED_BANKS,
+    TAG_BANKS,
+)
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.memory import cdna, ptx
+from fencewright.simulator.memory.access import access
+from fencewright.simulator.memory.partitions import partition_of
+from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
+from fencewright.simulator.memory.program import MemoryAccessKind
+from fencewright.tools.dev.stride_table import ARTICLE, measured_strides, stride_row, stride_table
+from fencewright.tools.fence_sim import main
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "hierarchy.md"
+LOAD, STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
+READ, WRITE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE
+ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
+KIB, MIB = 1 << 10, 1 << 20
+
+
+# Understanding Memory Coalescing on GCN (Timothy Lottes)
+
+
+def clocks(instruction: str, addresses: str, chip: str = "gfx90a") -> int:
+    """Of the address unit: it counts four accesses for each."""
+    return access(instruction, addresses, chip)[cdna.ACCESSES] // 4
+
+
+@pytest.mark.parametrize(
+    ("instruction", "addresses", "said"),
+    [
+        # One channel of up to 32 bits: 4 clocks in the cases below, several channels: 16.
+        ("buffer_load_dword", "lane*4", 4),
+        ("buffer_load_ushort", "lane*2", 4),
+        ("buffer_load_dwordx2", "lane*8", 16),
+        ("buffer_load_dwordx4", "lane*16", 16),
+        # All lanes at one address.
+        ("buffer_load_dword", "256", 4),
+        # Each aligned four at one address of its own.
+        ("buffer_load_dword", "lane//4*1024", 4),
+        # Each aligned four in four addresses in a row, in any order.
+        ("buffer_load_dword", "lane//4*1024 + (lane*3+1)%4*4", 4),
+        # None of them.
+        ("buffer_load_dword", "lane*8", 16),
+        ("buffer_load_dword", "(lane^2)//4*16 + lane%4*64", 16),
+    ],
+)
+def test_rates_and_the_three_cases_that_coalesce(
+    instruction: str, addresses: str, said: int
+) -> None:
+    assert clocks(instruction, addresses) == said
+
+
+def test_a_coalesced_group_is_aligned() -> None:
+    """One lane of sixteen that is apart takes its own four lanes out, and with them the wave."""
+    assert clocks("buffer_load_dword", "lane*4 + (4096 if lane == 17 else 0)") == 16
+
+
+@pytest.mark.parametrize(("chip", "size"), [("gfx90a", 64), ("gfx942", 128)])
+def test_accesses_of_a_line_are_one_request(chip: str, size: int) -> None:
+    """64 bytes, as the article has it, up to CDNA 2; reads are 128 bytes from CDNA 3 on."""
+    for step in (0, 1, 4, 16, 64):
+        found = access("buffer_load_dword", f"lane*{step}//4*4", chip)
+        lines = len({lane * step // 4 * 4 // size for lane in range(64)})
+        assert found[cdna.READ_REQUESTS] == lines
+        assert found.evidence[cdna.READ_REQUESTS] is Evidence.MEASURED
+
+
+def test_equal_addresses_are_one_store_and_many_atomics() -> None:
+    for where, one in (("1024", 1), ("lane//32*128", 2)):
+        store = access("buffer_store_dword", where, "gfx90a")
+        atomic = access("buffer_atomic_add", where, "gfx90a")
+        assert (store[cdna.WRITE_REQUESTS], atomic[cdna.ATOMIC_REQUESTS]) == (one, 64)
+
+
+def test_equal_addresses_on_nvidia() -> None:
+    """The same there: measured on an H200."""
+    store = access("st.global.b32", "1024", "sm_90")
+    atomic = access("red.global.add.u32", "1024", "sm_90")
+    reduction = ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]
+    assert (store[ptx.SECTORS[WRITE]], atomic[reduction]) == (1, 32)
+    assert atomic.evidence[reduction] is Evidence.MEASURED
+
+
+# GPU Memory Hierarchy (strides on NVIDIA)
+
+
+def test_a_line_is_four_sectors_of_eight_floats() -> None:
+    assert (LINE, LINE // SECTOR, LINE // 4) == (128, 4, 32)
+    assert access("ld.global.b32", "lane*4", "sm_90")[ptx.SECTORS[READ]] == LINE // SECTOR
+
+
+def test_sizes_and_latencies_of_the_article() -> None:
+    """Its figures are of several chips: the rows are within them, except L2, which is smaller."""
+    (h100,) = [each for each in PTX if each.number == 90]
+    assert h100.registers.high * 4 == 256 * KIB
+    assert h100.l1 is not None
+    assert h100.l1.high == 256 * KIB
+    assert h100.l2 is not None
+    assert h100.l2.high == 50 * MIB
+    latencies = (h100.l1_latency, h100.l2_latency, h100.memory_latency)
+    said = (30, 200, 400)
+    for found, least in zip(latencies, said, strict=True):
+        assert found is not None
+        assert found.low >= least
+        assert found.evidence is Evidence.MEASURED
+    (board,) = [each for each in PTX_DEVICES if each.name == "h100"]
+    assert board.bandwidth.high == 3350
+
+
+@pytest.mark.parametrize(("stride", "wavefronts"), [(1, 1), (2, 2), (16, 16), (32, 32), (33, 1)])
+def test_a_bank_conflict_serialises(stride: int, wavefronts: int) -> None:
+    found = access("ld.shared.b32", f"lane*{stride * 4}", "sm_90")
+    assert found[ptx.WAVEFRONTS[READ]] == wavefronts
+    assert SHARED_BANKS == 32
+
+
+@pytest.mark.parametrize(
+    ("stride", "sectors", "lines", "of_lines", "of_sectors"),
+    [
+        (1, 4, 1, 1, 1),
+        (32, 32, 32, 1 / 32, 1 / 8),
+        (128, 32, 32, 1 / 32, 1 / 8),
+        (512, 32, 32, 1 / 32, 1 / 8),
+        (1024, 32, 32, 1 / 32, 1 / 8),
+    ],
+)
+def test_strides(stride: int, sectors: int, lines: int, of_lines: float, of_sectors: float) -> None:
+    """What is fetched are sectors, so that a stride of a line is 12.5 % efficient and not 3.1 %."""
+    row = stride_row(stride)
+    assert (row.sectors, row.lines) == (sectors, lines)
+    assert (row.line_efficiency, row.sector_efficiency) == (of_lines, of_sectors)
+    assert row.evidence is Evidence.MEASURED
+
+
+def test_the_article_has_these_strides() -> None:
+    assert set(ARTICLE) == {1, 32, 128, 512, 1024}
+
+
+def test_what_an_h200_reads_falls_with_the_stride() -> None:
+    """The figures of the article cannot be bytes that were asked for: beyond a line they fall on."""
+    measured = measured_strides(ROOT / "tests" / "data" / "memory" / "h200-strides.txt")
+    useful = [measured[stride].memory for stride in ARTICLE]
+    assert useful == sorted(useful, reverse=True)
+    for stride, row in measured.items():
+        efficiency = stride_row(stride).sector_efficiency
+        assert row.memory / efficiency < 4800
+    assert ARTICLE[1024] > 20 * measured[1024].memory
+
+
+def test_without_the_measurement_there_is_no_column(tmp_path: Path) -> None:
+    table = stride_table(tmp_path / "h200-strides.txt")
+    assert "H200" not in table
+    assert table.count("\n") == 2 + len(ARTICLE)
+
+
+def test_the_page_has_the_table() -> None:
+    table = stride_table(ROOT / "tests" / "data" / "memory" / "h200-strides.txt")
+    assert table in PAGE.read_text(encoding="utf-8")
+
+
+# Errata: L1 Cache Behavior
+
+
+def test_plain_loads_hit_l1_though_the_data_may_change() -> None:
+    assert ptx_policy(LOAD, ["ld", "global", "b32"]).l1 is Lookup.HIT_LRU
+    (plain,) = [each for each in LOAD_POLICIES if not each.words]
+    assert plain.evidence is Evidence.MEASURED
+
+
+@pytest.mark.parametrize(("word", "hits"), [("nc", True), ("ca", True), ("cg", False)])
+def test_what_hits_by_its_words(word: str, hits: bool) -> None:
+    assert ptx_policy(LOAD, ["ld", "global", word, "b32"]).l1.hits is hits
+    (row,) = [each for each in LOAD_POLICIES if each.words == (word,)]
+    assert row.evidence is Evidence.MEASURED
+
+
+@pytest.mark.parametrize(
+    ("word", "condition", "holds"),
+    [("ca", "~exists", "Ok"), ("cg", "~exists", "Ok"), ("nc", "exists", "Ok")],
+)
+def test_what_may_be_stale_by_its_words(
+    word: str, condition: str, holds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An acquire makes fresh what is loaded after it, unless it is loaded without coherence."""
+    file = tmp_path / "MP.litmus"
+    file.write_text(
+        "PTX MP\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
+        " st.weak x, 1 | ld.acquire.gpu r0, y ;\n"
+        f" st.release.gpu y, 1 | ld.global.{word} r1, x ;\n"
+        f"{condition} (P1:r0 == 1 /\\ P1:r1 == 0)\n"
+    )
+    assert main(["run", str(file)]) == 0
+    assert f"\n{holds}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("lines", "passes"), [(1, 1), (2, 1), (4, 1), (8, 2), (16, 4), (32, 8)])
+def test_four_tags_a_cycle(lines: int, passes: int) -> None:
+    found = access("ld.global.b32", f"lane%{lines}*128 + lane//{lines}*4", "sm_90")
+    assert found[ptx.TAG_WAVEFRONTS] == passes
+    assert TAG_BANKS == 4
+
+
+def test_four_lines_of_four_sectors_in_one_pass() -> None:
+    found = access("ld.global.v4.b32", "lane*16", "sm_90")
+    assert (found[ptx.SECTORS[READ]], found[ptx.TAG_WAVEFRONTS]) == (16, 1)
+
+
+def test_not_any_four_lines_are_looked_up_at_once() -> None:
+    """Beyond the article: four lines that fall into one bank of the tags take four passes."""
+    near, far = (access("ld.global.b32", f"lane%4*{step}", "sm_90") for step in (128, 640))
+    assert near[ptx.TAG_WAVEFRONTS] == 1
+    assert far[ptx.TAG_WAVEFRONTS] == 4
+
+
+@pytest.mark.parametrize(("bytes_", "sectors"), [(1, 1), (32, 1), (33, 2), (128, 4)])
+def test_a_miss_fetches_sectors_and_not_lines(bytes_: int, sectors: int) -> None:
+    where = f"lane*4 if lane*4 < {bytes_} else none"
+    found = access("ld.global.b32", where, "sm_90")
+    assert found[ptx.READ_SECTORS] == sectors
+
+
+# Inside the Memory Hierarchy and Model of AMD CDNA GPUs (MrRoy09)
+
+MEMORY_LINE = re.compile(r"Observation \S+ (\w+)")
+SCOPES = {"wave": (), "group": ("sc0",), "agent": ("sc1",), "system": ("sc0", "sc1")}
+
+
+def observed(
+    text: str,
+    l2: L2PerAgent,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    features: str = "",
+) -> bool:
+    """Whether the machine of gfx942 can end as the test asks."""
+    file = folder / "test.mlir"
+    file.write_text(text)
+    mode = ["--mattr", features] if features else []
+    main(["run", str(file), "--mcpu", "gfx942", "--l2-per-agent", str(l2), *mode])
+    found = MEMORY_LINE.search(capsys.readouterr().out)
+    assert found is not None
+    return found[1] != "Never"
+
+
+def two_threads(first: str, second: str, condition: str) -> str:
+    def thread(number: int, body: str) -> str:
+        return (
+            f"litmus.thread @P{number} at <workgroup = {number}, agent = 0> {{\n"
+            "%x = litmus.address @x : !cdna.vgpr<2>\n%f = litmus.address @f : !cdna.vgpr<2>\n"
+            f"{body}cdna.end s_endpgm\n}}\n"
+        )
+
+    return (
+        "litmus.test @t {\nlitmus.location @x = 0 : i32\nlitmus.location @f = 0 : i32\n"
+        f'{thread(0, first)}{thread(1, second)}litmus.condition "{condition}"\n}}\n'
+    )
+
+
+def store(where: str, bits: tuple[str, ...]) -> str:
+    words = ", ".join(f'"{each}"' for each in bits)
+    return (
+        f"cdna.store global_store_dword %{where}, %one {{modifiers = [{words}]}} : "
+        "(!cdna.vgpr<2>, !cdna.vgpr) -> ()\ncdna.s_waitcnt vmcnt(0)\n"
+    )
+
+
+def load(name: str, where: str, bits: tuple[str, ...]) -> str:
+    words = ", ".join(f'"{each}"' for each in bits)
+    return (
+        f"%{name} = cdna.load global_load_dword %{where} {{modifiers = [{words}]}} : "
+        f"(!cdna.vgpr<2>) -> !cdna.vgpr\ncdna.s_waitcnt vmcnt(0)\n"
+    )
+
+
+ONE_CONSTANT = "%one = cdna.const 1 : !cdna.vgpr\n"
+FAR = ("sc0", "sc1")
+
+
+def observe(*names: str) -> str:
+    return "".join(
+        f'litmus.observe "r{number}", %{name} : !cdna.vgpr\n' for number, name in enumerate(names)
+    )
+
+
+@pytest.mark.parametrize("l2", [ONE, MANY])
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_load_finds_what_its_row_lets_it_hit(
+    scope: str, l2: L2PerAgent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line that is in L1 and L2 from before, and is stale, is found where the table says Hit."""
+    bits = SCOPES[scope]
+    policy = cdna_policy("gfx942", LOAD, bits, l2)
+    stale_in_l2 = l2 is MANY and policy.l2 is not Lookup.BYPASS
+    assert observed(loaded_twice(bits), l2, tmp_path, capsys) is (policy.l1.hits or stale_in_l2)
+
+
+def loaded_twice(bits: tuple[str, ...]) -> str:
+    """The second load, with ``bits``, after the value has changed: does it find the first one's?"""
+    return two_threads(
+        ONE_CONSTANT + store("x", FAR) + store("f", FAR),
+        load("before", "x", ()) + load("flag", "f", FAR) + load("after", "x", bits)
+        + observe("before", "flag", "after"),
+        "exists (P1:r0 = 0 and P1:r1 = 1 and P1:r2 = 0)",
+    )  # fmt: skip
+
+
+def test_group_scope_in_threadgroup_split_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The waves of a work-group may be on several CUs, so that its L1 is not theirs alone."""
+    assert cdna_policy("gfx942", LOAD, ["sc0"], ONE, tgsplit=True).l1 is Lookup.MISS_LRU
+    text = loaded_twice(("sc0",))
+    assert observed(text, ONE, tmp_path, capsys)
+    assert not observed(text, ONE, tmp_path, capsys, "+tgsplit")
+
+
+@pytest.mark.parametrize("l2", [ONE, MANY])
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_store_leaves_a_dirty_line_where_its_row_lets_it_hit(
+    scope: str, l2: L2PerAgent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On another XCD memory is read: it is stale where the store stayed in its L2."""
+    bits = SCOPES[scope]
+    text = two_threads(
+        ONE_CONSTANT + store("x", bits) + store("f", FAR),
+        load("flag", "f", FAR) + load("data", "x", FAR) + observe("flag", "data"),
+        "exists (P1:r0 = 1 and P1:r1 = 0)",
+    )
+    policy = cdna_policy("gfx942", STORE, bits, l2)
+    dirty_elsewhere = l2 is MANY and policy.l2 is not Lookup.BYPASS
+    assert observed(text, l2, tmp_path, capsys) is dirty_elsewhere
+    assert not policy.l1.hits
+
+
+@pytest.mark.parametrize("kind", [LOAD, STORE])
+@pytest.mark.parametrize("scope", SCOPES)
+def test_without_reuse_a_line_goes(kind: MemoryAccessKind, scope: str) -> None:
+    policy = cdna_policy("gfx942", kind, (*SCOPES[scope], "nt"), ONE)
+    assert policy.l1 is Lookup.MISS_EVICT
+    assert policy.l2 is (Lookup.BYPASS if scope == "system" else Lookup.HIT_STREAM)
+    assert policy.last_level is Lookup.HIT_EVICT
+
+
+def test_the_caches_of_the_article() -> None:
+    (new,) = [each for each in CDNA if each.chip == "gfx950"]
+    assert (new.l2, new.mall) == (4 * MIB, 256 * MIB)
+    assert new.instructions is not None
+    assert new.instructions.compute_units == 2
+    assert new.scalar is not None
+    assert new.scalar.compute_units > 1
+    assert [CHIPS[each].lds_bytes // KIB for each in ("gfx942", "gfx950")] == [64, 160]
+
+
+@pytest.mark.parametrize(("stride", "cycles"), [(1, 2), (32, 64), (33, 2)])
+def test_banks_of_lds_and_what_spreads_over_them(stride: int, cycles: int) -> None:
+    """32 banks of 4 bytes: a wave's words in one bank are served one after another."""
+    assert access("ds_read_b32", f"lane*{4 * stride}", "gfx942")[cdna.ACTIVE] == cycles
+
+
+def test_a_swizzle_spreads_a_column_over_the_banks() -> None:
+    column, swizzled = (
+        access("ds_read_b32", where, "gfx942")
+        for where in ("lane%32*128 + lane//32*4", "lane%32*128 + (lane//32 ^ lane%32)*4")
+    )
+    assert (column[cdna.CONFLICTS], swizzled[cdna.CONFLICTS]) == (62, 0)
+
+
+def test_more_groups_fit_where_there_is_more_lds() -> None:
+    groups = [CHIPS[each].lds_bytes // (40 * KIB) for each in ("gfx942", "gfx950")]
+    assert groups == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("mode", "agents", "dies", "l2"),
+    [("SPX", 1, 8, MANY), ("DPX", 2, 4, MANY), ("QPX", 4, 2, MANY), ("CPX", 8, 1, ONE)],
+)
+@pytest.mark.parametrize("device", ["mi300x", "mi355x"])
+def test_partitions(device: str, mode: str, agents: int, dies: int, l2: L2PerAgent) -> None:
+    found = partition_of(device, mode)
+    assert (found.agents, found.dies, found.l2_per_agent) == (agents, dies, l2)
+
+
+def test_compute_units_of_an_xcd_differ() -> None:
+    units = {each.name: each.compute_units for each in DEVICES}
+    assert (units["mi300x"], units["mi355x"]) == (38, 32)
+
+
+# The page
+
+
+def test_the_page_names_every_section() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == [
+        "Understanding Memory Coalescing on GCN",
+        "GPU Memory Hierarchy",
+        "Errata: L1 Cache Behavior",
+        "Inside the Memory Hierarchy and Model of AMD CDNA GPUs",
+    ]
+
+
+def test_the_page_names_tests_that_there_are() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert named
+    assert named <= set(globals())
