@@ -132,3 +132,12 @@ DEVICES: tuple[CdnaDevice, ...] = (
 
 USUAL = {"gfx908": "mi100", "gfx90a": "mi250x", "gfx942": "mi300x", "gfx950": "mi355x"}
 """The device that is meant where only its chip is named."""
+
+# Of a MI300X, nanoseconds where no other unit is given
+
+ATOMIC_WITHIN_XCD = measured(f"{_CHIPS}, an atomic from one CU to another", 116)
+ATOMIC_ACROSS_XCDS = measured(f"{_CHIPS}, an atomic from one CU to another", 202.5)
+RELEASE_TO_ACQUIRE = measured("one way with release and acquire, three runs on a MI300X", 596, 703)
+TLB_REACH = measured(f"{_CHIPS}, MiB", 64)
+TLB_MISS = measured(_CHIPS, 47.1)
+"""What a load beyond the reach of the TLB takes longer."""

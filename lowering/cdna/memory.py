@@ -285,7 +285,7 @@ class CdnaHierarchy:
     ``..._ways``: lines of a set. ``..._rate``: bytes a cycle, of L1 for a CU, of L2 for each
     channel. ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
     request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
-    executes, served one after another on an XCD. ``lds_banks``: the most that an LDS access
+    executes, served one after another on an XCD; ``invalidate``: of a ``buffer_inv sc1``. ``lds_banks``: the most that an LDS access
     uses. Sizes of LDS and of the register files are in ``chips``.
     """
 
@@ -309,6 +309,7 @@ class CdnaHierarchy:
     mall_latency: Figure | None = None
     memory_latency: Figure | None = None
     write_back: Figure | None = None
+    invalidate: Figure | None = None
     scalar: SharedCache | None = None
     instructions: SharedCache | None = None
     l1_ways: int | None = None
@@ -356,7 +357,7 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
         "gfx942", 32, 512, 32 * _KIB, 128, 128, _M, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,
         8, f"{_FORMULAS}; {_VCOPY}; {_CDNA3_PAPER}",
         measured(_MRROY, 112, 127), measured(_MRROY, 208, 224), None, measured(_MRROY, 1212),
-        measured(_FLEET, 115, 240),
+        measured(_FLEET, 115, 240), measured("acquires on MI300X, 1 and 8 work-groups", 45, 317),
         scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
         instructions=SharedCache(64 * _KIB, 64, 2, 8, f"{_SQC}; {_CDNA3_PAPER}"),
         l2_ways=documented(_WAYS, 16), mall_ways=documented(_WAYS, 16),
@@ -397,6 +398,12 @@ SCALAR_REGISTERS = ScalarRegisters(
 
 LDS_BANDWIDTH = documented("rocprofiler-compute, analysis_configs: 4 bytes for each bank", 128)
 """Bytes a cycle of LDS with 32 banks; the port of two SIMDs takes 64 bytes a cycle."""
+
+SYSTEM_WRITE_BACK = measured("ROCm/mori, MI355X: system instead of agent scope, 448 an XCD", 45)
+"""Nanoseconds that a write-back takes longer at system scope, without what is fetched again."""
+
+WRITE_BACK_BANDWIDTH = inferred("share of an XCD in the bandwidth of the device", 260, 660)
+"""Bytes a nanosecond that an XCD writes back: a bound where much is dirty, not a measurement."""
 
 READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of vcopy", 0.5, 1.0)
 """L2 reads for each request of L1 on gfx90a: two of 64 bytes may become one of a line."""

@@ -40,8 +40,10 @@ def memory_page() -> str:
             "Several modes share a row where nothing differs. A store in L1 is written through.\n",
             _control(),
             "### Devices\n",
-            "Bandwidths in GB/s of the whole device, latencies in ns.\n",
+            "Bandwidths in GB/s of the whole device, latencies in ns, and in cycles of its clock.\n",
             _cdna_devices(),
+            "### Between compute units, of a MI300X where nothing else is said\n",
+            _between(),
             "### Partition modes\n",
             _partitionings(),
             "## NVIDIA\n",
@@ -149,6 +151,7 @@ def _cdna_figures() -> list[tuple[str, list[str]]]:
                                 for each in chips]),
         ("memory latency", [_figure(each.memory_latency) for each in chips]),
         ("write-back of one wave, ns", [_figure(each.write_back) for each in chips]),
+        ("invalidate of one wave, ns", [_figure(each.invalidate) for each in chips]),
         ("L1 rate", [_figure(each.l1_rate) for each in chips]),
         ("L2 rate", [_figure(each.l2_rate) for each in chips]),
         ("waves of a SIMD", [str(each.waves) for each in chips]),
@@ -217,8 +220,9 @@ def _cdna_devices() -> str:
         (
             each.name, each.chip, f"{each.dies} of {each.compute_units} CUs", _bytes(each.memory),
             f"{each.clock} MHz", _figure(each.bandwidth), _figure(each.copy_bandwidth),
-            _figure(each.last_level_bandwidth), _figure(each.l2_latency),
-            _figure(each.last_level_latency), _figure(each.memory_latency), each.source,
+            _figure(each.last_level_bandwidth), _latency(each.l2_latency, each.clock),
+            _latency(each.last_level_latency, each.clock),
+            _latency(each.memory_latency, each.clock), each.source,
         )
         for each in cdna_devices.DEVICES
     ]  # fmt: skip
@@ -226,6 +230,31 @@ def _cdna_devices() -> str:
                "measured copy", "last-level bandwidth", "L2 latency", "last-level latency",
                "memory latency", "source")  # fmt: skip
     return markdown_table(columns, rows)
+
+
+def _latency(figure: Figure | None, clock: int) -> str:
+    if figure is None:
+        return UNKNOWN
+    low, high = (round(each * clock / 1000) for each in (figure.low, figure.high))
+    cycles = f"{low}" if low == high else f"{low} to {high}"
+    return f"{figure} ns, {cycles} cycles ({figure.evidence}: {figure.source})"
+
+
+def _between() -> str:
+    rows = [
+        ("an atomic, to a CU of the same XCD", cdna_devices.ATOMIC_WITHIN_XCD, "ns"),
+        ("an atomic, to a CU of another XCD", cdna_devices.ATOMIC_ACROSS_XCDS, "ns"),
+        ("a release and an acquire, one way", cdna_devices.RELEASE_TO_ACQUIRE, "ns"),
+        ("reach of the TLB", cdna_devices.TLB_REACH, "MiB"),
+        ("beyond it", cdna_devices.TLB_MISS, "ns more"),
+        ("a write-back at system scope (MI355X)", cdna.SYSTEM_WRITE_BACK, "ns more"),
+        ("written back by an XCD, at most", cdna.WRITE_BACK_BANDWIDTH, "GB/s"),
+    ]
+    cells = [
+        (what, f"{figure} {unit}", f"{figure.evidence}: {figure.source}")
+        for what, figure, unit in rows
+    ]
+    return markdown_table(("what", "takes", "from"), cells)
 
 
 def _partitionings() -> str:
