@@ -311,7 +311,7 @@ def _load(op: _Operation) -> ptx.PtxInstruction:
     ordering, scope = op.access((Ordering.WEAK,) if non_coherent else _LOAD_ORDERINGS)
     if _NUMBER.match(source.text):
         return Move(target.register(), source.number())
-    proxy = PtxProxy.TEXTURE if non_coherent else _ACCESS_PROXIES[op.head]
+    proxy = ptx.PtxProxy.TEXTURE if non_coherent else _ACCESS_PROXIES[op.head]
     return ptx.Ld(target.register(), source.location(), ordering, scope, proxy)
 
 
