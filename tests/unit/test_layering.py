@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "passes/scoped": (*KERNELS, "passes.scoped"),
     "passes/to_cdna": (*KERNELS, "passes.to_cdna"),
     "passes/to_ptx": (*KERNELS, "passes.scoped", "passes.to_ptx"),
+    "passes/traffic": (*FINDS_OUT, "passes.traffic", "simulator.memory"),
     "simulator": ("simulator",),
     "simulator/cdna": ("lowering", "simulator.cdna", *CORE),
     "simulator/certify": ("lowering", "simulator"),
