@@ -50,13 +50,15 @@ Size: TypeAlias = tuple[int, int, int]
 class Launch:
     """``grid``: work-groups in x, y and z; ``block``: threads of each.
 
-    ``sample``: only so many work-groups are run, the first ones; None: all.
+    ``sample``: only so many work-groups are run, the first ones; None: all. ``shared``: bytes of
+    shared memory beyond those of the kernel's own variables.
     """
 
     grid: Size
     block: Size
     arguments: tuple[ArgumentValue, ...]
     sample: int | None = None
+    shared: int = 0
 
     @property
     def groups(self) -> int:

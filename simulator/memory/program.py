@@ -1,7 +1,8 @@
 """A kernel as its lanes run it: what front ends make of instructions, and what the executor runs.
 
-A value is an array of ``uint64``: of shape (lanes,) up to 64 bits, zeros above its width; wider
-ones of shape (pieces, lanes), 64 bits a piece, the lowest first. A predicate is 0 or 1.
+A value is an array of ``uint64``: of shape (..., lanes) up to 64 bits, zeros above its width; wider
+ones of shape (pieces, ..., lanes), 64 bits a piece, the lowest first. What lanes have alike may
+have length 1 in place of them, or no axis. A predicate is 0 or 1.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 
 Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
-"""The number of a register; each is written in one place, block arguments on edges."""
+"""The number of a register; a read has what its lane wrote last."""
 
 
 class MemorySpace(Word):
@@ -105,7 +106,10 @@ CountedInstruction: TypeAlias = MemoryInstruction | FenceInstruction
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Each lane by itself: ``compute`` takes the operands' values and gives the result's."""
+    """Each lane by itself: ``compute`` takes the operands' values and gives the result's.
+
+    Without operands it is a constant.
+    """
 
     result: Register
     operands: tuple[Register, ...]
@@ -117,8 +121,8 @@ class Compute:
 class CrossLane:
     """Lanes of a wave together.
 
-    ``compute`` takes operands of shape (waves, lanes) and which lanes are active, in the same
-    shape, and gives the result's value in that shape.
+    ``compute`` takes which lanes are active and then the operands, all of shape (waves, lanes), and
+    gives the result's value in that shape.
     """
 
     result: Register
@@ -170,7 +174,8 @@ class MemoryStep:
     """A memory instruction: each active lane at its ``address`` plus ``offset`` bytes.
 
     ``data``: what a store writes, or an atomic's operands. ``result``: what a load or atomic
-    gives. ``update``: of an atomic, takes the old value and ``data``, gives the new one.
+    gives. ``update``: of an atomic, takes the old value and ``data`` of different addresses and
+    gives the new ones; lanes with equal addresses come one after another.
     ``scalar_base``: a register whose value is added (CDNA's scalar address).
     """
 
