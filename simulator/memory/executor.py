@@ -48,7 +48,6 @@ from fencewright.simulator.memory.segments import (
     written_by,
 )
 from fencewright.simulator.memory.spaces import Buffers, Located, OwnMemory
-from fencewright.simulator.memory.values import constant
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -190,6 +189,8 @@ class _Execution:
         self.group[slots] = new
         self.shared.clear(slots)
         rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
+        lanes = self.program.lanes
+        self.private.clear((rows[:, None] * lanes + np.arange(lanes)).reshape(-1))
         self.executed[rows] = self.polled[rows] = 0
         self.lanes.begin(rows, np.tile(self.exists, (len(slots), 1)))
 
@@ -298,9 +299,7 @@ def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
             if isinstance(step, Compute) and not step.operands:
                 found[step.result] = step.compute()
             elif isinstance(step, Argument):
-                found[step.result] = constant(memory.values[step.number], 64)()
-            elif isinstance(step, Special) and step.value is LaneValue.ARGUMENTS:
-                found[step.result] = constant(memory.arguments, 64)()
+                found[step.result] = np.array(memory.values[step.number], dtype=np.uint64)
     return found
 
 
@@ -377,11 +376,11 @@ class _Run:
         self.values[step.result] = step.compute(self.active, *operands)
 
     def argument(self, step: Argument) -> None:
-        """Its value is a constant."""
+        value = self.execution.memory.values[step.number]
+        self.values[step.result] = np.array(value, dtype=np.uint64)
 
     def special(self, step: Special) -> None:
-        if step.value is not LaneValue.ARGUMENTS:
-            self.values[step.result] = _SPECIAL[step.value](self).astype(np.uint64)
+        self.values[step.result] = _SPECIAL[step.value](self).astype(np.uint64)
 
     def memory(self, step: MemoryStep) -> None:
         instruction = self._instruction(step.instruction)
@@ -565,4 +564,5 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.GRID_Z: _grid(2),
     LaneValue.LANE: _lane,
     LaneValue.ACTIVE: _active,
+    LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
 }

@@ -65,11 +65,12 @@ def segments_of(program: LaneProgram) -> tuple[Segment, ...]:
     ranks = _ranks(successors, loops)
     meets = _meets(successors)
     stored = _stored(parts)
+    live = _live(parts, successors)
     spinning = {
         each
         for header, body in loops.items()
         for each in body
-        if _spins(program, parts, header, body)
+        if _spins(program, parts, body, live[header])
     }
     return tuple(
         Segment(steps, end, stored[n], meets[n], ranks[n], n in spinning)
@@ -250,12 +251,17 @@ def _ranks(successors: Sequence[Sequence[int]], loops: Mapping[int, frozenset[in
     return found
 
 
-def _spins(program: LaneProgram, parts: Sequence[_Part], header: int, body: frozenset[int]) -> bool:
+def _spins(
+    program: LaneProgram,
+    parts: Sequence[_Part],
+    body: frozenset[int],
+    carried: frozenset[Register],
+) -> bool:
     """Whether only what others write ends a loop: it reads memory and carries nothing round."""
     kinds: set[MemoryAccessKind] = set()
     for node in body:
         steps, end = parts[node]
-        if isinstance(end, Join) or _carries(end, header):
+        if isinstance(end, Join) or carried & _written_in(parts[node]):
             return False
         for step in steps:
             if isinstance(step, MemoryStep):
@@ -264,16 +270,6 @@ def _spins(program: LaneProgram, parts: Sequence[_Part], header: int, body: froz
                 kinds.add(instruction.kind)
     reads = {MemoryAccessKind.LOAD, MemoryAccessKind.ATOMIC}
     return bool(kinds) and kinds <= reads
-
-
-def _carries(end: Jump | LaneBranch | EndLane | Join, header: int) -> bool:
-    jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
-    return any(
-        isinstance(each, Jump)
-        and each.block == header
-        and any(to != source for to, source in each.moves)
-        for each in jumps
-    )
 
 
 # Registers
@@ -320,17 +316,65 @@ def _read_at_end(end: Jump | LaneBranch | EndLane | Join) -> list[Register]:
             return []
 
 
+def _results(steps: Iterable[Step]) -> frozenset[Register]:
+    return frozenset(each for each in map(written_by, steps) if each is not None)
+
+
+def _written_in(part: _Part) -> frozenset[Register]:
+    steps, end = part
+    written = set(_results(steps))
+    jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
+    for each in jumps:
+        if isinstance(each, Jump):
+            written |= {to for to, source in each.moves if to != source}
+    return frozenset(written)
+
+
+def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[frozenset[Register]]:
+    """The registers whose value at the beginning of each segment may be read."""
+    exposed = [_exposed(part) for part in parts]
+    written = [_results(steps) for steps, _ in parts]
+    found: list[frozenset[Register]] = [frozenset()] * len(parts)
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(range(len(parts))):
+            after = _after(parts[node][1], successors[node], found)
+            live = exposed[node] | after - written[node]
+            changed |= live != found[node]
+            found[node] = live
+    return found
+
+
+def _after(
+    end: Jump | LaneBranch | EndLane | Join,
+    targets: Sequence[int],
+    live: Sequence[frozenset[Register]],
+) -> frozenset[Register]:
+    """What is live after the steps of a segment, beside what its end reads."""
+    jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
+    found: frozenset[Register] = frozenset()
+    for target, jump in zip(targets, jumps, strict=False):
+        moved = {to for to, _ in jump.moves} if isinstance(jump, Jump) else set[Register]()
+        found |= live[target] - moved
+    return found
+
+
+def _exposed(part: _Part) -> frozenset[Register]:
+    """The registers that a segment reads before it has written them itself."""
+    steps, end = part
+    own: set[Register] = set()
+    found: set[Register] = set()
+    for step in steps:
+        found.update(each for each in reads_of(step) if each not in own)
+        result = written_by(step)
+        if result is not None:
+            own.add(result)
+    found.update(each for each in _read_at_end(end) if each not in own)
+    return frozenset(found)
+
+
 def _stored(parts: Sequence[_Part]) -> list[frozenset[Register]]:
     """The registers of each segment that some segment reads before it has written them itself."""
-    written: list[frozenset[Register]] = []
-    exposed: set[Register] = set()
-    for steps, end in parts:
-        own: set[Register] = set()
-        for step in steps:
-            exposed.update(each for each in reads_of(step) if each not in own)
-            result = written_by(step)
-            if result is not None:
-                own.add(result)
-        exposed.update(each for each in _read_at_end(end) if each not in own)
-        written.append(frozenset(own))
-    return [each & exposed for each in written]
+    exposed = frozenset[Register]().union(*map(_exposed, parts))
+    return [exposed & _results(steps) for steps, _ in parts]
