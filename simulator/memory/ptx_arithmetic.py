@@ -511,7 +511,8 @@ def _convert(opcode: _Opcode) -> Function:
     take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding or "")
     if round_ is None:
         raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
-    return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to))
+    nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
+    return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to, nan))
 
 
 def _same(number: Floats) -> Floats:
@@ -552,21 +553,31 @@ def _integer_to_float(source: PtxType, to: PtxType, give: Callable[[Floats], Val
     return convert
 
 
-def _float_to_integer(number: Floats, to: PtxType) -> Values:
-    """What is too large becomes the largest; NaN becomes 0, of 64 bits the smallest negative.
+def _float_to_integer(number: Floats, to: PtxType, nan: int) -> Values:
+    """A whole number; what is out of range becomes the nearest that is not, NaN becomes ``nan``.
 
-    Source: PTX ISA, cvt: out of range; measured on an H200 for NaN.
+    Source: PTX ISA 9.0, cvt.
     """
     is_signed = to.letter == "s"
     lowest = -(1 << to.bits - 1) if is_signed else 0
     highest = (1 << to.bits - 1) - 1 if is_signed else (1 << to.bits) - 1
-    inside = np.where((number >= lowest) & (number <= highest), number, 0)
-    above, below = number > highest, number < lowest
-    whole = inside.astype(np.int64 if is_signed else np.uint64).view(np.uint64)
     # 2^63 and 2^64 are floats, the greatest integers below them are not.
-    too_large = above | (number >= float(highest))
-    found = np.where(too_large, np.uint64(highest), whole)
-    return low(np.where(below, np.uint64(lowest & (1 << 64) - 1), found), max(to.bits, 16))
+    above, below = number >= float(highest), number < lowest
+    inside = np.where(above | below | np.isnan(number), 0, number)
+    whole = inside.astype(np.int64 if is_signed else np.uint64).view(np.uint64)
+    ones = (1 << max(to.bits, 16)) - 1
+    special = (
+        (above, highest),
+        (below, lowest & ones),
+        (np.isnan(number), _widened(nan, to) & ones),
+    )
+    for where, value in special:
+        whole = np.where(where, np.uint64(value), whole)
+    return low(whole, max(to.bits, 16))
+
+
+def _widened(bits: int, to: PtxType) -> int:
+    return bits - (1 << to.bits) if to.letter == "s" and bits >> to.bits - 1 else bits
 
 
 def _move(opcode: _Opcode) -> Function:
