@@ -437,10 +437,10 @@ class _Sequence:
             self.compute(line)
 
     def compute(self, line: Line) -> None:
+        compute = function_of(line.mnemonic)
         to, *operands = line.operands
         bits = _width(line.mnemonic)
         sources = [self.register(each, bits) for each in operands]
-        compute = function_of(line.mnemonic)
         self.kernel.compute(compute, sources, line.mnemonic, self.register(to))
 
     def cross_lane(self, line: Line) -> None:

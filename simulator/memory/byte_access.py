@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 from fencewright.simulator.memory.program import Values
-from fencewright.simulator.memory.values import WORD, low
+from fencewright.simulator.memory.values import WORD, Fold, low
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 Bytes = NDArray[np.uint8]
+
+_MANY = 16
+"""From so many lanes at one address on, those of a fold come all at once."""
 
 
 def unit_of(width: int, alignment: int) -> int:
@@ -73,8 +76,8 @@ def update(
     data: Sequence[Values],
     compute: Callable[..., Values],
     width: int,
-) -> Values:
-    """Update values one lane after another, and give those from before."""
+) -> tuple[Values, bool]:
+    """Update values one lane after another: those from before, and whether any changed."""
     places = at[active]
     operands = [
         np.broadcast_to(each, (*each.shape[: each.ndim - 2], *at.shape))[..., active] if each.ndim > 2
@@ -84,27 +87,57 @@ def update(
     old = np.zeros((width // 8, *at.shape) if width > 8 else at.shape, dtype=np.uint64)
     found = old[..., active]
     unit = min(width, 8)
-    for turn in _turns(places):
+    order, rank = _order(places)
+    if isinstance(compute, Fold) and width <= 8 and rank.max() >= _MANY:
+        (values,) = operands
+        found[order], changes = _folded(memory, places[order], rank, values[order], compute, width)
+        old[active] = found
+        return old, changes
+    changes = False
+    for turn in _turns(order, rank):
         before = read(memory, places[turn], width, unit)
         new = compute(before, *(each[..., turn] for each in operands))
         everyone = np.ones(len(turn), dtype=np.bool_)
         pieces = list(new) if width > 8 else [np.broadcast_to(new, turn.shape)]
         write(memory, places[turn], everyone, pieces, width, unit)
+        changes = changes or bool((new != before).any())
         found[..., turn] = before
     old[..., active] = found
-    return old
+    return old, changes
 
 
-def _turns(places: Numbers) -> list[NDArray[np.intp]]:
-    """Which come at once: the first at each place, then the second ones."""
+def _folded(
+    memory: Bytes, places: Numbers, rank: Numbers, data: Values, fold: Fold, width: int
+) -> tuple[Values, bool]:
+    """Update places that are in order: what each lane finds, and whether any place changes."""
+    sums, distance = data, 1
+    while distance <= rank.max():
+        joins = rank[distance:] >= distance
+        further = sums.copy()
+        both = fold(sums[:-distance], sums[distance:])
+        further[distance:] = np.where(joins, both, sums[distance:])
+        sums, distance = further, 2 * distance
+    before = read(memory, places, width, width)
+    others = np.concatenate([sums[:1], fold(before[1:], sums[:-1])])
+    last = np.append(rank[1:] == 0, True)
+    new = fold(before[last], sums[last])
+    write(memory, places[last], np.ones(len(new), dtype=np.bool_), [new], width, width)
+    return np.where(rank == 0, before, others), bool((new != before[last]).any())
+
+
+def _order(places: Numbers) -> tuple[NDArray[np.intp], Numbers]:
+    """Equal places one after another, and how many of the same are before each."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     first = np.ones(len(places), dtype=np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(first)
-    if len(starts) == len(places):
-        return [np.arange(len(places))]
-    rank = np.arange(len(places)) - np.repeat(starts, np.diff(starts, append=len(places)))
+    lengths = np.diff(starts, append=len(places))
+    return order, np.arange(len(places), dtype=np.int64) - np.repeat(starts, lengths)
+
+
+def _turns(order: NDArray[np.intp], rank: Numbers) -> list[NDArray[np.intp]]:
+    """Which come at once: the first at each place, then the second ones."""
     by_rank = np.argsort(rank, kind="stable")
     cuts = np.cumsum(np.bincount(rank))[:-1]
     return [order[each] for each in np.split(by_rank, cuts)]

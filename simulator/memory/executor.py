@@ -42,6 +42,7 @@ from fencewright.simulator.memory.segments import (
     EXIT,
     Join,
     Segment,
+    address_registers,
     moved_by,
     place_of,
     segments_of,
@@ -52,10 +53,13 @@ from fencewright.simulator.memory.spaces import Buffers, Located, OwnMemory
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
 
+_ROOM = 1 << 14
+"""Waves that run at once where not said otherwise: more than any chip has room for."""
+
 _TURN = 64
 """After so many segments the wave runs that has waited longest."""
 
-_IDLE, _DEADLOCK = 32, 4096
+_IDLE, _DEADLOCK = 8, 4096
 """After so many segments that only polled, other lanes of the waves run; after so many, none ever will."""
 
 _STALE = 50_000
@@ -75,13 +79,17 @@ def execute(
 
     ``observe`` is called with every memory instruction and fence, in the order of execution.
     ``limit``: instructions that each wave may execute. ``resident``: work-groups that run at once
-    (None: all); the next begins where one has ended. Raises ``LaunchError``.
+    (None: as many as any chip has room for); the next begins where one has ended. Raises
+    ``LaunchError``, also where an address comes of data that was not given.
     """
     found = memory.copy()
     with np.errstate(all="ignore"):
         _Execution(program, launch, found, observe, limit, resident).run()
     return found
 
+
+_OUTSIDE = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
+"""The spaces whose addresses are those of buffers."""
 
 _Registers: TypeAlias = dict[Register, Values]
 
@@ -101,8 +109,8 @@ class _Execution:
         self.program, self.launch, self.memory = program, launch, memory
         self.observe, self.limit = observe, limit
         self.segments = segments_of(program)
-        self.slots = min(launch.groups, resident or launch.groups)
         self.group_waves = -(-launch.threads // program.lanes)
+        self.slots = min(launch.groups, resident or max(_ROOM // self.group_waves, 1))
         waves, lanes = self.slots * self.group_waves, program.lanes
         self.waves = waves
         self.lanes = Convergence(waves, lanes)
@@ -113,6 +121,8 @@ class _Execution:
         self.wave_of: Numbers = np.tile(np.arange(self.group_waves), self.slots)
         self.next_group = 0
         self.buffers = Buffers(memory)
+        self.addressing = address_registers(program)
+        self.unknown = _unknown(program, memory, self.addressing)
         resources = program.resources
         self.shared = OwnMemory(self.slots, resources.shared_bytes + launch.shared, "shared")
         self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
@@ -284,6 +294,26 @@ class _Execution:
         )
 
 
+def _unknown(
+    program: LaneProgram, memory: Memory, addressing: frozenset[Register]
+) -> LaneFlags | None:
+    """Which bytes are not data that was given; None if no address comes of what is loaded."""
+    loaded = (
+        step.result
+        for block in program.blocks
+        for step in block.steps
+        if isinstance(step, MemoryStep)
+    )
+    if all(each.is_known for each in memory.buffers) or not addressing.intersection(
+        each for each in loaded if each is not None
+    ):
+        return None
+    found = np.zeros(len(memory.bytes), dtype=np.bool_)
+    for each in memory.buffers:
+        found[each.start : each.start + each.size] = not each.is_known
+    return found
+
+
 def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
     """The registers that all lanes have alike from the beginning."""
     found: dict[Register, Values] = {}
@@ -392,20 +422,52 @@ class _Run:
         self._tell(step.instruction, addresses)
         width = instruction.width
         unit = byte_access.unit_of(width, self._alignment(width))
+        if self.execution.unknown is not None and instruction.space in _OUTSIDE:
+            self._follow(step, instruction, located, self.execution.unknown, addresses)
         if instruction.kind is MemoryAccessKind.LOAD:
             assert step.result is not None
             self.values[step.result] = byte_access.read(located.bytes, located.at, width, unit)
             return
-        self.execution.stored = True
         data = [self.read(each) for each in step.data]
         if instruction.kind is MemoryAccessKind.STORE:
+            self.execution.stored = True
             pieces = byte_access.pieces_of(data, width)
             byte_access.write(located.bytes, located.at, self.active, pieces, width, unit)
             return
         assert step.update is not None
-        old = byte_access.update(located.bytes, located.at, self.active, data, step.update, width)
+        old, changes = byte_access.update(
+            located.bytes, located.at, self.active, data, step.update, width
+        )
+        self.execution.stored |= changes
         if step.result is not None:
             self.values[step.result] = old
+
+    def _follow(
+        self,
+        step: MemoryStep,
+        instruction: MemoryInstruction,
+        located: Located,
+        unknown: LaneFlags,
+        addresses: Numbers,
+    ) -> None:
+        """What is written is known; addresses are not computed from what is not."""
+        if instruction.kind is not MemoryAccessKind.LOAD:
+            for n in range(instruction.width):
+                unknown[located.at[self.active] + n] = False
+        elif step.result in self.execution.addressing:
+            wrong = self.active & unknown[located.at]
+            if wrong.any():
+                raise self._refused(
+                    instruction, addresses, instruction.width, wrong, self._not_given
+                )
+
+    def _not_given(self, address: int, _: int) -> str:
+        buffer = self.execution.buffers.buffer_at(address)
+        name = "" if buffer is None else buffer.name
+        return (
+            f"an address comes of what '{name}' holds, of which only the size is given; give it "
+            "an array, of zeros if that is what it holds"
+        )
 
     def fence(self, step: FenceStep) -> None:
         self._tell(step.instruction, np.zeros((len(self.rows), 0), dtype=np.int64))
@@ -446,7 +508,7 @@ class _Run:
         width: Numbers | int,
     ) -> Located:
         execution = self.execution
-        if space in (MemorySpace.GLOBAL, MemorySpace.SCALAR):
+        if space in _OUTSIDE:
             found = execution.buffers.locate(addresses, self.active, width)
             describe = execution.buffers.describe
         elif space is MemorySpace.SHARED:

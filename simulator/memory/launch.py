@@ -4,17 +4,23 @@ Buffers lie at multiples of 1 GiB, the first at 1 GiB; shared memory is a space 
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
+from fencewright.lowering.ptx.memory import HIERARCHIES
 from fencewright.simulator.memory.program import KernelParameter, LaneProgram, SourcePlace
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
+
+MAX_BYTES = 16 << 30
+"""All buffers together: what a machine that runs this can hold."""
 
 MAX_THREADS = 1024
 """Threads of a work-group. Source: CUDA C++ Programming Guide, 16.2; LLVM AMDGPUUsage, 1024."""
@@ -119,22 +125,28 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
             f"{program.name} takes {len(program.parameters)} arguments ({names}), "
             f"not {len(launch.arguments)}"
         )
-    buffers: list[Buffer] = []
-    parts: list[NDArray[np.uint8]] = []
     values: list[int] = []
+    found: dict[str, _Contents] = {}
+    address = BASE
     for parameter, argument in zip(program.parameters, launch.arguments, strict=True):
-        data = _data(parameter, argument)
-        if data is None:
+        contents = _contents(parameter, argument)
+        if contents is None:
             values.append(_number(parameter, argument))
             continue
-        values.append(_add(buffers, parts, parameter.name, data, argument))
+        found[parameter.name] = contents
+        values.append(address)
+        address += max(-(-contents.size // BASE), 1) * BASE
     segment = np.frombuffer(_segment(program.parameters, values), dtype=np.uint8)
-    place = _add(buffers, parts, "the arguments", segment, segment)
-    room = buffers[-1].start + _padded(buffers[-1].size)
-    memory = np.zeros(room, dtype=np.uint8)
-    for buffer, part in zip(buffers, parts, strict=True):
-        memory[buffer.start : buffer.start + buffer.size] = part
-    return Memory(tuple(buffers), memory, tuple(values), place)
+    found["the arguments"] = _Contents(len(segment), segment)
+    return _laid_out(found, tuple(values), address)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What is in a buffer; None: so many zeros."""
+
+    size: int
+    data: NDArray[np.uint8] | None
 
 
 _PADDING = 256
@@ -144,23 +156,21 @@ def _padded(size: int) -> int:
     return -(-size // _PADDING) * _PADDING
 
 
-def _add(
-    buffers: list[Buffer],
-    parts: list[NDArray[np.uint8]],
-    name: str,
-    data: NDArray[np.uint8],
-    argument: ArgumentValue,
-) -> int:
-    """The address of a new buffer after the others."""
-    address, start = BASE, 0
-    if buffers:
-        last = buffers[-1]
-        address = last.address + max(-(-last.size // BASE), 1) * BASE
-        start = last.start + _padded(last.size)
-    is_known = not isinstance(argument, BufferOfSize)
-    buffers.append(Buffer(name, address, len(data), start, is_known))
-    parts.append(data)
-    return address
+def _laid_out(contents: Mapping[str, _Contents], values: tuple[int, ...], last: int) -> Memory:
+    """The buffers one after another; the arguments are at ``last``."""
+    room = sum(_padded(each.size) for each in contents.values())
+    if room > MAX_BYTES:
+        raise LaunchError(f"buffers of {room} bytes in all: at most {MAX_BYTES} can be executed")
+    memory = np.zeros(room, dtype=np.uint8)
+    buffers: list[Buffer] = []
+    start, address = 0, BASE
+    for name, each in contents.items():
+        buffers.append(Buffer(name, address, each.size, start, each.data is not None))
+        if each.data is not None:
+            memory[start : start + each.size] = each.data
+        start += _padded(each.size)
+        address += max(-(-each.size // BASE), 1) * BASE
+    return Memory(tuple(buffers), memory, values, last)
 
 
 def _check_sizes(program: LaneProgram, launch: Launch) -> None:
@@ -180,42 +190,60 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
         )
     if launch.sample is not None and launch.sample < 1:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
+    most = _shared_limit(program.target)
+    needed = program.resources.shared_bytes + launch.shared
+    if most is not None and needed > most:
+        raise LaunchError(
+            f"a work-group of {program.name} does not fit: it needs {needed} bytes of shared "
+            f"memory, and {program.target} has {most}"
+        )
+
+
+def _shared_limit(target: str) -> int | None:
+    """The shared memory that a work-group may have; None where that is not known."""
+    if not target.startswith("sm_"):
+        return CHIPS[target].lds_bytes if target in CHIPS else None
+    number = next((each.number for each in PTX_CHIPS if each.name == target), 0)
+    return next((each.shared_block for each in HIERARCHIES if each.number == number), None)
 
 
 def _sized(size: Size) -> str:
     return "x".join(map(str, size))
 
 
-def _data(parameter: KernelParameter, argument: ArgumentValue) -> NDArray[np.uint8] | None:
-    """The bytes of a buffer; None for a number. A parameter is a buffer if it gets one."""
+def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents | None:
+    """What is in a buffer; None for a number. A parameter is a buffer if it gets one."""
     if isinstance(argument, BufferOfSize):
-        data: NDArray[np.uint8] = np.zeros(argument.bytes, dtype=np.uint8)
+        if argument.bytes < 1:
+            raise LaunchError(f"{parameter.name}: a buffer of {argument.bytes} bytes: at least 1")
+        found = _Contents(argument.bytes, None)
     elif isinstance(argument, np.ndarray) and argument.ndim:
+        if argument.dtype.hasobject:
+            raise LaunchError(f"{parameter.name}: an array of {argument.dtype}, not of numbers")
         data = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+        found = _Contents(len(data), data)
     else:
         return None
     if parameter.bits != 64:
-        raise LaunchError(
-            f"argument '{parameter.name}' is a number of {parameter.bits} bits, not a buffer"
-        )
-    return data
+        raise LaunchError(f"{parameter.name} is a number of {parameter.bits} bits, not a buffer")
+    return found
 
 
 def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
     """The bits of a number."""
     if parameter.is_buffer:
-        raise LaunchError(
-            f"argument '{parameter.name}' is a buffer: give its size in bytes or an array"
-        )
+        raise LaunchError(f"{parameter.name} is a buffer: give its size in bytes or an array")
     if isinstance(argument, int | np.integer):
         if not -(1 << parameter.bits - 1) <= int(argument) < 1 << parameter.bits:
             raise LaunchError(
-                f"argument '{parameter.name}' has {parameter.bits} bits: {argument} does not fit"
+                f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
             )
         return int(argument) & (1 << parameter.bits) - 1
     formats = {16: "<e", 32: "<f", 64: "<d"}
     if parameter.bits not in formats or not isinstance(argument, float | np.floating):
-        raise LaunchError(f"argument '{parameter.name}' is not a number of {parameter.bits} bits")
+        raise LaunchError(
+            f"{parameter.name} is a number of {parameter.bits} bits, not {argument!r}"
+        )
     return int.from_bytes(struct.pack(formats[parameter.bits], float(argument)), "little")
 
 

@@ -21,6 +21,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 from fencewright.simulator.memory.program import Values
 from fencewright.simulator.memory.values import (
+    Fold,
     flags,
     float_bits,
     floats,
@@ -96,7 +97,7 @@ def function_of(opcode: str) -> Function:
     types = [found for word in words if (found := _type_of(word)) is not None]
     if row is None or not types:
         known = ", ".join(sorted(ROWS))
-        raise UnsupportedError(f"'{opcode}'", f"unknown instruction; known are {known}")
+        raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
     others = tuple(word for word in words if _type_of(word) is None)
     made = _Opcode(opcode, name, others, types[-1], types[-2] if len(types) > 1 else None)
     for word in others:
@@ -715,18 +716,13 @@ def update_of(operation: str) -> Function:
     """
     name, _, type_ = operation.rpartition(".")
     kind = name.split(".")[0]
-    if kind == "exch":
-        return binary(lambda old, data: data)
-    if kind == "cas":
-        return _swap
-    if kind in ("inc", "dec"):
-        return _increment if kind == "inc" else _decrement
+    if operation == "add.f32":
+        return _flushed(function_of(operation))
     if kind in ("add", "min", "max", "and", "or", "xor"):
-        return (
-            _flushed(function_of(f"{kind}.{type_}"))
-            if operation == "add.f32"
-            else function_of(f"{kind}.{type_}")
-        )
+        function = function_of(f"{kind}.{type_}")
+        return function if type_.startswith(("f", "bf")) else Fold(function)
+    if kind in _UPDATES:
+        return _UPDATES[kind]
     raise UnsupportedError(f"atom '{operation}'", "it is not executed")
 
 
@@ -744,6 +740,11 @@ def _increment(old: Values, limit: Values) -> Values:
 def _decrement(old: Values, limit: Values) -> Values:
     wraps = (old == 0) | (old > limit)
     return np.where(wraps, limit, old - np.uint64(1))
+
+
+_UPDATES: Mapping[str, Function] = MappingProxyType(
+    {"exch": Fold(lambda old, data: data), "cas": _swap, "inc": _increment, "dec": _decrement}
+)
 
 
 def _flushed(function: Function) -> Function:

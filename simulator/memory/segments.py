@@ -378,3 +378,36 @@ def _stored(parts: Sequence[_Part]) -> list[frozenset[Register]]:
     """The registers of each segment that some segment reads before it has written them itself."""
     exposed = frozenset[Register]().union(*map(_exposed, parts))
     return [exposed & _results(steps) for steps, _ in parts]
+
+
+def address_registers(program: LaneProgram) -> frozenset[Register]:
+    """The registers that addresses are computed from."""
+    sources: dict[Register, set[Register]] = {}
+    found: set[Register] = set()
+    for block in program.blocks:
+        for step in block.steps:
+            match step:
+                case Compute() | CrossLane():
+                    sources.setdefault(step.result, set()).update(step.operands)
+                case MemoryStep():
+                    found.add(step.address)
+                    if step.scalar_base is not None:
+                        found.add(step.scalar_base)
+                case CopyStep():
+                    found.update((step.source, step.target))
+                case _:
+                    pass
+        jumps = (
+            (block.end.taken, block.end.other)
+            if isinstance(block.end, LaneBranch)
+            else (block.end,)
+        )
+        for each in jumps:
+            for to, source in each.moves if isinstance(each, Jump) else ():
+                sources.setdefault(to, set()).add(source)
+    waiting = [*found]
+    while waiting:
+        new = sources.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)

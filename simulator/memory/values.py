@@ -4,6 +4,7 @@ Functions take arrays of any shape, and 0-dimensional ones for what all lanes ha
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,14 @@ def constant(value: int, bits: int) -> Callable[[], Values]:
     """A function that gives the same in every lane; up to 64 bits."""
     found = np.array(value & (1 << bits) - 1, dtype=np.uint64)
     return lambda: found
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """An associative update of an atomic: lanes with one address need not come one by one."""
+
+    combine: Callable[[Values, Values], Values]
+
+    def __call__(self, old: Values, data: Values) -> Values:
+        """The new value."""
+        return self.combine(old, data)

@@ -292,8 +292,8 @@ def never_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def atomics_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_at_once(places: Numbers) -> list[Numbers]:
-        return [np.arange(len(places), dtype=np.int64)]
+    def all_at_once(order: Numbers, rank: Numbers) -> list[Numbers]:
+        return [order]
 
     monkeypatch.setattr(byte_access, "_turns", all_at_once)
 

@@ -1,10 +1,24 @@
 """Kernels run lane by lane: what they compute, how often they execute, and what is refused."""
 
-import numpy as np
-from lane_kernels import example, executions, run
-from numpy.typing import NDArray
+import time
+from collections.abc import Sequence
+from typing import Any
 
-from fencewright.simulator.memory.launch import BufferOfSize
+import numpy as np
+import pytest
+from lane_kernels import example, executions, lowered, of_ptx, run
+from numpy.typing import NDArray
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.simulator.memory.executor import execute
+from fencewright.simulator.memory.launch import (
+    ArgumentValue,
+    BufferOfSize,
+    Launch,
+    LaunchError,
+    allocate,
+)
+from fencewright.simulator.memory.program import LaneProgram
 
 RANDOM = np.random.default_rng(1)
 
@@ -67,3 +81,430 @@ def test_mbarrier_pipeline() -> None:
     memory, _ = run(example("kernels/mbarrier_pipeline", "sm_90a"), groups, 160, arguments)
     sums = words.sum(axis=(1, 3), dtype=np.uint32).reshape(-1)
     assert (memory.contents("argument 1", np.uint32) == sums).all()
+
+
+# Divergence: as often as a profiler counts
+
+COUNTED = """
+func.func @kernel(%out: !llvm.ptr<1>, %in: !llvm.ptr<1>) attributes {gpu.kernel} {
+  %tid = "gpu.thread_id"() {dimension = #gpu<dim x>} : () -> index
+  %t = arith.index_cast %tid : index to i32
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
+  %three = arith.constant 3 : i32
+  %four = arith.constant 4 : i32
+  %thirty = arith.constant 30 : i32
+  %at = llvm.getelementptr %out[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  BODY
+}
+"""
+
+
+def counted(body: str, block: int = 64) -> tuple[list[int], dict[str, int], list[int]]:
+    """What a kernel leaves in 64 words, how often it executed, and lanes active in each row."""
+    program = lowered(COUNTED.replace("BODY", body))
+    memory, found = run(program, 1, block, [zeros(64), np.arange(64, dtype=np.uint32)])
+    lanes = [int(n) for each in found for n in each.active.sum(axis=1)]
+    return memory.contents("argument 0", np.uint32).tolist(), executions(program, found), lanes
+
+
+STORE, LOAD = "st.weak.global.b32", "ld.weak.global.b32"
+
+
+def test_two_sides_run_one_after_the_other_and_meet() -> None:
+    body = """
+      %odd = arith.andi %t, %one : i32
+      %is = arith.cmpi eq, %odd, %one : i32
+      cf.cond_br %is, ^a, ^b
+    ^a:
+      scoped.store weak %one, %at : i32, !llvm.ptr<1>
+      cf.br ^end
+    ^b:
+      scoped.store weak %two, %at : i32, !llvm.ptr<1>
+      cf.br ^end
+    ^end:
+      scoped.store weak %three, %at : i32, !llvm.ptr<1>
+      func.return"""
+    words, counts, lanes = counted(body)
+    assert words == [3] * 64
+    assert counts == {STORE: 2 + 2 + 2}
+    assert sorted(lanes) == [16, 16, 16, 16, 32, 32]
+
+
+def test_a_wave_that_agrees_runs_one_side() -> None:
+    body = """
+      %first = arith.constant 32 : i32
+      %is = arith.cmpi ult, %t, %first : i32
+      cf.cond_br %is, ^a, ^end
+    ^a:
+      scoped.store weak %one, %at : i32, !llvm.ptr<1>
+      cf.br ^end
+    ^end:
+      func.return"""
+    words, counts, lanes = counted(body)
+    assert words == [1] * 32 + [0] * 32
+    assert counts == {STORE: 1}
+    assert lanes == [32]
+
+
+def test_a_loop_runs_as_often_as_its_longest_lane() -> None:
+    """Lane n goes round n mod 4 times; all store once after it."""
+    body = """
+      %times = arith.andi %t, %three : i32
+      cf.br ^head(%zero, %zero : i32, i32)
+    ^head(%i: i32, %sum: i32):
+      %more = arith.cmpi ult, %i, %times : i32
+      cf.cond_br %more, ^body, ^end
+    ^body:
+      %from = llvm.getelementptr %in[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      %x = scoped.load weak %from : !llvm.ptr<1> -> i32
+      %new = arith.addi %sum, %x : i32
+      %next = arith.addi %i, %one : i32
+      cf.br ^head(%next, %new : i32, i32)
+    ^end:
+      scoped.store weak %sum, %at : i32, !llvm.ptr<1>
+      func.return"""
+    words, counts, lanes = counted(body)
+    assert words == [0, 0, 1, 3] * 16
+    assert counts == {LOAD: 3 * 2, STORE: 2}
+    assert lanes == [24, 24, 16, 16, 8, 8, 32, 32]
+
+
+def test_lanes_that_returned_early_are_inactive() -> None:
+    body = """
+      %is = arith.cmpi uge, %t, %thirty : i32
+      cf.cond_br %is, ^end, ^go
+    ^end:
+      func.return
+    ^go:
+      scoped.store weak %one, %at : i32, !llvm.ptr<1>
+      func.return"""
+    words, counts, lanes = counted(body)
+    assert words == [1] * 30 + [0] * 34
+    assert counts == {STORE: 1}
+    assert lanes == [30]
+
+
+def test_the_last_wave_has_as_many_lanes_as_threads() -> None:
+    body = "scoped.store weak %one, %at : i32, !llvm.ptr<1>\n func.return"
+    _, counts, lanes = counted(body, 40)
+    assert counts == {STORE: 2}
+    assert lanes == [32, 8]
+
+
+LOCKED_LANES = """
+      cf.br ^try
+    ^try:
+      %old, %got = scoped.cmpxchg acquire relaxed agent %in, %zero, %one : !llvm.ptr<1>, i32
+      cf.cond_br %got, ^in, ^try
+    ^in:
+      %x = scoped.load weak %out : !llvm.ptr<1> -> i32
+      %y = arith.addi %x, %one : i32
+      scoped.store weak %y, %out : i32, !llvm.ptr<1>
+      scoped.store release agent %zero, %in : i32, !llvm.ptr<1>
+      func.return"""
+
+
+def test_lanes_of_a_wave_that_wait_for_each_other() -> None:
+    """A lock that each lane takes: who has it goes on though the others of the wave still poll."""
+    program = lowered(COUNTED.replace("BODY", LOCKED_LANES))
+    memory, _ = run(program, 2, 64, [zeros(1), zeros(1)])
+    assert memory.contents("argument 0", np.uint32).tolist() == [2 * 64]
+
+
+def test_a_wave_polls_while_others_work() -> None:
+    """Few polls: those who have work go first."""
+    program = example("kernels/ticket_lock")
+    _, found = run(program, 20, 128, [zeros(1), zeros(1), zeros(128), 2])
+    polls = executions(program, found)["ld.relaxed.gpu.global.b32"]
+    assert 20 * 2 <= polls < 20 * 2 * 30
+
+
+def test_work_groups_begin_where_others_have_ended() -> None:
+    words = np.arange(4096, dtype=np.uint32)
+    program = example("memory/copy")
+    for resident in (1, 3):
+        memory, found = run(program, 16, 256, [words, zeros(4096), 1], resident=resident)
+        assert (memory.contents("argument 1", np.uint32) == words).all()
+        assert max(len(each.groups) for each in found) == 8 * resident
+        assert sorted({int(group) for each in found for group in each.groups}) == [*range(16)]
+
+
+def test_a_sample_is_the_first_work_groups() -> None:
+    _, found = run(example("memory/copy"), 16, 256, [zeros(4096), zeros(4096), 1], sample=3)
+    assert sorted({int(group) for each in found for group in each.groups}) == [0, 1, 2]
+
+
+# Where a hot word is
+
+HOT = """
+  %p = ptx.param 0 : !ptx.reg<b64>
+  %t = ptx.special "tid.x" : !ptx.reg<b32>
+  %old = ptx.atomic "atom.relaxed.gpu.global.OPERATION" %p, %t : (!ptx.reg<b64>, !ptx.reg<b32>) -> !ptx.reg<b32>
+  %four = ptx.const 4 : !ptx.reg<b32>
+  %w = ptx.alu "cvt.u64.u32"(%t) : (!ptx.reg<b32>) -> !ptx.reg<b64>
+  %two = ptx.const 2 : !ptx.reg<b32>
+  %o = ptx.alu "shl.b64"(%w, %two) : (!ptx.reg<b64>, !ptx.reg<b32>) -> !ptx.reg<b64>
+  %q = ptx.param 1 : !ptx.reg<b64>
+  %at = ptx.alu "add.s64"(%q, %o) : (!ptx.reg<b64>, !ptx.reg<b64>) -> !ptx.reg<b64>
+  ptx.store "st.weak.global.b32" %at, %old : !ptx.reg<b64>, !ptx.reg<b32>
+  ptx.ret"""
+
+
+@pytest.mark.parametrize(
+    ("operation", "fold"),
+    [
+        ("add.u32", np.add), ("max.u32", np.maximum), ("min.u32", np.minimum), ("or.b32", np.bitwise_or),
+        ("and.b32", np.bitwise_and), ("xor.b32", np.bitwise_xor), ("max.s32", np.maximum),
+        ("exch.b32", None), ("inc.u32", None),
+    ],
+)  # fmt: skip
+def test_atomics_of_all_lanes_on_one_word(operation: str, fold: np.ufunc | None) -> None:
+    program = of_ptx(HOT.replace("OPERATION", operation), "64, 64")
+    first = np.array([0x55], dtype=np.uint32)
+    memory, _ = run(program, 1, 256, [first, zeros(256)])
+    found = memory.contents("argument 1", np.uint32)
+    lanes = np.arange(256, dtype=np.uint32)
+    if fold is not None:
+        every = fold.accumulate(np.concatenate([first, lanes]))
+    elif operation.startswith("exch"):
+        every = np.concatenate([first, lanes])
+    else:
+        every = np.zeros(257, dtype=np.uint32)
+        every[0] = 0x55
+        for n in range(256):
+            every[n + 1] = 0 if every[n] >= n else every[n] + 1
+    assert (found == every[:-1]).all()
+    assert memory.contents("argument 0", np.uint32) == every[-1]
+
+
+def test_memory_that_was_given_is_not_changed() -> None:
+    program = example("memory/copy")
+    launch = Launch((1, 1, 1), (256, 1, 1), (np.arange(256, dtype=np.uint32), zeros(256), 1))
+    before = allocate(program, launch)
+    execute(program, launch, before, lambda _: None)
+    assert not before.contents("argument 1").any()
+
+
+# Speed
+
+MANY = 100
+
+
+def many_accesses() -> str:
+    lines = [
+        '%p = ptx.param 0 : !ptx.reg<b64>', '%q = ptx.param 1 : !ptx.reg<b64>',
+        '%t = ptx.special "tid.x" : !ptx.reg<b32>', '%g = ptx.special "ctaid.x" : !ptx.reg<b32>',
+        '%c = ptx.const 256 : !ptx.reg<b32>',
+        '%m = ptx.alu "mul.lo.s32"(%g, %c) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>',
+        '%i = ptx.alu "add.s32"(%m, %t) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>',
+        '%w = ptx.alu "cvt.s64.s32"(%i) : (!ptx.reg<b32>) -> !ptx.reg<b64>',
+        '%two = ptx.const 2 : !ptx.reg<b32>',
+        '%o = ptx.alu "shl.b64"(%w, %two) : (!ptx.reg<b64>, !ptx.reg<b32>) -> !ptx.reg<b64>',
+        '%a0 = ptx.alu "add.s64"(%p, %o) : (!ptx.reg<b64>, !ptx.reg<b64>) -> !ptx.reg<b64>',
+        '%b0 = ptx.alu "add.s64"(%q, %o) : (!ptx.reg<b64>, !ptx.reg<b64>) -> !ptx.reg<b64>',
+        '%s = ptx.const 64 : !ptx.reg<b64>',
+    ]  # fmt: skip
+    for n in range(MANY // 2):
+        lines += [
+            f'%v{n} = ptx.load "ld.weak.global.b32" %a{n} : !ptx.reg<b64> -> !ptx.reg<b32>',
+            f'%u{n} = ptx.alu "add.s32"(%v{n}, %i) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>',
+            f'ptx.store "st.weak.global.b32" %b{n}, %u{n} : !ptx.reg<b64>, !ptx.reg<b32>',
+            f'%a{n + 1} = ptx.alu "add.s64"(%a{n}, %s) : (!ptx.reg<b64>, !ptx.reg<b64>) -> !ptx.reg<b64>',
+            f'%b{n + 1} = ptx.alu "add.s64"(%b{n}, %s) : (!ptx.reg<b64>, !ptx.reg<b64>) -> !ptx.reg<b64>',
+        ]
+    return "\n".join([*lines, "ptx.ret"])
+
+
+def test_a_thousand_work_groups_take_less_than_five_seconds() -> None:
+    program = of_ptx(many_accesses(), "64, 64")
+    size = 1024 * 256 * 4 + 64 * MANY
+    start = time.perf_counter()
+    _, found = run(program, 1024, 256, [BufferOfSize(size), BufferOfSize(size)])
+    assert time.perf_counter() - start < 5
+    assert sum(executions(program, found).values()) == 1024 * 8 * MANY
+
+
+# What cannot be
+
+
+def error(
+    program: LaneProgram, grid: int, block: int, arguments: Sequence[ArgumentValue], **more: Any
+) -> str:
+    with pytest.raises(LaunchError) as raised:
+        run(program, grid, block, arguments, **more)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+def test_beyond_a_buffer() -> None:
+    message = error(example("memory/copy"), 2, 256, [zeros(512), BufferOfSize(1600), 1])
+    assert message == (
+        "memory/copy.mlir:18:3: st.weak.global.b32: lane 16 of wave 4 of work-group 1: address "
+        "0x80000640 is 4 bytes beyond the 1600 bytes of 'argument 1'; give it 1604 or more"
+    )
+
+
+def test_in_no_buffer() -> None:
+    body = """
+      %far = llvm.inttoptr %t : i32 to !llvm.ptr<1>
+      scoped.store weak %one, %far : i32, !llvm.ptr<1>
+      func.return"""
+    message = error(lowered(COUNTED.replace("BODY", body)), 1, 32, [zeros(1), zeros(1)])
+    assert message.endswith("address 0x0 is in no buffer; the first is at 0x40000000")
+
+
+def test_unaligned() -> None:
+    body = """
+      %next = llvm.getelementptr %out[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+      scoped.store weak %one, %next : i32, !llvm.ptr<1>
+      func.return"""
+    message = error(lowered(COUNTED.replace("BODY", body)), 1, 32, [zeros(64), zeros(64)])
+    assert "lane 1 of wave 0 of work-group 0: address 0x40000001 is not aligned to 4" in message
+
+
+def test_beyond_shared_memory() -> None:
+    text = "llvm.mlir.global internal @room() {addr_space = 3 : i32} : !llvm.array<4 x i32>\n"
+    body = """
+      %room = llvm.mlir.addressof @room : !llvm.ptr<3>
+      %own = llvm.getelementptr %room[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+      scoped.store weak %one, %own : i32, !llvm.ptr<3>
+      func.return"""
+    program = lowered(text + COUNTED.replace("BODY", body))
+    message = error(program, 1, 32, [zeros(64), zeros(64)])
+    assert "lane 4 of wave 0 of work-group 0: bytes 16 to 19 are beyond the 16 bytes" in message
+    memory, _ = run(program, 1, 4, [zeros(64), zeros(64)])
+    assert not memory.contents("argument 0").any()
+
+
+def test_an_address_that_comes_of_data_nobody_gave() -> None:
+    body = """
+      %where = llvm.getelementptr %in[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      %index = scoped.load weak %where : !llvm.ptr<1> -> i32
+      %to = llvm.getelementptr %out[%index] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      scoped.store weak %one, %to : i32, !llvm.ptr<1>
+      func.return"""
+    program = lowered(COUNTED.replace("BODY", body))
+    message = error(program, 1, 32, [zeros(64), BufferOfSize(256)])
+    assert "an address comes of what 'argument 1' holds, of which only the size is given" in message
+    run(program, 1, 32, [zeros(64), zeros(64)])
+    run(program, 1, 32, [BufferOfSize(256), np.arange(64, dtype=np.uint32)])
+
+
+def test_what_the_kernel_wrote_itself_is_known() -> None:
+    body = """
+      scoped.store weak %t, %at : i32, !llvm.ptr<1>
+      %index = scoped.load weak %at : !llvm.ptr<1> -> i32
+      %to = llvm.getelementptr %in[%index] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      scoped.store weak %one, %to : i32, !llvm.ptr<1>
+      func.return"""
+    program = lowered(COUNTED.replace("BODY", body))
+    memory, _ = run(program, 1, 32, [BufferOfSize(128), BufferOfSize(128)])
+    assert memory.contents("argument 1", np.uint32).tolist() == [1] * 32
+
+
+def test_a_loop_without_an_end() -> None:
+    body = """
+      cf.br ^loop(%zero : i32)
+    ^loop(%i: i32):
+      %n = arith.addi %i, %one : i32
+      %x = scoped.load weak %in : !llvm.ptr<1> -> i32
+      cf.br ^loop(%n : i32)"""
+    program = lowered(COUNTED.replace("BODY", body))
+    message = error(program, 1, 64, [zeros(64), zeros(64)], limit=1000)
+    assert message.startswith("kernel.mlir:16:7: kernel: ")
+    assert "a wave has executed 1000 instructions and is in a loop that does not end" in message
+
+
+def test_polling_what_nobody_writes() -> None:
+    message = error(example("kernels/spin_lock"), 2, 128, [np.ones(1, np.uint32), zeros(128), 1])
+    assert "every wave polls and none stores: this loop never ends" in message
+
+
+def test_a_barrier_that_not_all_reach() -> None:
+    body = """
+      %is = arith.cmpi eq, %t, %zero : i32
+      cf.cond_br %is, ^wait, ^spin
+    ^wait:
+      scoped.barrier workgroup
+      func.return
+    ^spin:
+      %x = scoped.load relaxed agent %in : !llvm.ptr<1> -> i32
+      %no = arith.cmpi eq, %x, %zero : i32
+      cf.cond_br %no, ^spin, ^end
+    ^end:
+      func.return"""
+    program = lowered(COUNTED.replace("BODY", body))
+    assert "never ends" in error(program, 1, 64, [zeros(64), zeros(64)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            [zeros(1), zeros(1)],
+            "copy takes 3 arguments (argument 0, argument 1, argument 2), not 2",
+        ),
+        ([1, zeros(1), 1], "argument 0 is a buffer: give its size in bytes or an array"),
+        ([zeros(1), zeros(1), zeros(1)], "argument 2 is a number of 32 bits, not a buffer"),
+        ([zeros(1), zeros(1), 1 << 32], "argument 2 has 32 bits: 4294967296 does not fit"),
+        ([zeros(1), zeros(1), "x"], "argument 2 is a number of 32 bits, not 'x'"),
+        ([zeros(1), BufferOfSize(0), 1], "argument 1: a buffer of 0 bytes: at least 1"),
+        ([zeros(1), BufferOfSize(1 << 40), 1], "at most 17179869184 can be executed"),
+        ([np.array([None]), zeros(1), 1], "argument 0: an array of object, not of numbers"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments: list[Any], reason: str) -> None:
+    assert reason in error(example("memory/copy"), 1, 256, arguments)
+
+
+def test_a_launch_that_cannot_be() -> None:
+    program, arguments = example("memory/copy"), [zeros(1), zeros(1), 1]
+    assert "compiled for work-groups of 256x1x1 threads, not 128x1x1" in error(
+        program, 1, 128, arguments
+    )
+    assert "each has to be at least 1" in error(program, 0, 256, arguments)
+    assert "a sample of 0 work-groups" in error(program, 1, 256, arguments, sample=0)
+    free = lowered(COUNTED.replace("BODY", "func.return"))
+    assert "a work-group of 2048 threads does not fit" in error(free, 1, 2048, [zeros(1)] * 2)
+    assert "needs 300000 bytes of shared memory, and sm_90 has 232448" in error(
+        free, 1, 32, [zeros(1)] * 2, shared=300_000
+    )
+
+
+# What the front end refuses
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('ptx.fence "fence.acq_rel.gpu"\nptx.barrier "bar.sync 1, 64"\nptx.ret', "only barrier 0"),
+        (
+            '%p = ptx.param 0 : !ptx.reg<b64>\n'
+            '%v = ptx.load "ld.global.v4.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>\nptx.ret',
+            "vectors are in one register",
+        ),
+        (
+            '%p = ptx.param 0 : !ptx.reg<b64>\n'
+            '%v = ptx.load "ld.shared::cluster.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>\nptx.ret',
+            "there are no clusters",
+        ),
+        ('%c = ptx.const 1 : !ptx.reg<b32>\n'
+         '%v = ptx.alu "add.sat.s32"(%c, %c) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>\nptx.ret',
+         "'add.sat.s32': it is not executed: results are not clamped"),
+        ('ptx.sequence [] () ["tcgen05.wait::ld.sync.aligned"] : () -> ()\nptx.ret', "tcgen05"),
+        ('ptx.sequence [] () ["add.s32 {x}, {y}, 1"] : () -> ()\nptx.ret', "the operand '{y}' is not"),
+    ],
+)  # fmt: skip
+def test_what_the_front_end_refuses(body: str, reason: str) -> None:
+    with pytest.raises(DiagnosticException) as raised:
+        of_ptx(body)
+    assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["tma_to_wgmma", "tma_to_tcgen05", "cluster_st_async"])
+def test_kernels_that_are_not_executed_are_refused(name: str) -> None:
+    with pytest.raises(DiagnosticException, match="it is not executed|is not executed"):
+        example(f"async/{name}", "sm_90a" if "wgmma" in name else "sm_100a")

@@ -408,7 +408,7 @@ def test_what_is_not_executed_is_refused(word: str) -> None:
 @pytest.mark.parametrize(
     ("opcode", "reason"),
     [
-        ("div.rn.f32", "unknown instruction; known are add"),
+        ("div.rn.f32", "it is not executed; executed are add"),
         ("add.cc.u32", "unknown word .cc"),
         ("mul.s32", "say .lo or .hi"),
         ("cvt.s32.f32", "say how to round"),
