@@ -517,8 +517,10 @@ class _Sequence:
     ) -> None:
         kernel, text = self.kernel, line.mnemonic
         policy = ptx_policy(MemoryAccessKind.LOAD, words_of(text))
+        model = f"{text}.b{8 * width}"
+        known = None if isinstance(parse(model), str) else model
         found = MemoryInstruction(
-            text, None, MemoryAccessKind.LOAD, MemorySpace.GLOBAL, width, policy, _place(self.op)
+            text, known, MemoryAccessKind.LOAD, MemorySpace.GLOBAL, width, policy, _place(self.op)
         )
         step = CopyStep(kernel.counted(found), self.register(target), self.register(source), size)
         kernel.block.steps.append(step)
