@@ -395,7 +395,7 @@ class _Sequence:
         if type_ not in {each.value for each in RegisterClass}:
             _refuse(self.op, f"'{line.text}' is not executed")
         if not line.names:
-            _refuse(self.op, f"'{line.text}': wgmma is not executed")
+            _refuse(self.op, f"'{line.text}' is not executed: {_NOT_EXECUTED['wgmma']}")
         for name in line.names:
             self.names[name] = self.kernel.fresh()
             self.bits[name] = RegisterClass(type_).bits
@@ -429,6 +429,9 @@ class _Sequence:
     def instruction(self, line: Line) -> None:
         words = words_of(line.mnemonic)
         handler = _LINES.get(words[0])
+        if words[0] in _NOT_EXECUTED or line.mnemonic.startswith("st.async"):
+            reason = _NOT_EXECUTED.get(words[0], _NO_CLUSTERS)
+            _refuse(self.op, f"'{line.mnemonic}' is not executed: {reason}")
         if handler is not None:
             handler(self, line)
         elif line.mnemonic.rpartition(".")[0] in CROSS_LANE:
@@ -499,7 +502,10 @@ class _Sequence:
             self.kernel.fence(_wait_for_copies(self.op, line.text))
         elif text in ("cp.async.ca.shared.global", "cp.async.cg.shared.global"):
             target, source, size = line.operands
-            self.copied(line, target, source, self.number(size), None)
+            self.copied(line, target, source, self.number(size))
+        elif text == "cp.async.bulk.global.shared::cta.bulk_group":
+            target, source, size = line.operands
+            self.copied(line, target, source, self.number(size), is_bulk=True, outwards=True)
         elif text.startswith("cp.async.mbarrier.arrive"):
             # Without .noinc one arrival is added that this one then takes away.
             count = 1 if "noinc" in words_of(text) else 0
@@ -507,21 +513,36 @@ class _Sequence:
         elif text.startswith(_BULK_TO_SHARED):
             target, source, size, barrier = line.operands
             bytes_ = self.number(size)
-            self.copied(line, target, source, bytes_, self.kernel.constant(bytes_, 64))
+            self.copied(line, target, source, bytes_, is_bulk=True)
             self.update_mbarrier(line, barrier, mbarrier.complete(bytes_), None)
         else:
-            _refuse(self.op, f"'{text}' is not executed")
+            _refuse(self.op, f"'{text}' is not executed: tensor maps and clusters are not modelled")
 
     def copied(
-        self, line: Line, target: Operand, source: Operand, width: int, size: Register | None
+        self,
+        line: Line,
+        target: Operand,
+        source: Operand,
+        width: int,
+        *,
+        is_bulk: bool = False,
+        outwards: bool = False,
     ) -> None:
+        """A copy between global and shared memory."""
         kernel, text = self.kernel, line.mnemonic
-        policy = ptx_policy(MemoryAccessKind.LOAD, words_of(text))
+        kind = MemoryAccessKind.STORE if outwards else MemoryAccessKind.LOAD
         model = f"{text}.b{8 * width}"
-        known = None if isinstance(parse(model), str) else model
         found = MemoryInstruction(
-            text, known, MemoryAccessKind.LOAD, MemorySpace.GLOBAL, width, policy, _place(self.op)
+            text,
+            None if isinstance(parse(model), str) else model,
+            kind,
+            MemorySpace.GLOBAL,
+            # Bulk copies are aligned to 16 bytes, however long: PTX ISA, cp.async.bulk.
+            16 if is_bulk else width,
+            ptx_policy(kind, words_of(text)),
+            _place(self.op),
         )
+        size = kernel.constant(width, 64) if is_bulk else None
         step = CopyStep(kernel.counted(found), self.register(target), self.register(source), size)
         kernel.block.steps.append(step)
 
@@ -531,7 +552,7 @@ class _Sequence:
         words, kernel = words_of(line.mnemonic), self.kernel
         name = words[1]
         if "shared::cluster" in words:
-            _refuse(self.op, f"'{line.mnemonic}' is not executed: there are no clusters")
+            _refuse(self.op, f"'{line.mnemonic}' is not executed: {_NO_CLUSTERS}")
         if name == "init":
             word = kernel.constant(mbarrier.initial(self.number(line.operands[1])), 64)
             self.mbarrier_step(line, line.operands[0], MemoryAccessKind.STORE, (word,), None)
@@ -585,6 +606,17 @@ class _Sequence:
         self.kernel.block.steps.append(step)
 
 
+_NO_CLUSTERS = "there are no clusters"
+_NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
+    {
+        "mapa": _NO_CLUSTERS,
+        "tcgen05": "tensor cores and their memory are not modelled",
+        "wgmma": "tensor cores are not modelled",
+        "tensormap": "tensor maps are not modelled",
+    }
+)
+"""Instructions that are refused, and why."""
+
 _BULK_TO_SHARED = (
     "cp.async.bulk.shared::cta.global.mbarrier",
     "cp.async.bulk.shared::cluster.global.mbarrier",
@@ -632,7 +664,7 @@ _SPACES: Mapping[str, MemorySpace] = MappingProxyType(
 def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> MemoryInstruction:
     words = words_of(mnemonic)
     if "shared::cluster" in words:
-        _refuse(op, f"'{mnemonic}' is not executed: there are no clusters")
+        _refuse(op, f"'{mnemonic}' is not executed: {_NO_CLUSTERS}")
     if {"v2", "v4", "v8"} & {*words}:
         _refuse(op, f"'{mnemonic}' is not executed: vectors are in one register, as .b64 or .b128")
     # A generic address is one of global memory: shared and private memory have their own.

@@ -227,8 +227,10 @@ class _Wave:
         own, found = self.registers[lane], self.all.program.instructions[step.instruction]
         assert isinstance(found, MemoryInstruction)
         size = found.width if step.bytes is None else int(own[step.bytes])
-        value = self._read(lane, MemorySpace.GLOBAL, int(own[step.source]), size)
-        self._write(lane, MemorySpace.SHARED, int(own[step.target]), size, value)
+        ways = (MemorySpace.GLOBAL, MemorySpace.SHARED)
+        source, target = ways[::-1] if found.kind is MemoryAccessKind.STORE else ways
+        value = self._read(lane, source, int(own[step.source]), size)
+        self._write(lane, target, int(own[step.target]), size, value)
 
     def _special(self, lane: int, value: LaneValue, lanes: Lanes) -> int:
         launch = self.all.launch

@@ -474,20 +474,22 @@ class _Run:
 
     def copy(self, step: CopyStep) -> None:
         instruction = self._instruction(step.instruction)
-        source, target = (
-            np.broadcast_to(self.read(each).view(np.int64), self.active.shape)
-            for each in (step.source, step.target)
+        outwards = instruction.kind is MemoryAccessKind.STORE
+        ends = (step.target, step.source) if outwards else (step.source, step.target)
+        outside, shared = (
+            np.broadcast_to(self.read(each).view(np.int64), self.active.shape) for each in ends
         )
         sizes = None if step.bytes is None else self.full(self.read(step.bytes)).view(np.int64)
         width = instruction.width if sizes is None else sizes
-        read = self._locate(instruction, MemorySpace.GLOBAL, source, width)
-        written = self._locate(instruction, MemorySpace.SHARED, target, width)
+        here = self._locate(instruction, MemorySpace.GLOBAL, outside, width)
+        there = self._locate(instruction, MemorySpace.SHARED, shared, width)
         self.execution.stored = True
-        self._tell(step.instruction, source, sizes, target)
+        self._tell(step.instruction, outside, sizes, shared)
+        source, target = (there, here) if outwards else (here, there)
         lengths = np.broadcast_to(width, self.active.shape)[self.active]
-        places = zip(read.at[self.active], written.at[self.active], lengths, strict=True)
+        places = zip(source.at[self.active], target.at[self.active], lengths, strict=True)
         for at, to, length in places:
-            written.bytes[to : to + length] = read.bytes[at : at + length]
+            target.bytes[to : to + length] = source.bytes[at : at + length]
 
     # Addresses
 

@@ -192,6 +192,8 @@ class MemoryStep:
 class CopyStep:
     """Bytes from global to shared memory without a register, ``source`` to ``target``.
 
+    If the instruction is a store, from shared to global memory.
+
     With ``bytes`` None each active lane copies the instruction's ``width``; else each active
     lane copies as many bytes as the register says (bulk copies).
     """
@@ -306,7 +308,7 @@ class Executed:
     active: LaneFlags
     sizes: Numbers | None = None
     copied_to: Numbers | None = None
-    """Of a copy, the addresses in shared memory."""
+    """Of a copy, the addresses in shared memory; ``addresses`` are those in global memory."""
 
 
 Observer: TypeAlias = Callable[[Executed], None]

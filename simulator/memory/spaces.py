@@ -38,14 +38,13 @@ class Buffers:
 
     def locate(self, addresses: Numbers, active: LaneFlags, width: Numbers | int) -> Located:
         """Where accesses of ``width`` bytes are; inactive lanes have any address."""
-        page = np.clip(addresses // BASE, 0, len(self._buffers) - 1)
-        first = int(page.flat[0])
-        is_one = bool((page == first).all())
-        end, shift = (
-            (self._end[first], self._shift[first])
-            if is_one
-            else (self._end[page], self._shift[page])
-        )
+        page = addresses // BASE
+        first = min(max(int(page.flat[0]), 0), len(self._buffers) - 1)
+        if bool((page == first).all()):
+            end, shift = self._end[first], self._shift[first]
+        else:
+            page = np.minimum(np.maximum(page, 0), len(self._buffers) - 1)
+            end, shift = self._end[page], self._shift[page]
         wrong = active & ((addresses + width > end) | (addresses < BASE))
         at = addresses - shift
         if not active.all():

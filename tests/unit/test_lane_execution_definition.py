@@ -17,6 +17,7 @@ from fencewright.simulator.memory.launch import Launch, allocate
 from fencewright.simulator.memory.program import (
     Argument,
     Compute,
+    CopyStep,
     CrossLane,
     EndLane,
     FenceInstruction,
@@ -197,13 +198,26 @@ class Builder:
             Compute(MIXED, (MIXED, B), mix(7), "mix"),
         ]
 
+    def copied(self) -> list[Step]:
+        """From memory to the own word of shared memory, and from there to a register."""
+        copy = self.counted(access(MemoryAccessKind.LOAD, MemorySpace.GLOBAL))
+        loaded = self.counted(access(MemoryAccessKind.LOAD, MemorySpace.SHARED))
+        four, words = np.uint64(4), np.uint64(WORDS)
+        address = binary(lambda base, x: base + x % words * four)
+        return [
+            Compute(B, (IN, MIXED), address, "address"),
+            CopyStep(copy, OWN, B),
+            MemoryStep(loaded, OWN, 0, (), B),
+            Compute(MIXED, (MIXED, B), mix(11), "mix"),
+        ]
+
     def together(self) -> list[Step]:
         return [CrossLane(B, (MIXED,), total, "sum"), Compute(MIXED, (MIXED, B), mix(3), "mix")]
 
     def who(self) -> list[Step]:
         return [Special(B, LaneValue.ACTIVE), Compute(MIXED, (MIXED, B), mix(9), "mix")]
 
-    KINDS = (mixed, loaded, counted_in, kept, together, who)
+    KINDS = (mixed, loaded, counted_in, kept, copied, together, who)
 
 
 def launch(seed: int) -> Launch:
