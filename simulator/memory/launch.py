@@ -188,6 +188,11 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
         raise LaunchError(
             f"a work-group of {launch.threads} threads does not fit: at most {MAX_THREADS}"
         )
+    if program.most_threads is not None and launch.threads > program.most_threads:
+        raise LaunchError(
+            f"{program.name} is compiled for work-groups of up to {program.most_threads} threads, "
+            f"not {launch.threads}"
+        )
     if launch.sample is not None and launch.sample < 1:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
     most = _shared_limit(program.target)

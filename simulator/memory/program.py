@@ -85,7 +85,8 @@ class FenceInstruction:
     ``waits``: kinds of access of its own wave that have to be complete, in ``spaces``;
     ``writes_back``: caches whose dirty lines go out; ``invalidates``: caches that lose their lines
     (the L2: lines that are not dirty and belong to other memory). ``scope`` as the target
-    calls it, empty where it has none. ``joins``: it is a barrier of the work-group.
+    calls it, empty where it has none. ``joins``: it is a barrier of the work-group. ``in_flight``:
+    of a space so many of the newest accesses need not be complete; none where nothing is said.
     """
 
     text: str
@@ -96,6 +97,7 @@ class FenceInstruction:
     invalidates: frozenset[CacheLevel]
     joins: bool
     place: SourcePlace | None
+    in_flight: tuple[tuple[MemorySpace, int], ...] = ()
 
 
 CountedInstruction: TypeAlias = MemoryInstruction | FenceInstruction
@@ -275,7 +277,8 @@ class KernelResources:
 class LaneProgram:
     """A kernel. Block 0 is the entry; ``instructions`` are those that steps name by number.
 
-    ``block_size``: threads in x, y and z where the kernel fixes them.
+    ``block_size``: threads in x, y and z where the kernel fixes them. ``most_threads``: of a
+    work-group, as it is compiled; None: as many as the target has.
     """
 
     name: str
@@ -287,6 +290,7 @@ class LaneProgram:
     block_size: tuple[int, int, int] | None
     instructions: tuple[CountedInstruction, ...]
     blocks: tuple[LaneBlock, ...]
+    most_threads: int | None = None
 
 
 # What the executor tells
