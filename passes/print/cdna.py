@@ -215,6 +215,12 @@ class _Printer:
         return [test, jump, *self._jump(branch, false)]
 
 
+def instruction_lines(op: OpcodeOp) -> list[str]:
+    """The lines of an instruction that is no branch; its registers are allocated."""
+    registers = [register_of(value) for value in (*op.operands, *op.results)]
+    return [line.printed(registers).text for line in _form(op)]
+
+
 @cache
 def _wait_line(counts: WaitCounts) -> Printed:
     return Printed(f"s_waitcnt {counts}")
