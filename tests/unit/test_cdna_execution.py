@@ -4,7 +4,8 @@
 only when an ``s_waitcnt`` covers it, and touching the register before that is an error, so that
 instruction selection, waits and register allocation are all tested. ``Reference`` evaluates the
 same program's ``arith``, ``cf``, ``llvm`` and ``scoped`` operations. Memory is sequential here;
-orderings between waves are the simulator's business.
+orderings between waves are the simulator's business. The same programs are run by the executor of
+``simulator.memory``.
 """
 
 import io
@@ -33,6 +34,9 @@ from fencewright.passes.cdna.insert_waits import InsertWaitsPass
 from fencewright.passes.print.cdna import CDNAAssemblyTarget
 from fencewright.passes.to_cdna.builder import bits_of
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
+from fencewright.passes.traffic.cdna import programs_of
+from fencewright.simulator.memory.executor import execute
+from fencewright.simulator.memory.launch import BufferOfSize, Launch, allocate
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 KERNARG = 0x1000
@@ -855,6 +859,34 @@ def test_random_programs_compute_what_they_mean(text: str, chip: str, arguments:
     expected = reference.run(function, [BUFFER, a, b, c, d, e, BUFFER])
     assembly, _ = lower(text, chip)
     assert buffer_of(outcome(assembly, chip, arguments, uses_scratch=True)) == buffer_of(expected)
+
+
+BYTES = 1 << 12
+"""Of the two buffers that the executor is given: more than a program touches."""
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(programs(), st.sampled_from(sorted(CHIPS)), ARGUMENT_VALUES)
+def test_the_executor_of_lanes_computes_the_same(text: str, chip: str, arguments: list[int]):
+    module = parse(text)
+    for step in (ConvertScopedToCDNAPass(mcpu=chip), InsertWaitsPass(), AllocateRegistersPass()):
+        step.apply(context(), module)
+    (program,) = programs_of(module)
+    launch = Launch((1, 1, 1), (1, 1, 1), (BufferOfSize(BYTES), *arguments, BufferOfSize(BYTES)))
+    memory = allocate(program, launch)
+    first, *_, last = memory.values
+    reference = Reference({"pad": 0, "lds": 16})
+    function = next(op for op in parse(text).ops if isinstance(op, func.FuncOp))
+    expected = reference.run(function, [first, *arguments, last])
+    left = execute(program, launch, memory, lambda executed: None)
+    for name, address in (("global", first), ("generic", last)):
+        found = left.contents(name).tolist()
+        assert found == [expected.data.get(address + n, 0) for n in range(BYTES)]
 
 
 LLVM_MC = find_llvm_tool("llvm-mc")
