@@ -3,7 +3,7 @@
 Registers have to be allocated. A value keeps the shape that ``cdna_arithmetic`` describes: lane
 masks are a predicate of each lane, other scalar registers the same in every lane. Private memory is
 each lane's own, from 0, so that the resource through which older chips find it has no value.
-Generic addresses are of global memory.
+Generic addresses are of global memory. A wave branches as a whole, where any lane's condition holds.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +51,7 @@ from fencewright.simulator.memory.cdna_arithmetic import (
     ARITHMETIC,
     ATOMICS,
     WITHOUT_VALUE,
+    any_lane,
     join,
     shifted,
     words,
@@ -60,6 +61,7 @@ from fencewright.simulator.memory.program import (
     CacheLevel,
     Compute,
     CountedInstruction,
+    CrossLane,
     EndLane,
     FenceInstruction,
     FenceStep,
@@ -248,7 +250,8 @@ class _Reader:
         for op in block.ops:
             if op is not last:
                 _STEPS[type(op)](self, op)
-        return LaneBlock(tuple(self.steps), self._end(last))
+        end = self._end(last)
+        return LaneBlock(tuple(self.steps), end)
 
     def _end(self, last: Operation) -> Jump | LaneBranch | EndLane:
         if isinstance(last, EndOp):
@@ -258,8 +261,10 @@ class _Reader:
             return self._jump(last.target, last.arguments)
         assert isinstance(last, CondBranchOp)
         self._check_masks(last, last.operands)
+        taken = self._new()
+        self.steps.append(CrossLane(taken, (self.registers[last.mask],), any_lane, "s_cbranch"))
         return LaneBranch(
-            self.registers[last.mask],
+            taken,
             self._jump(last.true_target, last.true_arguments),
             self._jump(last.false_target, last.false_arguments),
         )

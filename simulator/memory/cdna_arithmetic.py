@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, PACKED_ROWS
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType
+from fencewright.simulator.memory.lanes import LaneFlags
 from fencewright.simulator.memory.program import Values
 from fencewright.simulator.memory.values import (
     flags,
@@ -67,6 +68,12 @@ def join(registers: Sequence[Values]) -> Values:
 def shifted(value: Values, bits: int) -> Values:
     """A value so many bits further up."""
     return value << np.uint64(bits)
+
+
+def any_lane(active: LaneFlags, lanes: Values) -> Values:
+    """Whether a mask has a bit of an active lane, in every lane of the wave."""
+    some = (active & (lanes != 0)).any(axis=-1, keepdims=True)
+    return flags(np.broadcast_to(some, active.shape))
 
 
 # Integers

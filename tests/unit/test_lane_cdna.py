@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.cdna.instructions import memory_instruction
 from fencewright.lowering.cdna.memory import HIERARCHIES
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Operation, RmwKind
 from fencewright.passes.pipelines import lower_module
 from fencewright.passes.traffic.cdna import programs_of
 from fencewright.simulator.memory.access import model_of
@@ -365,7 +366,6 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize(("space", "bits"), [(1, 32), (1, 64), (3, 32), (3, 64), (5, 64)])
 def test_atomics_of_every_memory(chip: str, kind: str, space: int, bits: int) -> None:
     name, type = kind.removeprefix("_"), f"i{bits}"
-    memory_of = {1: "in", 3: "tile", 5: "own"}[space]
     lines = [
         LANE,
         "  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>",
@@ -380,7 +380,7 @@ def test_atomics_of_every_memory(chip: str, kind: str, space: int, bits: int) ->
         f"  scoped.store weak %v, %middle : {type}, !llvm.ptr<3>",
         f"  scoped.store weak %v, %room : {type}, !llvm.ptr<5>",
     ]
-    at = {"in": "source", "tile": "middle", "own": "room"}[memory_of]
+    at = {1: "source", 3: "middle", 5: "room"}[space]
     pointer = f"!llvm.ptr<{space}>"
     lines += [
         f"  %old = scoped.atomic_rmw {name} relaxed agent %{at}, %d : {pointer}, {type}",
@@ -613,18 +613,125 @@ def test_what_a_kernel_needs() -> None:
     assert [each.is_buffer for each in program.parameters] == [True, True, False]
 
 
-# What cannot be executed
+# Instructions as they are written
+
+LOADED = """
+  %s = cdna.load s_load_dwordx2 %k {offset = 0 : i64} : (!cdna.sgpr<2, 0>) -> !cdna.sgpr<2, 2>
+  %p = cdna.mov %s : !cdna.sgpr<2, 2> -> !cdna.vgpr<2, 2>
+  %two = cdna.const 2 : !cdna.vgpr<1, 1>
+  %bytes = cdna.alu v_lshlrev_b32_e32 %lane, %two : (!cdna.vgpr<1, 0>, !cdna.vgpr<1, 1>) -> !cdna.vgpr<1, 4>
+  %wide = cdna.alu v_zext_b32_b64 %bytes : (!cdna.vgpr<1, 4>) -> !cdna.vgpr<2, 6>
+  %a = cdna.alu v_lshl_add_u64 %p, %wide : (!cdna.vgpr<2, 2>, !cdna.vgpr<2, 6>) -> !cdna.vgpr<2, 2>"""
 
 
-def of_cdna(body: str, chip: str = "gfx942") -> LaneProgram:
+def of_cdna(body: str, chip: str = "gfx942", shared: int = 0) -> LaneProgram:
+    """A kernel with an argument, a pointer in ``%p``, and a work-item's number in ``%lane``."""
     text = (
-        f'cdna.kernel @kernel attributes {{chip = "{chip}", arguments = [], vgprs = 8 : i64, '
-        "sgprs = 8 : i64, group_segment_size = 0 : i64, private_segment_size = 0 : i64, "
-        "workgroup_ids = 0 : i64, workitem_ids = 0 : i64, max_workgroup_size = 64 : i64} {\n"
-        f"^bb0(%k : !cdna.sgpr<2, 0>):\n{body}\n  cdna.end s_endpgm\n}}\n"
+        f'cdna.kernel @kernel attributes {{chip = "{chip}", '
+        'arguments = [#cdna<argument "p", 8, global>], vgprs = 8 : i64, '
+        f"sgprs = 8 : i64, group_segment_size = {shared} : i64, private_segment_size = 0 : i64, "
+        "workgroup_ids = 0 : i64, workitem_ids = 1 : i64, max_workgroup_size = 64 : i64} {\n"
+        f"^bb0(%k : !cdna.sgpr<2, 0>, %lane : !cdna.vgpr<1, 0>):\n{LOADED}\n{body}\n"
+        "  cdna.end s_endpgm\n}\n"
     )
     (program,) = programs_of(parse_module("kernel.mlir", text))
     return program
+
+
+def test_offsets_are_added_to_addresses() -> None:
+    body = """
+  %v = cdna.load global_load_dword %a {offset = 64 : i64} : (!cdna.vgpr<2, 2>) -> !cdna.vgpr<1, 5>
+  cdna.store ds_write_b32 %bytes, %v {offset = 8 : i64} : (!cdna.vgpr<1, 4>, !cdna.vgpr<1, 5>) -> ()
+  %w = cdna.load ds_read_b32 %bytes {offset = 8 : i64} : (!cdna.vgpr<1, 4>) -> !cdna.vgpr<1, 5>
+  cdna.store global_store_dword %a, %w {offset = 320 : i64} : (!cdna.vgpr<2, 2>, !cdna.vgpr<1, 5>) -> ()"""
+    given = np.concatenate([words(80), np.zeros(64, dtype=np.uint32)])
+    program = of_cdna(body, shared=264)
+    memory, found = run(program, (1, 1, 1), (64, 1, 1), [given])
+    left = memory.contents("p", np.uint32)
+    assert (left[80:] == given[16:80]).all()
+    first = memory.values[0]
+    starts = [int(each.addresses[0, 0]) for each in found]
+    assert starts == [memory.arguments, first + 64, 8, 8, first + 320]
+    texts = [each.text for each in accesses(program)]
+    assert texts[1] == "global_load_dword v5, v[2:3], off offset:64"
+    assert texts[2] == "ds_write_b32 v4, v5 offset:8"
+    assert [each.model for each in accesses(program)][1:3] == ["global_load_dword", "ds_write_b32"]
+
+
+@pytest.mark.parametrize(("compared", "stored"), [("0", 1), ("64", 2)])
+def test_a_wave_branches_as_a_whole(compared: str, stored: int) -> None:
+    """One lane that takes the branch takes all of them along."""
+    body = f"""
+  %n = cdna.const {compared} : !cdna.vgpr<1, 1>
+  %m = cdna.alu v_cmp_eq_u32_e64 %lane, %n : (!cdna.vgpr<1, 0>, !cdna.vgpr<1, 1>) -> !cdna.sgpr<2, 4>
+  cdna.s_cbranch %m : !cdna.sgpr<2, 4>, ^bb1, ^bb2
+^bb1:
+  %one = cdna.const 1 : !cdna.vgpr<1, 5>
+  cdna.s_branch ^bb3(%one : !cdna.vgpr<1, 5>)
+^bb2:
+  %other = cdna.const 2 : !cdna.vgpr<1, 5>
+  cdna.s_branch ^bb3(%other : !cdna.vgpr<1, 5>)
+^bb3(%v : !cdna.vgpr<1, 5>):
+  cdna.store global_store_dword %a, %v : (!cdna.vgpr<2, 2>, !cdna.vgpr<1, 5>) -> ()"""
+    memory, _ = run(of_cdna(body), (1, 1, 1), (64, 1, 1), [BufferOfSize(256)])
+    assert set(memory.contents("p", np.uint32).tolist()) == {stored}
+
+
+FLOATS: dict[str, Callable[[Any, Any], Any]] = {
+    "fadd": np.add,
+    "fmin": np.minimum,
+    "fmax": np.maximum,
+}
+
+
+def has_atomic(chip: str, space: int, kind: str, bits: int) -> bool:
+    where = AddressSpace.GLOBAL if space == 1 else AddressSpace.LOCAL
+    found = memory_instruction(
+        chip, Operation.ATOMIC_RMW, where, bits, RmwKind(kind), returns=False
+    )
+    return found is not None
+
+
+@every_chip
+@pytest.mark.parametrize("space", [1, 3, 5])
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("bits", [32, 64])
+def test_atomics_of_floats_where_the_chip_has_them(
+    chip: str, space: int, kind: str, bits: int
+) -> None:
+    type = f"f{bits}"
+    at = {1: "source", 3: "middle", 5: "own"}[space]
+    lines = [
+        LANE,
+        "  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>",
+        "  %count = arith.constant 1 : i32",
+        f"  %own = llvm.alloca %count x {type} : (i32) -> !llvm.ptr<5>",
+        element("in", "lane", type, 1, "source"),
+        element("data", "lane", type, 1, "operand"),
+        element("out", "lane", type, 1, "target"),
+        element("tile", "lane", type, 3, "middle"),
+        f"  %d = scoped.load weak %operand : !llvm.ptr<1> -> {type}",
+        f"  %v = scoped.load weak %source : !llvm.ptr<1> -> {type}",
+        f"  scoped.store weak %v, %middle : {type}, !llvm.ptr<3>",
+        f"  scoped.store weak %v, %own : {type}, !llvm.ptr<5>",
+        f"  %old = scoped.atomic_rmw {kind} relaxed agent %{at}, %d : !llvm.ptr<{space}>, {type}",
+        f"  %new = scoped.load weak %{at} : !llvm.ptr<{space}> -> {type}",
+        f"  scoped.store weak %new, %target : {type}, !llvm.ptr<1>",
+    ]
+    before = "llvm.mlir.global internal @tile() {addr_space = 3 : i32} : !llvm.array<1024 x i8>"
+    parameters = "%in: !llvm.ptr<1>, %data: !llvm.ptr<1>, %out: !llvm.ptr<1>"
+    number = np.float32 if bits == 32 else np.float64
+    old, data = (RANDOM.normal(0, 100, 64).astype(number) for _ in range(2))
+    if space != 5 and not has_atomic(chip, space, kind, bits):
+        with pytest.raises(DiagnosticException, match="has no such instruction"):
+            kernel("\n".join(lines), parameters, chip, before=before)
+        return
+    program = kernel("\n".join(lines), parameters, chip, before=before)
+    memory, _ = run(program, (1, 1, 1), (64, 1, 1), [old, data, np.zeros_like(old)])
+    assert (memory.contents("out", number) == FLOATS[kind](old, data)).all()
+
+
+# What cannot be executed
 
 
 @pytest.mark.parametrize(
@@ -639,8 +746,7 @@ def of_cdna(body: str, chip: str = "gfx942") -> LaneProgram:
          "an address in scalar registers cannot be computed with, only loaded from"),
         ("  %v = cdna.const 1 : !cdna.vgpr<4, 0>",
          "a constant of v[0:3] cannot be executed; at most two registers"),
-        ("  %p = cdna.const 1 : !cdna.vgpr<2, 0>\n"
-         '  %v = cdna.load global_load_dword %p {modifiers = ["glc"]} : (!cdna.vgpr<2, 0>) -> !cdna.vgpr<1, 2>',
+        ('  %v = cdna.load global_load_dword %p {modifiers = ["glc"]} : (!cdna.vgpr<2, 2>) -> !cdna.vgpr<1, 2>',
          "load with 'glc' on gfx942: the chip has no glc bit"),
     ],
 )  # fmt: skip
