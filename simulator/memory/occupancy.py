@@ -189,10 +189,10 @@ def _blocks_by_registers(rules: SmAllocation, registers: int, threads: int, wher
     _check(registers, rules.most_registers, "registers a thread", where)
     warps = -(-threads // ptx_rows.LANES)
     of_warp = _up(max(registers, 1) * ptx_rows.LANES, rules.register_unit)
-    if of_warp * _up(warps, rules.partitions) > rules.registers:
-        fitting = rules.registers // of_warp // rules.partitions * rules.partitions
+    fitting = rules.registers // rules.partitions // of_warp * rules.partitions
+    if warps > fitting:
         raise LaunchError(
             f"a work-group of {threads} threads of {registers} registers does not fit {where}: give "
             f"{fitting * ptx_rows.LANES} threads or fewer, or compile for fewer registers"
         )
-    return rules.registers // rules.partitions // of_warp * rules.partitions // warps
+    return fitting // warps

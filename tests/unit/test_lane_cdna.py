@@ -444,7 +444,7 @@ def test_lanes_choose(chip: str) -> None:
   %odd = arith.cmpi ne, %bit, %zero : i32
   %both = arith.andi %low, %odd : i1
   %not = arith.xori %both, %true : i1
-  %either = arith.select %odd, %low, %not : i1
+  %either = arith.select %odd, %not, %low : i1
   %same = arith.cmpi eq, %either, %odd : i1
   cf.br ^loop(%zero, %same : i32, i1)
 ^loop(%i: i32, %flag: i1):
@@ -454,7 +454,7 @@ def test_lanes_choose(chip: str) -> None:
   cf.cond_br %more, ^loop(%next, %turned : i32, i1), ^end
 ^end:
   %a = arith.extui %turned : i1 to i32
-  %b = arith.extsi %both : i1 to i32
+  %b = arith.extsi %not : i1 to i32
   %c = arith.select %either, %a, %b : i32
   %wide = arith.extsi %c : i32 to i64
 """
@@ -469,10 +469,10 @@ def test_lanes_choose(chip: str) -> None:
 def chosen(lane: int) -> int:
     low, odd = lane < 40, lane % 2 == 1
     both = low and odd
-    either = low if odd else not both
+    either = not both if odd else low
     # The loop turns the flag five times.
     turned = (either == odd) ^ low
-    return int(turned) if either else -int(both)
+    return int(turned) if either else -int(not both)
 
 
 @every_chip
@@ -591,6 +591,32 @@ def test_policies_depend_on_how_many_l2s_an_agent_has() -> None:
     assert found[0] != found[1]
 
 
+def test_policies_depend_on_tgsplit() -> None:
+    body = "  %v = scoped.load relaxed workgroup %in : !llvm.ptr<1> -> i32"
+    text = (
+        "func.func @kernel(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {gpu.kernel} {\n"
+        f"{body}\n  scoped.store weak %v, %out : i32, !llvm.ptr<1>\n  func.return\n}}\n"
+    )
+    for features in ((), ("tgsplit",)):
+        (program,) = programs_of(lowered(text, "gfx942", features=features))
+        load = accesses(program)[-2]
+        assert load.text.endswith("sc0")
+        assert load.policy == cdna_policy(
+            "gfx942", MemoryAccessKind.LOAD, ["sc0"], tgsplit=bool(features)
+        )
+
+
+@every_chip
+def test_an_atomic_that_returns_nothing_is_a_reduction(chip: str) -> None:
+    body = """
+  %one = arith.constant 1 : i32
+  %a = scoped.atomic_rmw add relaxed agent %in, %one : !llvm.ptr<1>, i32
+  %b = scoped.atomic_rmw add relaxed agent %in, %a : !llvm.ptr<1>, i32"""
+    program = kernel(body, "%in: !llvm.ptr<1>", chip)
+    kinds = [each.kind for each in accesses(program)[-2:]]
+    assert kinds == [MemoryAccessKind.ATOMIC, MemoryAccessKind.REDUCTION]
+
+
 @every_chip
 def test_every_model_is_one(chip: str) -> None:
     for program in synchronising(chip).values():
@@ -608,6 +634,8 @@ def test_what_a_kernel_needs() -> None:
     assert program.resources.vector_registers
     assert program.resources.scalar_registers
     assert program.most_threads == 256
+    assert program.block_size is None
+    assert synchronising("gfx942")["spin_lock"].block_size == (1, 1, 1)
     assert [each.name for each in program.parameters] == ["in", "out", "n"]
     assert [each.offset for each in program.parameters] == [0, 8, 16]
     assert [each.is_buffer for each in program.parameters] == [True, True, False]
@@ -731,6 +759,21 @@ def test_atomics_of_floats_where_the_chip_has_them(
     assert (memory.contents("out", number) == FLOATS[kind](old, data)).all()
 
 
+@every_chip
+def test_what_is_printed_is_read_as_the_same_kernel(chip: str) -> None:
+    module = lowered((EXAMPLES / "memory/histogram.mlir").read_text(), chip)
+    (before,), (after,) = programs_of(module), programs_of(parse_module("other", str(module)))
+    assert [each.text for each in before.instructions] == [each.text for each in after.instructions]
+    given = words(2 * 256)
+    left: list[list[int]] = []
+    for program in (before, after):
+        arguments = [given, np.zeros(256, dtype=np.uint32)]
+        memory, _ = run(program, (2, 1, 1), (256, 1, 1), arguments)
+        left.append(memory.contents("out", np.uint32).tolist())
+    assert left[0] == left[1]
+    assert sum(left[0]) == 512
+
+
 # What cannot be executed
 
 
@@ -743,6 +786,8 @@ def test_atomics_of_floats_where_the_chip_has_them(
          "  %v = cdna.mov %m : !cdna.sgpr<2, 2> -> !cdna.vgpr<2, 0>",
          "a lane mask in vector registers cannot be executed"),
         ("  %m = cdna.alu s_and_b64 %k, %k : (!cdna.sgpr<2, 0>, !cdna.sgpr<2, 0>) -> !cdna.sgpr<2, 2>",
+         "an address in scalar registers cannot be computed with, only loaded from"),
+        ("  cdna.s_branch ^bb1(%k : !cdna.sgpr<2, 0>)\n^bb1(%q : !cdna.sgpr<2, 0>):",
          "an address in scalar registers cannot be computed with, only loaded from"),
         ("  %v = cdna.const 1 : !cdna.vgpr<4, 0>",
          "a constant of v[0:3] cannot be executed; at most two registers"),

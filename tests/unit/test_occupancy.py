@@ -288,6 +288,12 @@ def test_memory_of_the_launch_counts_too() -> None:
     assert occupancy(resources(32), "sm_90", 32, 100 * 1024).groups == 2
 
 
+def test_shared_memory_is_given_out_in_granules() -> None:
+    """With the 1,024 bytes of the driver 165 granules of 128 bytes: eleven fit, of 256 bytes ten."""
+    assert occupancy(resources(32, shared=20096), "sm_90", 32).groups == 11
+    assert occupancy(resources(32, shared=20097), "sm_90", 32).groups == 10
+
+
 # What does not fit
 
 
