@@ -30,9 +30,10 @@ from fencewright.simulator.memory.words import (
 class CacheShape:
     """The caches of one level: bytes of a line, and how many ``lines`` each of them has.
 
-    ``unit``: bytes that are looked up together, a hit or a miss; ``fill``: bytes that a miss
-    fetches. ``keeps_stores``: a line that is written is brought in; ``is_dirty``: what is written
-    stays here, and goes on when the line goes.
+    ``unit``, ``store_unit``: bytes that are looked up together, a hit or a miss; ``fill``: bytes
+    that a miss fetches. ``keeps_stores``: a line that is written is brought in; ``is_dirty``: what
+    is written stays here, and goes on when the line goes. ``store_misses``: a store to a line
+    that is not here counts as a miss.
     """
 
     level: CacheLevel
@@ -40,8 +41,10 @@ class CacheShape:
     lines: int
     unit: int
     fill: int
+    store_unit: int
     keeps_stores: bool
     is_dirty: bool
+    store_misses: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +246,9 @@ class CachesOfLevel:
         if not len(requests):
             return Outcome()
         group = _grouped(requests)
-        units = count_units(requests.words, self.shape.unit)
+        units = count_units(requests.words, self.shape.store_unit)
         places, present = self._present(group.keys)
-        brings = self.shape.keeps_stores and lookup not in _DROPPED
-        missed = int((~present).sum()) if brings else int(group.sizes[~present].sum())
+        missed = self._store_misses(group, present, lookup)
         if lookup in _DROPPED:
             old = self._drop(group.keys, but=group.words)
             return Outcome(units, missed, writes=joined((old, requests)), evicted=len(old))
@@ -339,6 +341,12 @@ class CachesOfLevel:
             found += count_units(missing[chosen] & part, self.shape.unit)
         return found
 
+    def _store_misses(self, group: _Grouped, present: NDArray[np.bool_], lookup: Lookup) -> int:
+        if not self.shape.store_misses:
+            return 0
+        brings = self.shape.keeps_stores and lookup not in _DROPPED
+        return int((~present).sum() if brings else group.sizes[~present].sum())
+
     def _use(self, at: Numbers, requests: Numbers, lookup: Lookup) -> None:
         """Note when lines were used last, by the number of a request; ``HIT_STREAM``: long ago."""
         seldom = _SELDOM if lookup is Lookup.HIT_STREAM else 0
@@ -360,14 +368,12 @@ class CachesOfLevel:
 
     def _pass_on(self, requests: Requests, group: _Grouped, lookup: Lookup, units: int) -> Outcome:
         """A load that is not served from here: each request goes on."""
-        words = widened(requests.words, self.shape.unit)
-        reads = Requests(requests.caches, requests.lines, words)
         if lookup in _DROPPED:
             old = self._drop(group.keys)
-            return Outcome(units, units, reads, old, evicted=len(old))
-        self._fill(
-            self._lines.add(group.keys), widened(group.words, self.shape.unit), group, lookup
-        )
+            return Outcome(units, units, requests, old, evicted=len(old))
+        fill = self.shape.fill
+        self._fill(self._lines.add(group.keys), widened(group.words, fill), group, lookup)
+        reads = Requests(requests.caches, requests.lines, widened(requests.words, fill))
         evicted = self._trimmed()
         return Outcome(units, units, reads, evicted, evicted=len(evicted))
 
@@ -439,13 +445,14 @@ class Hierarchy:
 
     ``dies``: parts that have an L2 each, with ``cores`` SMs or CUs; work-groups go to them in
     turn, and on each to its cores in turn. ``scalar``: the caches of scalar loads, beside the
-    first level. ``levels``: at least the first and the second.
+    first level, of ``scalar_cores`` each. ``levels``: at least the first and the second.
     """
 
     dies: int
     cores: int
     levels: tuple[CacheShape, ...]
     scalar: CacheShape | None
+    scalar_cores: int = 1
 
     def core_of(self, groups: Numbers) -> Numbers:
         """The core of each work-group."""
@@ -481,8 +488,12 @@ class Caches:
         self, requests: Requests, kind: MemoryAccessKind, policy: CachePolicy, is_scalar: bool
     ) -> Moved:
         """A batch of one instruction: requests for lines of ``LINE`` bytes, by core."""
-        first = self._scalar if is_scalar else self._first
-        asked = resized(requests, LINE, first.shape.line)
+        first, asked = self._first, requests
+        if is_scalar:
+            # A cache is called as the first of its cores, so that its die is theirs.
+            first, shared = self._scalar, self.chip.scalar_cores
+            asked = Requests(requests.caches // shared * shared, requests.lines, requests.words)
+        asked = resized(asked, LINE, first.shape.line)
         if kind is MemoryAccessKind.LOAD:
             one = first.load(asked, policy.l1)
             two = self._second.load(self._from(one.reads, first), policy.l2)

@@ -59,7 +59,8 @@ class Level:
                 fence = next(iter(line.lost.values()))
                 self.counts.again[fence] += self.shape.unit * len(again)
         else:
-            fetched = self._whole(missing, self.shape.fill if lookup.hits else self.shape.unit)
+            is_kept = lookup in (Lookup.MISS_LRU, Lookup.HIT_EVICT)
+            fetched = self._whole(missing, self.shape.fill) if is_kept else missing
         self._go_on(self.counts.reads, place, fetched)
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
             self._goes.add(place)
@@ -69,8 +70,8 @@ class Level:
     def store(self, place: Place, words: set[int], lookup: Lookup) -> None:
         """One request to write."""
         line = self.lines[place]
-        self.counts.looked_up += len(self._units(words, self.shape.unit))
-        self.counts.missed += not line.valid
+        self.counts.looked_up += len(self._units(words, self.shape.store_unit))
+        self.counts.missed += self.shape.store_misses and not line.valid
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
             self._goes.add(place)
             line.dirty -= words

@@ -11,13 +11,14 @@ from fencewright.simulator.memory import caches_definition as definition
 from fencewright.simulator.memory.caches import CacheShape, CachesOfLevel, Outcome, Requests
 from fencewright.simulator.memory.program import CacheLevel, Lookup
 
+L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL
 SHAPES = {
-    "first level, sectors": CacheShape(CacheLevel.L1, 128, 3, 32, 32, False, False),
-    "first level, short lines": CacheShape(CacheLevel.L1, 64, 4, 64, 64, False, False),
-    "second level, sectors": CacheShape(CacheLevel.L2, 128, 4, 32, 32, True, True),
-    "second level, two sectors a fetch": CacheShape(CacheLevel.L2, 128, 4, 32, 64, True, True),
-    "second level, lines": CacheShape(CacheLevel.L2, 128, 4, 128, 128, True, True),
-    "last level": CacheShape(CacheLevel.LAST_LEVEL, 128, 5, 128, 128, True, False),
+    "first level, sectors": CacheShape(L1, 128, 3, 32, 32, 32, False, False, True),
+    "first level, short lines": CacheShape(L1, 64, 4, 64, 64, 64, False, False, True),
+    "second level, sectors": CacheShape(L2, 128, 4, 32, 32, 32, True, True, False),
+    "second level, two sectors a fetch": CacheShape(L2, 128, 4, 32, 64, 32, True, True, False),
+    "second level, lines": CacheShape(L2, 128, 4, 128, 128, 64, True, True, True),
+    "last level": CacheShape(LAST, 128, 5, 128, 128, 64, True, False, True),
 }
 
 Request = tuple[int, int, int]

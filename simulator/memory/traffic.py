@@ -1,0 +1,733 @@
+"""What a kernel moves: an observer of its execution that counts by instruction, fence and level.
+
+Counters have the profilers' names where one has them. Every number has an evidence: that of the
+rule by which one access is counted, and *inferred* where it depends on what a cache holds.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencewright.lowering.evidence import Evidence, Figure
+from fencewright.lowering.ptx.memory import SECTOR, FenceCost
+from fencewright.simulator.memory import cdna, ptx
+from fencewright.simulator.memory.access import Model, model_of
+from fencewright.simulator.memory.caches import Caches, Moved, Outcome, Requests
+from fencewright.simulator.memory.lanes import Numbers, firsts
+from fencewright.simulator.memory.machine import Machine
+from fencewright.simulator.memory.patterns import (
+    Patterns,
+    lines_of_ranges,
+    lines_of_rows,
+    patterns,
+)
+from fencewright.simulator.memory.program import (
+    CacheLevel,
+    CountedInstruction,
+    Executed,
+    FenceInstruction,
+    LaneProgram,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+)
+from fencewright.simulator.memory.words import Words, count_units, how_many_set, touched, widened
+
+Times: TypeAlias = NDArray[np.float64]
+"""Of each wave: nanoseconds where not said otherwise."""
+
+# The result
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A number, and how well it is known."""
+
+    value: int
+    evidence: Evidence
+
+
+Counters = Mapping[str, Counted]
+"""By the profiler's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelUse:
+    """What was looked up at a level, and what of it was not there: in sectors, requests or lines."""
+
+    level: CacheLevel
+    looked_up: int
+    missed: int
+
+    @property
+    def hit(self) -> int:
+        """What was there."""
+        return self.looked_up - self.missed
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionTraffic:
+    """What all executions of an instruction count.
+
+    ``useful``: bytes that lanes ask for, those that several ask for once; ``moved``: bytes of the
+    sectors or lines that they are in. ``pattern``: the addresses of lanes that came most often,
+    from a base, with None for an inactive lane.
+    """
+
+    number: int
+    instruction: MemoryInstruction
+    executions: int
+    useful: int
+    moved: int
+    levels: tuple[LevelUse, ...]
+    counters: Counters
+    pattern: tuple[int | None, ...]
+
+    @property
+    def efficiency(self) -> float | None:
+        """Useful over moved bytes; None where nothing is moved."""
+        return self.useful / self.moved if self.moved else None
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Accesses that were outstanding when a fence was executed; ``most`` of one wave."""
+
+    kind: MemoryAccessKind
+    space: MemorySpace
+    instructions: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Nanoseconds that a fence costs, and of what: an execution, or all that are in series."""
+
+    time: Figure
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class FenceTraffic:
+    """What all executions of a fence do.
+
+    ``lines``, ``bytes``: written back; ``again``: bytes fetched again at each level because it
+    dropped them; ``price``: None where it is not known, or costs nothing.
+    """
+
+    number: int
+    instruction: FenceInstruction
+    executions: int
+    waits: tuple[Waited, ...]
+    lines: int
+    bytes: int
+    again: Mapping[CacheLevel, int]
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes between a level and the next farther out: read by it, written to that."""
+
+    near: CacheLevel
+    far: CacheLevel
+    read: int
+    written: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How much is dirty after so many batches; ``fence``: the one that was executed then."""
+
+    step: int
+    dirty: int
+    fence: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Nanoseconds from ``low`` to ``high``; inferred, from latencies and bandwidths.
+
+    ``low``: the slowest level at its peak, or the slowest wave if none of its loads waits for
+    another. ``high``: all levels after one another, and each wave's loads too; None where
+    something is not known, which ``unknown`` says.
+    """
+
+    low: float
+    high: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a kernel moves. ``end_lines``, ``end_bytes``: written back when it ends."""
+
+    instructions: tuple[InstructionTraffic, ...]
+    fences: tuple[FenceTraffic, ...]
+    counters: Counters
+    flows: tuple[Flow, ...]
+    end_lines: int
+    end_bytes: int
+    timeline: tuple[Moment, ...]
+    time: TimeRange
+
+
+# What has been counted so far
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Sums by name, each known as well as the least known part of it."""
+
+    values: Counter[str] = field(default_factory=Counter[str])
+    evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
+
+    def add(self, name: str, value: int, evidence: Evidence) -> None:
+        if value:
+            self.values[name] += value
+            self.evidence[name] = evidence.weaker(self.evidence.get(name, Evidence.MEASURED))
+
+    def frozen(self) -> Counters:
+        values = self.values.items()
+        return MappingProxyType({name: Counted(n, self.evidence[name]) for name, n in values})
+
+
+@dataclass(slots=True)
+class _Instruction:
+    executions: int = 0
+    useful: int = 0
+    moved: int = 0
+    counts: _Counts = field(default_factory=_Counts)
+    looked_up: Counter[CacheLevel] = field(default_factory=Counter[CacheLevel])
+    missed: Counter[CacheLevel] = field(default_factory=Counter[CacheLevel])
+    pattern: tuple[int | None, ...] = ()
+    times: int = 0
+
+
+_Kind = tuple[MemoryAccessKind, MemorySpace]
+
+
+@dataclass(slots=True)
+class _Fence:
+    """``low``, ``high``: of the cheapest and the dearest execution, or of all on the busiest die."""
+
+    executions: int = 0
+    waited: Counter[_Kind] = field(default_factory=Counter[_Kind])
+    most: Counter[_Kind] = field(default_factory=Counter[_Kind])
+    lines: int = 0
+    bytes: int = 0
+    again: Counter[CacheLevel] = field(default_factory=Counter[CacheLevel])
+    on_die: Counter[int] = field(default_factory=Counter[int])
+    low: float = np.inf
+    high: float = 0
+
+
+_CACHED = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
+_LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
+_WRITES = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION, MemoryAccessKind.ATOMIC)
+
+_BY_CACHES = frozenset({ptx.READ_SECTORS, cdna.READ_REQUESTS, cdna.FABRIC_READS})
+"""What one access counts with cold caches, and a kernel with those that it has."""
+
+_PTX_NAMES: Mapping[MemoryAccessKind, ptx.PtxMemoryOperation] = MappingProxyType(
+    {
+        MemoryAccessKind.LOAD: ptx.PtxMemoryOperation.LOAD,
+        MemoryAccessKind.STORE: ptx.PtxMemoryOperation.STORE,
+        MemoryAccessKind.ATOMIC: ptx.PtxMemoryOperation.ATOMIC,
+        MemoryAccessKind.REDUCTION: ptx.PtxMemoryOperation.REDUCTION,
+    }
+)
+_L2_NAMES: Mapping[MemoryAccessKind, tuple[str, str]] = MappingProxyType(
+    {
+        MemoryAccessKind.LOAD: ("lts__t_sectors_op_read.sum", "TCC_READ"),
+        MemoryAccessKind.STORE: ("lts__t_sectors_op_write.sum", "TCC_WRITE"),
+        MemoryAccessKind.ATOMIC: ("lts__t_sectors_op_atom.sum", "TCC_ATOMIC"),
+        MemoryAccessKind.REDUCTION: ("lts__t_sectors_op_red.sum", "TCC_ATOMIC"),
+    }
+)
+
+
+class TrafficObserver:
+    """Counts what ``execute`` tells it; ``traffic`` gives the sums.
+
+    ``groups`` work-groups of ``group_waves`` waves are executed, ``resident`` of them at once.
+    ``remote``: ranges of addresses that belong to other memory.
+    """
+
+    def __init__(
+        self,
+        program: LaneProgram,
+        machine: Machine,
+        groups: int,
+        group_waves: int,
+        resident: int,
+        remote: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        self.program, self.machine = program, machine
+        self._rounds = -(-groups // resident)
+        self._group_waves = group_waves
+        self._caches = Caches(machine.caches, remote)
+        self._models = [_model(each, machine.target) for each in program.instructions]
+        self._instructions: dict[int, _Instruction] = {}
+        self._fences: dict[int, _Fence] = {}
+        self._counts = _Counts()
+        self._read: Counter[CacheLevel] = Counter()
+        self._written: Counter[CacheLevel] = Counter()
+        self._timeline: list[Moment] = []
+        self._steps = 0
+        self._clocks = _Clocks(machine, groups * group_waves)
+
+    def __call__(self, executed: Executed) -> None:
+        self._steps += 1
+        instruction = self.program.instructions[executed.instruction]
+        if isinstance(instruction, FenceInstruction):
+            self._fence(executed, instruction)
+        else:
+            self._access(executed, instruction)
+
+    def _waves(self, executed: Executed) -> Numbers:
+        return executed.groups * self._group_waves + executed.waves
+
+    # An access
+
+    def _access(self, executed: Executed, instruction: MemoryInstruction) -> None:
+        found = self._instructions.setdefault(executed.instruction, _Instruction())
+        model = self._models[executed.instruction]
+        carries = (
+            self.machine.is_nvidia
+            and instruction.kind is _LOAD
+            and instruction.space is MemorySpace.GLOBAL
+        )
+        ways = patterns(executed.addresses, executed.active, carries=carries)
+        found.executions += int(np.count_nonzero(executed.active.any(axis=1)))
+        _remember(found, ways)
+        packets = self._count(found, model, ways, instruction)
+        waves = self._waves(executed)
+        self._clocks.issue(instruction, waves)
+        if instruction.space not in _CACHED or instruction.policy is None:
+            return
+        if executed.sizes is None:
+            pieces = lines_of_rows(ways, instruction.width)
+            lanes = int((_distinct(ways) * ways.times).sum())
+            found.useful += lanes * instruction.width
+        else:
+            pieces = lines_of_ranges(executed.addresses, executed.sizes, executed.active)
+            found.useful += int(executed.sizes[executed.active].sum())
+        transfers = self.machine.transfers
+        unit = transfers.read if instruction.kind is _LOAD else transfers.write
+        found.moved += count_units(pieces.words, unit) * unit
+        if not len(pieces.owners):
+            return
+        cores = self.machine.caches.core_of(executed.groups)[pieces.owners]
+        requests = Requests(cores, pieces.lines, pieces.words)
+        is_scalar = instruction.space is MemorySpace.SCALAR
+        moved = self._caches.access(requests, instruction.kind, instruction.policy, is_scalar)
+        self._look_up(found, instruction, moved, packets, is_scalar)
+        self._move(moved)
+        self._clocks.look_up(instruction, waves, moved, self.machine)
+        if instruction.kind in _WRITES:
+            sectors = np.bincount(
+                pieces.owners, how_many_set(touched(pieces.words, SECTOR)), len(waves)
+            )
+            self._clocks.write(waves, sectors.astype(np.int64))
+            self._mark(None)
+
+    def _count(
+        self,
+        found: _Instruction,
+        model: Model | None,
+        ways: Patterns,
+        instruction: MemoryInstruction,
+    ) -> int | None:
+        """What accesses count by themselves, each pattern once; gives an atomic's requests to L2."""
+        executed = int(ways.times[ways.active.any(axis=1)].sum())
+        if self.machine.is_nvidia and instruction.space in (
+            MemorySpace.GLOBAL,
+            MemorySpace.SHARED,
+        ):
+            name = f"smsp__inst_executed_op_{instruction.space}_{_PTX_NAMES[instruction.kind]}.sum"
+            self._both(found, name, executed, Evidence.DOCUMENTED)
+        if model is None:
+            return None
+        totals: dict[str, int] = {}
+        for name, values in model.count(ways.offsets, ways.active).items():
+            totals[name] = int((values * ways.times).sum())
+            if name not in _BY_CACHES:
+                self._both(found, name, totals[name], model.evidence(name, ways.offsets))
+        if instruction.kind in (_LOAD, _STORE):
+            return None
+        if self.machine.is_nvidia:
+            return totals.get(ptx.SECTORS[_PTX_NAMES[instruction.kind]])
+        return totals.get(cdna.ATOMIC_REQUESTS)
+
+    def _both(self, found: _Instruction, name: str, value: int, evidence: Evidence) -> None:
+        found.counts.add(name, value, evidence)
+        self._counts.add(name, value, evidence)
+
+    def _look_up(
+        self,
+        found: _Instruction,
+        instruction: MemoryInstruction,
+        moved: Moved,
+        packets: int | None,
+        is_scalar: bool,
+    ) -> None:
+        """Count hits and misses of each level."""
+        levels = [each.level for each in self.machine.caches.levels]
+        looked_up = [each.looked_up for each in moved]
+        if packets is not None:
+            looked_up[1] = packets
+        for level, asked, outcome in zip(levels, looked_up, moved, strict=True):
+            found.looked_up[level] += asked
+            found.missed[level] += outcome.missed
+        first, second = moved[:2]
+        inferred = Evidence.INFERRED
+
+        def add(name: str, value: int) -> None:
+            self._both(found, name, value, inferred)
+
+        is_load = instruction.kind is _LOAD
+        of_nvidia, of_amd = _L2_NAMES[instruction.kind]
+        if self.machine.is_nvidia:
+            add(of_nvidia, looked_up[1])
+            add("lts__t_sectors_srcunit_tex_lookup_hit.sum", looked_up[1] - second.missed)
+            add("lts__t_sectors_srcunit_tex_lookup_miss.sum", second.missed)
+            if is_load:
+                sectors = ptx.SECTORS[ptx.PtxMemoryOperation.LOAD].removesuffix(".sum")
+                add(f"{sectors}_lookup_hit.sum", first.looked_up - first.missed)
+                add(f"{sectors}_lookup_miss.sum", first.missed)
+                add(ptx.READ_SECTORS, first.missed)
+            elif instruction.kind is MemoryAccessKind.ATOMIC:
+                add(ptx.READ_SECTORS, looked_up[1])
+            return
+        add(of_amd, looked_up[1])
+        add("TCC_REQ", looked_up[1])
+        add("TCC_HIT", looked_up[1] - second.missed)
+        add("TCC_MISS", second.missed)
+        if is_load and not is_scalar:
+            add(cdna.READ_REQUESTS, first.missed)
+
+    def _move(self, moved: Moved) -> None:
+        """Count the bytes between levels, and what is fetched again for a fence."""
+        transfers = self.machine.transfers
+        shapes = self.machine.caches.levels
+        near = moved[0]
+        self._read[CacheLevel.L1] += _bytes(near.reads.words, transfers.read)
+        self._written[CacheLevel.L1] += _bytes(near.writes.words, transfers.write)
+        self._count_far(moved[1])
+        for shape, outcome in zip(shapes[1:], moved[1:], strict=True):
+            reads = _far_reads(outcome.reads.words, transfers.far_read, transfers.least)
+            writes = _far_writes(outcome.writes.words, transfers.far_write, transfers.least)
+            self._read[shape.level] += reads.bytes
+            self._written[shape.level] += writes.bytes
+        for shape, outcome in zip(shapes, moved, strict=True):
+            for fence, size in outcome.again.items():
+                self._fences[fence].again[shape.level] += size
+
+    def _count_far(self, second: Outcome) -> None:
+        """Count what L2 asks of what is beyond it, by the profilers' names."""
+        transfers = self.machine.transfers
+        inferred = Evidence.INFERRED
+        reads = _far_reads(second.reads.words, transfers.far_read, transfers.least)
+        writes = _far_writes(second.writes.words, transfers.far_write, transfers.least)
+        if self.machine.is_nvidia:
+            self._counts.add("dram__bytes_read.sum", reads.bytes, inferred)
+            self._counts.add("dram__bytes_write.sum", writes.bytes, inferred)
+            return
+        self._counts.add(cdna.FABRIC_READS, reads.whole + reads.parts, inferred)
+        self._counts.add("TCC_EA_RDREQ_32B", reads.parts, inferred)
+        if transfers.far_read == 2 * transfers.far_write:
+            self._counts.add("TCC_BUBBLE", reads.whole, inferred)
+        self._counts.add("TCC_EA_WRREQ", writes.whole + writes.parts, inferred)
+        self._counts.add("TCC_EA_WRREQ_64B", writes.whole, inferred)
+        self._counts.add("TCC_WRITEBACK", second.evicted, inferred)
+
+    # A fence
+
+    def _fence(self, executed: Executed, fence: FenceInstruction) -> None:
+        found = self._fences.setdefault(executed.instruction, _Fence())
+        waves = self._waves(executed)
+        found.executions += len(waves)
+        low, high = self._clocks.fence(fence, waves, found)
+        if CacheLevel.L2 in fence.writes_back:
+            written = self._write_back(executed.groups)
+            found.lines += written.evicted
+            found.bytes += _written_bytes(written, self.machine)
+            low, high = self._in_series(executed.groups, found)
+        elif not fence.joins and fence.waits and fence.scope in self.machine.fences:
+            found.low, found.high = min(found.low, low.min()), max(found.high, high.max())
+        self._clocks.spend(waves, low, high)
+        for level in sorted(fence.invalidates):
+            self._caches.invalidate(level, executed.groups, executed.instruction)
+        if fence.writes_back or fence.invalidates:
+            self._mark(executed.instruction)
+
+    def _write_back(self, groups: Numbers) -> Outcome:
+        moved = self._caches.write_back(groups)
+        self._counts.add("TCC_ALL_TC_OP_WB_WRITEBACK", moved[1].evicted, Evidence.INFERRED)
+        self._move(moved)
+        return moved[1]
+
+    def _in_series(self, groups: Numbers, found: _Fence) -> tuple[Times, Times]:
+        """What write-backs of waves on the same die cost, one after another."""
+        dies = self.machine.caches.die_of(groups)
+        each = np.bincount(dies, minlength=self.machine.caches.dies)
+        for die, count in enumerate(each.tolist()):
+            found.on_die[die] += count
+        price = self.machine.write_back
+        if price is None:
+            return np.zeros(len(groups)), np.zeros(len(groups))
+        most = max(found.on_die.values())
+        found.low, found.high = most * price.low, most * price.high
+        return np.full(len(groups), price.low), (each[dies] * price.high).astype(np.float64)
+
+    def _mark(self, fence: int | None) -> None:
+        """Note how much is dirty, where that has changed or a fence is executed."""
+        dirty = self._caches.dirty_bytes
+        before = self._timeline[-1].dirty if self._timeline else 0
+        if fence is not None or dirty != before:
+            self._timeline.append(Moment(self._steps, dirty, fence))
+
+    # The sums
+
+    def traffic(self) -> Traffic:
+        """What has been counted; the kernel has ended."""
+        at_end = Outcome()
+        if self.machine.writes_at_end:
+            self._steps += 1
+            at_end = self._write_back(np.arange(self.machine.caches.dies))
+            self._mark(None)
+        flows = self._flows()
+        return Traffic(
+            tuple([self._instruction(number) for number in sorted(self._instructions)]),
+            tuple([self._fence_traffic(number) for number in sorted(self._fences)]),
+            self._counts.frozen(),
+            flows,
+            at_end.evicted,
+            _written_bytes(at_end, self.machine),
+            tuple(self._timeline),
+            self._clocks.time(flows, self._rounds),
+        )
+
+    def _flows(self) -> tuple[Flow, ...]:
+        levels = [*(each.level for each in self.machine.caches.levels), CacheLevel.MEMORY]
+        return tuple([Flow(a, b, self._read[a], self._written[a]) for a, b in pairwise(levels)])
+
+    def _instruction(self, number: int) -> InstructionTraffic:
+        found = self._instructions[number]
+        instruction = self.program.instructions[number]
+        assert isinstance(instruction, MemoryInstruction)
+        levels = tuple(
+            [LevelUse(each, n, found.missed[each]) for each, n in found.looked_up.items()]
+        )
+        return InstructionTraffic(
+            number, instruction, found.executions, found.useful, found.moved, levels,
+            found.counts.frozen(), found.pattern,
+        )  # fmt: skip
+
+    def _fence_traffic(self, number: int) -> FenceTraffic:
+        found = self._fences[number]
+        instruction = self.program.instructions[number]
+        assert isinstance(instruction, FenceInstruction)
+        waits = tuple([Waited(*each, n, found.most[each]) for each, n in found.waited.items()])
+        return FenceTraffic(
+            number, instruction, found.executions, waits, found.lines, found.bytes,
+            MappingProxyType(dict(found.again)), self._price(found),
+        )  # fmt: skip
+
+    def _price(self, found: _Fence) -> Price | None:
+        if not found.high:
+            return None
+        if found.on_die:
+            of = f"{max(found.on_die.values())} write-backs in series on one die"
+            source = self.machine.write_back.source if self.machine.write_back else ""
+            return Price(Figure(found.low, found.high, Evidence.INFERRED, source), of)
+        source = next(iter(self.machine.fences.values())).idle.source
+        return Price(Figure(found.low, found.high, Evidence.INFERRED, source), "one execution")
+
+
+# Times
+
+
+class _Clocks:
+    """How long each wave waits at least and at most, and what it has outstanding."""
+
+    def __init__(self, machine: Machine, waves: int) -> None:
+        self.machine = machine
+        self._outstanding: dict[_Kind, Numbers] = {}
+        self._sectors: Numbers = np.zeros(waves, dtype=np.int64)
+        self._waves = waves
+        self._load: Times = np.zeros(waves)
+        self._fences: Times = np.zeros(waves)
+        self._longest: Times = np.zeros(waves)
+        self._unknown: set[str] = set()
+
+    def issue(self, instruction: MemoryInstruction, waves: Numbers) -> None:
+        """An access is outstanding from now on."""
+        key = (instruction.kind, instruction.space)
+        if key not in self._outstanding:
+            self._outstanding[key] = np.zeros(self._waves, dtype=np.int64)
+        self._outstanding[key][waves] += 1
+
+    def write(self, waves: Numbers, sectors: Numbers) -> None:
+        """So many sectors of each wave are being written."""
+        self._sectors[waves] += sectors
+
+    def look_up(
+        self, instruction: MemoryInstruction, waves: Numbers, moved: Moved, machine: Machine
+    ) -> None:
+        """What a wave waits for: the nearest level that served a part, and the farthest."""
+        if instruction.kind not in (_LOAD, MemoryAccessKind.ATOMIC):
+            return
+        levels = [each.level for each in machine.caches.levels]
+        served = [
+            level
+            for level, outcome in zip(levels, moved, strict=True)
+            if outcome.missed < outcome.looked_up
+        ]
+        if len(moved[-1].reads):
+            served.append(CacheLevel.MEMORY)
+        if not served:
+            return
+        near, far = self._latency(served[0]), self._latency(served[-1])
+        self._load[waves] = np.maximum(self._load[waves], near.low if near else 0)
+        self._longest[waves] += far.high if far else 0
+
+    def _latency(self, level: CacheLevel) -> Figure | None:
+        found = self.machine.latencies.get(level)
+        if found is None:
+            self._unknown.add(f"the latency of {level}")
+        return found
+
+    def fence(self, fence: FenceInstruction, waves: Numbers, found: _Fence) -> tuple[Times, Times]:
+        """What a fence waits for: of each wave the least and the most nanoseconds."""
+        stores: Numbers = np.zeros(len(waves), dtype=np.int64)
+        for key, outstanding in self._outstanding.items():
+            kind, space = key
+            if kind not in fence.waits or space not in fence.spaces:
+                continue
+            each = outstanding[waves]
+            if kind in _WRITES and space is MemorySpace.GLOBAL:
+                stores += each
+            if each.any():
+                found.waited[key] += int(each.sum())
+                found.most[key] = max(found.most[key], int(each.max()))
+            outstanding[waves] = 0
+        cost = self.machine.fences.get(fence.scope)
+        if cost is None or fence.joins or not fence.waits:
+            return np.zeros(len(waves)), np.zeros(len(waves))
+        sectors = self._sectors[waves]
+        self._sectors[waves] = 0
+        low, high = fence_cycles(cost, stores, sectors)
+        return low / self.machine.clock, high / self.machine.clock
+
+    def spend(self, waves: Numbers, low: Times, high: Times) -> None:
+        """Waves wait for a fence."""
+        self._fences[waves] += low
+        self._longest[waves] += high
+
+    def time(self, flows: tuple[Flow, ...], rounds: int) -> TimeRange:
+        """The range of a kernel whose work-groups run in so many rounds."""
+        low = float((self._load + self._fences).max(initial=0))
+        high = float(self._longest.max(initial=0)) * rounds
+        unknown = set(self._unknown)
+        for flow in flows:
+            size = flow.read + flow.written
+            bandwidth = self.machine.bandwidths.get(flow.far)
+            figures = (
+                [each for each in (bandwidth.peak, bandwidth.found) if each] if bandwidth else []
+            )
+            if not size:
+                continue
+            if not figures:
+                unknown.add(f"the bandwidth of {flow.far}")
+                continue
+            if bandwidth is not None and bandwidth.peak is not None:
+                low = max(low, size / bandwidth.peak.high)
+            high += size / min(each.low for each in figures)
+        # Without a bandwidth the others still bound the time from above only if it is no bottleneck.
+        return TimeRange(low, None if self._unknown else high, tuple(sorted(unknown)))
+
+
+def fence_cycles(cost: FenceCost, stores: Numbers, sectors: Numbers) -> tuple[Times, Times]:
+    """Cycles of a fence after so many stores of its warp, and sectors of them: the least, the most.
+
+    Measured for 4 and for 32 sectors a store; between them they are a range.
+    """
+    together = cost.coalesced.low + cost.coalesced_step * stores
+    apart = np.where(
+        stores <= cost.few,
+        cost.start + cost.step * stores,
+        np.minimum(cost.later + cost.later_step * stores, cost.most),
+    )
+    low = np.where(sectors >= _APART * stores, apart, together)
+    high = np.where(sectors <= _TOGETHER * stores, together, apart)
+    none = stores == 0
+    return np.where(none, cost.idle.low, low), np.where(none, cost.idle.high, high)
+
+
+_TOGETHER, _APART = 4, 32
+"""Sectors of a store: coalesced, and one for each lane."""
+
+
+# Parts
+
+
+def _model(instruction: CountedInstruction, target: str) -> Model | None:
+    if isinstance(instruction, FenceInstruction) or instruction.model is None:
+        return None
+    return model_of(instruction.model, target)
+
+
+def _remember(found: _Instruction, ways: Patterns) -> None:
+    """Keep the pattern that comes most often."""
+    most = int(np.argmax(ways.times))
+    times = int(ways.times[most])
+    if times > found.times:
+        found.times = times
+        lanes = zip(ways.offsets[most].tolist(), ways.active[most].tolist(), strict=True)
+        found.pattern = tuple([offset if active else None for offset, active in lanes])
+
+
+def _distinct(ways: Patterns) -> Numbers:
+    """How many different addresses each pattern has."""
+    return np.count_nonzero(firsts(ways.offsets, ways.active)[1], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Whole requests, those of a part, and the bytes of all."""
+
+    whole: int
+    parts: int
+    bytes: int
+
+
+def _bytes(words: Words, unit: int) -> int:
+    return count_units(words, unit) * unit
+
+
+def _far_reads(words: Words, unit: int, least: int) -> _Sizes:
+    """Requests for what is wanted of lines; what lies in one part is a request of it alone."""
+    parts = how_many_set(touched(words, least)) == 1
+    whole, small = count_units(words[~parts], unit), int(np.count_nonzero(parts))
+    return _Sizes(whole, small, whole * unit + small * least)
+
+
+def _far_writes(words: Words, unit: int, least: int) -> _Sizes:
+    """Requests that write: units that are written whole, and parts of the others."""
+    full = widened(touched(words, unit) & ~touched(~words, unit), unit)
+    whole, small = count_units(full, unit), count_units(words & ~full, least)
+    return _Sizes(whole, small, whole * unit + small * least)
+
+
+def _written_bytes(outcome: Outcome, machine: Machine) -> int:
+    return _far_writes(
+        outcome.writes.words, machine.transfers.far_write, machine.transfers.least
+    ).bytes
