@@ -30,6 +30,7 @@ from fencewright.tools.commands import certify as certificate_commands
 from fencewright.tools.commands import fuzz as fuzz_commands
 from fencewright.tools.commands import gpu as gpu_commands
 from fencewright.tools.commands import pictures as picture_commands
+from fencewright.tools.commands import traffic as traffic_commands
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
@@ -295,6 +296,7 @@ def _columns_of(test: RunnableTest, path: str) -> str:
 COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
     gpu_commands.add_commands,
     access_commands.add_commands,
+    traffic_commands.add_commands,
     certificate_commands.add_commands,
     picture_commands.add_commands,
     fuzz_commands.add_commands,

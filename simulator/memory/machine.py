@@ -16,7 +16,12 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory.caches import CacheShape, Hierarchy
 from fencewright.simulator.memory.partitions import partition_of
-from fencewright.simulator.memory.program import CacheLevel
+from fencewright.simulator.memory.program import (
+    CacheLevel,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,14 @@ class Machine:
     def cores(self) -> int:
         """SMs or CUs of the agent."""
         return self.caches.dies * self.caches.cores
+
+    def request(self, instruction: MemoryInstruction) -> int:
+        """Bytes of each request that an instruction makes to L2 where L1 has nothing."""
+        if instruction.kind is not MemoryAccessKind.LOAD:
+            return self.transfers.write
+        if instruction.space is MemorySpace.SCALAR and self.caches.scalar is not None:
+            return self.caches.scalar.fill
+        return self.transfers.read
 
 
 def machine_of(target: str, partition: str | None = None, shared: int = 0) -> Machine:

@@ -230,7 +230,8 @@ class _Fence:
 
 _CACHED = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
 _LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
-_WRITES = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION, MemoryAccessKind.ATOMIC)
+_UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
+"""What a wave does not wait for until a fence."""
 
 _BY_CACHES = frozenset({ptx.READ_SECTORS, cdna.READ_REQUESTS, cdna.FABRIC_READS})
 """What one access counts with cold caches, and a kernel with those that it has."""
@@ -319,9 +320,7 @@ class TrafficObserver:
         else:
             pieces = lines_of_ranges(executed.addresses, executed.sizes, executed.active)
             found.useful += int(executed.sizes[executed.active].sum())
-        transfers = self.machine.transfers
-        unit = transfers.read if instruction.kind is _LOAD else transfers.write
-        found.moved += count_units(pieces.words, unit) * unit
+        found.moved += _bytes(pieces.words, self.machine.request(instruction))
         if not len(pieces.owners):
             return
         cores = self.machine.caches.core_of(executed.groups)[pieces.owners]
@@ -329,13 +328,16 @@ class TrafficObserver:
         is_scalar = instruction.space is MemorySpace.SCALAR
         moved = self._caches.access(requests, instruction.kind, instruction.policy, is_scalar)
         self._look_up(found, instruction, moved, packets, is_scalar)
+        self._read[CacheLevel.L1] += _bytes(moved[0].reads.words, self.machine.request(instruction))
+        self._written[CacheLevel.L1] += _bytes(moved[0].writes.words, self.machine.transfers.write)
         self._move(moved)
         self._clocks.look_up(instruction, waves, moved, self.machine)
-        if instruction.kind in _WRITES:
+        if instruction.kind in _UNANSWERED:
             sectors = np.bincount(
                 pieces.owners, how_many_set(touched(pieces.words, SECTOR)), len(waves)
             )
             self._clocks.write(waves, sectors.astype(np.int64))
+        if instruction.kind is not _LOAD:
             self._mark(None)
 
     def _count(
@@ -384,6 +386,8 @@ class TrafficObserver:
         if packets is not None:
             looked_up[1] = packets
         for level, asked, outcome in zip(levels, looked_up, moved, strict=True):
+            if level is CacheLevel.L1 and instruction.kind is not _LOAD:
+                continue
             found.looked_up[level] += asked
             found.missed[level] += outcome.missed
         first, second = moved[:2]
@@ -414,12 +418,9 @@ class TrafficObserver:
             add(cdna.READ_REQUESTS, first.missed)
 
     def _move(self, moved: Moved) -> None:
-        """Count the bytes between levels, and what is fetched again for a fence."""
+        """Count the bytes beyond L2, and what is fetched again for a fence."""
         transfers = self.machine.transfers
         shapes = self.machine.caches.levels
-        near = moved[0]
-        self._read[CacheLevel.L1] += _bytes(near.reads.words, transfers.read)
-        self._written[CacheLevel.L1] += _bytes(near.writes.words, transfers.write)
         self._count_far(moved[1])
         for shape, outcome in zip(shapes[1:], moved[1:], strict=True):
             reads = _far_reads(outcome.reads.words, transfers.far_read, transfers.least)
@@ -613,7 +614,7 @@ class _Clocks:
             if kind not in fence.waits or space not in fence.spaces:
                 continue
             each = outstanding[waves]
-            if kind in _WRITES and space is MemorySpace.GLOBAL:
+            if kind in _UNANSWERED and space is MemorySpace.GLOBAL:
                 stores += each
             if each.any():
                 found.waited[key] += int(each.sum())

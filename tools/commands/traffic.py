@@ -1,0 +1,312 @@
+"""fence-sim traffic: what a kernel moves through the caches, instruction by instruction."""
+
+import os
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
+
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
+    diagnose,
+    error,
+    output_file,
+    positive,
+)
+from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
+from fencewright.tools.inputs.litmus_inputs import NAME
+from fencewright.tools.statuses import HOLDS
+from fencewright.tools.traffic_report import Launched
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import ModuleOp
+
+    from fencewright.simulator.memory.launch import ArgumentValue
+    from fencewright.simulator.memory.machine import Machine
+    from fencewright.simulator.memory.program import LaneProgram
+
+Size = tuple[int, int, int]
+
+_ARGUMENTS = (
+    "a number, bytes:N, i32:N, f32:N (zeros), iota:i32:N, random:i32:N[:SEED[:BELOW]], or FILE.npy"
+)
+_MOST_BYTES = 1 << 32
+"""Of one argument: what is larger is not worth its time here."""
+
+
+def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
+    """Add ``traffic``."""
+    parser = add_parser(
+        "traffic",
+        help="run a kernel lane by lane, and count what it moves through the caches",
+        description="Requests, sectors or lines, hits at each level and bank conflicts of each "
+        "instruction; what each fence waits for, writes back and makes the kernel fetch again; "
+        "bytes between the levels, occupancy and a range of time. Caches are cold.",
+    )
+    parser.set_defaults(execute=count_traffic)
+    parser.add_argument(
+        "input", metavar="FILE", help=".mlir in scoped (lowered at -O2), cdna or ptx; - for stdin"
+    )
+    parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
+    parser.add_argument(
+        "--kernel", metavar="NAME", help="the kernel of this name, if there are more"
+    )
+    parser.add_argument(
+        "--grid", metavar="X[,Y[,Z]]", type=_size, required=True, help="work-groups"
+    )
+    parser.add_argument(
+        "--block", metavar="X[,Y[,Z]]", type=_size, required=True, help="threads of a work-group"
+    )
+    parser.add_argument(
+        "--arg",
+        metavar="[NAME=]VALUE",
+        dest="arguments",
+        action="append",
+        type=_argument,
+        default=[],
+        help=f"one for each parameter, in order: {_ARGUMENTS}; NAME is for the reader",
+    )
+    parser.add_argument("--sample", metavar="N", type=positive, help="only the first N work-groups")
+    parser.add_argument(
+        "--partition", choices=("SPX", "DPX", "TPX", "QPX", "CPX"), help="of an AMD device (SPX)"
+    )
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, help="instructions that a wave may execute"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object, for tools")
+    parser.add_argument(
+        "-o", dest="output", default="-", help="file to write: a picture if it ends in .svg"
+    )
+
+
+# The command line
+
+
+def _size(text: str) -> Size:
+    parts = text.split(",")
+    if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,9}", each) for each in parts):
+        raise ArgumentTypeError(f"expected up to three numbers with commas between, found '{text}'")
+    numbers = [int(each) for each in parts] + [1, 1]
+    if not all(numbers[:3]):
+        raise ArgumentTypeError(f"expected numbers of at least 1, found '{text}'")
+    return numbers[0], numbers[1], numbers[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An argument as it stands on the command line, after its name."""
+
+    text: str
+
+
+_NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=(.+)", re.DOTALL)
+_TYPES = ("i8", "i16", "i32", "i64", "f16", "f32", "f64")
+_NUMBER = re.compile(r"[+-]?(0x[0-9a-fA-F]{1,16}|[0-9]{1,20})")
+_FLOAT = re.compile(r"[+-]?([0-9]{1,40}\.[0-9]{0,40}|\.[0-9]{1,40}|[0-9]{1,40})(e[+-]?[0-9]{1,3})?")
+
+
+def _argument(text: str) -> Given:
+    named = _NAMED.fullmatch(text)
+    value = named[1] if named else text
+    words = value.split(":")
+    is_array = words[0] in ("bytes", "iota", "random", *_TYPES) and len(words) > 1
+    is_number = _NUMBER.fullmatch(value) or _FLOAT.fullmatch(value)
+    if not (is_array or is_number or value.endswith(".npy")):
+        raise ArgumentTypeError(f"'{text}' is no argument; give {_ARGUMENTS}")
+    return Given(value)
+
+
+def _value(given: Given) -> "ArgumentValue":
+    """The argument itself. Raises :class:`ToolError`."""
+    text = given.text
+    if _NUMBER.fullmatch(text):
+        return int(text, 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if text.endswith(".npy"):
+        return _array_of(text)
+    kind, *rest = text.split(":")
+    if kind in ("iota", "random"):
+        most = 4 if kind == "random" else 2
+        if len(rest) < 2 or len(rest) > most or rest[0] not in _TYPES:
+            raise error(f"--arg {text}: give {_ARGUMENTS}", NAME)
+        return _made(kind, rest[0], [_count(each, text) for each in rest[1:]], text)
+    if len(rest) != 1:
+        raise error(f"--arg {text}: give {_ARGUMENTS}", NAME)
+    count = _count(rest[0], text)
+    if kind == "bytes":
+        from fencewright.simulator.memory.launch import BufferOfSize
+
+        _check_bytes(count, text)
+        return BufferOfSize(count)
+    return _made("zeros", kind, [count], text)
+
+
+def _count(word: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", word):
+        raise error(f"--arg {text}: '{word}' is no number", NAME)
+    return int(word)
+
+
+def _check_bytes(count: int, text: str) -> None:
+    if not 1 <= count <= _MOST_BYTES:
+        raise error(f"--arg {text}: {count} bytes; give 1 to {_MOST_BYTES}", NAME)
+
+
+def _made(how: str, type: str, numbers: list[int], text: str) -> "ArgumentValue":
+    """An array of zeros, of 0, 1, ..., or of random numbers below a bound."""
+    import numpy as np
+
+    kind = np.dtype({"i": "int", "f": "float"}[type[0]] + type[1:])
+    count, *more = numbers
+    _check_bytes(count * kind.itemsize, text)
+    if how == "zeros":
+        return np.zeros(count, dtype=kind)
+    if how == "iota":
+        return np.arange(count).astype(kind)
+    seed = more[0] if more else 0
+    below = more[1] if len(more) > 1 else 0
+    random = np.random.default_rng(seed)
+    if kind.kind == "f":
+        return (random.random(count) * (below or 1)).astype(kind)
+    most = int(np.iinfo(kind).max)
+    if below > most:
+        raise error(f"--arg {text}: {type} has no numbers up to {below}", NAME)
+    return random.integers(0, below or most, count).astype(kind)
+
+
+def _array_of(path: str) -> "ArgumentValue":
+    import numpy as np
+
+    try:
+        if os.path.getsize(path) > _MOST_BYTES:
+            raise error(f"is larger than {_MOST_BYTES} bytes", path)
+        found: Any = np.load(path, allow_pickle=False)
+    except OSError as problem:
+        raise error(problem.strerror or str(problem), path) from problem
+    except (ValueError, EOFError) as problem:
+        raise error(f"no array of numpy: {problem}", path) from problem
+    if not isinstance(found, np.ndarray):
+        raise error("an argument has to be an array of numbers", path)
+    array = cast("NDArray[Any]", found)
+    if array.dtype.kind not in "iuf" or not array.size:
+        raise error("an argument has to be an array of numbers", path)
+    return array.reshape(-1)
+
+
+# Running
+
+
+def count_traffic(arguments: Namespace) -> int:
+    """Write what a launch moves, as text, JSON or a picture. Raises :class:`ToolError`."""
+    ending = PurePath(arguments.output).suffix
+    if ending == ".svg" and arguments.json:
+        raise error("a picture is no JSON: give another name to -o, or leave --json out", NAME)
+    launched = _launched(arguments)
+    if ending == ".svg":
+        text = _picture(launched)
+    else:
+        from fencewright.tools.traffic_writer import as_json, as_text
+
+        text = as_json(launched) if arguments.json else as_text(launched)
+    with output_file(arguments.output) as stream:
+        stream.write(text)
+    return HOLDS
+
+
+def _picture(launched: Launched) -> str:
+    from fencewright.simulator.pictures.missing import MissingLibraryError
+    from fencewright.simulator.pictures.traffic_svg import traffic_svg
+
+    try:
+        return traffic_svg(launched.program, launched.machine, launched.traffic)
+    except MissingLibraryError as missing:
+        raise error(str(missing), NAME) from missing
+
+
+def _launched(arguments: Namespace) -> Launched:
+    """Lower, run and count. Raises :class:`ToolError`."""
+    from xdsl.utils.exceptions import DiagnosticException
+
+    from fencewright.simulator.memory.launch import LaunchError
+
+    file = name_of(arguments.input)
+    try:
+        return _run(arguments, file)
+    except LaunchError as problem:
+        at = problem.place
+        place = (file, 0, 0) if at is None else (at.file, at.line, at.column)
+        raise ToolError((Diagnostic(problem.reason, *place),)) from problem
+    except UnsupportedError as problem:
+        raise error(str(problem), file) from problem
+    except DiagnosticException as problem:
+        known = diagnose(problem, file)
+        assert known is not None
+        raise ToolError((known,)) from problem
+
+
+def _run(arguments: Namespace, file: str) -> Launched:
+    from fencewright.simulator.memory.executor import LIMIT, execute
+    from fencewright.simulator.memory.launch import Launch, allocate
+    from fencewright.simulator.memory.machine import machine_of
+    from fencewright.simulator.memory.occupancy import occupancy
+    from fencewright.simulator.memory.traffic import TrafficObserver
+
+    machine = machine_of(arguments.mcpu, arguments.partition)
+    program = _program(arguments, file, machine)
+    values = tuple([_value(each) for each in arguments.arguments])
+    launch = Launch(arguments.grid, arguments.block, values, arguments.sample)
+    memory = allocate(program, launch)
+    held = occupancy(program.resources, program.target, launch.threads)
+    machine = machine_of(arguments.mcpu, arguments.partition, shared=_shared(program, held.groups))
+    resident = held.groups * machine.cores
+    group_waves = -(-launch.threads // program.lanes)
+    observer = TrafficObserver(program, machine, launch.groups, group_waves, resident)
+    limit = arguments.limit or LIMIT
+    execute(program, launch, memory, observer, limit=limit, resident=resident)
+    return Launched(program, launch, machine, held, observer.traffic())
+
+
+def _shared(program: "LaneProgram", groups: int) -> int:
+    """Bytes of shared memory that the work-groups of an SM have."""
+    return program.resources.shared_bytes * groups
+
+
+def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
+    """The kernel that is asked for, lowered where it is in ``scoped``."""
+    from fencewright.mlir_dialects.cdna import KernelOp as CDNAKernelOp
+    from fencewright.mlir_dialects.ptx import KernelOp as PTXKernelOp
+    from fencewright.passes.pipelines import lower_module
+
+    module = parse_module(arguments.input, read_text(arguments.input))
+    if not any(isinstance(op, CDNAKernelOp | PTXKernelOp) for op in module.walk()):
+        l2 = machine.l2_per_agent
+        lower_module(module, arguments.mcpu, l2_per_agent="many" if l2 is None else l2.value)
+    return _chosen(_programs(module, machine), arguments, file)
+
+
+def _programs(module: "ModuleOp", machine: "Machine") -> "tuple[LaneProgram, ...]":
+    from fencewright.passes.traffic import cdna, ptx
+
+    return (*ptx.programs_of(module), *cdna.programs_of(module, machine.l2_per_agent))
+
+
+def _chosen(programs: "tuple[LaneProgram, ...]", arguments: Namespace, file: str) -> "LaneProgram":
+    names = ", ".join(each.name for each in programs)
+    asked: str | None = arguments.kernel
+    found = [each for each in programs if asked in (None, each.name)]
+    if not programs:
+        raise error("has no kernel: a function with the attribute gpu.kernel", file)
+    if not found:
+        raise error(f"has no kernel '{asked}'; it has {names}", file)
+    if len(found) > 1:
+        raise error(f"has several kernels: say --kernel NAME, of {names}", file)
+    (program,) = found
+    if program.target != arguments.mcpu:
+        raise error(f"{program.name} is for {program.target}: say --mcpu {program.target}", file)
+    return program
