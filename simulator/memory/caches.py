@@ -112,6 +112,11 @@ class Outcome:
     again: Mapping[int, int] = field(default_factory=dict[int, int])
     evicted: int = 0
 
+    @property
+    def hit(self) -> int:
+        """Units that were here."""
+        return self.looked_up - self.missed
+
 
 _CACHE_SHIFT = 44
 """A key is a line with the number of its cache above: lines are of addresses below 2**48."""

@@ -10,7 +10,14 @@ from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
 from fencewright.lowering.ptx.devices import USUAL as USUAL_PTX_DEVICES
-from fencewright.lowering.ptx.memory import DRAM_FETCH, FENCE_COSTS, LINE, SECTOR, FenceCost
+from fencewright.lowering.ptx.memory import (
+    DRAM_FETCH,
+    FENCE_COSTS,
+    L2_CROSSINGS,
+    LINE,
+    SECTOR,
+    FenceCost,
+)
 from fencewright.lowering.ptx.memory import HIERARCHIES as PTX_HIERARCHIES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -49,7 +56,8 @@ class Machine:
 
     ``latencies`` in nanoseconds; what is not in them is not known. ``write_back``: nanoseconds of
     a write-back of L2, one after another on a die. ``writes_at_end``: the end of a kernel writes
-    the dirty lines of L2.
+    the dirty lines of L2. ``crossings``: the part of sectors that L2 looks up a second time; None
+    where that is not known. ``known``: how well it is known what caches do with whole kernels.
     """
 
     target: str
@@ -64,6 +72,8 @@ class Machine:
     fences: Mapping[str, FenceCost]
     writes_at_end: bool
     l2_per_agent: L2PerAgent | None
+    crossings: Figure | None = None
+    known: Evidence = Evidence.INFERRED
 
     @property
     def is_nvidia(self) -> bool:
@@ -113,6 +123,7 @@ def _ptx_machine(target: str, partition: str | None, shared: int) -> Machine:
         CacheLevel.MEMORY: chip.memory_latency,
     }
     clock = device.clock / 1000
+    crossings = L2_CROSSINGS.get(number)
     levels = (
         CacheShape(CacheLevel.L1, LINE, l1 // LINE, SECTOR, SECTOR, SECTOR, False, False, True),
         CacheShape(
@@ -125,10 +136,16 @@ def _ptx_machine(target: str, partition: str | None, shared: int) -> Machine:
         Hierarchy(1, device.sms, levels, None),
         Transfers(SECTOR, SECTOR, SECTOR, SECTOR, SECTOR),
         _in_nanoseconds(latencies, clock),
-        MappingProxyType({CacheLevel.MEMORY: Bandwidth(device.bandwidth, None)}),
+        MappingProxyType(
+            {
+                CacheLevel.L2: Bandwidth(None, device.l2_bandwidth),
+                CacheLevel.MEMORY: Bandwidth(device.bandwidth, None),
+            }
+        ),
         clock, None,
         MappingProxyType({each.scope: each for each in FENCE_COSTS} if number == 90 else {}),
         writes_at_end=False, l2_per_agent=None,
+        crossings=crossings, known=Evidence.INFERRED if crossings is None else crossings.evidence,
     )  # fmt: skip
 
 

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fencewright.lowering.cdna.memory import HIERARCHIES, LDS_INSTRUCTIONS, lds_phases
 from fencewright.lowering.evidence import Evidence, Figure
-from fencewright.lowering.ptx.memory import SECTOR, FenceCost
+from fencewright.lowering.ptx.memory import SECTOR, SHARED_BANKS, SHARED_WORD, FenceCost
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import Model, model_of
 from fencewright.simulator.memory.caches import Caches, Moved, Outcome, Requests
@@ -77,7 +78,8 @@ class InstructionTraffic:
 
     ``useful``: bytes that lanes ask for, those that several ask for once; ``moved``: bytes of the
     sectors or lines that they are in. ``pattern``: the addresses of lanes that came most often,
-    from a base, with None for an inactive lane.
+    from a base, with None for an inactive lane. ``phases``: the lanes that shared memory serves
+    together, in ``banks``.
     """
 
     number: int
@@ -88,6 +90,8 @@ class InstructionTraffic:
     levels: tuple[LevelUse, ...]
     counters: Counters
     pattern: tuple[int | None, ...]
+    phases: tuple[tuple[int, ...], ...]
+    banks: int
 
     @property
     def efficiency(self) -> float | None:
@@ -244,12 +248,20 @@ _PTX_NAMES: Mapping[MemoryAccessKind, ptx.PtxMemoryOperation] = MappingProxyType
         MemoryAccessKind.REDUCTION: ptx.PtxMemoryOperation.REDUCTION,
     }
 )
-_L2_NAMES: Mapping[MemoryAccessKind, tuple[str, str]] = MappingProxyType(
+_L2_NAMES: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
-        MemoryAccessKind.LOAD: ("lts__t_sectors_op_read.sum", "TCC_READ"),
-        MemoryAccessKind.STORE: ("lts__t_sectors_op_write.sum", "TCC_WRITE"),
-        MemoryAccessKind.ATOMIC: ("lts__t_sectors_op_atom.sum", "TCC_ATOMIC"),
-        MemoryAccessKind.REDUCTION: ("lts__t_sectors_op_red.sum", "TCC_ATOMIC"),
+        MemoryAccessKind.LOAD: "read",
+        MemoryAccessKind.STORE: "write",
+        MemoryAccessKind.ATOMIC: "atom",
+        MemoryAccessKind.REDUCTION: "red",
+    }
+)
+_TCC_NAMES: Mapping[MemoryAccessKind, str] = MappingProxyType(
+    {
+        MemoryAccessKind.LOAD: "TCC_READ",
+        MemoryAccessKind.STORE: "TCC_WRITE",
+        MemoryAccessKind.ATOMIC: "TCC_ATOMIC",
+        MemoryAccessKind.REDUCTION: "TCC_ATOMIC",
     }
 )
 
@@ -390,32 +402,51 @@ class TrafficObserver:
                 continue
             found.looked_up[level] += asked
             found.missed[level] += outcome.missed
-        first, second = moved[:2]
-        inferred = Evidence.INFERRED
-
-        def add(name: str, value: int) -> None:
-            self._both(found, name, value, inferred)
-
-        is_load = instruction.kind is _LOAD
-        of_nvidia, of_amd = _L2_NAMES[instruction.kind]
         if self.machine.is_nvidia:
-            add(of_nvidia, looked_up[1])
-            add("lts__t_sectors_srcunit_tex_lookup_hit.sum", looked_up[1] - second.missed)
-            add("lts__t_sectors_srcunit_tex_lookup_miss.sum", second.missed)
-            if is_load:
-                sectors = ptx.SECTORS[ptx.PtxMemoryOperation.LOAD].removesuffix(".sum")
-                add(f"{sectors}_lookup_hit.sum", first.looked_up - first.missed)
-                add(f"{sectors}_lookup_miss.sum", first.missed)
-                add(ptx.READ_SECTORS, first.missed)
-            elif instruction.kind is MemoryAccessKind.ATOMIC:
-                add(ptx.READ_SECTORS, looked_up[1])
-            return
-        add(of_amd, looked_up[1])
-        add("TCC_REQ", looked_up[1])
-        add("TCC_HIT", looked_up[1] - second.missed)
-        add("TCC_MISS", second.missed)
-        if is_load and not is_scalar:
-            add(cdna.READ_REQUESTS, first.missed)
+            self._look_up_nvidia(found, instruction.kind, moved, looked_up[1])
+        else:
+            self._look_up_amd(found, instruction.kind, moved, looked_up[1], is_scalar)
+
+    def _look_up_nvidia(
+        self, found: _Instruction, kind: MemoryAccessKind, moved: Moved, asked: int
+    ) -> None:
+        first, second = moved[:2]
+        known = self.machine.known
+        # Requests of several SMs for one sector may be joined before L2: it then sees fewer.
+        joined = Evidence.INFERRED
+        fetched = count_units(second.reads.words, SECTOR)
+        unit = "lts__t_sectors_srcunit_tex"
+        self._both(found, f"{unit}_op_{_L2_NAMES[kind]}.sum", asked, joined)
+        self._both(found, f"{unit}_lookup_hit.sum", asked - second.missed, joined)
+        self._both(found, f"{unit}_lookup_miss.sum", fetched, known)
+        crossings = self.machine.crossings
+        if crossings is not None and kind in (_LOAD, _STORE):
+            crossing = fetched if kind is _LOAD else asked
+            name = f"lts__t_sectors_op_{_L2_NAMES[kind]}.sum"
+            self._both(found, name, asked + round(crossing * crossings.low), joined)
+        if kind is _LOAD:
+            sectors = ptx.SECTORS[ptx.PtxMemoryOperation.LOAD].removesuffix(".sum")
+            self._both(found, f"{sectors}_lookup_hit.sum", first.hit, known)
+            self._both(found, f"{sectors}_lookup_miss.sum", first.missed, known)
+        returned = {_LOAD: first.missed, MemoryAccessKind.ATOMIC: asked}.get(kind, 0)
+        self._both(found, ptx.READ_SECTORS, returned, known)
+
+    def _look_up_amd(
+        self,
+        found: _Instruction,
+        kind: MemoryAccessKind,
+        moved: Moved,
+        asked: int,
+        is_scalar: bool,
+    ) -> None:
+        first, second = moved[:2]
+        known = self.machine.known
+        self._both(found, _TCC_NAMES[kind], asked, known)
+        self._both(found, "TCC_REQ", asked, known)
+        self._both(found, "TCC_HIT", asked - second.missed, known)
+        self._both(found, "TCC_MISS", second.missed, known)
+        if kind is _LOAD and not is_scalar:
+            self._both(found, cdna.READ_REQUESTS, first.missed, known)
 
     def _move(self, moved: Moved) -> None:
         """Count the bytes beyond L2, and what is fetched again for a fence."""
@@ -433,21 +464,21 @@ class TrafficObserver:
 
     def _count_far(self, second: Outcome) -> None:
         """Count what L2 asks of what is beyond it, by the profilers' names."""
-        transfers = self.machine.transfers
-        inferred = Evidence.INFERRED
+        transfers, known = self.machine.transfers, self.machine.known
         reads = _far_reads(second.reads.words, transfers.far_read, transfers.least)
         writes = _far_writes(second.writes.words, transfers.far_write, transfers.least)
         if self.machine.is_nvidia:
-            self._counts.add("dram__bytes_read.sum", reads.bytes, inferred)
-            self._counts.add("dram__bytes_write.sum", writes.bytes, inferred)
+            for name, size in (("read", reads.bytes), ("write", writes.bytes)):
+                self._counts.add(f"dram__bytes_{name}.sum", size, known)
+                self._counts.add(f"dram__sectors_{name}.sum", size // SECTOR, known)
             return
-        self._counts.add(cdna.FABRIC_READS, reads.whole + reads.parts, inferred)
-        self._counts.add("TCC_EA_RDREQ_32B", reads.parts, inferred)
+        self._counts.add(cdna.FABRIC_READS, reads.whole + reads.parts, known)
+        self._counts.add("TCC_EA_RDREQ_32B", reads.parts, known)
         if transfers.far_read == 2 * transfers.far_write:
-            self._counts.add("TCC_BUBBLE", reads.whole, inferred)
-        self._counts.add("TCC_EA_WRREQ", writes.whole + writes.parts, inferred)
-        self._counts.add("TCC_EA_WRREQ_64B", writes.whole, inferred)
-        self._counts.add("TCC_WRITEBACK", second.evicted, inferred)
+            self._counts.add("TCC_BUBBLE", reads.whole, known)
+        self._counts.add("TCC_EA_WRREQ", writes.whole + writes.parts, known)
+        self._counts.add("TCC_EA_WRREQ_64B", writes.whole, known)
+        self._counts.add("TCC_WRITEBACK", second.evicted, known)
 
     # A fence
 
@@ -471,7 +502,7 @@ class TrafficObserver:
 
     def _write_back(self, groups: Numbers) -> Outcome:
         moved = self._caches.write_back(groups)
-        self._counts.add("TCC_ALL_TC_OP_WB_WRITEBACK", moved[1].evicted, Evidence.INFERRED)
+        self._counts.add("TCC_ALL_TC_OP_WB_WRITEBACK", moved[1].evicted, self.machine.known)
         self._move(moved)
         return moved[1]
 
@@ -527,9 +558,10 @@ class TrafficObserver:
         levels = tuple(
             [LevelUse(each, n, found.missed[each]) for each, n in found.looked_up.items()]
         )
+        phases, banks = _served_together(instruction, self.machine)
         return InstructionTraffic(
             number, instruction, found.executions, found.useful, found.moved, levels,
-            found.counts.frozen(), found.pattern,
+            found.counts.frozen(), found.pattern, phases, banks,
         )  # fmt: skip
 
     def _fence_traffic(self, number: int) -> FenceTraffic:
@@ -684,6 +716,22 @@ def _model(instruction: CountedInstruction, target: str) -> Model | None:
     if isinstance(instruction, FenceInstruction) or instruction.model is None:
         return None
     return model_of(instruction.model, target)
+
+
+def _served_together(
+    instruction: MemoryInstruction, machine: Machine
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """The lanes that shared memory serves at once, group by group, and how many banks it has."""
+    if instruction.space is not MemorySpace.SHARED:
+        return (), 0
+    if machine.is_nvidia:
+        size = min(machine.lanes, machine.lanes * SHARED_WORD // instruction.width)
+        groups = [tuple(range(first, first + size)) for first in range(0, machine.lanes, size)]
+        return tuple(groups), SHARED_BANKS
+    chip = next(each for each in HIERARCHIES if each.chip == machine.target)
+    lds = LDS_INSTRUCTIONS.get(instruction.model or "")
+    row = lds and lds_phases(lds.access, lds.width, chip.lds_banks)
+    return (row.phases, row.banks) if row else ((), 0)
 
 
 def _remember(found: _Instruction, ways: Patterns) -> None:

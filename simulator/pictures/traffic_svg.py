@@ -4,7 +4,7 @@ Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.memory.machine import Machine
@@ -13,7 +13,7 @@ from fencewright.simulator.memory.traffic import Flow, InstructionTraffic, Momen
 from fencewright.simulator.pictures.missing import MissingLibraryError
 
 if TYPE_CHECKING:
-    from drawsvg import Drawing
+    from drawsvg import Element
 
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _TEXT, _SMALL = 11, 9
@@ -34,7 +34,7 @@ _READ, _WRITTEN, _DIRTY = "#54aeff", "#d4a72c", "#fff8c5"
 class _Page:
     """A drawing that grows downwards; ``top`` is where it goes on."""
 
-    svg: "Drawing"
+    elements: "list[Element]" = field(default_factory=list["Element"])
     top: float = 0
 
     def text(
@@ -49,7 +49,7 @@ class _Page:
     ) -> None:
         from drawsvg import Text
 
-        self.svg.append(
+        self.elements.append(
             Text(words, size, x, y, fill=colour, text_anchor=anchor, font_weight=weight)
         )
 
@@ -58,12 +58,14 @@ class _Page:
     ) -> None:
         from drawsvg import Rectangle
 
-        self.svg.append(Rectangle(x, y, width, height, fill=fill, stroke=stroke, stroke_width=0.7))
+        self.elements.append(
+            Rectangle(x, y, width, height, fill=fill, stroke=stroke, stroke_width=0.7)
+        )
 
     def line(self, x: float, y: float, to_x: float, to_y: float, colour: str, width: float) -> None:
         from drawsvg import Line
 
-        self.svg.append(Line(x, y, to_x, to_y, stroke=colour, stroke_width=width))
+        self.elements.append(Line(x, y, to_x, to_y, stroke=colour, stroke_width=width))
 
     def heading(self, words: str) -> None:
         self.top += 26
@@ -77,16 +79,16 @@ def traffic_svg(program: LaneProgram, machine: Machine, traffic: Traffic) -> str
         from drawsvg import Drawing, Rectangle
     except ImportError as error:
         raise MissingLibraryError("drawsvg") from error
-    # The height is known at the end.
-    svg = Drawing(_WIDTH, 10, font_family=_FONT)
-    ground = Rectangle(0, 0, _WIDTH, 10, fill="white")
-    svg.append(ground)
-    page = _Page(svg)
+    page = _Page()
     page.heading(f"{program.name} on {machine.target} ({machine.device})")
     _draw_instructions(page, machine, traffic.instructions)
     _draw_flows(page, traffic.flows)
     _draw_timeline(page, program, traffic.timeline)
-    svg.height = ground.args["height"] = page.top + 16
+    height = page.top + 16
+    svg = Drawing(_WIDTH, height, font_family=_FONT)
+    svg.append(Rectangle(0, 0, _WIDTH, height, fill="white"))
+    for element in page.elements:
+        svg.append(element)
     return svg.as_svg() + "\n"
 
 
@@ -102,7 +104,7 @@ def _draw_instructions(
         page.text(f"{_at(each.instruction.place)}{each.instruction.text}", _LEFT, page.top)
         page.top += 8
         if each.instruction.space is MemorySpace.SHARED:
-            _draw_banks(page, machine, each)
+            _draw_banks(page, each)
         else:
             _draw_lines(page, machine, each)
     if len(shown) > _MOST_INSTRUCTIONS:
@@ -120,13 +122,14 @@ def _at(place: SourcePlace | None) -> str:
     return "" if place is None else f"line {place.line}: "
 
 
-def _words(each: InstructionTraffic) -> list[int]:
-    """The words that the lanes of the usual pattern touch, each once."""
+def _words(each: InstructionTraffic, lanes: Iterable[int] | None = None) -> list[int]:
+    """The words that lanes of the usual pattern touch, each once."""
     width = each.instruction.width
+    chosen = each.pattern if lanes is None else [each.pattern[lane] for lane in lanes]
     return sorted(
         {
             word
-            for offset in each.pattern
+            for offset in chosen
             if offset is not None
             for word in range(offset // _WORD, (offset + width - 1) // _WORD + 1)
         }
@@ -153,39 +156,69 @@ def _draw_lines(page: _Page, machine: Machine, each: InstructionTraffic) -> None
             page.line(left + place * _CELL, y, left + place * _CELL, y + _CELL, _GREY, 1.4)
     said = left + per_line * _CELL + 14
     used = f"{len(words) / (len(moved) * unit):.0%}"
-    what = f"{unit * _WORD}-byte {'sectors' if machine.is_nvidia else 'requests'}"
-    page.text(f"{len(moved)} {what}, {used} used", said, page.top + 10, _TEXT)
+    what = _counted(len(moved), "sector" if machine.is_nvidia else "request")
+    page.text(f"{what} of {unit * _WORD} bytes, {used} used", said, page.top + 10)
     rest = len(lines) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {rest} more lines like these", said, page.top + 26, _SMALL, _GREY)
+        page.text(f"and {_counted(rest, 'more line')}", said, page.top + 26, _SMALL, _GREY)
     page.top += min(len(lines), _MOST_ROWS) * (_CELL + 2)
 
 
-def _draw_banks(page: _Page, machine: Machine, each: InstructionTraffic) -> None:
-    """A row for each row of all banks, the words in it that lanes want; conflicts in red."""
-    banks = 32
-    words = _words(each)
+def _draw_banks(page: _Page, each: InstructionTraffic) -> None:
+    """A row for each row of all banks, the words in it that lanes want; conflicts in red.
+
+    Of the lanes that are served together, those that need the most words of one bank.
+    """
+    banks = each.banks or 32
+    phases = each.phases or (tuple(range(len(each.pattern))),)
+    words, wanted, number = max(
+        (
+            (words, _wanted(words, banks), -number)
+            for number, words in enumerate(_words(each, lanes) for lanes in phases)
+        ),
+        key=lambda found: (max(found[1]), found[2]),
+    )
+    lanes = phases[-number]
+    cell = _CELL * 32 / banks
     rows = sorted({word // banks for word in words})
-    wanted = [sum(word % banks == bank for word in words) for bank in range(banks)]
     left = _LEFT + 84
     page.text("bank 0", left, page.top + 8, _SMALL, _GREY)
-    page.text("31", left + banks * _CELL, page.top + 8, _SMALL, _GREY, "end")
+    page.text(f"{banks - 1}", left + banks * cell, page.top + 8, _SMALL, _GREY, "end")
     top = page.top + 12
-    for number, row in enumerate(rows[:_MOST_ROWS]):
-        y = top + number * (_CELL + 2)
+    for place, row in enumerate(rows[:_MOST_ROWS]):
+        y = top + place * (_CELL + 2)
         page.text(f"+{row * banks * _WORD}", left - 8, y + 10, _SMALL, _GREY, "end")
         for bank in range(banks):
             is_wanted = row * banks + bank in words
             fill = (_CONFLICT if wanted[bank] > 1 else _USED) if is_wanted else _EMPTY
-            page.box(left + bank * _CELL, y, _CELL, _CELL, fill)
-    said = left + banks * _CELL + 14
-    lanes = sum(offset is not None for offset in each.pattern)
-    page.text(f"{lanes} lanes, at most {max(wanted)} words of one bank", said, top + 10)
+            page.box(left + bank * cell, y, cell, _CELL, fill)
+    said = left + banks * cell + 14
+    most = max(wanted)
+    page.text(f"lanes {_ranges(lanes)}: {_counted(most, 'word')} of a bank", said, top + 10)
     rest = len(rows) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {rest} more rows like these", said, top + 26, _SMALL, _GREY)
+        page.text(f"and {_counted(rest, 'more row')}", said, top + 26, _SMALL, _GREY)
     page.top = top + min(len(rows), _MOST_ROWS) * (_CELL + 2)
-    del machine
+
+
+def _wanted(words: Sequence[int], banks: int) -> list[int]:
+    """How many words each bank has to give."""
+    return [sum(word % banks == bank for word in words) for bank in range(banks)]
+
+
+def _ranges(lanes: Sequence[int]) -> str:
+    """Lanes in words, as ``0-3,20-23``."""
+    parts: list[list[int]] = []
+    for lane in sorted(lanes):
+        if parts and parts[-1][1] == lane - 1:
+            parts[-1][1] = lane
+        else:
+            parts.append([lane, lane])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # Flows
@@ -221,7 +254,9 @@ def _arrow(
     half = max(0.7, 5 * size / most)
     head = 9 if to_x > x else -9
     page.line(x, y, to_x - head, y, colour, 2 * half)
-    page.svg.append(Lines(to_x, y, to_x - head, y - 6, to_x - head, y + 6, close=True, fill=colour))
+    page.elements.append(
+        Lines(to_x, y, to_x - head, y - 6, to_x - head, y + 6, close=True, fill=colour)
+    )
 
 
 def _bytes(size: int) -> str:
@@ -261,7 +296,7 @@ def _draw_timeline(page: _Page, program: LaneProgram, timeline: Sequence[Moment]
         level = bottom - height * each.dirty / most
         points += [x_of(each.step), level]
     points += [right, level, right, bottom]
-    page.svg.append(Lines(*points, close=True, fill=_DIRTY, stroke=_WRITTEN, stroke_width=1))
+    page.elements.append(Lines(*points, close=True, fill=_DIRTY, stroke=_WRITTEN, stroke_width=1))
     page.line(left, bottom, right, bottom, _GREY, 1)
     page.text(_bytes(most), left - 8, top + 8, _SMALL, _GREY, "end")
     page.text("0", left - 8, bottom, _SMALL, _GREY, "end")
