@@ -62,7 +62,8 @@ def _above(values: Numbers) -> Numbers:
 def _hashes(offsets: Numbers) -> Numbers:
     """A number for each row, by which equal rows are found."""
     odd = 2 * np.arange(offsets.shape[1], dtype=np.int64) + 1
-    return np.sum(offsets * odd * _MIX % _PRIME * odd, axis=1, dtype=np.int64)
+    mixed: Numbers = offsets * odd * _MIX % _PRIME * odd
+    return np.add.reduce(mixed, axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -604,9 +604,12 @@ class _Clocks:
     def issue(self, instruction: MemoryInstruction, waves: Numbers) -> None:
         """An access is outstanding from now on."""
         key = (instruction.kind, instruction.space)
-        if key not in self._outstanding:
-            self._outstanding[key] = np.zeros(self._waves, dtype=np.int64)
-        self._outstanding[key][waves] += 1
+        found = self._outstanding.pop(key, None)
+        if found is None:
+            found = np.zeros(self._waves, dtype=np.int64)
+        found[waves] += 1
+        # The order is that in which they were last issued.
+        self._outstanding[key] = found
 
     def write(self, waves: Numbers, sectors: Numbers) -> None:
         """So many sectors of each wave are being written."""
@@ -641,17 +644,23 @@ class _Clocks:
     def fence(self, fence: FenceInstruction, waves: Numbers, found: _Fence) -> tuple[Times, Times]:
         """What a fence waits for: of each wave the least and the most nanoseconds."""
         stores: Numbers = np.zeros(len(waves), dtype=np.int64)
-        for key, outstanding in self._outstanding.items():
+        left = {space: np.full(len(waves), n) for space, n in fence.in_flight}
+        # The newest of a space may stay in flight.
+        for key in reversed(self._outstanding):
             kind, space = key
             if kind not in fence.waits or space not in fence.spaces:
                 continue
-            each = outstanding[waves]
+            outstanding = self._outstanding[key][waves]
+            stays = np.minimum(outstanding, left.get(space, 0))
+            if space in left:
+                left[space] = left[space] - stays
+            each = outstanding - stays
+            self._outstanding[key][waves] = stays
             if kind in _UNANSWERED and space is MemorySpace.GLOBAL:
                 stores += each
             if each.any():
                 found.waited[key] += int(each.sum())
                 found.most[key] = max(found.most[key], int(each.max()))
-            outstanding[waves] = 0
         cost = self.machine.fences.get(fence.scope)
         if cost is None or fence.joins or not fence.waits:
             return np.zeros(len(waves)), np.zeros(len(waves))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
-    from fencewright.simulator.memory.launch import ArgumentValue
+    from fencewright.simulator.memory.launch import ArgumentValue, Memory
     from fencewright.simulator.memory.machine import Machine
     from fencewright.simulator.memory.program import LaneProgram
 
@@ -35,6 +35,7 @@ Size = tuple[int, int, int]
 _ARGUMENTS = (
     "a number, bytes:N, i32:N, f32:N (zeros), iota:i32:N, random:i32:N[:SEED[:BELOW]], or FILE.npy"
 )
+_REMOTE = "remote:"
 _MOST_BYTES = 1 << 32
 """Of one argument: what is larger is not worth its time here."""
 
@@ -69,7 +70,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         action="append",
         type=_argument,
         default=[],
-        help=f"one for each parameter, in order: {_ARGUMENTS}; NAME is for the reader",
+        help=f"one for each parameter, in order: {_ARGUMENTS}; after remote: it is memory of "
+        "another agent; NAME is for the reader",
     )
     parser.add_argument("--sample", metavar="N", type=positive, help="only the first N work-groups")
     parser.add_argument(
@@ -99,9 +101,10 @@ def _size(text: str) -> Size:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An argument as it stands on the command line, after its name."""
+    """An argument as it stands on the command line, after its name and ``remote:``."""
 
     text: str
+    is_remote: bool
 
 
 _NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=(.+)", re.DOTALL)
@@ -112,13 +115,14 @@ _FLOAT = re.compile(r"[+-]?([0-9]{1,40}\.[0-9]{0,40}|\.[0-9]{1,40}|[0-9]{1,40})(
 
 def _argument(text: str) -> Given:
     named = _NAMED.fullmatch(text)
-    value = named[1] if named else text
+    given = named[1] if named else text
+    value = given.removeprefix(_REMOTE)
     words = value.split(":")
     is_array = words[0] in ("bytes", "iota", "random", *_TYPES) and len(words) > 1
     is_number = _NUMBER.fullmatch(value) or _FLOAT.fullmatch(value)
     if not (is_array or is_number or value.endswith(".npy")):
         raise ArgumentTypeError(f"'{text}' is no argument; give {_ARGUMENTS}")
-    return Given(value)
+    return Given(value, given != value)
 
 
 def _value(given: Given) -> "ArgumentValue":
@@ -266,10 +270,21 @@ def _run(arguments: Namespace, file: str) -> Launched:
     machine = machine_of(arguments.mcpu, arguments.partition, shared=_shared(program, held.groups))
     resident = held.groups * machine.cores
     group_waves = -(-launch.threads // program.lanes)
-    observer = TrafficObserver(program, machine, launch.groups, group_waves, resident)
+    remote = _remote(arguments.arguments, memory)
+    observer = TrafficObserver(program, machine, launch.groups, group_waves, resident, remote)
     limit = arguments.limit or LIMIT
     execute(program, launch, memory, observer, limit=limit, resident=resident)
     return Launched(program, launch, machine, held, observer.traffic())
+
+
+def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]:
+    """The addresses of other memory, from and up to. Raises :class:`ToolError` for a number."""
+    sizes = {each.address: each.size for each in memory.buffers}
+    found = [value for each, value in zip(given, memory.values, strict=True) if each.is_remote]
+    for each, value in zip(given, memory.values, strict=True):
+        if each.is_remote and value not in sizes:
+            raise error(f"--arg {_REMOTE}{each.text}: a number is in no memory", NAME)
+    return tuple([(address, address + sizes[address]) for address in found])
 
 
 def _shared(program: "LaneProgram", groups: int) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 STDIN = "<stdin>"
 
-_STANDARD_DIALECTS = ("builtin", "func", "arith", "cf", "gpu", "llvm")
+_STANDARD_DIALECTS = ("builtin", "func", "arith", "cf", "gpu", "llvm", "math", "vector")
 """What may stand in a module besides the project's own dialects."""
 
 
