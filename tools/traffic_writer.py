@@ -84,7 +84,7 @@ def _instruction_row(each: "InstructionTraffic", launched: "Launched") -> tuple[
     unit = launched.machine.request(each.instruction)
     efficiency = each.efficiency
     hits = [
-        f"{use.hit / use.looked_up:.0%}" if use is not None and use.looked_up else _NOTHING
+        _percent(use.hit / use.looked_up) if use is not None and use.looked_up else _NOTHING
         for use in (uses.get(level.level) for level in launched.machine.caches.levels)
     ]
     is_shared = each.instruction.space is MemorySpace.SHARED
@@ -94,7 +94,7 @@ def _instruction_row(each: "InstructionTraffic", launched: "Launched") -> tuple[
         each.instruction.text,
         f"{each.executions:,}",
         f"{each.moved // unit:,}" if each.moved else _NOTHING,
-        _NOTHING if efficiency is None else f"{efficiency:.0%}",
+        _NOTHING if efficiency is None else _percent(efficiency),
         *hits,
         f"{conflicts:,}" if is_shared else _NOTHING,
     )
@@ -119,6 +119,10 @@ def _fence_row(each: "FenceTraffic") -> tuple[str, ...]:
         if price is None
         else f"{_nanoseconds(price.time.low, price.time.high)}: {price.of}",
     )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.3g}%"
 
 
 def _counted(kind: str) -> str:

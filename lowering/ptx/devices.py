@@ -12,8 +12,8 @@ from fencewright.lowering.evidence import Figure, documented, measured
 class PtxDevice:
     """A device of compute capability ``number``; ``memory`` in bytes, bandwidth in bytes a nanosecond.
 
-    ``clock``: megahertz of the SMs at the most; ``l2_bandwidth``: from scattered stores to
-    coalesced loads.
+    ``clock``: megahertz of the SMs at the most; ``l2_bandwidth``: of sectors, from scattered
+    stores to loads of whole sectors.
     """
 
     name: str
@@ -26,7 +26,9 @@ class PtxDevice:
 
 
 _GIB = 1 << 30
-_PASSES = "a transpose with stores a line apart, and 64 passes over 16 MiB, on an H200"
+_PASSES = (
+    "a transpose with stores a line apart; 64 passes over 16 MiB by strides of 4 to 1024 bytes"
+)
 _WHITE = "NVIDIA white paper of the architecture, or data sheet of the device: peak"
 
 DEVICES: tuple[PtxDevice, ...] = (
@@ -37,7 +39,7 @@ DEVICES: tuple[PtxDevice, ...] = (
     PtxDevice("rtx4090", 89, 128, 24 * _GIB, 2520, documented(_WHITE, 1008)),
     PtxDevice("h100", 90, 132, 80 * _GIB, 1980, documented(_WHITE, 3350)),
     PtxDevice(
-        "h200", 90, 132, 141 * _GIB, 1980, documented(_WHITE, 4800), measured(_PASSES, 1800, 5493)
+        "h200", 90, 132, 141 * _GIB, 1980, documented(_WHITE, 4800), measured(_PASSES, 1800, 8395)
     ),
     PtxDevice("b200", 100, 148, 180 * _GIB, 1965, documented(_WHITE, 8000)),
     PtxDevice("rtx5090", 120, 170, 32 * _GIB, 2407, documented(_WHITE, 1792)),

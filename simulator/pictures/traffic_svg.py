@@ -155,7 +155,7 @@ def _draw_lines(page: _Page, machine: Machine, each: InstructionTraffic) -> None
         for place in range(0, per_line + 1, unit):
             page.line(left + place * _CELL, y, left + place * _CELL, y + _CELL, _GREY, 1.4)
     said = left + per_line * _CELL + 14
-    used = f"{len(words) / (len(moved) * unit):.0%}"
+    used = f"{100 * len(words) / (len(moved) * unit):.3g}%"
     what = _counted(len(moved), "sector" if machine.is_nvidia else "request")
     page.text(f"{what} of {unit * _WORD} bytes, {used} used", said, page.top + 10)
     rest = len(lines) - _MOST_ROWS

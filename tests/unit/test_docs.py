@@ -259,6 +259,7 @@ COMMAND_PAGES = {
     "graph": "docs/pictures.md",
     "timeline": "docs/pictures.md",
     "access": "docs/access.md",
+    "traffic": "docs/traffic.md",
     "explain": "docs/tools.md",
     "certify": "docs/tools.md",
     "fuzz": "docs/tools.md",

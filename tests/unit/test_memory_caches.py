@@ -43,15 +43,15 @@ def words_in(requests: Requests) -> Counter[tuple[int, int, int]]:
     return Counter((cache, line, word) for cache, line, mask in parts for word in words_of(mask))
 
 
+def mask_of(first: int, count: int, words: int) -> int:
+    return ((1 << count) - 1 << first) & (1 << words) - 1
+
+
 def masks(line: int) -> st.SearchStrategy[int]:
     words = line // 4
-    single = st.builds(lambda first: 1 << first, st.integers(0, words - 1))
-    several = st.builds(
-        lambda first, count: ((1 << count) - 1 << first) & (1 << words) - 1,
-        st.integers(0, words - 1),
-        st.integers(1, words),
+    return st.builds(
+        mask_of, st.integers(0, words - 1), st.just(1) | st.integers(1, words), st.just(words)
     )
-    return single | several
 
 
 OPERATIONS = ("load", "store", "update", "write back", "invalidate")

@@ -36,8 +36,10 @@ _ARGUMENTS = (
     "a number, bytes:N, i32:N, f32:N (zeros), iota:i32:N, random:i32:N[:SEED[:BELOW]], or FILE.npy"
 )
 _REMOTE = "remote:"
-_MOST_BYTES = 1 << 32
-"""Of one argument: what is larger is not worth its time here."""
+_MOST_BYTES = 1 << 30
+"""Of one argument."""
+_MOST_WAVES = 1 << 22
+"""Of a launch."""
 
 
 def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
@@ -270,6 +272,11 @@ def _run(arguments: Namespace, file: str) -> Launched:
     machine = machine_of(arguments.mcpu, arguments.partition, shared=_shared(program, held.groups))
     resident = held.groups * machine.cores
     group_waves = -(-launch.threads // program.lanes)
+    if launch.groups * group_waves > _MOST_WAVES:
+        some = _MOST_WAVES // group_waves
+        raise error(
+            f"{launch.groups} work-groups are too many to run; say --sample {some} or less", NAME
+        )
     remote = _remote(arguments.arguments, memory)
     observer = TrafficObserver(program, machine, launch.groups, group_waves, resident, remote)
     limit = arguments.limit or LIMIT

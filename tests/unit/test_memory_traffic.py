@@ -1,0 +1,372 @@
+"""What whole kernels move: beside an H200's counters, AMD's published ones, and on the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lane_kernels import lowered
+from scripts import GPU_BENCHMARKS, load_script
+
+from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.ptx.memory import FENCE_COSTS
+from fencewright.simulator.memory.executor import execute
+from fencewright.simulator.memory.launch import Launch, allocate
+from fencewright.simulator.memory.machine import machine_of
+from fencewright.simulator.memory.policies import cdna_policy
+from fencewright.simulator.memory.program import (
+    CacheLevel,
+    Executed,
+    FenceInstruction,
+    KernelResources,
+    LaneProgram,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+)
+from fencewright.simulator.memory.traffic import Traffic, TrafficObserver, fence_cycles
+from fencewright.tools.fence_sim import main
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+LOAD, STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
+
+# Against an H200
+
+KERNELS = load_script(GPU_BENCHMARKS / "memory_kernels.py")
+POLLING = ("look-back scan", "spin lock")
+"""How often they poll is a matter of timing."""
+LAUNCHES = {each.name: each for each in KERNELS.LAUNCHES if each.name not in POLLING}
+OF_ADDRESSES = (
+    *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
+    *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
+    *(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum" for op in ("ld", "st", "atom")),
+    *(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st", "atom")),
+)
+BYTES = ("l1tex__m_xbar2l1tex_read_sectors.sum", "dram__bytes_read.sum")
+JOINED = ("matrix product", "stencil")
+"""L2 joins their requests for one sector, or parts of one sector that several warps write."""
+OF_L2 = (
+    "lts__t_sectors_srcunit_tex_op_read.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
+    "lts__t_sectors_srcunit_tex_lookup_miss.sum",
+    "lts__t_sectors_op_read.sum",
+    "l1tex__m_l1tex2xbar_write_sectors.sum",
+)
+
+
+def measured() -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    launch = ""
+    for line in (ROOT / "tests/data/memory/h200-kernels.txt").read_text().splitlines():
+        if line.startswith("  "):
+            counter, value = line.split()
+            found[launch][counter] = int(value)
+        elif not line.startswith("#"):
+            launch = line
+            found[launch] = {}
+    return found
+
+
+MEASURED = measured()
+
+
+def argument_of(given: Any) -> Any:
+    if isinstance(given, int):
+        return given
+    return np.array(given.fill(given.count), dtype=np.uint32)
+
+
+def traffic_of(launch: Any) -> Traffic:
+    program = lowered((EXAMPLES / launch.file).read_text(), "sm_90", launch.file)
+    given = tuple(argument_of(each) for each in launch.arguments)
+    made = Launch(launch.grid, launch.block, given)
+    machine = machine_of("sm_90")
+    waves = -(-made.threads // program.lanes)
+    observer = TrafficObserver(program, machine, made.groups, waves, made.groups)
+    execute(program, made, allocate(program, made), observer)
+    return observer.traffic()
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_an_h200_counts_whole_kernels_so(name: str) -> None:
+    traffic = traffic_of(LAUNCHES[name])
+    found = {counter: each.value for counter, each in traffic.counters.items()}
+    real = MEASURED[name]
+    assert {each: found.get(each, 0) for each in OF_ADDRESSES} == {
+        each: real[each] for each in OF_ADDRESSES
+    }
+    for each in (*BYTES, *(() if name in JOINED else OF_L2)):
+        assert found.get(each, 0) == pytest.approx(real[each], rel=0.05, abs=4400), each
+
+
+def test_polling_kernels_are_measured_too() -> None:
+    assert set(MEASURED) == {*LAUNCHES, *POLLING}
+
+
+# Against rocprofiler: copies of eight bytes a lane
+
+
+def observer_of(
+    target: str,
+    instructions: tuple[MemoryInstruction | FenceInstruction, ...],
+    groups: int,
+    waves: int,
+    remote: tuple[tuple[int, int], ...] = (),
+) -> TrafficObserver:
+    resources = KernelResources(None, 0, 0, 0, 0)
+    program = LaneProgram("kernel", target, 64, 0, (), resources, None, instructions, ())
+    return TrafficObserver(program, machine_of(target), groups, waves, groups, remote)
+
+
+def access_of(target: str, kind: MemoryAccessKind, text: str, *bits: str) -> MemoryInstruction:
+    policy = cdna_policy(target, kind, bits)
+    return MemoryInstruction(text, text, kind, MemorySpace.GLOBAL, 8, policy, None)
+
+
+def contiguous(number: int, base: int, groups: int, waves: int) -> Executed:
+    rows = np.arange(groups * waves)
+    addresses = base + 8 * (64 * rows[:, None] + np.arange(64))
+    active = np.ones(addresses.shape, dtype=np.bool_)
+    return Executed(number, rows // waves, rows % waves, addresses, active)
+
+
+GIB = 1 << 30
+VCOPY = {
+    "gfx908": {"TCP_TCC_READ_REQ": 8, "TCP_TCC_WRITE_REQ": 8, "TCC_MISS": 16, "TCC_EA_RDREQ": 8},
+    "gfx942": {"TCP_TCC_READ_REQ": 4, "TCP_TCC_WRITE_REQ": 8, "TCC_MISS": 8, "TCC_HIT": 4,
+               "TCC_EA_RDREQ": 4, "TCC_BUBBLE": 4, "TCC_WRITEBACK": 4, "TCC_EA_WRREQ_64B": 8},
+}  # fmt: skip
+"""Of each wave: what rocprofiler-compute's ``vcopy`` counted on MI100 and MI300X."""
+
+
+@pytest.mark.parametrize("target", VCOPY)
+def test_copies_of_eight_bytes_count_what_rocprofiler_counted(target: str) -> None:
+    groups, waves = 512, 4
+    load = access_of(target, LOAD, "global_load_dwordx2")
+    store = access_of(target, STORE, "global_store_dwordx2")
+    observer = observer_of(target, (load, store), groups, waves)
+    observer(contiguous(0, GIB, groups, waves))
+    observer(contiguous(1, 2 * GIB, groups, waves))
+    counters = observer.traffic().counters
+    for name, count in VCOPY[target].items():
+        assert counters[name].value == count * groups * waves, name
+
+
+# Fences
+
+
+def fence(text: str, **fields: Any) -> FenceInstruction:
+    given: dict[str, Any] = {
+        "scope": "", "waits": frozenset(), "spaces": frozenset({MemorySpace.GLOBAL}),
+        "writes_back": frozenset(), "invalidates": frozenset(), "joins": False, "place": None,
+    }  # fmt: skip
+    return FenceInstruction(text, **(given | fields))
+
+
+def of_waves(number: int, groups: int, waves: int) -> Executed:
+    rows = np.arange(groups * waves)
+    active = np.ones((len(rows), 64), dtype=np.bool_)
+    nothing = np.zeros((len(rows), 0), dtype=np.int64)
+    return Executed(number, rows // waves, rows % waves, nothing, active)
+
+
+WRITE_BACK = fence("buffer_wbl2 sc1", writes_back=frozenset({CacheLevel.L2}))
+DROP_L1 = fence("buffer_inv sc1", invalidates=frozenset({CacheLevel.L1, CacheLevel.L2}))
+
+
+def test_a_write_back_is_paid_by_every_wave_of_a_die_and_writes_once() -> None:
+    groups, waves = 64, 4
+    store = access_of("gfx942", STORE, "global_store_dwordx2")
+    observer = observer_of("gfx942", (store, WRITE_BACK), groups, waves)
+    observer(contiguous(0, GIB, groups, waves))
+    observer(of_waves(1, groups, waves))
+    traffic = observer.traffic()
+    (found,) = traffic.fences
+    assert (found.lines, found.bytes) == (4 * groups * waves, 512 * groups * waves)
+    # 256 waves on 8 dies, 115 to 240 ns each.
+    assert found.price is not None
+    assert (found.price.time.low, found.price.time.high) == (32 * 115, 32 * 240)
+    assert (traffic.end_lines, traffic.timeline[-1].dirty) == (0, 0)
+    assert traffic.time.low >= 115
+
+
+def test_an_invalidate_makes_l1_fetch_again_and_l2_only_what_is_remote() -> None:
+    load = access_of("gfx942", LOAD, "global_load_dwordx2")
+    of_l1 = {CacheLevel.L1: 512}
+    for remote, again in (((), of_l1), (((GIB, 2 * GIB),), of_l1 | {CacheLevel.L2: 512})):
+        observer = observer_of("gfx942", (load, DROP_L1), 1, 1, remote)
+        for number in (0, 1, 0, 0):
+            observer(of_waves(1, 1, 1) if number else contiguous(0, GIB, 1, 1))
+        traffic = observer.traffic()
+        assert dict(traffic.fences[0].again) == again
+        first = traffic.instructions[0].levels[0]
+        assert (first.level, first.looked_up, first.hit) == (CacheLevel.L1, 12, 4)
+
+
+@pytest.mark.parametrize(("bits", "missed"), [((), 4), (("sc1",), 8)])
+def test_what_a_die_writes_through_is_dropped_by_the_others(
+    bits: tuple[str, ...], missed: int
+) -> None:
+    load = access_of("gfx942", LOAD, "global_load_dwordx2")
+    store = access_of("gfx942", STORE, "global_store_dwordx2", *bits)
+    observer = observer_of("gfx942", (load, store), 16, 1)
+    lanes = contiguous(0, GIB, 1, 1)
+    # Groups 0 and 8 are on two CUs of one die, 1 is on another.
+    for number, group in ((0, 0), (1, 1), (0, 8)):
+        at = np.array([group])
+        observer(Executed(number, at, np.array([0]), lanes.addresses, lanes.active))
+    of_load = observer.traffic().instructions[0]
+    assert [use.missed for use in of_load.levels if use.level is CacheLevel.L2] == [missed]
+
+
+def test_waits_leave_the_newest_accesses_in_flight() -> None:
+    load = access_of("gfx942", LOAD, "global_load_dwordx2")
+    some = fence(
+        "s_waitcnt vmcnt(1)", waits=frozenset({LOAD}), in_flight=((MemorySpace.GLOBAL, 1),)
+    )
+    rest = fence("s_waitcnt vmcnt(0)", waits=frozenset({LOAD}))
+    observer = observer_of("gfx942", (load, some, rest), 1, 2)
+    for number in (0, 0, 0, 1, 2, 2):
+        observer(of_waves(number, 1, 2) if number else contiguous(0, GIB, 1, 2))
+    waits = [each.waits for each in observer.traffic().fences]
+    assert [[(each.instructions, each.most) for each in of] for of in waits] == [[(4, 2)], [(2, 1)]]
+
+
+@pytest.mark.parametrize(
+    ("stores", "sectors", "cycles"),
+    [(0, 0, 312), (1, 4, 621.29), (2, 64, 611 + 64), (8, 256, 637 + 8 * 48), (64, 2048, 2061)],
+)
+def test_fences_cost_what_was_measured(stores: int, sectors: int, cycles: float) -> None:
+    cost = next(each for each in FENCE_COSTS if each.scope == "gpu")
+    low, high = fence_cycles(cost, np.array([stores]), np.array([sectors]))
+    assert (low[0], high[0]) == pytest.approx((cycles, cycles))
+
+
+def test_between_coalesced_and_scattered_stores_a_fence_costs_a_range() -> None:
+    cost = next(each for each in FENCE_COSTS if each.scope == "gpu")
+    low, high = fence_cycles(cost, np.array([4]), np.array([64]))
+    assert (low[0], high[0]) == pytest.approx((621 + 4 * 0.29, 637 + 4 * 48))
+
+
+# The command line
+
+COPY = [str(EXAMPLES / "memory/copy.mlir"), "--grid", "2", "--block", "256"]
+BUFFERS = ["--arg", "bytes:4096", "--arg", "bytes:4096"]
+
+
+def run(*words: str) -> int:
+    return main(["traffic", *words])
+
+
+def test_json_has_the_profilers_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*COPY, "--mcpu", "sm_90", *BUFFERS, "--arg", "stride=1", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["counters"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == {
+        "value": 64,
+        "evidence": Evidence.MEASURED,
+    }
+    assert found["groups"] == {"executed": 2, "launched": 2}
+    assert [each["levels"].keys() for each in found["instructions"]] == [{"L1", "L2"}, {"L2"}]
+    assert found["time"]["low_ns"] <= found["time"]["high_ns"]
+    assert found["flows"][1] == {"near": "L2", "far": "memory", "read": 2048, "written": 0}
+
+
+def test_a_sample_is_of_the_first_work_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*COPY, "--mcpu", "gfx942", *BUFFERS, "--arg", "1", "--sample", "1", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["groups"] == {"executed": 1, "launched": 2}
+    assert found["counters"]["TA_TOTAL_WAVEFRONTS"]["value"] == 8
+
+
+def test_one_xcd_needs_no_write_back_of_l2(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = [str(EXAMPLES / "kernels-cdna/kernels.mlir"), "--kernel", "mp_producer"]
+    words = [*kernel, "--mcpu", "gfx942", "--grid", "2", "--block", "1", "--json"]
+    words += ["--arg", "i32:1", "--arg", "i32:1", "--arg", "i32:1", "--arg", "2"]
+    texts: list[set[str]] = []
+    for partition in ("SPX", "CPX"):
+        assert run(*words, "--partition", partition) == 0
+        found = json.loads(capsys.readouterr().out)
+        texts.append({each["text"].partition(" ")[0] for each in found["fences"]})
+    assert texts[0] - texts[1] == {"buffer_wbl2"}
+
+
+@pytest.mark.parametrize("chip", ["sm_90", "gfx942"])
+def test_a_picture_has_every_part(chip: str, tmp_path: Path) -> None:
+    file = tmp_path / "traffic.svg"
+    words = [str(EXAMPLES / "memory/transpose_padded.mlir"), "--mcpu", chip, "--grid", "2,2"]
+    words += ["--block", "32,8", "--arg", "bytes:16384", "--arg", "bytes:16384", "--arg", "64"]
+    assert run(*words, "-o", str(file)) == 0
+    picture = file.read_text(encoding="utf-8")
+    for words in ("bytes between the levels", "dirty bytes in L2", "bank 0", "of a bank", "memory"):
+        assert words in picture
+
+
+def array_files(folder: Path) -> Iterator[tuple[str, str]]:
+    (folder / "text.npy").write_text("no array")
+    yield str(folder / "text.npy"), "no array of numpy"
+    np.save(folder / "words.npy", np.array(["a", "b"]))
+    yield str(folder / "words.npy"), "has to be an array of numbers"
+    yield str(folder / "none.npy"), "No such file"
+
+
+def test_arrays_are_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "in.npy", np.arange(512, dtype=np.int32).reshape(2, 256))
+    given = ["--arg", f"in={tmp_path / 'in.npy'}", "--arg", "iota:i32:512", "--arg", "0x1"]
+    assert run(*COPY, "--mcpu", "sm_90", *given) == 0
+    assert "copy on sm_90" in capsys.readouterr().out
+    for file, said in array_files(tmp_path):
+        assert (
+            run(*COPY, "--mcpu", "sm_90", "--arg", file, "--arg", "bytes:4096", "--arg", "1") == 2
+        )
+        assert said in capsys.readouterr().err
+
+
+WRONG = {
+    "takes 3 arguments": [],
+    "bytes:0: 0 bytes": ["--arg", "bytes:0", "--arg", "bytes:8", "--arg", "1"],
+    "'x' is no number": ["--arg", "bytes:x", "--arg", "bytes:8", "--arg", "1"],
+    "4 bytes beyond the 4 bytes of": ["--arg", "bytes:4", "--arg", "bytes:4096", "--arg", "1"],
+    "i8 has no numbers up to 300": ["--arg", "random:i8:9:1:300", *BUFFERS],
+    "give a number, bytes:N": ["--arg", "iota:i32", *BUFFERS],
+    "a number is in no memory": [*BUFFERS, "--arg", "remote:1"],
+    "has no kernel 'other'": [*BUFFERS, "--arg", "1", "--kernel", "other"],
+    "only AMD devices have modes": [*BUFFERS, "--arg", "1", "--partition", "CPX"],
+    "in a loop that does not end": [*BUFFERS, "--arg", "1", "--limit", "3"],
+    "are too many to run; say --sample": [*BUFFERS, "--arg", "1", "--grid", "99999999"],
+    "compiled for work-groups of 256x1x1 threads": [*BUFFERS, "--arg", "1", "--block", "2048"],
+    "a picture is no JSON": [*BUFFERS, "--arg", "1", "--json", "-o", "x.svg"],
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_wrong_is_said_in_one_line(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*COPY, "--mcpu", "sm_90", *WRONG[said]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+@pytest.mark.parametrize("chip", ["gfx1100", "sm_72", "gfx999"])
+def test_chips_without_rows_are_refused(chip: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*COPY, "--mcpu", chip, *BUFFERS, "--arg", "1") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "accepted: " in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--grid", "0"),
+        ("--grid", "1,2,3,4"),
+        ("--block", "a"),
+        ("--sample", "0"),
+        ("--arg", "i99:3"),
+    ],
+)
+def test_the_command_line_is_checked(
+    flag: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*COPY, "--mcpu", "sm_90", flag, value) == 2
+    assert f"argument {flag}" in capsys.readouterr().err
