@@ -412,10 +412,12 @@ class CachesOfLevel:
         lines, most = self._lines, self.shape.lines
         if len(lines.keys) <= most:
             return NO_REQUESTS
-        caches = lines.keys >> _CACHE_SHIFT
-        starts = np.flatnonzero(np.diff(caches, prepend=-1))
-        ends = np.append(starts[1:], len(caches))
-        kept = np.ones(len(caches), dtype=np.bool_)
+        count = int(lines.keys[-1] >> _CACHE_SHIFT) + 1
+        starts = np.searchsorted(lines.keys, np.arange(count) << _CACHE_SHIFT)
+        ends = np.append(starts[1:], len(lines.keys))
+        if (ends - starts).max() <= most:
+            return NO_REQUESTS
+        kept = np.ones(len(lines.keys), dtype=np.bool_)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if end - start > most:
                 self._trim(slice(start, end), kept)

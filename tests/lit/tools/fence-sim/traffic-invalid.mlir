@@ -24,7 +24,7 @@ func.func @beyond(%data: !llvm.ptr<1>) attributes {gpu.kernel} {
 }
 
 // An address that comes of a buffer of which only the size is given.
-// DATA: {{.*}}traffic-invalid.mlir:{{.*}}: error: {{.*}}
+// DATA: {{.*}}traffic-invalid.mlir:[[#@LINE+6]]:3: error: ld.weak.global.b32: lane 0 of wave 0 of work-group 0: an address comes of what 'argument 0' holds, of which only the size is given; give it an array, of zeros if that is what it holds
 // ZEROS: indirect on sm_90
 func.func @indirect(%index: !llvm.ptr<1>, %data: !llvm.ptr<1>) attributes {gpu.kernel} {
   %thread_index = "gpu.thread_id"() {dimension = #gpu<dim x>} : () -> index
