@@ -75,7 +75,7 @@ def _head(launched: "Launched") -> str:
     some = "" if launch.groups == groups else f"{launch.groups:,} of "
     return (
         f"{launched.program.name} on {machine.target} ({machine.device}, {shape}): "
-        f"{some}{groups:,} work-groups of {launch.threads} threads\n"
+        f"{some}{_many(groups, 'work-group')} of {_many(launch.threads, 'thread')}\n"
     )
 
 
@@ -102,11 +102,11 @@ def _instruction_row(each: "InstructionTraffic", launched: "Launched") -> tuple[
 
 def _fence_row(each: "FenceTraffic") -> tuple[str, ...]:
     waits = [
-        f"{waited.instructions:,} {_counted(waited.kind)} to {waited.space} memory"
+        f"{_many(waited.instructions, waited.kind)} to {waited.space} memory"
         f" (at most {waited.most} of a wave)"
         for waited in each.waits
     ]
-    again = [f"{size:,} bytes of {level}" for level, size in each.again.items()]
+    again = [f"{_many(size, 'byte')} of {level}" for level, size in each.again.items()]
     price = each.price
     return (
         _place(each.instruction.place),
@@ -125,14 +125,12 @@ def _percent(part: float) -> str:
     return f"{100 * part:.3g}%"
 
 
-def _counted(kind: str) -> str:
-    return {"load": "loads", "store": "stores", "atomic": "atomics", "reduction": "reductions"}[
-        kind
-    ]
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _of_lines(lines: int, size: int) -> str:
-    return f"{lines:,} lines ({size:,} bytes)"
+    return f"{_many(lines, 'line')} ({_many(size, 'byte')})"
 
 
 def _place(place: SourcePlace | None) -> str:

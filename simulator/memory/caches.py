@@ -6,7 +6,7 @@ those of the chip; every cache is fully associative, as how its sets are chosen 
 ``caches_definition`` says the same one request at a time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -259,7 +259,8 @@ class CachesOfLevel:
             return Outcome(units, missed, writes=joined((old, requests)), evicted=len(old))
         if not self.shape.keeps_stores:
             self._use(places[present], group.last[present], lookup)
-            return Outcome(units, missed, writes=requests)
+            evicted = self._trimmed()
+            return Outcome(units, missed, writes=joined((requests, evicted)), evicted=len(evicted))
         at = self._lines.add(group.keys)
         self._fill(at, group.words, group, lookup)
         stays = self.shape.is_dirty and lookup.hits
@@ -480,16 +481,11 @@ class Caches:
     ``remote``: ranges of addresses that belong to other memory, as another agent's.
     """
 
-    def __init__(
-        self,
-        chip: Hierarchy,
-        remote: tuple[tuple[int, int], ...] = (),
-        make: Callable[[CacheShape], CachesOfLevel] = CachesOfLevel,
-    ) -> None:
+    def __init__(self, chip: Hierarchy, remote: tuple[tuple[int, int], ...] = ()) -> None:
         self.chip = chip
         self._remote = remote
-        self._first, self._second, *self._outer = [make(each) for each in chip.levels]
-        self._scalar = make(chip.scalar) if chip.scalar else self._first
+        self._first, self._second, *self._outer = [CachesOfLevel(each) for each in chip.levels]
+        self._scalar = CachesOfLevel(chip.scalar) if chip.scalar else self._first
 
     def access(
         self, requests: Requests, kind: MemoryAccessKind, policy: CachePolicy, is_scalar: bool

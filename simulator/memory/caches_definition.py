@@ -92,6 +92,8 @@ class Level:
         for place in self._goes:
             self._evict(place)
         self._goes.clear()
+        for place in [place for place, line in self.lines.items() if not line.valid | {*line.lost}]:
+            del self.lines[place]
         for cache in {each for each, _ in self.lines}:
             here = [place for place in self.lines if place[0] == cache]
             here.sort(key=lambda place: -self.lines[place].used)

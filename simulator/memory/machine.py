@@ -94,18 +94,20 @@ class Machine:
         return self.transfers.read
 
 
-def machine_of(target: str, partition: str | None = None, shared: int = 0) -> Machine:
+def machine_of(
+    target: str, partition: str | None = None, *, groups: int = 0, shared: int = 0
+) -> Machine:
     """The usual device of a chip; ``partition``: SPX, DPX, QPX or CPX of an AMD device.
 
-    ``shared``: bytes of shared memory that the work-groups of an SM have, which L1 lacks. Raises
+    ``groups``: how many an SM holds, each with ``shared`` bytes, which its L1 lacks. Raises
     ``UnsupportedError`` for a chip without a row or a device without the mode.
     """
     if target.startswith("sm_"):
-        return _ptx_machine(target, partition, shared)
+        return _ptx_machine(target, partition, groups, shared)
     return _cdna_machine(target, partition)
 
 
-def _ptx_machine(target: str, partition: str | None, shared: int) -> Machine:
+def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -> Machine:
     asked = f"traffic on {target}"
     if partition is not None:
         raise UnsupportedError(f"partition {partition} of {target}", "only AMD devices have modes")
@@ -116,7 +118,8 @@ def _ptx_machine(target: str, partition: str | None, shared: int) -> Machine:
         known = tuple(f"sm_{each}" for each in USUAL_PTX_DEVICES)
         raise UnsupportedError(asked, "caches and SMs of its devices are not described", known)
     device = next(each for each in PTX_DEVICES if each.name == name)
-    l1 = max(int(chip.l1.low) - shared, LINE)
+    lacks = groups * (shared + int(chip.shared_reserved.low))
+    l1 = max(int(chip.l1.low) - lacks, LINE)
     latencies = {
         CacheLevel.L1: chip.l1_latency,
         CacheLevel.L2: chip.l2_latency,

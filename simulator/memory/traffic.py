@@ -578,7 +578,8 @@ class TrafficObserver:
         if not found.high:
             return None
         if found.on_die:
-            of = f"{max(found.on_die.values())} write-backs in series on one die"
+            most = max(found.on_die.values())
+            of = "one write-back" if most == 1 else f"{most} write-backs in series on one die"
             source = self.machine.write_back.source if self.machine.write_back else ""
             return Price(Figure(found.low, found.high, Evidence.INFERRED, source), of)
         source = next(iter(self.machine.fences.values())).idle.source

@@ -1,6 +1,7 @@
 """Caches over arrays: equal to their definition on random traces, and what single rules say."""
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencewright.simulator.memory import caches_definition as definition
-from fencewright.simulator.memory.caches import CacheShape, CachesOfLevel, Outcome, Requests
+from fencewright.simulator.memory.caches import (
+    CacheShape,
+    CachesOfLevel,
+    Hierarchy,
+    Outcome,
+    Requests,
+    resized,
+)
+from fencewright.simulator.memory.patterns import lines_of_ranges, lines_of_rows, patterns
 from fencewright.simulator.memory.program import CacheLevel, Lookup
 
 L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL
@@ -57,7 +66,7 @@ def masks(line: int) -> st.SearchStrategy[int]:
 OPERATIONS = ("load", "store", "update", "write back", "invalidate")
 
 
-def traces(line: int) -> st.SearchStrategy[list[tuple[str, Lookup, list[Request]]]]:
+def traces(line: int) -> "st.SearchStrategy[Trace]":
     request = st.tuples(st.integers(0, CACHES - 1), st.integers(0, 6), masks(line))
     batch = st.tuples(
         st.sampled_from(("load", "load", "store", *OPERATIONS)),
@@ -122,13 +131,12 @@ def over_arrays(
             return Outcome()
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@settings(max_examples=300, deadline=None)
-@given(data=st.data())
-def test_arrays_do_what_the_definition_says(name: str, data: st.DataObject) -> None:
-    shape = SHAPES[name]
+Trace = list[tuple[str, Lookup, list[Request]]]
+
+
+def check_equal(shape: CacheShape, trace: Trace) -> None:
     arrays, slowly = CachesOfLevel(shape), definition.Level(shape)
-    for number, (operation, lookup, batch) in enumerate(data.draw(traces(shape.line))):
+    for number, (operation, lookup, batch) in enumerate(trace):
         found = over_arrays(arrays, operation, lookup, batch, number)
         said = by_definition(slowly, operation, lookup, batch, number)
         assert (found.looked_up, found.missed) == (said.looked_up, said.missed)
@@ -136,3 +144,106 @@ def test_arrays_do_what_the_definition_says(name: str, data: st.DataObject) -> N
         assert words_in(found.writes) == said.writes
         assert Counter(found.again) == said.again
         assert arrays.dirty_words == sum(len(each.dirty) for each in slowly.lines.values())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_arrays_do_what_the_definition_says(name: str, data: st.DataObject) -> None:
+    shape = SHAPES[name]
+    check_equal(shape, data.draw(traces(shape.line)))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_arrays_do_what_the_definition_says_of_long_traces(name: str) -> None:
+    draw = Random(name)
+    shape = SHAPES[name]
+    for _ in range(60):
+        check_equal(shape, [random_batch(draw, shape.line // 4) for _ in range(16)])
+
+
+def random_batch(draw: Random, words: int) -> tuple[str, Lookup, list[Request]]:
+    def request() -> Request:
+        mask = mask_of(draw.randrange(words), draw.choice((1, draw.randint(1, words))), words)
+        return draw.randrange(CACHES), draw.randrange(7), mask
+
+    operation = draw.choice(("load", "load", "store", *OPERATIONS))
+    lookup = draw.choice((Lookup.HIT_LRU, Lookup.HIT_LRU, *Lookup))
+    return operation, lookup, [request() for _ in range(draw.randint(1, 6))]
+
+
+# Between levels
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), masks(128)), min_size=1))
+def test_requests_are_the_same_words_in_lines_of_another_size(batch: list[Request]) -> None:
+    def words(line: int, requests: Requests) -> Counter[tuple[int, int]]:
+        found = words_in(requests).elements()
+        return Counter((cache, number * (line // 4) + word) for cache, number, word in found)
+
+    whole = requests_of(batch)
+    halves = resized(whole, 128, 64)
+    assert words(64, halves) == words(128, whole) == words(128, resized(halves, 64, 128))
+
+
+def test_work_groups_go_to_dies_and_cores_in_turn() -> None:
+    chip = Hierarchy(2, 3, (), None)
+    groups = np.arange(8)
+    assert chip.die_of(groups).tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
+    assert chip.core_of(groups).tolist() == [0, 3, 1, 4, 2, 5, 0, 3]
+
+
+def test_what_one_cache_writes_is_dropped_by_the_others_but_for_what_is_dirty() -> None:
+    level = CachesOfLevel(SHAPES["second level, lines"])
+    everywhere = requests_of([(cache, 5, 1) for cache in range(3)])
+    level.load(everywhere, Lookup.HIT_LRU)
+    level.store(requests_of([(2, 5, 2)]), Lookup.HIT_LRU)
+    level.drop_copies(requests_of([(0, 5, 1)]), 3)
+    again = [level.load(requests_of([(cache, 5, 3)]), Lookup.HIT_LRU) for cache in range(3)]
+    assert [each.missed for each in again] == [0, 1, 1]
+    assert words_in(level.write_back(np.array([2]))) == Counter({(2, 5, 1): 1})
+
+
+def test_an_invalidate_of_ranges_drops_their_lines_only() -> None:
+    level = CachesOfLevel(SHAPES["second level, lines"])
+    level.load(requests_of([(0, 5, 1), (0, 6, 1)]), Lookup.HIT_LRU)
+    level.invalidate(np.array([0]), 7, ((6 * 128, 7 * 128),))
+    found = level.load(requests_of([(0, 5, 1), (0, 6, 1)]), Lookup.HIT_LRU)
+    assert (found.missed, found.again) == (1, {7: 128})
+
+
+# From addresses to lines
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data(), st.sampled_from((1, 2, 4, 8, 16)), st.booleans())
+def test_patterns_and_bases_are_the_addresses(
+    data: st.DataObject, width: int, carries: bool
+) -> None:
+    row = st.lists(st.none() | st.integers(0, 3000), min_size=8, max_size=8)
+    rows = data.draw(st.lists(row, min_size=1, max_size=6))
+    # Some rows are others moved by a multiple of 1 KiB.
+    rows += [[None if each is None else each + 1024 // width for each in rows[0]]]
+    active = np.array([[each is not None for each in row] for row in rows])
+    addresses = np.array([[(each or 0) * width for each in row] for row in rows])
+    found = patterns(addresses, active, carries=carries)
+    again = found.offsets[found.of_row] + found.bases[:, None]
+    assert np.array_equal(again[active], addresses[active])
+    assert carries or len(found.offsets) < len(rows)
+    expected = {
+        (number, (each * width + byte) // 128, (each * width + byte) % 128 // 4)
+        for number, row in enumerate(rows)
+        for each in row
+        if each is not None
+        for byte in range(width)
+    }
+    lines = lines_of_rows(found, width)
+    sizes = np.full(addresses.shape, width)
+    for pieces in (lines, lines_of_ranges(addresses, sizes, active)):
+        parts = zip(
+            pieces.owners.tolist(), pieces.lines.tolist(), pieces.words.tolist(), strict=True
+        )
+        touched = [(row, line, word) for row, line, mask in parts for word in words_of(mask)]
+        assert len(touched) == len({*touched})
+        assert {*touched} == expected

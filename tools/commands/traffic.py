@@ -269,7 +269,8 @@ def _run(arguments: Namespace, file: str) -> Launched:
     launch = Launch(arguments.grid, arguments.block, values, arguments.sample)
     memory = allocate(program, launch)
     held = occupancy(program.resources, program.target, launch.threads)
-    machine = machine_of(arguments.mcpu, arguments.partition, shared=_shared(program, held.groups))
+    shared = program.resources.shared_bytes
+    machine = machine_of(arguments.mcpu, arguments.partition, groups=held.groups, shared=shared)
     resident = held.groups * machine.cores
     group_waves = -(-launch.threads // program.lanes)
     if launch.groups * group_waves > _MOST_WAVES:
@@ -292,11 +293,6 @@ def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]
         if each.is_remote and value not in sizes:
             raise error(f"--arg {_REMOTE}{each.text}: a number is in no memory", NAME)
     return tuple([(address, address + sizes[address]) for address in found])
-
-
-def _shared(program: "LaneProgram", groups: int) -> int:
-    """Bytes of shared memory that the work-groups of an SM have."""
-    return program.resources.shared_bytes * groups
 
 
 def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
