@@ -215,9 +215,9 @@ class _Printer:
         return [test, jump, *self._jump(branch, false)]
 
 
-def instruction_lines(op: OpcodeOp) -> list[str]:
+def instruction_lines(op: cdna.OpcodeOp) -> list[str]:
     """The lines of an instruction that is no branch; its registers are allocated."""
-    registers = [register_of(value) for value in (*op.operands, *op.results)]
+    registers = [cdna.register_of(value) for value in (*op.operands, *op.results)]
     return [line.printed(registers).text for line in _form(op)]
 
 
