@@ -39,6 +39,8 @@ KERNELS = load_script(GPU_BENCHMARKS / "memory_kernels.py")
 POLLING = ("look-back scan", "spin lock")
 """How often they poll is a matter of timing."""
 LAUNCHES = {each.name: each for each in KERNELS.LAUNCHES if each.name not in POLLING}
+TAG_WAVEFRONTS = "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum"
+"""Exact but for copies of every 32nd word, in 434 of 65,536."""
 OF_ADDRESSES = (
     *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
     *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
@@ -98,6 +100,7 @@ def test_an_h200_counts_whole_kernels_so(name: str) -> None:
     assert {each: found.get(each, 0) for each in OF_ADDRESSES} == {
         each: real[each] for each in OF_ADDRESSES
     }
+    assert found[TAG_WAVEFRONTS] == pytest.approx(real[TAG_WAVEFRONTS], rel=0.007)
     for each in (*BYTES, *(() if name in JOINED else OF_L2)):
         assert found.get(each, 0) == pytest.approx(real[each], rel=0.05, abs=4400), each
 
