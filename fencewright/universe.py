@@ -59,6 +59,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "infer-address-spaces": _lazily("passes.scoped.infer_address_spaces", "InferAddressSpacesPass"),
     "acquire-on-success": _lazily("passes.scoped.acquire_on_success", "AcquireOnSuccessPass"),
     "drop-write-backs": _lazily("passes.cdna.drop_write_backs", "DropWriteBacksPass"),
+    "elect-release": _lazily("passes.cdna.elect_release", "ElectReleasePass"),
     "hoist-write-backs": _lazily("passes.cdna.hoist_write_backs", "HoistWriteBacksPass"),
     "drop-invalidates": _lazily("passes.cdna.drop_invalidates", "DropInvalidatesPass"),
     "sink-invalidates": _lazily("passes.cdna.sink_invalidates", "SinkInvalidatesPass"),

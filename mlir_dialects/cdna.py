@@ -701,7 +701,8 @@ class BranchOp(InstructionOp):
 class CondBranchOp(InstructionOp):
     """A branch of the whole wave: taken if the lane mask ``mask`` has a bit of an active lane.
 
-    Sound for a wave-uniform condition only.
+    Sound for a wave-uniform condition only. The attribute ``ELECTS`` says of which target it is
+    known that one wave of a work-group goes there at most.
     """
 
     name = "cdna.s_cbranch"
@@ -829,3 +830,7 @@ PLAIN = "plain"
 
 INVARIANT = "invariant"
 """Attribute of a load from a location that nobody stores to while the program runs."""
+
+ELECTS = "elects"
+"""Attribute of a conditional branch: the number of the target that at most one wave of each
+work-group of several goes to."""

@@ -71,6 +71,7 @@ class MinimiseCachesPipeline(Pipeline):
         from fencewright.passes.cdna.clamp_caches import ClampCachesPass
         from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
         from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
+        from fencewright.passes.cdna.elect_release import ElectReleasePass
         from fencewright.passes.cdna.hoist_write_backs import HoistWriteBacksPass
         from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
 
@@ -78,6 +79,7 @@ class MinimiseCachesPipeline(Pipeline):
             ClampCachesPass(self.facts),
             *_storing(self.stores or _default_stores(self.facts)),
             DropWriteBacksPass(),
+            ElectReleasePass(),
             HoistWriteBacksPass(),
             DropInvalidatesPass(),
             SinkInvalidatesPass(),

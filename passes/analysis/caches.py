@@ -25,8 +25,8 @@ from xdsl.rewriter import Rewriter
 from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
 from fencewright.lowering.cdna.instructions import Counter
 from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
-from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.mlir_dialects.cdna import BarrierOp, CacheOp, WaitOp
+from fencewright.lowering.vocabulary import AddressSpace, Phase
+from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
 from fencewright.passes.analysis.control_flow import block_of, predecessors
 from fencewright.passes.analysis.split_edges import Edges, first_in
 
@@ -158,6 +158,10 @@ class CacheCode(ABC):
     def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
 
+    @abstractmethod
+    def elected(self, block: Block) -> int | None:
+        """The number of the successor of ``block`` that one wave of several takes at most."""
+
     def cost_of(self, op: CacheOp) -> int:
         """What cache maintenance costs."""
         from fencewright.lowering.costs import cost_of
@@ -206,6 +210,28 @@ class CacheCode(ABC):
             self.blocks.insert(self.blocks.index(block) + 1, place)
         self._insert_before(made, end)
         self.changed(place)
+
+    def complete(self, made: CacheOp) -> None:
+        """Let a write-back that was put in be complete before others can learn of it.
+
+        By the wait of a release that comes next, or else by one right after it.
+        """
+        block = block_of(made)
+        steps = self.steps[block]
+        place = next(place for place, step in enumerate(steps) if step.op is made)
+        for step in steps[place + 1 :]:
+            if is_release_wait(step):
+                return
+            if step.meaning.publishes:
+                break
+        wait = WaitOp.make(vmcnt=0, phase=_RELEASES)
+        wait.attributes |= made.attributes
+        wait.location = made.location
+        self._insert_wait(wait, made)
+        self.changed(block)
+
+    def _insert_wait(self, wait: WaitOp, made: CacheOp) -> None:
+        block_of(made).insert_op_after(wait, made)
 
     def store_through(self, op: Operation, reach: Reach) -> None:
         """Let a store that can do so get as far as ``reach`` by itself."""
@@ -309,6 +335,15 @@ def waits_of(op: Operation) -> int:
     """The counters that a ``cdna.s_waitcnt`` brings to zero."""
     vmcnt, lgkmcnt = op.properties.get("vmcnt"), op.properties.get("lgkmcnt")
     return _is_zero(vmcnt) * VMCNT | _is_zero(lgkmcnt) * LGKMCNT
+
+
+def is_release_wait(step: CacheStep) -> bool:
+    """Whether a step waits, as a release, for all accesses to memory."""
+    op = step.op
+    return bool(step.meaning.waits & VMCNT) and type(op) is WaitOp and op.phase == _RELEASES
+
+
+_RELEASES = PHASES[Phase.RELEASE]
 
 
 def _is_zero(count: Attribute | None) -> bool:

@@ -2,24 +2,33 @@
 
 A forward analysis after LLVM's AMDGPU divergence analysis: thread ids, private and generic
 loads and the results of read-modify-writes differ; what is computed from them, or loaded
-from an address that differs, differs too. It presumes that no branch diverges, which the
-conversion enforces. Source: LLVM GCNTTIImpl::isSourceOfDivergence, UniformityAnalysis.
+from an address that differs, differs too; but not the number of a wave, which is its threads' id
+in x without the bits of the lane. It presumes that no branch diverges, which the
+conversion enforces. Source: LLVM GCNTTIImpl::isSourceOfDivergence, isAlwaysUniform,
+UniformityAnalysis.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import cf, gpu
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
+from fencewright.passes.analysis.election import WAVE, number_of
 
 _ALWAYS = (gpu.ThreadIdOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
 _PER_LANE = frozenset({AddressSpace.GENERIC, AddressSpace.PRIVATE})
 
 
-def divergent_values(blocks: Iterable[Block]) -> dict[SSAValue, Operation]:
-    """The values that may differ between lanes, each with the operation that makes it so."""
+def divergent_values(
+    blocks: Iterable[Block], block_size: Sequence[int] | None = None
+) -> dict[SSAValue, Operation]:
+    """The values that may differ between lanes, each with the operation that makes it so.
+
+    ``block_size``: the threads of a work-group in x, y and z, if they are known.
+    """
+    in_order = block_size is not None and _follow_in_x(block_size)
     result: dict[SSAValue, Operation] = {}
     work: list[tuple[SSAValue, Operation]] = [
         (value, op)
@@ -30,12 +39,22 @@ def divergent_values(blocks: Iterable[Block]) -> dict[SSAValue, Operation]:
     ]
     while work:
         value, source = work.pop()
-        if value in result:
+        if value in result or (in_order and _is_wave_number(value)):
             continue
         result[value] = source
         for use in value.uses:
             work += ((each, source) for each in _depending(use.operation, use.index))
     return result
+
+
+def _follow_in_x(block_size: Sequence[int]) -> bool:
+    """Whether the lanes of a wave have ids in x that follow one another from a multiple of 64."""
+    return block_size[0] % WAVE == 0 or tuple(block_size[1:]) == (1, 1)
+
+
+def _is_wave_number(value: SSAValue) -> bool:
+    found = number_of(value)
+    return found is not None and found[0] == "x" and 1 << found[1] >= WAVE
 
 
 def _is_source(op: Operation) -> bool:

@@ -5,7 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
@@ -13,6 +13,7 @@ from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
+    ELECTS,
     INVARIANT,
     PHASES,
     PLAIN,
@@ -117,6 +118,11 @@ class KernelCode(CacheCode):
         meaning = _access(StoreOp, op.opcode.data, then, is_atomic(op), self.chip)
         assert meaning is not None
         return StoreThrough(meaning, self._cost(op, then) - self._cost(op, now))
+
+    def elected(self, block: Block) -> int | None:
+        last = block.last_op
+        number = None if last is None else last.attributes.get(ELECTS)
+        return number.value.data if isinstance(number, IntegerAttr) else None
 
     @property
     def _has_bits(self) -> bool:

@@ -6,15 +6,14 @@ from typing import cast
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Caches
-from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
+from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import (
-    VMCNT,
     CacheCode,
     CacheStep,
     CacheSteps,
     Meaning,
     counted_on,
+    is_release_wait,
 )
 from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.cdna.cache_pass import CachePass
@@ -51,7 +50,7 @@ class Sinking:
         self.steps = dict(code.steps)
         self.awaited = counted_on(tgsplit=code.tgsplit)
         self.waiting = {
-            block for block, steps in self.steps.items() if any(map(_is_release_wait, steps))
+            block for block, steps in self.steps.items() if any(map(is_release_wait, steps))
         }
         self.needs = code.known(solve_needs)
         self.must = _must(code, self.needs)
@@ -88,7 +87,7 @@ class Sinking:
         waited = 0
         for step in reversed(steps):
             caches = step.meaning.invalidates
-            if _is_release_wait(step):
+            if is_release_wait(step):
                 waited = self.awaited
             if caches and not caches & (must | waited):
                 leaving = [*leaving, Pending(cast(CacheOp, step.op), caches)]
@@ -96,15 +95,6 @@ class Sinking:
                 continue
             must = _before(step.meaning, must, self.needs)
         return leaving
-
-
-def _is_release_wait(step: CacheStep) -> bool:
-    return (
-        bool(step.meaning.waits & VMCNT) and type(step.op) is WaitOp and step.op.phase == _RELEASES
-    )
-
-
-_RELEASES = PHASES[Phase.RELEASE]
 
 
 @dataclass(frozen=True, slots=True)

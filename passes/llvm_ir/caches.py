@@ -48,6 +48,7 @@ from fencewright.passes.analysis.caches import (
     waits_of,
 )
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
+from fencewright.passes.analysis.election import Election
 from fencewright.passes.analysis.exchanges import exchanged, is_conditional
 from fencewright.passes.analysis.llvm_ir_memory import (
     MemoryEffects,
@@ -57,6 +58,7 @@ from fencewright.passes.analysis.llvm_ir_memory import (
 )
 from fencewright.passes.analysis.split_edges import first_in
 from fencewright.passes.llvm_ir.accesses import compiler_fence
+from fencewright.passes.llvm_ir.acquires import clobber
 from fencewright.passes.llvm_ir.cdna import SCALAR
 
 _MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
@@ -79,6 +81,7 @@ class LLVMIRCode(CacheCode):
         super().__init__(blocks, blocks[:1], target.chip, target.tgsplit)
         self.target = target
         self.is_kernel = is_kernel(function)
+        self._election = Election(function.body.blocks)
 
     def read(self, block: Block) -> CacheSteps:
         found = [step for op in block.ops for step in self._steps_at(op)]
@@ -139,6 +142,9 @@ class LLVMIRCode(CacheCode):
 
     # Places
 
+    def elected(self, block: Block) -> int | None:
+        return None if block.last_op is None else self._election.elected(block.last_op)
+
     def begin_for(self, made: CacheOp, block: Block) -> Operation:
         """A write-back after the waits with which the block begins: see ``_waits_at_end``."""
         place = super().begin_for(made, block)
@@ -163,6 +169,13 @@ class LLVMIRCode(CacheCode):
             block.insert_op_before(compiler_fence(made, Ordering.RELEASE), made)
         else:
             block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
+
+
+    def _insert_wait(self, wait: WaitOp, made: CacheOp) -> None:
+        """With what keeps LLVM from moving accesses before the wait."""
+        super()._insert_wait(wait, made)
+        after = [clobber(made), compiler_fence(made, Ordering.ACQUIRE)]
+        block_of(wait).insert_ops_after(after, wait)
 
 
 def _for_loads(wait: Operation) -> Meaning | None:

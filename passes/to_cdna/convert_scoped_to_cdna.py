@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
@@ -35,6 +36,7 @@ from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.election import WAVE, Election
 from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
@@ -169,6 +171,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self.workgroup_ids: list[SSAValue] = []
         self.workitem_ids: list[SSAValue] = []
         self.divergent: dict[SSAValue, Operation] | None = None
+        self.election: Election | None = None
 
     def register_type(self, type: Attribute) -> cdna.RegisterType | None:
         return register_type(type)
@@ -370,12 +373,26 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def cond_branch(self, op: Operation) -> None:
         self._check_uniform(cast(cf.ConditionalBranchOp, op))
         super().cond_branch(op)
+        if (index := self._elected(op)) is not None:
+            branch = self.build.block.last_op
+            assert branch is not None
+            branch.attributes[cdna.ELECTS] = cdna.count_attr(index)
+
+    def _elected(self, op: Operation) -> int | None:
+        """The edge out of a branch that one wave of several takes at most."""
+        size = accept.known_block_size(self.function)
+        if size is not None and prod(size) <= WAVE:
+            return None
+        if self.election is None:
+            self.election = Election(self.function.body.blocks)
+        return self.election.elected(op)
 
     def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
         if accept.known_block_size(self.function) == (1, 1, 1):
             return
         if self.divergent is None:
-            self.divergent = divergent_values(self.function.body.blocks)
+            size = accept.known_block_size(self.function)
+            self.divergent = divergent_values(self.function.body.blocks, size)
         source = self.divergent.get(op.cond)
         if source is None:
             return

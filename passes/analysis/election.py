@@ -1,0 +1,198 @@
+"""Which edge out of a branch one wave of a work-group takes at most.
+
+Where a thread's id, or what is made of it, equals one value, or is below a small one, the threads
+that find it so are in one wave. Waves hold 64 threads that follow one another by their id in x.
+Only where no other dimension is read, or each that is read is tested, is the wave the only one
+of its work-group. What is not known elects nobody: this decides what pays, never what is right.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from xdsl.dialects import arith, gpu
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+WAVE = 64
+"""The threads of a wave on CDNA."""
+
+Dimensions: TypeAlias = frozenset[str]
+"""Of x, y, z: those in which the threads of a work-group are told apart."""
+
+_NONE: Dimensions = frozenset()
+
+
+class Election:
+    """What branches of one function elect, ``blocks`` being all of its blocks."""
+
+    def __init__(self, blocks: Iterable[Block]):
+        ids = (_id_of(op) for block in blocks for op in block.ops)
+        self.read = frozenset(dimension for dimension in ids if dimension is not None)
+
+    def elected(self, branch: Operation) -> int | None:
+        """The number of the successor that one wave takes at most; None if that is not known."""
+        if len(branch.successors) != 2 or not branch.operands or not self.read:
+            return None
+        condition = branch.operands[0]
+        for index, truth in enumerate((True, False)):
+            if self.read <= _told_apart(condition, truth):
+                return index
+        return None
+
+
+def _told_apart(condition: SSAValue, truth: bool) -> Dimensions:
+    """The dimensions in which the threads for which ``condition`` has that truth are of one wave."""
+    made_by = condition.owner
+    if not isinstance(made_by, Operation):
+        return _NONE
+    opposite = _negation(made_by)
+    if opposite is not None:
+        return _told_apart(opposite, not truth)
+    both = _conjunction(made_by) if truth else None
+    if both is not None:
+        return _told_apart(both[0], True) | _told_apart(both[1], True)
+    compared = _comparison(made_by)
+    if compared is None:
+        return _NONE
+    predicate, value, other = compared
+    found = number_of(value)
+    if found is None:
+        return _NONE
+    dimension, shift = found
+    if (predicate, truth) in _EQUAL:
+        one = 1 << shift <= WAVE
+    elif (predicate, truth) in _BELOW and other is not None:
+        one = other << shift <= WAVE
+    else:
+        return _NONE
+    return frozenset({dimension}) if one else _NONE
+
+
+_EQUAL = frozenset({("eq", True), ("ne", False)})
+_BELOW = frozenset({("ult", True), ("uge", False), ("slt", True), ("sge", False)})
+
+
+def number_of(value: SSAValue) -> tuple[str, int] | None:
+    """The dimension whose thread id ``value`` is, and by how many bits that was shifted right."""
+    shift = 0
+    while isinstance(made_by := value.owner, Operation):
+        dimension = _id_of(made_by)
+        if dimension is not None:
+            return dimension, shift
+        step = _step(made_by)
+        if step is None:
+            return None
+        value, more = step
+        shift += more
+    return None
+
+
+# ---------------------------------------------------------------------------------------
+# MLIR and LLVM IR
+# ---------------------------------------------------------------------------------------
+
+_CALL = r"(?:tail |notail )?call (?:noundef )?(?:range\([^)]*\) )?"
+_ID = re.compile(_CALL + r"i32 @llvm\.amdgcn\.workitem\.id\.([xyz])\(\)")
+_SAME = re.compile(
+    r"(?:(?:zext|sext|trunc)\b(?: nneg| nuw| nsw)* i(?:16|32|64) \{0\} to i(?:16|32|64)"
+    rf"|{_CALL}i32 @llvm\.amdgcn\.readfirstlane(?:\.i32)?\(i32 (?:noundef )?\{{0\}}\))"
+)
+_SHIFTED = re.compile(r"lshr (?:exact )?i\d+ \{0\}, (\d+)")
+_DIVIDED = re.compile(r"udiv (?:exact )?i\d+ \{0\}, (\d+)")
+_COMPARED = re.compile(r"icmp (?:samesign )?(\w+) i\d+ \{0\}, (\d+|\{1\})")
+_AND = re.compile(r"and i1 \{0\}, \{1\}|select i1 \{0\}, i1 \{1\}, i1 false")
+_NOT = re.compile(r"xor i1 \{0\}, true")
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+"""Those of arith.cmpi, by their numbers."""
+
+
+def _text(op: Operation) -> str:
+    """The text of an instruction of LLVM IR, but for its metadata; empty for other operations."""
+    text = op.properties.get("text")
+    return text.data.partition(", !")[0] if isinstance(text, StringAttr) else ""
+
+
+def _id_of(op: Operation) -> str | None:
+    if isinstance(op, gpu.ThreadIdOp):
+        return str(op.dimension.data)
+    found = _ID.match(_text(op))
+    return None if found is None else found[1]
+
+
+def _step(op: Operation) -> tuple[SSAValue, int] | None:
+    """What ``op`` makes its value of, and by how many bits it shifts that right."""
+    if isinstance(op, arith.IndexCastOp | arith.ExtUIOp):
+        return op.operands[0], 0
+    if isinstance(op, arith.ShRUIOp | arith.DivUIOp):
+        by = constant_of(op.rhs)
+        divides = isinstance(op, arith.DivUIOp)
+        return _shifted(op.lhs, by, divides)
+    text = _text(op)
+    if _SAME.match(text):
+        return op.operands[0], 0
+    for form, divides in ((_SHIFTED, False), (_DIVIDED, True)):
+        found = form.fullmatch(text)
+        if found is not None:
+            return _shifted(op.operands[0], int(found[1]), divides)
+    return None
+
+
+def _shifted(value: SSAValue, by: int | None, divides: bool) -> tuple[SSAValue, int] | None:
+    if by is None:
+        return None
+    if not divides:
+        return value, by
+    is_power = by > 0 and not by & (by - 1)
+    return (value, by.bit_length() - 1) if is_power else None
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The number that a value is in MLIR; None if it is none."""
+    made_by = value.owner
+    if isinstance(made_by, arith.ConstantOp) and isinstance(made_by.value, IntegerAttr):
+        return made_by.value.value.data
+    return None
+
+
+def _comparison(op: Operation) -> tuple[str, SSAValue, int | None] | None:
+    """A predicate, what it compares, and the number that it compares that with, if it is one."""
+    if isinstance(op, arith.CmpiOp):
+        return _PREDICATES[op.predicate.value.data], op.lhs, constant_of(op.rhs)
+    found = _COMPARED.fullmatch(_text(op))
+    if found is None:
+        return None
+    return found[1], op.operands[0], int(found[2]) if found[2].isdigit() else None
+
+
+def _conjunction(op: Operation) -> tuple[SSAValue, SSAValue] | None:
+    if isinstance(op, arith.AndIOp) or _AND.fullmatch(_text(op)):
+        return op.operands[0], op.operands[1]
+    return None
+
+
+def _negation(op: Operation) -> SSAValue | None:
+    if isinstance(op, arith.XOrIOp) and constant_of(op.rhs) in (1, -1):
+        return op.lhs
+    return op.operands[0] if _NOT.fullmatch(_text(op)) else None
+
+
+def blocks_behind(
+    entries: Iterable[Block], elected: Callable[[Block], int | None], blocks: Iterable[Block]
+) -> frozenset[Block]:
+    """Those of ``blocks`` that only the edges of ``elected`` waves lead to."""
+    reached = set(entries)
+    waiting = list(reached)
+    while waiting:
+        for block in _ways(waiting.pop(), elected):
+            if block not in reached:
+                reached.add(block)
+                waiting.append(block)
+    return frozenset(blocks) - reached
+
+
+def _ways(block: Block, elected: Callable[[Block], int | None]) -> Iterator[Block]:
+    last = block.last_op
+    if last is not None:
+        chosen = elected(block)
+        yield from (each for index, each in enumerate(last.successors) if index != chosen)
