@@ -337,7 +337,7 @@ class Debts:
     def _through(self, block: Block) -> Debt:
         debt = self.begin[block]
         for step, must in zip(self.paths.steps[block], self.musts[block], strict=True):
-            debt = self._after(step, debt)
+            debt = self.after(step, debt)
             if self._is_place(step, must, debt):
                 debt = written(debt)
         return debt
@@ -354,7 +354,8 @@ class Debts:
             return False
         return self.paths.must[successors(block)[index]]
 
-    def _after(self, step: CacheStep, debt: Debt) -> Debt:
+    def after(self, step: CacheStep, debt: Debt) -> Debt:
+        """What is owed after a step; a barrier hands on what waves owe that come to it."""
         meaning = step.meaning
         if step.op in self.paths.gone:
             return debt & ~UNPAID | OWED | FLYING
@@ -376,7 +377,7 @@ class Debts:
             debt = self.begin[block]
             for place, step in enumerate(self.paths.steps[block]):
                 self._check(step, debt)
-                debt = self._after(step, debt)
+                debt = self.after(step, debt)
                 if self._is_place(step, self.musts[block][place], debt):
                     needed_by = self.paths.needed_by(block, place + 1)
                     self._check_paid(debt, needed_by)

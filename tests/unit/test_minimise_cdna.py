@@ -7,13 +7,14 @@ source allows. Each rule of a pass is then broken on purpose, and a program must
 import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import minimise_programs as programs
 import pytest
 from minimise_programs import (
     Random,
+    Step,
     Target,
     Threads,
     Where,
@@ -43,6 +44,8 @@ from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.vocabulary import L2PerAgent, Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.mlir_dialects.cdna import (
+    ELECTS,
+    BarrierOp,
     BranchOp,
     CacheOp,
     CondBranchOp,
@@ -50,6 +53,9 @@ from fencewright.mlir_dialects.cdna import (
     KernelOp,
     LoadOp,
     MemoryOp,
+    StoreOp,
+    WaitOp,
+    count_attr,
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes.analysis import caches as cdna_caches
@@ -59,6 +65,7 @@ from fencewright.passes.analysis.loops import frequencies, loops_of
 from fencewright.passes.cdna import (
     drop_invalidates,
     drop_write_backs,
+    elect_release,
     hoist_write_backs,
     loosen_waits,
     sink_invalidates,
@@ -74,6 +81,7 @@ from fencewright.passes.cdna.drop_write_backs import (
     Published,
     stores_of,
 )
+from fencewright.passes.cdna.elect_release import Debts, ElectReleasePass, Moved
 from fencewright.passes.cdna.hoist_write_backs import Hoisting, HoistWriteBacksPass
 from fencewright.passes.cdna.loosen_waits import Age, Ages, LoosenWaitsPass, WaitLine
 from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
@@ -98,6 +106,7 @@ LIMITS = Limits(states=60_000)
 BEFORE: tuple[ModulePass, ...] = (AcquireOnSuccessPass(), MergeFencesPass())
 ON_CDNA: tuple[ModulePass, ...] = (
     DropWriteBacksPass(),
+    ElectReleasePass(),
     HoistWriteBacksPass(),
     DropInvalidatesPass(),
     SinkInvalidatesPass(),
@@ -119,6 +128,12 @@ NEXT_CU = Where(0, 0, cu=1)
 ABROAD = Where(3, 0, agent=1)
 
 
+def meets(scope: str) -> list[Step]:
+    """A barrier between fences of all that a wave knows."""
+    return [fence("acq_rel", scope), barrier(relaxed=True), fence("acq_rel", scope)]
+
+
+MEETS = meets("agent")
 GFX942 = Target()
 SCOPES = (Reach.AGENT, Reach.SYSTEM)
 
@@ -350,6 +365,75 @@ CASES: dict[str, Case] = {
             (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
         ),
         (2, 4),
+        (1, 1),
+    ),
+    "every wave releases, one publishes": Case(
+        (
+            (HERE, [store("x", 1), *MEETS]),
+            (MATE, [store("y", 1), *MEETS, store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x"), load("r2", "y")]),
+        ),
+        (5, 5),
+        (1, 1),
+    ),
+    "every wave releases to the system, one publishes": Case(
+        (
+            (HERE, [store("x", 1), *meets("system")]),
+            (MATE, [*meets("system"), rmw("r0", "f", 1, "release", "system")]),
+            (ABROAD, [load("r0", "f", "acquire", "system"), when("r0", 1), load("r1", "x")]),
+        ),
+        (5, 10),
+        (1, 4),
+        Target("gfx90a"),
+    ),
+    "waves on two compute units release, one publishes": Case(
+        (
+            (HERE, [store("x", 1), *MEETS]),
+            (NEXT_CU, [store("y", 1), *MEETS, store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x"), load("r2", "y")]),
+        ),
+        (5, 5),
+        (1, 1),
+        Target(tgsplit=True),
+    ),
+    "a grid barrier whose waves all release": Case(
+        (
+            (HERE, [store("x", 1), *MEETS, barrier()]),
+            (MATE, [store("g", 1), *MEETS, rmw("r0", "f", 1, "acq_rel"), spin("r1", "f", 2, "acquire"),
+                    barrier(), load("r2", "y")]),
+            (FAR, [store("y", 1), rmw("r0", "f", 1, "acq_rel"), spin("r1", "f", 2, "acquire"),
+                   load("r2", "x")]),
+        ),
+        (6, 8),
+        (2, 3),
+    ),
+    "every wave releases, one publishes on one of two ways": Case(
+        (
+            (HERE, [store("x", 1), *MEETS]),
+            (MATE, [load("r0", "z", "relaxed"), store("y", 1), *MEETS,
+                    maybe("r0", 0, store("f", 1, "release"))]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x"), load("r2", "y")]),
+        ),
+        (5, 5),
+        (1, 1),
+    ),
+    "every wave releases, two publish": Case(
+        (
+            (HERE, [store("x", 1), *MEETS, store("g", 1, "release")]),
+            (MATE, [store("y", 1), *MEETS, store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x"), load("r2", "y"),
+                   load("r3", "g", "acquire")]),
+        ),
+        (6, 6),
+        (2, 1),
+    ),
+    "one wave releases, the other publishes": Case(
+        (
+            (HERE, [store("x", 1), *MEETS]),
+            (MATE, [*meets("workgroup"), store("f", 1, "release")]),
+            (FAR, [load("r0", "f", "acquire"), when("r0", 1), load("r1", "x")]),
+        ),
+        (3, 3),
         (1, 1),
     ),
     "spin": Case(
@@ -708,6 +792,26 @@ def _later_write_backs(code: CacheCode) -> list[Operation]:
     return [step.op for step in code.write_backs][1:]
 
 
+def write_back_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    """Nobody writes back after the barrier."""
+
+    def apply(moved: Moved, code: CacheCode) -> None:
+        code.erase(moved.write_backs)
+
+    patch.setattr(Moved, "apply", apply)
+
+
+def hand_on_no_debt(patch: pytest.MonkeyPatch) -> None:
+    """A wave owes only what it would have written back itself."""
+    real = Debts.after
+
+    def after(debts: Debts, step: CacheStep, debt: int) -> int:
+        debts.published = 0
+        return real(debts, step, debt)
+
+    patch.setattr(Debts, "after", after)
+
+
 def sink_waits_past_flags(patch: pytest.MonkeyPatch) -> None:
     """Waits go to the end of their block."""
 
@@ -829,6 +933,14 @@ BROKEN: dict[Break, tuple[str, ...]] = {
         "work behind the last store",
         "a store on one of two ways",
     ),
+    write_back_for_nobody: (
+        "every wave releases, one publishes",
+        "every wave releases to the system, one publishes",
+        "waves on two compute units release, one publishes",
+        "a grid barrier whose waves all release",
+        "every wave releases, one publishes on one of two ways",
+    ),
+    hand_on_no_debt: ("one wave releases, the other publishes",),
     sink_waits_past_flags: (
         "message passing",
         "work behind the last store",
@@ -950,6 +1062,169 @@ def _is_caught(seed: int) -> bool:
         return False
     meant = source(text)
     return not meant.races and not meant.incomplete and bool(forbidden(meant, does))
+
+
+# Work-groups whose waves all release.
+
+
+DATA = ("x", "y", "g")
+
+
+def random_election(seed: int) -> tuple[Threads, Target]:
+    """Waves of a work-group that store, release and meet; some publish, others of the agent look."""
+    pick = random.Random(seed)
+    target = TARGETS[0 if seed % 2 else seed // 2 % len(TARGETS)]
+    scope = pick.choice(("agent", "agent", "agent", "system"))
+    count = pick.choice((2, 2, 2, 3))
+
+    def noise(chance: float) -> list[Step]:
+        steps = [
+            fence(pick.choice(("release", "acquire", "acq_rel")), scope),
+            fence("release", "workgroup"),
+            store("h", 1, "relaxed", "workgroup"),
+            store("h", 1, "release"),
+        ]
+        return [pick.choice(steps)] if pick.random() < chance else []
+
+    def meet(how: str) -> list[Step]:
+        if how == "plain":
+            return [fence("release", scope), barrier()]
+        return meets(scope if how == "wide" else "workgroup")
+
+    def publish(register: str, flag: str) -> list[Step]:
+        ways: list[list[Step]] = [
+            [store(flag, 1, "release", scope)],
+            [rmw(register, flag, 1, pick.choice(("release", "acq_rel")), scope)],
+            [fence("release", scope), store(flag, 1, "relaxed", scope)],
+        ]
+        steps = pick.choice(ways)
+        return [maybe("r0", 0, *steps)] if pick.random() < 0.3 else steps
+
+    rounds = pick.choice((1, 1, 2))
+    publishers = [pick.sample(range(count), pick.choice((1, 1, 1, 2))) for _ in range(rounds)]
+    again = [pick.random() < 0.5 for _ in range(rounds)]
+    threads: list[tuple[Where, list[Step]]] = []
+    for wave in range(count):
+        steps: list[Step] = [load("r0", "z", "relaxed")]
+        for number in range(rounds):
+            data = DATA[wave]
+            if pick.random() < 0.8 and (number == 0 or again[number]):
+                steps.append(store(data, 1 + number))
+            steps += noise(0.15)
+            steps += meet(pick.choice(("wide",) * 6 + ("plain", "narrow")))
+            steps += noise(0.15)
+            if wave in publishers[number]:
+                steps += publish(f"r{number + 1}", "f")
+            if number + 1 < rounds:
+                steps += meets("workgroup")
+        steps += noise(0.2)
+        cu = wave % 2 if target.tgsplit else None
+        threads.append((Where(0, 0, cu=cu), steps))
+    reads = [load(f"r{3 + n}", name) for n, name in enumerate(DATA[:count])]
+    far = Where(1, 1) if scope == "agent" else ABROAD
+    if target.chip != "gfx942":
+        far = Where(1, 0)
+    receive = load("r0", "f", "acquire", scope)
+    threads.append((far, [receive, when("r0", pick.choice((1, 1, 2))), *reads]))
+    return threads, target
+
+
+def election_problem(seed: int) -> tuple[object, int]:
+    """What is wrong with what the passes make of a random election, and how many were held."""
+    threads, target = random_election(seed)
+    text = program(threads)
+    meant = source(text, LIMITS)
+    if meant.races or meant.incomplete:
+        return None, 0
+    held = 0
+
+    def counted(moved: Moved, code: CacheCode) -> None:
+        nonlocal held
+        held += 1
+        apply(moved, code)
+
+    apply = Moved.apply
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Moved, "apply", counted)
+        module = programs.lower(text, target, BEFORE, ON_CDNA)
+    does = programs.execute(module, target, LIMITS)
+    return (None if does.incomplete else forbidden(meant, does)), held
+
+
+def test_random_elections_stay_right() -> None:
+    found = {seed: election_problem(seed) for seed in range(SEEDS // 4)}
+    assert not [seed for seed, (problem, _) in found.items() if problem]
+    assert sum(held for _, held in found.values()) > SEEDS / 60
+
+
+@pytest.mark.parametrize("broken", [write_back_for_nobody, hand_on_no_debt])
+def test_random_elections_find_broken_rules(
+    monkeypatch: pytest.MonkeyPatch, broken: Break
+) -> None:
+    broken(monkeypatch)
+    assert any(election_problem(seed)[0] for seed in range(200))
+
+
+def published_by_one(scope: str, mate: Where, far: Where) -> Threads:
+    """Every wave releases before a barrier; after it one publishes without a release of its own.
+
+    C++ does not call that enough for what the other waves have stored, and kernels rely on it.
+    """
+    return (
+        (HERE, [store("x", 1), fence("release", scope), barrier()]),
+        (mate, [store("y", 1), fence("release", scope), barrier(),
+                store("f", 1, "relaxed", scope)]),
+        (far, [load("r0", "f", "acquire", scope), when("r0", 1), load("r1", "x"), load("r2", "y")]),
+    )  # fmt: skip
+
+
+def publication_problem(scope: str, mate: Where, far: Where, target: Target) -> object:
+    """What the minimised program can do that it could not do as it was lowered."""
+    text = program(published_by_one(scope, mate, far))
+    before, after = (programs.lower(text, target, (), passes) for passes in ((), ON_CDNA))
+    assert cache_operations(before)[0] == 2
+    assert cache_operations(after)[0] == 1
+    return forbidden(programs.execute(before, target), programs.execute(after, target))
+
+
+PUBLISHED = (
+    ("agent", MATE, FAR, Target()),
+    ("agent", MATE, FAR, Target(l2_per_agent=ONE)),
+    ("agent", NEXT_CU, FAR, Target(tgsplit=True)),
+    ("system", MATE, ABROAD, Target()),
+    ("system", MATE, ABROAD, Target("gfx90a")),
+    ("system", NEXT_CU, ABROAD, Target("gfx90a", tgsplit=True)),
+)
+
+
+@pytest.mark.parametrize(("scope", "mate", "far", "target"), PUBLISHED)
+def test_what_one_publishes_after_a_barrier_all_have_released(
+    scope: str, mate: Where, far: Where, target: Target
+) -> None:
+    assert not publication_problem(scope, mate, far, target)
+
+
+def publish_without_a_wait(patch: pytest.MonkeyPatch) -> None:
+    """The write-back after the barrier need not be complete."""
+    patch.setattr(CacheCode, "complete", always(None))
+
+
+def write_back_before_the_barrier(patch: pytest.MonkeyPatch) -> None:
+    """The wave that publishes writes back where it did."""
+
+    def apply(moved: Moved, code: CacheCode) -> None:
+        code.erase(moved.write_backs[:1])
+
+    patch.setattr(Moved, "apply", apply)
+
+
+@pytest.mark.parametrize("broken", [publish_without_a_wait, write_back_before_the_barrier])
+@pytest.mark.parametrize("case", [PUBLISHED[0], PUBLISHED[2], PUBLISHED[3]], ids=str)
+def test_a_broken_publication_is_caught(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, case: tuple[str, Where, Where, Target]
+) -> None:
+    broken(monkeypatch)
+    assert publication_problem(*case)
 
 
 # The passes share what they find out of the code.
@@ -1100,6 +1375,132 @@ def test_a_way_that_writes_back_more_is_seen(
 ) -> None:
     broken(monkeypatch)
     assert any(ways_with_more(seed) for seed in range(100, 120))
+
+
+MEETING = (
+    "scoped.store weak %n, %x : i32, !llvm.ptr<1>",
+    "scoped.fence release agent",
+    "scoped.barrier workgroup",
+)
+MET = (
+    MEETING,
+    MEETING[:2],
+    MEETING[2:],
+    (),
+    (),
+    ("scoped.store relaxed agent %n, %f : i32, !llvm.ptr<1>",),
+    ("scoped.store release agent %n, %f : i32, !llvm.ptr<1>",),
+)
+
+
+def elected_kernel(seed: int) -> ModuleOp:
+    """A random kernel for gfx942 that begins with a barrier and in which branches elect a wave.
+
+    They mostly lead to the next two blocks.
+    """
+    pick = random.Random(seed)
+    text = ["func.func @k(%x : !llvm.ptr<1>, %f : !llvm.ptr<1>, %n : i32) {", *MEETING]
+    for block in range(7):
+        if block:
+            text += [f"^b{block}:", *pick.choice(MET)]
+        near = [min(block + 1, 6), min(block + 2, 6)]
+        targets = near if pick.random() < 0.8 else pick.choices(range(1, 7), k=2)
+        text.append(f"%c{block} = arith.cmpi eq, %n, %n : i32")
+        go_on = f"cf.cond_br %c{block}, ^b{targets[0]}, ^b{targets[1]}"
+        text.append("func.return" if block == 6 else go_on)
+    module = programs.parse("\n".join([*text, "}"]))
+    ConvertScopedToCDNAPass("gfx942").apply(Context(), module)
+    for op in module.walk():
+        if isinstance(op, CondBranchOp) and pick.random() < 0.7:
+            op.attributes[ELECTS] = count_attr(pick.randrange(2))
+    DropWriteBacksPass().apply(Context(), module)
+    return module
+
+
+def events_by_path(
+    module: ModuleOp, number: Mapping[Block, int]
+) -> dict[tuple[int, ...], list[str]]:
+    """Write-backs, waits, barriers and flags on each path through blocks that have a number."""
+    (kernel,) = [op for op in module.walk() if isinstance(op, KernelOp)]
+    found: dict[tuple[int, ...], list[str]] = {}
+
+    def follow(block: Block, path: tuple[int, ...], events: list[str]) -> None:
+        events = [*events, *[said for op in block.ops if (said := event(op))]]
+        path = (*path, number[block]) if block in number else path
+        if (len(path) == LONGEST_PATH and block in number) or not successors(block):
+            found[path] = events
+            return
+        for target in successors(block):
+            follow(target, path, events)
+
+    follow(kernel.body.blocks[0], (), [])
+    return found
+
+
+def event(op: Operation) -> str:
+    match op:
+        case CacheOp() if op.opcode.data == "buffer_wbl2":
+            return "write-back"
+        case WaitOp() if op.counts.vmcnt == 0:
+            return "wait"
+        case BarrierOp():
+            return "barrier"
+        case StoreOp() if op.modifiers:
+            return "flag"
+        case _:
+            return ""
+
+
+def written_back(events: Sequence[str]) -> list[int | None]:
+    """For each flag, how many barriers came before the last write-back that was waited for."""
+    barriers, begun, complete = 0, None, None
+    found: list[int | None] = []
+    for each in events:
+        barriers += each == "barrier"
+        if each == "write-back":
+            begun = barriers
+        if each == "wait":
+            complete = begun
+        if each == "flag":
+            found.append(complete)
+    return found
+
+
+def elected_ways(seed: int) -> tuple[bool, list[str]]:
+    """Whether elect-release does anything to a random kernel, and the paths that it makes worse."""
+    module = elected_kernel(seed)
+    (kernel,) = [op for op in module.walk() if isinstance(op, KernelOp)]
+    number = {block: n for n, block in enumerate(kernel.body.blocks)}
+    before, text = events_by_path(module, number), str(module)
+    ElectReleasePass().apply(Context(), module)
+    module.verify()
+    wrong: list[str] = []
+    for path, events in events_by_path(module, number).items():
+        if events.count("write-back") > before[path].count("write-back"):
+            wrong.append(f"more on {path}")
+        pairs = zip(written_back(before[path]), written_back(events), strict=True)
+        if any(then is not None and (now is None or now < then) for then, now in pairs):
+            wrong.append(f"less on {path}")
+    return text != str(module), wrong
+
+
+def test_no_way_of_an_election_has_more_or_misses_one() -> None:
+    found = [elected_ways(seed) for seed in range(4_000 if THOROUGH else 160)]
+    assert not [wrong for _, wrong in found if wrong]
+    assert sum(held for held, _ in found) > 10
+
+
+def elect_whoever_comes(patch: pytest.MonkeyPatch) -> None:
+    """A write-back may be one more."""
+    patch.setattr(elect_release, "UNPAID", 0)
+
+
+@pytest.mark.parametrize("broken", [elect_whoever_comes, write_back_for_nobody])
+def test_a_way_that_an_election_makes_worse_is_seen(
+    monkeypatch: pytest.MonkeyPatch, broken: Break
+) -> None:
+    broken(monkeypatch)
+    assert any(elected_ways(seed)[1] for seed in range(160))
 
 
 @pytest.mark.parametrize("name", ["spin", "lock", "message passing", "grid barrier"])
