@@ -28,6 +28,7 @@ from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
 from fencewright.passes.analysis.control_flow import block_of, predecessors
+from fencewright.passes.analysis.election import WAVE
 from fencewright.passes.analysis.split_edges import Edges, first_in
 
 T = TypeVar("T")
@@ -157,6 +158,16 @@ class CacheCode(ABC):
     @abstractmethod
     def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads a work-group has at most; None if that is not known."""
+        return None
+
+    @property
+    def waves(self) -> int | None:
+        """How many waves a work-group has at most; None if that is not known."""
+        return None if self.threads is None else -(-self.threads // WAVE)
 
     @abstractmethod
     def elected(self, block: Block) -> int | None:

@@ -1,13 +1,13 @@
 """Which edge out of a branch one wave of a work-group takes at most.
 
 Where a thread's id, or what is made of it, equals one value, or is below a small one, the threads
-that find it so are in one wave. Waves hold 64 threads that follow one another by their id in x.
-Only where no other dimension is read, or each that is read is tested, is the wave the only one
-of its work-group. What is not known elects nobody: this decides what pays, never what is right.
+that find it so are in one wave: waves hold 64 threads that follow one another by their id in x. It
+is the only such wave of its work-group if that has no other dimension, or each of them is tested
+too. What is not known elects nobody. This decides what pays, never what is right.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects import arith, gpu
@@ -18,31 +18,39 @@ WAVE = 64
 """The threads of a wave on CDNA."""
 
 Dimensions: TypeAlias = frozenset[str]
-"""Of x, y, z: those in which the threads of a work-group are told apart."""
+"""Some of x, y and z."""
 
 _NONE: Dimensions = frozenset()
 
 
 class Election:
-    """What branches of one function elect, ``blocks`` being all of its blocks."""
+    """What branches of one function elect, ``blocks`` being all of its blocks.
 
-    def __init__(self, blocks: Iterable[Block]):
-        ids = (_id_of(op) for block in blocks for op in block.ops)
-        self.read = frozenset(dimension for dimension in ids if dimension is not None)
+    ``block_size``: the threads of a work-group in x, y and z. Where that is not known, it is
+    taken to have the dimensions that are read.
+    """
+
+    def __init__(self, blocks: Iterable[Block], block_size: Sequence[int] | None = None):
+        if block_size is not None:
+            sizes = zip("xyz", block_size, strict=True)
+            self.dimensions = frozenset(name for name, size in sizes if size > 1)
+        else:
+            ids = (_id_of(op) for block in blocks for op in block.ops)
+            self.dimensions = frozenset(name for name in ids if name is not None)
 
     def elected(self, branch: Operation) -> int | None:
         """The number of the successor that one wave takes at most; None if that is not known."""
-        if len(branch.successors) != 2 or not branch.operands or not self.read:
+        if len(branch.successors) != 2 or not branch.operands or not self.dimensions:
             return None
         condition = branch.operands[0]
         for index, truth in enumerate((True, False)):
-            if self.read <= _told_apart(condition, truth):
+            if self.dimensions <= _told_apart(condition, truth):
                 return index
         return None
 
 
 def _told_apart(condition: SSAValue, truth: bool) -> Dimensions:
-    """The dimensions in which the threads for which ``condition`` has that truth are of one wave."""
+    """The dimensions in which threads are of one wave if ``condition`` has that truth for them."""
     made_by = condition.owner
     if not isinstance(made_by, Operation):
         return _NONE
@@ -99,7 +107,6 @@ _SAME = re.compile(
     rf"|{_CALL}i32 @llvm\.amdgcn\.readfirstlane(?:\.i32)?\(i32 (?:noundef )?\{{0\}}\))"
 )
 _SHIFTED = re.compile(r"lshr (?:exact )?i\d+ \{0\}, (\d+)")
-_DIVIDED = re.compile(r"udiv (?:exact )?i\d+ \{0\}, (\d+)")
 _COMPARED = re.compile(r"icmp (?:samesign )?(\w+) i\d+ \{0\}, (\d+|\{1\})")
 _AND = re.compile(r"and i1 \{0\}, \{1\}|select i1 \{0\}, i1 \{1\}, i1 false")
 _NOT = re.compile(r"xor i1 \{0\}, true")
@@ -124,27 +131,14 @@ def _step(op: Operation) -> tuple[SSAValue, int] | None:
     """What ``op`` makes its value of, and by how many bits it shifts that right."""
     if isinstance(op, arith.IndexCastOp | arith.ExtUIOp):
         return op.operands[0], 0
-    if isinstance(op, arith.ShRUIOp | arith.DivUIOp):
+    if isinstance(op, arith.ShRUIOp):
         by = constant_of(op.rhs)
-        divides = isinstance(op, arith.DivUIOp)
-        return _shifted(op.lhs, by, divides)
+        return None if by is None else (op.lhs, by)
     text = _text(op)
     if _SAME.match(text):
         return op.operands[0], 0
-    for form, divides in ((_SHIFTED, False), (_DIVIDED, True)):
-        found = form.fullmatch(text)
-        if found is not None:
-            return _shifted(op.operands[0], int(found[1]), divides)
-    return None
-
-
-def _shifted(value: SSAValue, by: int | None, divides: bool) -> tuple[SSAValue, int] | None:
-    if by is None:
-        return None
-    if not divides:
-        return value, by
-    is_power = by > 0 and not by & (by - 1)
-    return (value, by.bit_length() - 1) if is_power else None
+    found = _SHIFTED.fullmatch(text)
+    return None if found is None else (op.operands[0], int(found[1]))
 
 
 def constant_of(value: SSAValue) -> int | None:

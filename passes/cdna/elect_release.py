@@ -37,14 +37,14 @@ class ElectReleasePass(CachePass):
 
 
 class Refusal(Enum):
-    """Why write-backs before a barrier stay there."""
+    """Why write-backs before a barrier stay there, in words."""
 
-    PUBLISHED_BY_ALL = "every wave may publish"
-    NOT_RELEASED_BEFORE = "not every path has written back before"
-    NO_WAVE_LESS = "no wave has less to write back"
-    MORE_PLACES = "there are more places to write back at than before"
-    NOT_STORED = "a store may not have reached the L2 at the barrier"
-    NOT_COMPLETE = "a write-back may not be complete at a publication"
+    PUBLISHED_BY_ALL = "after the barrier every wave may publish"
+    NOT_RELEASED_BEFORE = "a wave that publishes after the barrier may have written nothing back before"
+    NO_WAVE_LESS = "every wave publishes after the barrier"
+    MORE_PLACES = "after the barrier more would be needed than before it"
+    NOT_STORED = "stores may be on their way to the L2 at the barrier"
+    NOT_COMPLETE = "what is published later counts on it too"
 
 
 class Place(NamedTuple):
@@ -257,16 +257,20 @@ class Paths:
         self.gone = frozenset(gone)
         self.must = self._solve(all_paths=True, past_barriers=False)
         debts = Debts(self)
-        refusal = debts.refusal or self._refused(debts.places)
+        refusal = self._published_by_all(debts.places)
+        refusal = refusal or debts.refusal or self._gains_nothing(debts.places)
         return Moved(tuple(gone), debts.places, *(refusal or ()))
 
-    def _refused(self, places: Sequence[Place]) -> "_Refused | None":
+    def _published_by_all(self, places: Sequence[Place]) -> "_Refused | None":
         several = len(self.code.entries) > 1
         behind = blocks_behind(self.code.entries, self.code.elected, self.code.blocks)
         for place in places:
             elected = place.after is None and self.code.elected(place.block) == place.index
             if not (several or elected or place.block in behind):
                 return Refusal.PUBLISHED_BY_ALL, place.needed_by
+        return None
+
+    def _gains_nothing(self, places: Sequence[Place]) -> "_Refused | None":
         if len(places) > len(self.gone):
             return Refusal.MORE_PLACES, None
         own = self._solve(all_paths=True, past_barriers=True)

@@ -75,6 +75,7 @@ class KernelCode(CacheCode):
             kernels[0].chip.data,
             kernels[0].tgsplit is not None,
         )
+        self.kernels = kernels
 
     def read(self, block: Block) -> CacheSteps:
         """With the waits that the use of a result implies, if nothing younger is in flight.
@@ -118,6 +119,10 @@ class KernelCode(CacheCode):
         meaning = _access(StoreOp, op.opcode.data, then, is_atomic(op), self.chip)
         assert meaning is not None
         return StoreThrough(meaning, self._cost(op, then) - self._cost(op, now))
+
+    @property
+    def threads(self) -> int:
+        return max(kernel.max_workgroup_size.value.data for kernel in self.kernels)
 
     def elected(self, block: Block) -> int | None:
         last = block.last_op

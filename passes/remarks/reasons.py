@@ -52,6 +52,13 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
         "drop-write-backs": Reasons(
             _named(gone="WriteBackDropped", kept="WriteBackKept"), cdna.write_backs
         ),
+        "elect-release": Reasons(
+            _named(
+                gone="WriteBackElected", moved="WriteBackElected", kept="WriteBackOfEveryWave"
+            ),
+            cdna.elected,
+            priced=False,
+        ),
         "hoist-write-backs": Reasons(
             _named(gone="WriteBackHoisted", moved="WriteBackHoisted"), cdna.hoisted
         ),

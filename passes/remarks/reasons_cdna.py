@@ -9,15 +9,17 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.cdna.chips import chips_of
+from fencewright.lowering.cdna.costs import write_back_time
 from fencewright.lowering.facts import CACHE_CLAMPS, FACT_TEXT, CacheClamp
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.cdna import PHASES, CacheOp, StoreOp, WaitOp
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, RegisterType, StoreOp, WaitOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, modifiers_of
 from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.analysis.election import WAVE
 from fencewright.passes.analysis.llvm_ir_memory import lowered_functions
-from fencewright.passes.cdna import drop_invalidates, drop_write_backs
+from fencewright.passes.cdna import drop_invalidates, drop_write_backs, elect_release
 from fencewright.passes.cdna.cache_pass import codes_in
 from fencewright.passes.cdna.dataflow import COUNTED
 from fencewright.passes.cdna.loosen_waits import must_be_acquired
@@ -69,7 +71,7 @@ def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
                 continue
             dirty = lines.earlier(step, dirties(reach))
             facts = (*_needless_if(dirty, reach), *_would_help(step.op, code.chip))
-            reasons[step.op] = (*_dirtied(dirty), *facts)
+            reasons[step.op] = (*_dirtied(dirty, code), *_executed(code), *facts)
     return lambda finding: reasons.get(finding.before.op)
 
 
@@ -104,14 +106,64 @@ def _dirties(published: drop_write_backs.Published, reach: Reach) -> Judge[Cache
     return judge
 
 
-def _dirtied(by: CacheStep | None) -> Parts:
+def _dirtied(by: CacheStep | None, code: CacheCode) -> Parts:
     if by is None:
         return ("what earlier kernels or other waves have stored may be dirty",)
     if by.meaning.is_barrier:
         return (*at(by.op, "By"), " hands on what other waves have stored")
     if by.meaning.acquires:
         return (*at(by.op, "By"), " may take in what other waves have stored")
-    return (*at(by.op, "By"), " leaves a dirty line")
+    left = _bytes_of(by.op, code)
+    dirty = () if left is None else (" (", RemarkArgument("Bytes", str(left)), " bytes a wave)")
+    return (*at(by.op, "By"), " leaves a dirty line", *dirty)
+
+
+def _bytes_of(op: Operation, code: CacheCode) -> int | None:
+    """What a wave stores by ``op``, if all its threads do; None if that is not known."""
+    lanes = min(WAVE, code.threads or WAVE)
+    if isinstance(op, StoreOp):
+        data = op.operands[1].type
+        return data.size.data * 4 * lanes if isinstance(data, RegisterType) else None
+    width = scoped.width_of(op.value.type) if isinstance(op, scoped.StoreOp) else None
+    return None if not width else width * lanes // 8
+
+
+def _executed(code: CacheCode, by: str = "; it takes a wave") -> Parts:
+    """How long each wave takes for a write-back, and how many there are; ``by``: who takes it."""
+    took = write_back_time(code.chip)
+    if took is None:
+        return ()
+    of_several = code.waves is not None and code.waves > 1
+    waves = (f" (of up to {code.waves} in a work-group)",) if of_several else ()
+    time = RemarkArgument("Nanoseconds", str(took))
+    return (by, *waves, " ", time, " ns, one after another on an XCD")
+
+
+def elected(module: ModuleOp, following: ModulePass) -> Reason:
+    """Where one wave writes back for its work-group, or why each does so itself."""
+    del following
+    reasons: dict[Operation, Parts] = {}
+    for code in codes_in(module):
+        if code.waves == 1 and len(code.entries) == 1:
+            continue
+        for reach in (Reach.AGENT, Reach.SYSTEM):
+            found = elect_release.tried(code, reach)
+            if found is None:
+                continue
+            for op in found.write_backs:
+                reasons[op] = _elected(found, code)
+    return lambda finding: reasons.get(finding.before.op)
+
+
+def _elected(found: elect_release.Moved, code: CacheCode) -> Parts:
+    if found.refusal is None:
+        for_whom = ("one wave writes back for its work-group after the barrier, before ",)
+        before = at(found.places[0].needed_by, "Before")
+        return (*for_whom, *before, *_executed(code, "; it took every wave"))
+    why = found.refusal.value
+    if found.because_of is None:
+        return (why,)
+    return (f"{why}: ", *at(found.because_of, "Because"))
 
 
 def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:

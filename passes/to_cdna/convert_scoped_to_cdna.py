@@ -384,7 +384,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         if size is not None and prod(size) <= WAVE:
             return None
         if self.election is None:
-            self.election = Election(self.function.body.blocks)
+            self.election = Election(self.function.body.blocks, size)
         return self.election.elected(op)
 
     def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:

@@ -15,11 +15,13 @@ from fencewright.lowering.cdna.chip import CacheMaintenance
 from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.lowering.cdna.common import FENCE, load_chip
 from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
+from fencewright.lowering.cdna.costs import UNIT
 from fencewright.lowering.cdna.differences import DIFFERENCES
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
 from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
+from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.sequence import UnsupportedError
@@ -210,15 +212,40 @@ def _costs_page() -> str:
         _ptx_costs("Instructions", PTX_COSTS),
         "Some instructions wait for one another, so that together they cost another sum.\n",
         _ptx_costs("Together", TOGETHER),
+        "### Fences with stores outstanding\n",
+        "Cycles of a fence on an H200 after stores of one warp, by what it has to wait for; the prices "
+        "above are with nothing outstanding.\n",
+        _fences_waiting(),
         "## CDNA\n",
-        "Estimated, from what an instruction does and how far it reaches: nobody has measured them "
-        "for these rows. The unit is an access that a cache serves.\n",
+        "Estimated, from what an instruction does and how far it reaches, a write-back from what was "
+        f"measured of it. The unit is an access that a cache serves, about {UNIT} ns.\n",
         markdown_table(
             ("what the hardware does", "cost", "source"),
             [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
         ),
     ]
     return "\n".join(parts)
+
+
+def _fences_waiting() -> str:
+    def line(start: float, step: float) -> str:
+        return f"{start:g} + {step:g} n" if step else f"{start:g}"
+
+    return markdown_table(
+        ("scope", "nothing outstanding", "n coalesced stores", "n stores of a sector a lane"),
+        [
+            (
+                f"`.{each.scope}`",
+                str(each.idle),
+                line(each.coalesced.low, each.coalesced_step),
+                line(each.start, each.step)
+                + (f" up to {each.few}, then " if each.few else "")
+                + (line(each.later, each.later_step) if each.few else "")
+                + (f", at most {each.most:g}" if each.few else ""),
+            )
+            for each in FENCE_COSTS
+        ],
+    )
 
 
 def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
