@@ -257,11 +257,12 @@ class Paths:
         self.gone = frozenset(gone)
         self.must = self._solve(all_paths=True, past_barriers=False)
         debts = Debts(self)
-        refusal = self._published_by_all(debts.places)
+        refusal = self.published_by_all(debts.places)
         refusal = refusal or debts.refusal or self._gains_nothing(debts.places)
         return Moved(tuple(gone), debts.places, *(refusal or ()))
 
-    def _published_by_all(self, places: Sequence[Place]) -> "_Refused | None":
+    def published_by_all(self, places: Sequence[Place]) -> "Refused | None":
+        """Why every wave may come to the ``places``; None if one does."""
         several = len(self.code.entries) > 1
         behind = blocks_behind(self.code.entries, self.code.elected, self.code.blocks)
         for place in places:
@@ -270,7 +271,7 @@ class Paths:
                 return Refusal.PUBLISHED_BY_ALL, place.needed_by
         return None
 
-    def _gains_nothing(self, places: Sequence[Place]) -> "_Refused | None":
+    def _gains_nothing(self, places: Sequence[Place]) -> "Refused | None":
         if len(places) > len(self.gone):
             return Refusal.MORE_PLACES, None
         own = self._solve(all_paths=True, past_barriers=True)
@@ -302,7 +303,7 @@ class Paths:
         return self._at_end(block, self.must, all_paths=True)
 
 
-_Refused: TypeAlias = tuple[Refusal, Operation | None]
+Refused: TypeAlias = tuple[Refusal, Operation | None]
 
 
 class Debts:
@@ -317,7 +318,7 @@ class Debts:
         self.begin: dict[Block, Debt] = dict.fromkeys(paths.code.entries, UNPAID)
         self.musts = {block: paths.musts(block) for block in paths.code.blocks}
         self._solve()
-        self.refusal: _Refused | None = None
+        self.refusal: Refused | None = None
         self.places = tuple(self._places())
 
     def _solve(self) -> None:

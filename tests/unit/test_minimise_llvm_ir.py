@@ -19,6 +19,7 @@ from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects
 from fencewright.passes.cdna import drop_write_backs, store_through
+from fencewright.passes.cdna.elect_release import Paths
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
@@ -44,13 +45,20 @@ def executed(
     test: SourceTest, target: programs.Target, stores: StorePolicy | None = None
 ) -> tuple[str, Run]:
     """The lowered module, and what it can do."""
+    text, does = executed_in_part(test, target, stores)
+    assert not does.incomplete
+    return text, does
+
+
+def executed_in_part(
+    test: SourceTest, target: programs.Target, stores: StorePolicy | None = None
+) -> tuple[str, Run]:
+    """As ``executed``, of a program that may be too large."""
     options = ReadOptions(
         l2_per_agent=target.l2_per_agent, chip=target.chip, tgsplit=target.tgsplit
     )
     text, lowered = llvm_ir_programs.lowered(test, options, stores=stores)
-    does = run(lowered, LIMITS)
-    assert not does.incomplete
-    return text, does
+    return text, run(lowered, LIMITS)
 
 
 def problem(
@@ -62,6 +70,12 @@ def problem(
     assert not meant.races
     text, does = executed(test, target, stores)
     return text, programs.forbidden(meant, does)
+
+
+@pytest.fixture(autouse=True)
+def one_wave_on_each_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In these programs an argument, of which the pass knows nothing, says which wave does what."""
+    monkeypatch.setattr(Paths, "published_by_all", kernels_path.always(None))
 
 
 STORES: tuple[StorePolicy, ...] = ("auto", "back", "through")
@@ -107,6 +121,18 @@ def test_random_programs_stay_right(start: int) -> None:
         assert not programs.forbidden(meant, does), (seed, text)
         checked += 1
     assert checked >= 10
+
+
+@pytest.mark.parametrize("start", range(0, kernels_path.SEEDS // 4, 20))
+def test_random_elections_stay_right(start: int) -> None:
+    for seed in range(start, start + 20):
+        threads, target = kernels_path.random_election(seed)
+        test = source(threads)
+        meant = run(test, LIMITS)
+        if meant.races or meant.incomplete:
+            continue
+        text, does = executed_in_part(test, target, "back")
+        assert does.incomplete or not programs.forbidden(meant, does), (seed, text)
 
 
 FUZZED = 20_000 if "FENCEWRIGHT_THOROUGH" in os.environ else 100
@@ -236,6 +262,11 @@ BROKEN: dict[kernels_path.Break, tuple[str, ...]] = {
     load_past_the_caches: ("message passing", "spin", "grid barrier"),
     know_no_flags: ("handed on by a narrower flag", "received for a mate by a flag"),
     know_no_barriers: ("handed on by a barrier",),
+    kernels_path.write_back_for_nobody: (
+        "every wave releases, one publishes",
+        "waves on two compute units release, one publishes",
+    ),
+    kernels_path.hand_on_no_debt: ("one wave releases, the other publishes",),
     wait_for_nothing: ("message passing", "grid barrier"),
     wait_for_no_lds: ("a wait for LDS that a flag in memory tells",),
     await_nothing: ("a wait for the flag that a fence acquires", "received for the agent"),
@@ -274,6 +305,47 @@ def test_storing_half_through_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 # The eighteen kernels.
+
+
+ELECTS = """
+%tid = call i32 @llvm.amdgcn.workitem.id.x()
+%own = getelementptr i32, ptr addrspace(1) %p, i32 %tid
+store i32 1, ptr addrspace(1) %own
+fence syncscope("agent") seq_cst
+fence syncscope("workgroup") release
+call void @llvm.amdgcn.s.barrier()
+fence syncscope("workgroup") acquire
+%leads = icmp eq i32 %tid, 0
+br i1 %leads, label %publish, label %after
+publish:
+atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") monotonic, align 4
+br label %after
+after:
+ret void
+"""
+"""What HIP makes of ``__threadfence(); __syncthreads(); if (threadIdx.x == 0) atomicAdd(..)``."""
+
+
+@pytest.mark.parametrize("pointers", ["", "noalias "])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
+def test_llvm_leaves_an_election_in_its_order(chip: str, pointers: str) -> None:
+    arguments = ", ".join(f"ptr addrspace(1) {pointers}%{name}" for name in "pq")
+    text = f"""target triple = "amdgcn-amd-amdhsa"
+declare void @llvm.amdgcn.s.barrier()
+declare i32 @llvm.amdgcn.workitem.id.x()
+define amdgpu_kernel void @k({arguments}) {{ {ELECTS} }}"""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(lower_llvm_ir(text, chip))
+    target = llvm.Target.from_triple("amdgcn-amd-amdhsa")
+    made = target.create_target_machine(cpu=chip, opt=2).emit_assembly(module)
+    ordered = r"global_store_dword|s_waitcnt vmcnt\(0\)|s_barrier|buffer_\w+|global_atomic_add"
+    found = re.findall(ordered, made)
+    wait = "s_waitcnt vmcnt(0)"
+    assert found[:6] == [
+        "global_store_dword", wait, "s_barrier", "buffer_wbl2", wait, "global_atomic_add",
+    ]  # fmt: skip
+    assert "execz" in made[made.index("s_barrier") : made.index("buffer_wbl2")]
 
 
 def assembly(text: str) -> str:
