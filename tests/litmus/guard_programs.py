@@ -350,3 +350,63 @@ PROGRAMS.update({
         thread(ABROAD, looked(ACQUIRE, SYSTEM, "g"), UP, Load("r1", "x")),
     ),
 })  # fmt: skip
+
+# Waves of a work-group that meet between two fences.
+
+
+def met(scope: Scope = AGENT) -> tuple[Step, ...]:
+    """A barrier that orders nothing by itself, between fences."""
+    return (Fence(ACQ_REL, scope), Barrier(WORKGROUP, RELAXED), Fence(ACQ_REL, scope))
+
+
+TWO = (Load("r1", "x"), Load("r2", "y"))
+
+PROGRAMS.update({
+    "every wave releases before a barrier, one publishes": program(
+        thread(HERE, data(), *met()),
+        thread(HERE, Store("y", 1), *met(), raised()),
+        thread(FAR, looked(), UP, *TWO),
+    ),
+    "every wave releases to the system before a barrier, one publishes": program(
+        thread(HERE, data(), *met(SYSTEM)),
+        thread(HERE, Store("y", 1), *met(SYSTEM), raised(RELEASE, SYSTEM)),
+        thread(ABROAD, looked(ACQUIRE, SYSTEM), UP, *TWO),
+    ),
+    "one wave releases before a barrier, another one publishes": program(
+        thread(HERE, data(), *met()),
+        thread(HERE, *met(WORKGROUP), raised()),
+        thread(FAR, looked(), UP, Load("r1", "x")),
+    ),
+    "every wave releases before a barrier and publishes before it and after": program(
+        thread(HERE, data(), Fence(RELEASE, AGENT), raised(RELAXED, flag="g"), *met()),
+        thread(HERE, Store("y", 1), *met(), raised()),
+        thread(FAR, looked(flag="g"), UP, Load("r1", "x"), Load("r3", "f", RELAXED, AGENT)),
+    ),
+    "every wave releases before a barrier, each publishes": program(
+        thread(HERE, data(), *met(), raised(flag="g")),
+        thread(HERE, Store("y", 1), *met(), raised()),
+        thread(FAR, looked(), UP, *TWO),
+        thread(THIRD, looked(flag="g"), UP, *TWO),
+    ),
+    "every wave releases before a barrier, one publishes after the next": program(
+        thread(HERE, data(), *met(), Barrier(WORKGROUP)),
+        thread(HERE, Store("y", 1), *met(), Barrier(WORKGROUP), raised()),
+        thread(FAR, looked(), UP, *TWO),
+    ),
+    "every wave releases before a barrier, one publishes on one of two ways": program(
+        thread(HERE, data(), *met()),
+        thread(HERE, Load("r3", "h", RELAXED, AGENT), Store("y", 1), *met(),
+               Maybe("r3", 0, (raised(),))),
+        thread(FAR, looked(), UP, *TWO),
+    ),
+    "every wave releases before a barrier, one publishes twice": program(
+        thread(HERE, data(), *met()),
+        thread(HERE, Store("y", 1), *met(), raised(flag="g"), Store("own", 1), raised()),
+        thread(FAR, looked(), UP, *TWO),
+    ),
+    "a wave publishes in its work-group what another one hands on": program(
+        thread(HERE, data(), *met(), raised(RELEASE, WORKGROUP, "g")),
+        thread(HERE, Store("y", 1), *met(), looked(ACQUIRE, WORKGROUP, "g"), UP, raised()),
+        thread(FAR, looked(), UP, *TWO),
+    ),
+})  # fmt: skip

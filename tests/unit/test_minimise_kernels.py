@@ -40,6 +40,26 @@ def test_the_least_there_is() -> None:
         assert each.invalidates <= theirs.invalidates
 
 
+@pytest.mark.parametrize("file", ["elected.mlir", "elected.ll"])
+def test_one_wave_writes_back_for_its_work_group(file: str) -> None:
+    import kernels_cdna
+
+    each, one = (kernels_cdna.executed(file, elects=elects) for elects in (False, True))
+    assert each.keys() == one.keys() == kernels_cdna.kernels("elected.mlir").keys()
+    for name, counts in one.items():
+        assert each[name].write_backs == kernels_cdna.WAVES
+        assert counts.write_backs == 1
+        assert counts.waits == each[name].waits + 1
+        assert counts.invalidates == each[name].invalidates
+
+
+def test_nothing_is_elected_where_one_wave_is_all_there_is() -> None:
+    import kernels_cdna
+
+    each, one = (kernels_cdna.executed("kernels.mlir", elects=elects) for elects in (False, True))
+    assert each == one
+
+
 def test_the_page_is_up_to_date() -> None:
     import kernels_cdna
 

@@ -30,6 +30,7 @@ FILES = (
     "passes/to_ptx/fold_fences.py",
     "passes/cdna/drop_invalidates.py",
     "passes/cdna/drop_write_backs.py",
+    "passes/cdna/elect_release.py",
     "passes/cdna/hoist_write_backs.py",
     "passes/cdna/clamp_caches.py",
     "passes/scoped/clamp_scopes.py",
