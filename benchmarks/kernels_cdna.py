@@ -11,10 +11,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
 
     from fencewright.passes.analysis.caches import CacheCode
 
@@ -128,7 +129,8 @@ def executed(file: str, *, elects: bool) -> dict[str, Counts]:
         if elects or step.name != "elect-release":
             step.apply(Context(), module)
     return {
-        function_of(code.blocks[0].ops.first): _executed_in(code) for code in codes_in(module)
+        function_of(cast("Operation", code.blocks[0].last_op)): _executed_in(code)
+        for code in codes_in(module)
     }
 
 

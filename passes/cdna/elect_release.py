@@ -40,22 +40,31 @@ class Refusal(Enum):
     """Why write-backs before a barrier stay there, in words."""
 
     PUBLISHED_BY_ALL = "after the barrier every wave may publish"
-    NOT_RELEASED_BEFORE = "a wave that publishes after the barrier may have written nothing back before"
+    NOT_RELEASED_BEFORE = (
+        "a wave that publishes after the barrier may have written nothing back before"
+    )
     NO_WAVE_LESS = "every wave publishes after the barrier"
     MORE_PLACES = "after the barrier more would be needed than before it"
     NOT_STORED = "stores may be on their way to the L2 at the barrier"
     NOT_COMPLETE = "what is published later counts on it too"
 
 
+class Refused(NamedTuple):
+    """A refusal, and what it is ``because_of``."""
+
+    refusal: Refusal
+    because_of: Operation | None = None
+
+
 class Place(NamedTuple):
-    """Where the elected wave writes back: after a barrier, or on the edge ``index`` out of ``block``.
+    """Where the elected wave writes back: ``after`` a barrier, or on the edge ``edge`` out of ``block``.
 
     ``needed_by`` is a publication that needs it.
     """
 
     block: Block
     after: Operation | None
-    index: int
+    edge: int
     needed_by: Operation
 
 
@@ -65,8 +74,7 @@ class Moved:
 
     write_backs: tuple[CacheOp, ...]
     places: tuple[Place, ...]
-    refusal: Refusal | None = None
-    because_of: Operation | None = None
+    refused: Refused | None
 
     def apply(self, code: CacheCode) -> None:
         """Move them."""
@@ -102,12 +110,12 @@ def elections(code: CacheCode, reach: Reach) -> Iterator[Moved]:
     together = tried(code, reach)
     if together is None:
         return
-    if together.refusal is None:
+    if together.refused is None:
         yield together
     elif 1 < len(together.write_backs) <= _FEW:
         for write_back in together.write_backs:
             alone = tried(code, reach, write_back)
-            if alone is not None and alone.refusal is None:
+            if alone is not None and alone.refused is None:
                 yield alone
 
 
@@ -257,30 +265,30 @@ class Paths:
         self.gone = frozenset(gone)
         self.must = self._solve(all_paths=True, past_barriers=False)
         debts = Debts(self)
-        refusal = self.published_by_all(debts.places)
-        refusal = refusal or debts.refusal or self._gains_nothing(debts.places)
-        return Moved(tuple(gone), debts.places, *(refusal or ()))
+        refused = self.published_by_all(debts.places)
+        refused = refused or debts.refused or self._gains_nothing(debts.places)
+        return Moved(tuple(gone), debts.places, refused)
 
-    def published_by_all(self, places: Sequence[Place]) -> "Refused | None":
+    def published_by_all(self, places: Sequence[Place]) -> Refused | None:
         """Why every wave may come to the ``places``; None if one does."""
         several = len(self.code.entries) > 1
         behind = blocks_behind(self.code.entries, self.code.elected, self.code.blocks)
         for place in places:
-            elected = place.after is None and self.code.elected(place.block) == place.index
+            elected = place.after is None and self.code.elected(place.block) == place.edge
             if not (several or elected or place.block in behind):
-                return Refusal.PUBLISHED_BY_ALL, place.needed_by
+                return Refused(Refusal.PUBLISHED_BY_ALL, place.needed_by)
         return None
 
-    def _gains_nothing(self, places: Sequence[Place]) -> "Refused | None":
+    def _gains_nothing(self, places: Sequence[Place]) -> Refused | None:
         if len(places) > len(self.gone):
-            return Refusal.MORE_PLACES, None
+            return Refused(Refusal.MORE_PLACES)
         own = self._solve(all_paths=True, past_barriers=True)
         for block in self.code.blocks:
             after = self._after_each(block, own, all_paths=True, past_barriers=True)
             for step, needed in zip(self.steps[block], after, strict=True):
                 if step.op in self.gone and not needed:
                     return None
-        return Refusal.NO_WAVE_LESS, None
+        return Refused(Refusal.NO_WAVE_LESS)
 
     def needed_by(self, block: Block, start: int) -> Operation:
         """A publication that comes after the first steps of a block."""
@@ -303,9 +311,6 @@ class Paths:
         return self._at_end(block, self.must, all_paths=True)
 
 
-Refused: TypeAlias = tuple[Refusal, Operation | None]
-
-
 class Debts:
     """What is owed where each block begins, with a write-back at each of ``places``.
 
@@ -318,7 +323,7 @@ class Debts:
         self.begin: dict[Block, Debt] = dict.fromkeys(paths.code.entries, UNPAID)
         self.musts = {block: paths.musts(block) for block in paths.code.blocks}
         self._solve()
-        self.refusal: Refused | None = None
+        self.refused: Refused | None = None
         self.places = tuple(self._places())
 
     def _solve(self) -> None:
@@ -405,8 +410,8 @@ class Debts:
             self._refuse(Refusal.NOT_RELEASED_BEFORE, needed_by)
 
     def _refuse(self, refusal: Refusal, op: Operation) -> None:
-        if self.refusal is None:
-            self.refusal = refusal, op
+        if self.refused is None:
+            self.refused = Refused(refusal, op)
 
 
 def written(debt: Debt) -> Debt:

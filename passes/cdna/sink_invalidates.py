@@ -9,7 +9,6 @@ from fencewright.lowering.cdna.caches import Caches
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import (
     CacheCode,
-    CacheStep,
     CacheSteps,
     Meaning,
     counted_on,

@@ -170,7 +170,6 @@ class LLVMIRCode(CacheCode):
         else:
             block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
 
-
     def _insert_wait(self, wait: WaitOp, made: CacheOp) -> None:
         """With what keeps LLVM from moving accesses before the wait."""
         super()._insert_wait(wait, made)

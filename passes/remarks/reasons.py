@@ -53,9 +53,7 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
             _named(gone="WriteBackDropped", kept="WriteBackKept"), cdna.write_backs
         ),
         "elect-release": Reasons(
-            _named(
-                gone="WriteBackElected", moved="WriteBackElected", kept="WriteBackOfEveryWave"
-            ),
+            _named(gone="WriteBackElected", moved="WriteBackElected", kept="WriteBackOfEveryWave"),
             cdna.elected,
             priced=False,
         ),

@@ -156,14 +156,14 @@ def elected(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _elected(found: elect_release.Moved, code: CacheCode) -> Parts:
-    if found.refusal is None:
+    if found.refused is None:
         for_whom = ("one wave writes back for its work-group after the barrier, before ",)
         before = at(found.places[0].needed_by, "Before")
         return (*for_whom, *before, *_executed(code, "; it took every wave"))
-    why = found.refusal.value
-    if found.because_of is None:
+    why = found.refused.refusal.value
+    if found.refused.because_of is None:
         return (why,)
-    return (f"{why}: ", *at(found.because_of, "Because"))
+    return (f"{why}: ", *at(found.refused.because_of, "Because"))
 
 
 def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:

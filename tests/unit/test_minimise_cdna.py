@@ -1158,9 +1158,7 @@ def test_random_elections_stay_right() -> None:
 
 
 @pytest.mark.parametrize("broken", [write_back_for_nobody, hand_on_no_debt])
-def test_random_elections_find_broken_rules(
-    monkeypatch: pytest.MonkeyPatch, broken: Break
-) -> None:
+def test_random_elections_find_broken_rules(monkeypatch: pytest.MonkeyPatch, broken: Break) -> None:
     broken(monkeypatch)
     assert any(election_problem(seed)[0] for seed in range(200))
 

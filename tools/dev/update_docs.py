@@ -21,9 +21,9 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
 from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
-from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
+from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Table
