@@ -219,6 +219,18 @@ def random_program(
     return _Maker(Random(seed), lds, split, mates).program()
 
 
+def electing_program(
+    seed: int, *, lds: bool = True, split: bool = False, mates: bool = True
+) -> SmallProgram:
+    """The program of a seed in which waves that all release meet before some of them publish.
+
+    ``random_program`` has that seldom. The options are those of it.
+    """
+    if not mates:
+        return random_program(seed, lds=lds, split=split, mates=mates)
+    return _Maker(Random(f"electing {seed}"), lds, split, mates).of_shape(_Maker.election)
+
+
 class _Maker:
     """Makes one program; ``spaces`` are the locations that it has put into LDS."""
 
@@ -234,6 +246,10 @@ class _Maker:
         """A program of one of the shapes."""
         weights = {s: n for s, n in _SHAPES.items() if self.mates or s is not _Maker.meeting}
         (shape,) = self.random.choices(tuple(weights), tuple(weights.values()))
+        return self.of_shape(shape)
+
+    def of_shape(self, shape: Callable[["_Maker"], list["_ThreadBody"]]) -> SmallProgram:
+        """A program of one shape."""
         bodies = shape(self)
         threads = [_Thread(self, number, place) for number, place in enumerate(self.places)]
         for thread, body in zip(threads, bodies, strict=True):
@@ -440,6 +456,41 @@ class _Maker:
             thread.use(seen, reads=1.0)
 
         return [*[steps] * count, *([observer] if outside else [])]
+
+    def election(self) -> list["_ThreadBody"]:
+        """The waves of a work-group all release, meet, and one or two of them publish for all."""
+        count = self.random.choice((2, 2, 3))
+        mates = self.put(count, together=1.0)
+        far = Placement(9, 1, self.random.randrange(2), int(self.chance(0.2)), 9)
+        self.places = [*mates, far]
+        data = _DATA[:count]
+        scope = self.scope(mates[0], far)
+        publishing = self.random.sample(range(count), self.random.choice((1, 1, 1, 2)))
+        meets_again = self.chance(0.3)
+
+        def body(number: int) -> _ThreadBody:
+            def steps(thread: _Thread) -> None:
+                if self.chance(0.65):
+                    thread.write(data[number])
+                thread.noise(0.1)
+                wide = scope if self.chance(0.85) else Scope.WORKGROUP
+                thread.add(Fence(self.random.choice(FENCES_BEFORE[2:]), wide))
+                thread.add(Barrier(Scope.WORKGROUP, Ordering.RELAXED))
+                thread.add(Fence(self.random.choice(FENCES_BEFORE[2:]), wide))
+                if meets_again:
+                    thread.meet()
+                if number in publishing:
+                    thread.noise(0.15)
+                    thread.publish("fg"[publishing.index(number)], scope)
+                thread.noise(0.1)
+
+            return steps
+
+        def observer(thread: _Thread) -> None:
+            thread.receive("f", scope)
+            thread.use(data, reads=1.0)
+
+        return [*(body(number) for number in range(count)), observer]
 
     def grid(self) -> list["_ThreadBody"]:
         """A grid barrier: work-groups meet, their leaders count and wait, and all go on."""

@@ -33,7 +33,12 @@ from wait_kernels import StagedWaits, WaitTrial
 
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.random.programs import SmallProgram, random_program, varied_program
+from fencewright.simulator.random.programs import (
+    SmallProgram,
+    electing_program,
+    random_program,
+    varied_program,
+)
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
@@ -239,16 +244,21 @@ def fits(program: SmallProgram, view: View) -> bool:
 
 def at_random(file: str, first: int, count: int) -> Iterator[Trial]:
     """Random programs, one view of each in turn."""
+    elects = file == "passes/cdna/elect_release.py"
     for seed, view in zip(range(first, first + count), cycle(VIEWS.get(file, ())), strict=False):
-        yield from drawn(view, seed, 1)
+        yield from drawn(view, seed, 1, elects=elects)
 
 
-def drawn(view: View, first: int, count: int) -> Iterator[Trial]:
-    """The random programs of some seeds in a view; two of three are varied."""
+def drawn(view: View, first: int, count: int, *, elects: bool = False) -> Iterator[Trial]:
+    """The random programs of some seeds in a view; two of three are varied.
+
+    ``elects``: all are such that a work-group releases as a whole.
+    """
     split = bool(view.options.tgsplit)
     mates = Fact.SINGLE_WAVE_WORKGROUP not in view.facts
     for seed in range(first, first + count):
         made = varied_program if seed % 3 else random_program
+        made = electing_program if elects else made
         program = made(seed, lds=not split, split=split, mates=mates)
         yield _trial(f"{made.__name__} {seed}", program, view)
 
@@ -277,8 +287,8 @@ def find(file: str, said: str) -> AnyTrial:
             return each
     name, view = said[:-1].rsplit(" (", 1)
     (of,) = [each for each in (*VIEWS[file], *_of_strings(file)) if each.name == view]
-    seed = re.fullmatch(r"(?:random|varied)_program (\d+)", name)
-    trials = drawn(of, int(seed[1]), 1) if seed else written_down(of)
+    seed = re.fullmatch(r"(random|varied|electing)_program (\d+)", name)
+    trials = drawn(of, int(seed[2]), 1, elects=seed[1] == "electing") if seed else written_down(of)
     if of in _of_strings(file):
         trials = iter(strings_in(of))
     return next(each for each in trials if str(each) == said)

@@ -24,6 +24,8 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects.cdna import CacheOp, LoadOp
+from fencewright.passes.analysis.caches import CacheCode
+from fencewright.passes.cdna.elect_release import Moved
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.campaign import CampaignError
 from fencewright.simulator.core.program import Placement
@@ -57,6 +59,7 @@ from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz import checks as fuzz
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
+    ELECTING,
     HEAD,
     LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
@@ -198,6 +201,29 @@ def test_varied_programs_are_right() -> None:
     assert totals.count(CheckVerdict.SOUND) > VARIED_SEEDS
 
 
+def test_electing_programs_are_right() -> None:
+    totals = Totals()
+    totals.include(check_seeds(ELECTING, VARIED_SEEDS))
+    assert not totals.violations
+    assert totals.racy + totals.too_large < VARIED_SEEDS / 3
+    assert totals.count(CheckVerdict.SOUND) > VARIED_SEEDS
+
+
+def test_some_electing_programs_elect(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[int] = set()
+    real = Moved.apply
+    for seed in range(ELECTING, ELECTING + 60):
+
+        def apply(moved: Moved, code: CacheCode, seed: int = seed) -> None:
+            held.add(seed)
+            real(moved, code)
+
+        monkeypatch.setattr(Moved, "apply", apply)
+        setting, _ = settings_of(seed)
+        lowered(build(setting.place(program_of(seed))), setting.passes(2))
+    assert len(held) > 12
+
+
 def test_programs_keep_to_what_a_setting_has() -> None:
     for seed in range(200):
         program = random_program(seed, lds=False, mates=False)
@@ -331,6 +357,11 @@ FOUND_SOON = (
     "sink_waits_past_flags",
     "release_no_loads",
 )
+
+
+def test_a_broken_election_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES["write_back_for_nobody"](monkeypatch)
+    assert any(is_found(seed) for seed in range(ELECTING, ELECTING + WITHIN))
 
 
 @pytest.mark.parametrize("rule", FOUND_SOON)

@@ -47,6 +47,7 @@ from fencewright.simulator.litmus_run import (
 )
 from fencewright.simulator.random.programs import (
     SmallProgram,
+    electing_program,
     has_loop,
     random_program,
     shrink,
@@ -192,6 +193,9 @@ def settings_of(seed: int) -> tuple[Setting, Setting]:
 VARIED = 1_000_000_000
 """The first seed whose program is varied."""
 
+ELECTING = 2_000_000_000
+"""The first seed whose program has a work-group that releases as a whole."""
+
 
 class CheckVerdict(Word):
     """What checking a program on a setting found."""
@@ -222,13 +226,15 @@ class Checked:
 
 
 def program_of(seed: int) -> SmallProgram:
-    """The program that a seed stands for, from ``VARIED`` on a varied one.
+    """The program that a seed stands for, from ``VARIED`` or ``ELECTING`` on one of those.
 
     One for tgsplit has no LDS, and work-groups on two CUs.
     """
     setting, _ = settings_of(seed)
     mates = Fact.SINGLE_WAVE_WORKGROUP not in setting.facts
-    drawn = varied_program if seed >= VARIED else random_program
+    drawn = random_program
+    if seed >= VARIED:
+        drawn = varied_program if seed < ELECTING else electing_program
     return drawn(seed, lds=not setting.mode.tgsplit, split=setting.mode.tgsplit, mates=mates)
 
 

@@ -34,7 +34,8 @@ because plain data needs caches to be written back and invalidated. It is passed
 on or read once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
 memory and in LDS, through pointers of their own space and generic ones. In between is
 synchronisation that nobody needs, of every ordering and scope. Some programs have atomics without
-any data, and a few are arbitrary; most of those have a race.
+any data, and a few are arbitrary; most of those have a race. From seed 2,000,000,000 on, the waves of a
+work-group all release before a barrier, and some of them publish after it.
 
 A violation is code that
 
