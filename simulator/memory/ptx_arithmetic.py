@@ -3,7 +3,7 @@
 Numbers are rounded to nearest even, subnormals are kept, a result that is not a number is the
 canonical NaN; what an opcode asks for beyond that is in ``NOT_EXECUTED``. An ``fma`` of f64 is
 exact where the product neither overflows nor underflows, of all narrower types always.
-Source: PTX ISA, Instruction Set.
+Source: PTX ISA, Instruction Set; tests/data/memory/h200-arithmetic.txt, computed by an H200.
 """
 
 import re
@@ -183,10 +183,20 @@ def _mad(opcode: _Opcode) -> Function:
 def _neg(opcode: _Opcode) -> Function:
     type_ = opcode.type
     if type_.is_float:
-        signs = np.uint64(1 << type_.bits - 1 | (1 << 31 if type_.is_pair else 0))
-        return unary(lambda a: a ^ signs)
+        return _negated(opcode)
     bits = _integers(opcode)
     return unary(lambda a: low(np.uint64(0) - a, bits))
+
+
+def _negated(opcode: _Opcode) -> Function:
+    """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200 computes."""
+    type_ = PtxType(opcode.type.letter, opcode.type.bits)
+    if type_.bits == 32:
+        return unary(lambda a: a ^ np.uint64(1 << 31))
+    if type_.bits == 64:
+        sign = np.uint64(1 << 63)
+        return unary(lambda a: np.where(np.isnan(floats(a, 64)), a, a ^ sign))
+    return _on_floats(opcode, np.negative)
 
 
 def _extreme(opcode: _Opcode) -> Function:
@@ -360,6 +370,9 @@ def _bfloat_bits(number: Floats) -> Values:
     return wide + np.uint64(0x7FFF) + even >> np.uint64(16)
 
 
+_MADE_NAN = np.uint64(0xFFF8 << 48)
+"""The NaN of f64 that comes of numbers. Source: as an H200 computes."""
+
 _CANONICAL = {16: 0x7FFF, 32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
 
 
@@ -395,7 +408,12 @@ def _on_floats(opcode: _Opcode, compute: Callable[..., Floats]) -> Function:
     take, give = _reader(opcode, type_), _given(type_)
 
     def single(*operands: Values) -> Values:
-        return give(compute(*(take(each) for each in operands)))
+        numbers = [take(each) for each in operands]
+        found = compute(*numbers)
+        if type_.bits < 64:
+            return give(found)
+        made = np.isnan(found) & ~np.logical_or.reduce([np.isnan(each) for each in numbers])
+        return np.where(made, _MADE_NAN, give(found))
 
     if not opcode.type.is_pair:
         return single
@@ -507,6 +525,8 @@ def _convert(opcode: _Opcode) -> Function:
             take = _reader(opcode, source)
             round_ = _ROUNDINGS.get(rounding or "")
             narrow = _single_to_odd if to.letter == "bf" and source.bits == 64 else _same
+            if (source.bits, to.bits) == (64, 32) and round_ is None:
+                return unary(_narrowed)
             return unary(lambda a: give(narrow(take(a) if round_ is None else round_(take(a)))))
         return _integer_to_float(source, to, give)
     take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding or "")
@@ -514,6 +534,15 @@ def _convert(opcode: _Opcode) -> Function:
         raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
     nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
     return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to, nan))
+
+
+def _narrowed(value: Values) -> Values:
+    """f64 to f32: NaNs keep what is in them. Source: as an H200 computes."""
+    number = floats(value, 64)
+    kept = value >> np.uint64(32) & np.uint64(1 << 31) | value >> np.uint64(29) & np.uint64(
+        0x3FFFFF
+    )
+    return np.where(np.isnan(number), kept | np.uint64(0x7FC00000), float_bits(number, 32))
 
 
 def _same(number: Floats) -> Floats:
