@@ -1,0 +1,62 @@
+"""An mbarrier as bits of shared memory, beside one as the manual says it: counts and a phase."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fencewright.simulator.memory import mbarrier
+from fencewright.simulator.memory.program import Values
+
+
+@dataclass
+class Meaning:
+    """PTX ISA, mbarrier: phase, pending count, expected count, tx-count."""
+
+    expected: int
+    pending: int
+    bytes: int = 0
+    phase: int = 0
+
+    def settle(self) -> None:
+        if self.pending == 0 and self.bytes == 0:
+            self.phase += 1
+            self.pending = self.expected
+
+    def arrive(self, count: int, more: int, drops: bool) -> None:
+        self.bytes += more
+        self.pending -= count
+        self.expected -= count if drops else 0
+        self.settle()
+
+    def add(self, count: int) -> None:
+        self.bytes += count
+        self.settle()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_uses(seed: int) -> None:
+    generator = random.Random(seed)
+    count = generator.randint(1, 6)
+    meaning = Meaning(count, count)
+    word: Values = np.array([[mbarrier.initial(count)]], dtype=np.uint64)
+    for _ in range(60):
+        what = generator.random()
+        if what < 0.5 and meaning.pending:
+            arrivals = generator.randint(1, meaning.pending)
+            more = generator.choice((0, 0, 512))
+            drops = arrivals < meaning.expected and generator.random() < 0.1
+            word = mbarrier.arrive(arrivals, more, drops)(word)
+            meaning.arrive(arrivals, more, drops)
+        elif what < 0.7 and meaning.pending:
+            word = mbarrier.expect(256)(word)
+            meaning.add(256)
+        elif meaning.bytes or meaning.pending:
+            # A copy may be complete before anyone expects its bytes.
+            word = mbarrier.complete(128)(word)
+            meaning.add(-128)
+        for parity in (0, 1):
+            over = mbarrier.is_over(word, np.array(parity, dtype=np.uint64))
+            assert int(over[0, 0]) == (meaning.phase % 2 != parity)
+        assert int(mbarrier.token(word)[0, 0]) == meaning.phase % 2
