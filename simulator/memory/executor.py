@@ -171,8 +171,8 @@ class _Execution:
         self.executed[rows] += len(segment.steps) + 1
         if self.executed[rows].max() > self.limit:
             raise LaunchError(
-                f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
-                "loop that does not end, or give a greater limit",
+                f"{self.program.name}: a wave has executed {self.limit} instructions and is in this "
+                "loop, which may not end; if it does, give a greater limit",
                 place_of(self.program, segment),
             )
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1
@@ -486,10 +486,20 @@ class _Run:
         self.execution.stored = True
         self._tell(step.instruction, outside, sizes, shared)
         source, target = (there, here) if outwards else (here, there)
-        lengths = np.broadcast_to(width, self.active.shape)[self.active]
-        places = zip(source.at[self.active], target.at[self.active], lengths, strict=True)
+        if sizes is None:
+            unit = byte_access.unit_of(instruction.width, instruction.width)
+            value = byte_access.read(source.bytes, source.at, instruction.width, unit)
+            pieces = byte_access.pieces_of([value], instruction.width)
+            byte_access.write(target.bytes, target.at, self.active, pieces, instruction.width, unit)
+            return
+        unknown = self.execution.unknown if outwards else None
+        places = zip(
+            source.at[self.active], target.at[self.active], sizes[self.active], strict=True
+        )
         for at, to, length in places:
             target.bytes[to : to + length] = source.bytes[at : at + length]
+            if unknown is not None:
+                unknown[to : to + length] = False
 
     # Addresses
 
