@@ -171,8 +171,8 @@ class _Execution:
         self.executed[rows] += len(segment.steps) + 1
         if self.executed[rows].max() > self.limit:
             raise LaunchError(
-                f"{self.program.name}: a wave has executed {self.limit} instructions and is in this "
-                "loop, which may not end; if it does, give a greater limit",
+                f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
+                "loop that does not end; if it does, give a greater limit",
                 place_of(self.program, segment),
             )
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1

@@ -416,7 +416,7 @@ def test_a_loop_without_an_end() -> None:
     program = lowered(COUNTED.replace("BODY", body))
     message = error(program, 1, 64, [zeros(64), zeros(64)], limit=1000)
     assert message.startswith("kernel.mlir:16:7: kernel: ")
-    assert "a wave has executed 1000 instructions and is in this loop, which may not end" in message
+    assert "a wave has executed 1000 instructions and is in a loop that does not end" in message
 
 
 def test_polling_what_nobody_writes() -> None:
