@@ -412,13 +412,13 @@ class TrafficObserver:
     ) -> None:
         first, second = moved[:2]
         known = self.machine.known
-        # Requests of several SMs for one sector may be joined before L2: it then sees fewer.
+        # Requests of several SMs for one sector may be joined before L2, or miss while it is fetched.
         joined = Evidence.INFERRED
         fetched = count_units(second.reads.words, SECTOR)
         unit = "lts__t_sectors_srcunit_tex"
         self._both(found, f"{unit}_op_{_L2_NAMES[kind]}.sum", asked, joined)
         self._both(found, f"{unit}_lookup_hit.sum", asked - second.missed, joined)
-        self._both(found, f"{unit}_lookup_miss.sum", fetched, known)
+        self._both(found, f"{unit}_lookup_miss.sum", fetched, joined)
         crossings = self.machine.crossings
         if crossings is not None and kind in (_LOAD, _STORE):
             crossing = fetched if kind is _LOAD else asked
