@@ -861,12 +861,15 @@ def test_a_timeline_is_the_same_each_time() -> None:
 # The documentation
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "timeline.svg"])
+@pytest.mark.parametrize(
+    ("name", "page_name"),
+    [("graph.svg", "pictures.md"), ("timeline.svg", "pictures.md"), ("traffic.svg", "traffic.md")],
+)
 def test_the_pictures_of_the_documentation_are_what_its_commands_draw(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, page_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs/pictures.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / page_name).read_text(encoding="utf-8")
     (command,) = (
         line.strip() for line in page.splitlines() if line.endswith(f"-o docs/images/{name}")
     )
