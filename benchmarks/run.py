@@ -19,6 +19,7 @@ _NAMES = (
     "start_up",
     "simulator",
     "certificate",
+    "memory",
 )
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 _HEAD = "# Benchmarks\n\nWritten by `make bench`.\n\n"
