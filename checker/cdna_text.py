@@ -1,12 +1,14 @@
 """AMD assembly as structured text: functions, labels, instructions, kernel descriptors.
 
-Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it). What an
-instruction means is not known here. Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
+Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it), what Triton and
+hipcc have from it, and what llvm-objdump prints. What an instruction means is not known here.
+Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 
@@ -29,14 +31,27 @@ Operand = Registers | int | str
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A place in a source file, by the number that ``.file`` gave it (``.loc``)."""
+
+    file: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class AssemblyInstruction:
-    """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``."""
+    """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``.
+
+    ``source``: where it was written, if the assembly says so.
+    """
 
     mnemonic: str
     operands: tuple[Operand, ...]
     modifiers: tuple[str, ...]
     line: int
     text: str
+    source: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +103,14 @@ class Assembly:
     functions: Mapping[str, Function]
 
 
-_NAMED = MappingProxyType(
+NAMED_REGISTERS = MappingProxyType(
     {
-        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch")},
+        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch", "xnack_mask")},
         **{
             name: (name,)
             for name in (
                 "vcc_lo", "vcc_hi", "exec_lo", "exec_hi", "flat_scratch_lo", "flat_scratch_hi",
-                "scc", "m0",
+                "xnack_mask_lo", "xnack_mask_hi", "scc", "m0",
             )
         },
     }
@@ -113,17 +128,27 @@ _FLAGS = frozenset(
 )
 """Modifiers of one word; ``scc`` is one of buffer and flat instructions of gfx940's first text."""
 
-_TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w+-\w+-[\w.]*-(gfx\w+)[^"]*"')
+_TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*"')
+_LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
+_SYMBOL = re.compile(r"<([^>]+)>:")
+_LISTED = re.compile(r"L\d+")
 _FUNCTION_TYPE = re.compile(r'\.type\s+("[^"]+"|[^\s,]+)\s*,\s*@function')
 _KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
 _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
 
 
 def read_assembly(text: str, file: str = "<string>") -> Assembly:
-    """The functions of ``text``; raises ``AssemblyError`` for text that has no chip."""
+    """The functions of ``text``; raises ``AssemblyError`` for text that has no chip, or several."""
     lines = [_without_comment(line) for line in text.splitlines()]
-    target = next((found for line in lines if (found := _TARGET.match(line))), None)
-    if target is None:
+    chip = ""
+    for number, line in enumerate(lines, 1):
+        if (found := _TARGET.match(line)) is None:
+            continue
+        if chip and found[1] != chip:
+            problem = f"the assembly is for {chip} and for {found[1]}"
+            raise AssemblyError(f"{file}:{number}: error: {problem}")
+        chip = found[1]
+    if not chip:
         raise AssemblyError(f"{file}:1: error: no .amdgcn_target line says which chip it is for")
     descriptors = dict(_descriptors(lines))
     arguments = _arguments(text)
@@ -136,63 +161,99 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             arguments.get(name, ()),
             file,
         )
-        for name, body in _bodies(lines, names)
+        for name, body in _bodies(lines, names | descriptors.keys())
     }
-    return Assembly(target[1], MappingProxyType(functions))
+    return Assembly(chip, MappingProxyType(functions))
+
+
+def read_disassembly(text: str, chip: str, file: str = "<string>") -> Assembly:
+    """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints."""
+    bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
+    body: list[AssemblyLabel | AssemblyInstruction] | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _without_comment(raw)
+        if found := _SYMBOL.fullmatch(line):
+            if body is not None and _LISTED.fullmatch(found[1]):
+                body.append(AssemblyLabel(found[1], number))
+            else:
+                body = bodies.setdefault(found[1], [])
+        elif body is not None and line and raw[0].isspace() and not line.startswith("."):
+            body.append(_instruction(line, number, None))
+    functions = {
+        name: Function(name, tuple(body), MappingProxyType({}), (), file)
+        for name, body in bodies.items()
+    }
+    return Assembly(chip, MappingProxyType(functions))
 
 
 def _without_comment(line: str) -> str:
-    return re.split(r";|//", line, maxsplit=1)[0].strip()
+    code = line.partition(";")[0]
+    return code.partition("//")[0].strip()
 
 
 def _bodies(
     lines: list[str], functions: set[str]
 ) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...]]]:
     name, body = "", list[AssemblyLabel | AssemblyInstruction]()
+    source: SourceLine | None = None
     for number, line in enumerate(lines, 1):
         rest = line
-        while found := _LABEL.fullmatch(rest):
+        while ":" in rest and (found := _LABEL.fullmatch(rest)):
             label, rest = found[1].strip('"'), found[2]
             if label in functions or label.startswith(".Lfunc_end"):
                 if name:
                     yield name, tuple(body)
                 name, body = (label, []) if label in functions else ("", [])
+                source = None
             elif name:
                 body.append(AssemblyLabel(label, number))
-        if rest.startswith(".section") and name:
+        if not name or not rest:
+            continue
+        if not rest.startswith("."):
+            body.append(_instruction(rest, number, source))
+        elif rest.startswith(".section"):
             yield name, tuple(body)
             name, body = "", []
-        if name and rest and not rest.startswith("."):
-            body.append(_instruction(rest, number))
+        elif found := _LOCATION.match(rest):
+            source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
     if name:
         yield name, tuple(body)
 
 
-def _instruction(text: str, line: int) -> AssemblyInstruction:
+def _instruction(text: str, line: int, source: SourceLine | None) -> AssemblyInstruction:
+    mnemonic, operands, modifiers, words = _parsed(text)
+    return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source)
+
+
+@lru_cache(maxsize=1 << 16)
+def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str]:
+    """Mnemonic, operands, modifiers, and the text with single spaces."""
     mnemonic, *tail = text.split(maxsplit=1)
     rest = " ".join(tail)
     operands: list[Operand] = []
     modifiers: list[str] = []
-    for part in _at_commas(rest):
+    for part in split_at_commas(rest):
         words = part.split()
-        if words and not (
-            words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])
-        ):
+        if not (words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])):
             operands.append(_operand(words.pop(0)))
         modifiers += words
-    return AssemblyInstruction(
-        mnemonic, tuple(operands), tuple(modifiers), line, " ".join(text.split())
-    )
+    return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split())
 
 
-def _at_commas(text: str) -> list[str]:
+_COMMA = re.compile(r",(?![^\[(]*[\])])")
+
+
+def split_at_commas(text: str) -> list[str]:
     """Split at the commas that are not in brackets."""
-    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()]
+    nested = "(" in text or ":[" in text or " [" in text or text.startswith("[")
+    parts = _COMMA.split(text) if nested else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
 
 
+@lru_cache(maxsize=4096)
 def _operand(word: str) -> Operand:
-    if word in _NAMED:
-        return Registers(_NAMED[word])
+    if word in NAMED_REGISTERS:
+        return Registers(NAMED_REGISTERS[word])
     if found := _ONE.fullmatch(word):
         return Registers((word,))
     if found := _RUN.fullmatch(word):

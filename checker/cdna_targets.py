@@ -1,0 +1,103 @@
+"""Whether assembly is for the chip that it names: what other chips have gives it away.
+
+A file may say one chip and hold code for another, where a function has a target of its own or a
+compiler was given another one. Waits mean something else there, so nothing is judged.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencewright.checker.cdna_operands import InstructionKind, effects_of
+from fencewright.checker.cdna_text import Assembly, AssemblyError, AssemblyInstruction
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRow:
+    """A form of instruction: its mnemonic, a modifier (none: any), and the chips that have it."""
+
+    mnemonic: str
+    modifier: str
+    has: Callable[[ChipRow], bool]
+    owner: str
+    source: str
+
+
+def _none(chip: ChipRow) -> bool:
+    return False
+
+
+def _scope_bits(chip: ChipRow) -> bool:
+    return chip.scope_bits
+
+
+def _no_scope_bits(chip: ChipRow) -> bool:
+    return not chip.scope_bits
+
+
+def _maintains_l2(chip: ChipRow) -> bool:
+    return chip.l2_maintenance
+
+
+_VECTOR = "(global|flat|scratch|t?buffer|image)_\\w+"
+_MODEL = "LLVM AMDGPUUsage, Memory Model"
+
+ROWS = (
+    ForeignRow(_VECTOR, "sc0|sc1|nt", _scope_bits, "gfx940 and later", _MODEL),
+    ForeignRow(_VECTOR, "glc|slc", _no_scope_bits, "chips before gfx940", _MODEL),
+    ForeignRow("\\w+", "dlc|th:\\w+|scope:\\w+", _none, "gfx10 and later", _MODEL),
+    ForeignRow("buffer_inv", "", _scope_bits, "gfx940 and later", _MODEL),
+    ForeignRow("buffer_wbinvl1(_vol)?|buffer_invl2", "", _no_scope_bits, "chips before gfx940",
+        _MODEL),
+    ForeignRow("buffer_wbl2", "", _maintains_l2, "gfx90a and later", _MODEL),
+    ForeignRow("s_waitcnt_\\w+|s_wait_\\w+|s_clause|s_delay_alu|buffer_gl[01]_inv|global_(inv|wb)"
+        "|v_\\w+_nc_\\w+|v_dual_\\w+|(global|flat|scratch|ds|s|buffer)_(load|store)_[bui]\\d+.*",
+        "", _none, "gfx10 and later", _MODEL),
+)  # fmt: skip
+
+_WITHOUT_CARRY = re.compile(r"v_(add|sub|subrev)_u32(_e32|_e64|_sdwa|_dpp)?")
+
+
+def chip_of(assembly: Assembly, file: str) -> ChipRow:
+    """The chip's row.
+
+    Raises ``AssemblyError`` for a chip without rows, and for code of another one.
+    """
+    chip = CHIPS.get(assembly.chip)
+    if chip is None:
+        known = ", ".join(CHIPS)
+        raise AssemblyError(f"{file}:1: error: {assembly.chip} is not known; known are {known}")
+    seen = set[tuple[str, tuple[str, ...], int]]()
+    for function in assembly.functions.values():
+        for each in function.instructions:
+            form = each.mnemonic, each.modifiers, len(each.operands)
+            if form in seen:
+                continue
+            seen.add(form)
+            if (owner := _other_owner(each, chip)) is not None:
+                problem = f"the assembly is for {chip.name}, but this is of {owner}: {each.text}"
+                raise function.error(each.line, problem)
+    return chip
+
+
+def _other_owner(instruction: AssemblyInstruction, chip: ChipRow) -> str | None:
+    """Whose an instruction is that the chip does not have; None: as far as is known it has it."""
+    if _WITHOUT_CARRY.fullmatch(instruction.mnemonic) and len(instruction.operands) > 3:
+        return "chips before gfx9"
+    for row in ROWS:
+        if row.has(chip) or not re.fullmatch(row.mnemonic, instruction.mnemonic):
+            continue
+        if not row.modifier or any(re.fullmatch(row.modifier, m) for m in instruction.modifiers):
+            return row.owner
+    return None
+
+
+def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
+    """The first instruction of each mnemonic that no row has."""
+    found: dict[str, AssemblyInstruction] = {}
+    for function in assembly.functions.values():
+        for each in function.instructions:
+            if effects_of(each.text).kind is InstructionKind.UNKNOWN:
+                found.setdefault(each.mnemonic, each)
+    return list(found.values())

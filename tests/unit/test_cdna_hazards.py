@@ -1,0 +1,240 @@
+"""Hazards: registers that are used before their load has been waited for, and surplus waits."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
+from fencewright.checker.cdna_text import (
+    AssemblyError,
+    AssemblyInstruction,
+    Function,
+    read_assembly,
+    read_disassembly,
+)
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+
+ROOT = Path(__file__).parents[2]
+HEAD = 4
+"""The line of the first instruction."""
+
+
+def function(*body: str, chip: str = "gfx942") -> Function:
+    text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.type f,@function\nf:\n'
+    return read_assembly(text + "\n".join(body), "f.s").functions["f"]
+
+
+def findings(*body: str) -> list[Finding]:
+    return find_hazards(flow_of(function(*body)))
+
+
+def found(*body: str) -> list[tuple[int, str]]:
+    """The findings in a kernel as (number of the instruction's line, rule)."""
+    return [(each.line - HEAD, each.rule) for each in findings(*body, "s_endpgm")]
+
+
+LOAD = "global_load_dword v0, v[2:3], off"
+FLAT = "flat_load_dword v0, v[2:3]"
+LDS = "ds_read_b32 v0, v2"
+SCALAR = "s_load_dword s0, s[2:3], 0x0"
+USE = "v_add_u32_e32 v1, v0, v0"
+OVERWRITE = "v_mov_b32_e32 v0, 0"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ((LOAD, USE), [(1, Rule.RAW)]),
+        ((LOAD, OVERWRITE), [(1, Rule.WAW)]),
+        ((LOAD, "s_waitcnt vmcnt(0)", USE), []),
+        ((LOAD, "s_waitcnt vmcnt(1)", USE), [(1, Rule.SURPLUS_WAIT), (2, Rule.RAW)]),
+        ((LOAD, "s_waitcnt lgkmcnt(0)", USE), [(1, Rule.SURPLUS_WAIT), (2, Rule.RAW)]),
+        # A younger access of the same counter may stay outstanding.
+        ((LOAD, "global_store_dword v[4:5], v6, off", "s_waitcnt vmcnt(1)", USE), []),
+        # A store that has read its data does not hold the register.
+        (("global_store_dword v[4:5], v0, off", OVERWRITE), []),
+        # Two loads of one kind deliver in order; a load from LDS does not wait for one from memory.
+        ((LOAD, LOAD, "s_waitcnt vmcnt(0)", USE), []),
+        ((LDS, LDS, "s_waitcnt lgkmcnt(0)", USE), []),
+        ((LOAD, LDS), [(1, Rule.WAW)]),
+        # But a d16 load leaves the other half of its register.
+        ((LOAD, "global_load_short_d16_hi v0, v[4:5], off"), [(1, Rule.RAW)]),
+        # Scalar loads overtake one another.
+        ((SCALAR, "s_load_dword s1, s[2:3], 0x4", "s_waitcnt lgkmcnt(1)", "s_mov_b32 s4, s0"),
+            [(3, Rule.RAW)]),
+        ((SCALAR, SCALAR), [(1, Rule.WAW)]),
+        ((SCALAR, LDS, "s_waitcnt lgkmcnt(1)", "s_mov_b32 s4, s0"), [(3, Rule.RAW)]),
+        (("s_load_dwordx2 vcc, s[2:3], 0x0", "s_cbranch_vccz .LBB0_1", ".LBB0_1:"),
+            [(1, Rule.RAW)]),
+        # A flat load needs both counters, in any order; once LDS is ruled out it is in order.
+        ((FLAT, "s_waitcnt vmcnt(0)", USE), [(2, Rule.RAW)]),
+        ((FLAT, "s_waitcnt lgkmcnt(0)", USE), [(2, Rule.RAW)]),
+        ((FLAT, "s_waitcnt vmcnt(0) lgkmcnt(0)", USE), []),
+        ((FLAT, LOAD), [(1, Rule.WAW)]),
+        ((FLAT, "s_waitcnt lgkmcnt(0)", LOAD, "s_waitcnt vmcnt(0)", USE), []),
+        ((FLAT, "global_store_dword v[4:5], v6, off", "s_waitcnt vmcnt(1) lgkmcnt(0)", USE),
+            [(3, Rule.RAW)]),
+        # A buffer atomic that returns reads the register that it writes.
+        (("buffer_atomic_add v0, off, s[4:7], 0 sc0", "buffer_atomic_add v0, off, s[4:7], 0 sc0"),
+            [(1, Rule.RAW)]),
+        # What goes to LDS; the register of the address is read at once.
+        (("global_load_lds_dword v[2:3], off", "ds_read_b32 v0, v2"), [(1, Rule.LDS_DMA)]),
+        (("global_load_lds_dword v[2:3], off", "s_waitcnt vmcnt(0)", "ds_read_b32 v0, v2"), []),
+        # Invalidates may count, so they are not among the younger ones; write-backs do count.
+        ((LOAD, "buffer_inv sc1", "s_waitcnt vmcnt(1)", USE), [(3, Rule.RAW)]),
+        ((LOAD, "buffer_wbl2 sc1", "s_waitcnt vmcnt(1)", USE), []),
+        (("buffer_wbl2 sc1", "s_waitcnt vmcnt(0)"), []),
+        (("s_waitcnt vmcnt(0)",), [(0, Rule.SURPLUS_WAIT)]),
+        ((LOAD, "s_waitcnt vmcnt(63)", USE), [(2, Rule.RAW)]),
+        ((LOAD, "s_waitcnt 0xf70", USE), []),
+        ((LOAD, "x_frobnicate", USE), [(1, Rule.UNKNOWN)]),
+    ],
+)  # fmt: skip
+def test_straight_line_code(body: tuple[str, ...], expected: list[tuple[int, str]]) -> None:
+    assert found(*body) == expected
+
+
+def test_a_counter_at_its_maximum_waits_for_nothing() -> None:
+    loads = [f"global_load_dword v{n}, v[2:3], off" for n in range(4, 80)]
+    assert found(*loads, "s_waitcnt vmcnt(62)", "v_mov_b32_e32 v1, v17") == []
+    assert (78, Rule.RAW) in [
+        (line + 1, rule)
+        for line, rule in found(*loads, "s_waitcnt vmcnt(63)", "v_mov_b32_e32 v1, v4")
+    ]
+
+
+BRANCH = ("s_cbranch_scc1 .LBB0_1", LOAD, ".LBB0_1:", USE)
+
+
+def test_a_register_in_flight_on_one_path_is_in_flight() -> None:
+    (hazard,) = findings(*BRANCH, "s_endpgm")
+    assert (hazard.line, hazard.rule) == (HEAD + 3, Rule.RAW)
+    assert hazard.message == (
+        f"v0 is used while the load of line {HEAD + 1} that writes it is in flight: "
+        "s_waitcnt vmcnt(0) is missing"
+    )
+
+
+def test_the_fewest_younger_accesses_of_any_path_count() -> None:
+    body = (LOAD, "s_cbranch_scc1 .LBB0_1", "global_store_dword v[4:5], v6, off", ".LBB0_1:")
+    assert found(*body, "s_waitcnt vmcnt(1)", USE) == [(5, Rule.RAW)]
+    assert found(*body, "s_waitcnt vmcnt(0)", USE) == []
+
+
+def test_around_a_loop() -> None:
+    loop = (".LBB0_1:", USE, LOAD, "s_cbranch_scc1 .LBB0_1")
+    assert found(*loop) == [(1, Rule.RAW)]
+    assert found(".LBB0_1:", USE, LOAD, "s_waitcnt vmcnt(0)", "s_cbranch_scc1 .LBB0_1") == []
+
+
+def test_a_far_branch_is_followed() -> None:
+    far = (
+        LOAD, "s_getpc_b64 s[4:5]", ".Lpost_getpc0:",
+        "s_add_u32 s4, s4, (.LBB0_2-.Lpost_getpc0)&4294967295",
+        "s_addc_u32 s5, s5, (.LBB0_2-.Lpost_getpc0)>>32", "s_setpc_b64 s[4:5]",
+        ".LBB0_1:", "s_endpgm", ".LBB0_2:", USE,
+    )  # fmt: skip
+    assert found(*far) == [(9, Rule.RAW)]
+
+
+WAIT_ALL = "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)"
+RETURN = "s_setpc_b64 s[30:31]"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ((WAIT_ALL, USE, RETURN), []),
+        ((USE, RETURN), [(0, Rule.ENTRY)]),
+        (("s_waitcnt vmcnt(0)", USE, RETURN), [(1, Rule.ENTRY)]),
+        ((WAIT_ALL, LOAD, RETURN), [(2, Rule.RETURN)]),
+        ((WAIT_ALL, LOAD, "s_swappc_b64 s[30:31], s[4:5]", USE, RETURN), []),
+        ((WAIT_ALL, "s_load_dwordx2 s[4:5], s[6:7], 0x0", "s_swappc_b64 s[30:31], s[4:5]", RETURN),
+            [(2, Rule.RAW)]),
+    ],
+)  # fmt: skip
+def test_functions_that_are_called(body: tuple[str, ...], expected: list[tuple[int, str]]) -> None:
+    assert [(each.line - HEAD, each.rule) for each in findings(*body)] == expected
+
+
+def test_code_that_cannot_be_read_is_an_error() -> None:
+    with pytest.raises(AssemblyError, match=r"f\.s:4: error: unknown wait 'xcnt\(0\)': s_waitcnt"):
+        findings("s_waitcnt xcnt(0)", "s_endpgm")
+    with pytest.raises(AssemblyError, match=r"f\.s:4: error: the function goes on after its end"):
+        findings(USE)
+    two = '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"\n.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n'
+    with pytest.raises(AssemblyError, match="the assembly is for gfx90a and for gfx942"):
+        read_assembly(two)
+
+
+needs_llvm = pytest.mark.skipif(find_llvm_tool("llc") is None, reason=LLVM_HINT)
+KERNELS = ROOT / "tests" / "data" / "llvm-ir" / "kernels.ll"
+
+
+def compiled(chip: str, level: int, *options: str) -> bytes:
+    llc = find_llvm_tool("llc")
+    assert llc is not None
+    command = [llc, "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", f"-O{level}", *options]
+    done = subprocess.run([*command, str(KERNELS), "-o", "-"], capture_output=True, check=True)
+    return done.stdout
+
+
+@needs_llvm
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+@pytest.mark.parametrize("chip", ["gfx908", "gfx90a", "gfx942", "gfx950"])
+def test_good_code_has_no_hazards(chip: str, level: int) -> None:
+    functions = read_assembly(compiled(chip, level).decode()).functions
+    assert len(functions) > 1
+    for each in functions.values():
+        assert [
+            finding for finding in find_hazards(flow_of(each)) if finding.level is not Level.NOTE
+        ] == []
+
+
+@needs_llvm
+def test_a_disassembled_object_reads_as_its_assembly(tmp_path: Path) -> None:
+    objdump = find_llvm_tool("llvm-objdump")
+    assert objdump is not None
+    path = tmp_path / "k.o"
+    path.write_bytes(compiled("gfx942", 2, "-filetype=obj"))
+    options = ("-d", "--symbolize-operands", "--no-show-raw-insn", "--no-leading-addr")
+    done = subprocess.run([objdump, *options, str(path)], capture_output=True, check=True)
+    listed = read_disassembly(done.stdout.decode(), "gfx942").functions
+    written = read_assembly(compiled("gfx942", 2).decode()).functions
+    assert listed.keys() == written.keys()
+    for name, each in written.items():
+        mnemonics = [i.mnemonic for i in each.instructions]
+        assert [i.mnemonic for i in listed[name].instructions][: len(mnemonics)] == mnemonics
+        lines = [finding.rule for finding in find_hazards(flow_of(each))]
+        assert [finding.rule for finding in find_hazards(flow_of(listed[name]))] == lines
+
+
+_FIELD = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
+
+
+def without_a_wait(function: Function) -> Iterator[tuple[AssemblyInstruction, Function]]:
+    """The function with each field of each wait left out in turn."""
+    for number, each in enumerate(function.body):
+        if not isinstance(each, AssemblyInstruction) or each.mnemonic != "s_waitcnt":
+            continue
+        for field in _FIELD.finditer(each.text):
+            left = tuple(word for word in each.modifiers if word != field[0])
+            changed = replace(each, modifiers=left)
+            body = (*function.body[:number], changed, *function.body[number + 1 :])
+            yield each, replace(function, body=body)
+
+
+@needs_llvm
+def test_most_waits_that_are_left_out_are_missed() -> None:
+    missed = total = 0
+    for each in read_assembly(compiled("gfx942", 2).decode()).functions.values():
+        for _, mutant in without_a_wait(each):
+            total += 1
+            missed += any(f.level is Level.ERROR for f in find_hazards(flow_of(mutant)))
+    assert total > 20
+    assert missed / total > 0.6

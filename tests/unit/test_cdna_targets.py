@@ -1,0 +1,61 @@
+"""Assembly that is not for the chip that it names is refused, with the reason."""
+
+import pytest
+
+from fencewright.checker.cdna_targets import chip_of, unknown_instructions
+from fencewright.checker.cdna_text import Assembly, AssemblyError, read_assembly
+
+
+def assembly(chip: str, *body: str) -> Assembly:
+    text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.type f,@function\nf:\n'
+    return read_assembly(text + "\n".join(body), "f.s")
+
+
+@pytest.mark.parametrize(
+    ("chip", "text"),
+    [
+        ("gfx942", "global_load_dword v1, v[2:3], off sc0 sc1"),
+        ("gfx90a", "global_load_dword v1, v[2:3], off glc"),
+        ("gfx942", "s_load_dword s1, s[2:3], 0x0 glc"),
+        ("gfx942", "buffer_inv sc1"),
+        ("gfx90a", "buffer_wbl2"),
+        ("gfx908", "buffer_wbinvl1_vol"),
+        ("gfx908", "v_add_u32_e32 v0, v1, v2"),
+        ("gfx9-4-generic", "buffer_wbl2 sc1"),
+    ],
+)
+def test_code_of_its_own_chip(chip: str, text: str) -> None:
+    assert chip_of(assembly(chip, text), "f.s").name == chip
+
+
+@pytest.mark.parametrize(
+    ("chip", "text", "owner"),
+    [
+        ("gfx942", "global_load_dword v1, v[2:3], off glc", "chips before gfx940"),
+        ("gfx90a", "global_load_dword v1, v[2:3], off sc0", "gfx940 and later"),
+        ("gfx942", "buffer_wbinvl1_vol", "chips before gfx940"),
+        ("gfx908", "buffer_wbl2", "gfx90a and later"),
+        ("gfx90a", "buffer_inv sc1", "gfx940 and later"),
+        ("gfx942", "v_add_u32_e32 v0, vcc, v1, v2", "chips before gfx9"),
+        ("gfx942", "s_waitcnt_vscnt null, 0x0", "gfx10 and later"),
+        ("gfx942", "s_wait_loadcnt 0x0", "gfx10 and later"),
+        ("gfx942", "global_load_b32 v0, v[2:3], off", "gfx10 and later"),
+        ("gfx942", "ds_load_b32 v0, v1", "gfx10 and later"),
+        ("gfx942", "v_add_nc_u32_e32 v0, v1, v2", "gfx10 and later"),
+    ],
+)
+def test_code_of_another_chip(chip: str, text: str, owner: str) -> None:
+    with pytest.raises(AssemblyError) as refused:
+        chip_of(assembly(chip, "s_nop 0", text), "f.s")
+    expected = f"f.s:5: error: the assembly is for {chip}, but this is of {owner}: {text}"
+    assert str(refused.value) == expected
+
+
+def test_a_chip_without_rows() -> None:
+    with pytest.raises(AssemblyError, match=r"f\.s:1: error: gfx1100 is not known; known are gfx9"):
+        chip_of(assembly("gfx1100", "s_endpgm"), "f.s")
+
+
+def test_unknown_instructions_are_named_once() -> None:
+    read = assembly("gfx942", "x_one v0", "s_nop 0", "x_one v1", "x_two v0")
+    assert [each.text for each in unknown_instructions(read)] == ["x_one v0", "x_two v0"]
