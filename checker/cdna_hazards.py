@@ -320,8 +320,9 @@ class _Analysis:
                 self._add(Rule.SURPLUS_WAIT, step, text, step.instruction.line)
 
     def _add(self, rule: Rule, step: Step, text: str, about: int) -> None:
-        """One finding for each rule and load, the first in the text."""
+        """One finding for each rule and load, the first in the text; one wait is missing."""
         line = step.instruction.line
-        known = self.found.get((rule, about))
+        key = (Rule.RAW if rule is Rule.WAW else rule, about)
+        known = self.found.get(key)
         if known is None or line < known.line:
-            self.found[rule, about] = Finding(line, rule, text)
+            self.found[key] = Finding(line, rule, text)

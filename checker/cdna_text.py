@@ -166,6 +166,27 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
     return Assembly(chip, MappingProxyType(functions))
 
 
+_PAIRS = (
+    (".amdhsa_kernel", ".end_amdhsa_kernel"),
+    (".amdgpu_metadata", ".end_amdgpu_metadata"),
+    ("; -- Begin function", "; -- End function"),
+)
+
+
+def check_whole(text: str, file: str) -> None:
+    """Raise ``AssemblyError`` for text that is cut short: what is begun in it has no end."""
+    for begin, end in _PAIRS:
+        if text.count(begin) > text.count(end):
+            line = text.count("\n", 0, text.rindex(begin)) + 1
+            problem = f"the file is cut short: '{begin}' without '{end}'"
+            raise AssemblyError(f"{file}:{line}: error: {problem}")
+    if not text.endswith("\n"):
+        line = text.count("\n") + 1
+        raise AssemblyError(
+            f"{file}:{line}: error: the file is cut short: its last line has no end"
+        )
+
+
 def read_disassembly(text: str, chip: str, file: str = "<string>") -> Assembly:
     """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints."""
     bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}

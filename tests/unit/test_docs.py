@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from fencewright.tools import fence_opt, fence_sim, fence_translate
+from fencewright.tools import fence_check, fence_opt, fence_sim, fence_translate
 from fencewright.tools.dev import doc_examples
 from fencewright.tools.dev.doc_examples import ExampleError, examples_of, updated
 from fencewright.tools.dev.update_docs import main, pages_with_examples
@@ -32,6 +32,7 @@ NOT_RUN = {
 """How many examples are marked as not to be run."""
 
 TOOLS: dict[str, Callable[[list[str]], int]] = {
+    "fence-check": fence_check.main,
     "fence-opt": fence_opt.main,
     "fence-sim": fence_sim.main,
     "fence-translate": fence_translate.main,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 TOOLS = {
+    "fence-check": "fencewright.tools.fence_check",
     "fence-opt": "fencewright.tools.fence_opt",
     "fence-translate": "fencewright.tools.fence_translate",
     "fence-sim": "fencewright.tools.fence_sim",

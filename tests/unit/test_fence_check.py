@@ -1,0 +1,116 @@
+"""The command fence-check: what it reads, refuses, prints and returns."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fencewright.tools import fence_check
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+
+GOOD = """\
+\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+\t.type\tk,@function
+k:
+\tglobal_load_dword v1, v[2:3], off
+\ts_waitcnt vmcnt(0)
+\tv_mov_b32_e32 v2, v1
+\ts_endpgm
+"""
+BAD = GOOD.replace("vmcnt", "lgkmcnt")
+UNKNOWN = GOOD.replace("s_waitcnt", "x_frobnicate")
+
+
+def run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str | bytes, *options: str
+) -> tuple[int, str, str]:
+    """Status, stdout and stderr, with the file's path left out."""
+    path = tmp_path / "k.s"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    status = fence_check.main([*options, str(path)])
+    out, err = capsys.readouterr()
+    return status, out.replace(str(path), "k.s"), err.replace(str(path), "k.s")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status", "counts"),
+    [
+        (GOOD, (), 0, "0 errors, 0 warnings, 0 notes"),
+        (BAD, (), 1, "1 error, 0 warnings, 1 note"),
+        (GOOD.replace("v2, v1", "v2, v3") + "", (), 0, "0 errors, 0 warnings, 0 notes"),
+        (GOOD.replace("\tv_mov", "\ts_waitcnt vmcnt(0)\n\tv_mov"), (), 0,
+            "0 errors, 0 warnings, 1 note"),
+        (GOOD.replace("\tv_mov", "\ts_waitcnt vmcnt(0)\n\tv_mov"), ("--fail-on", "note"), 1,
+            "0 errors, 0 warnings, 1 note"),
+        (UNKNOWN, (), 3, "0 errors, 1 warning, 0 notes"),
+    ],
+)  # fmt: skip
+def test_statuses(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    text: str,
+    options: tuple[str, ...],
+    status: int,
+    counts: str,
+) -> None:
+    returned, out, err = run(capsys, tmp_path, text, *options)
+    assert (returned, err) == (status, "")
+    assert out.splitlines()[-1] == f"k.s: gfx942: functions k: {counts}"
+
+
+def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
+    head = b"\x7fELF" + bytes([kind]) + bytes(13) + machine.to_bytes(2, "little")
+    return head + bytes(28) + flags.to_bytes(4, "little") + bytes(12)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (" \n", "k.s: error: the input is empty"),
+        (b"\xff\xfe\n", "k.s:1:1: error: not UTF-8 text: byte 0xff"),
+        ("define void @f() {\n", "k.s: error: LLVM IR, not AMD assembly"),
+        (".version 8.0\n.target sm_90\n", "k.s: error: PTX, not AMD assembly"),
+        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: code of NVIDIA's GPUs, not AMD"),
+        ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
+        ("\tmovl $1, %eax\n", "k.s:1:1: error: no .amdgcn_target line says which chip it is for"),
+        (GOOD.replace("gfx942", "gfx1100"), "k.s:1:1: error: gfx1100 is not known; known are"),
+        (GOOD + GOOD.replace("gfx942", "gfx90a"), "k.s:8:1: error: the assembly is for gfx942 and"),
+        (GOOD[:-12], "k.s:6:1: error: the file is cut short: its last line has no end"),
+        (GOOD + "\t.amdhsa_kernel k\n", "k.s:8:1: error: the file is cut short: '.amdhsa_kernel'"),
+        (GOOD.replace("\ts_endpgm\n", ""), "k.s:6:1: error: the function goes on after its end"),
+        (GOOD[: GOOD.index("\t.type")], "k.s:1:1: error: there is no function with instructions"),
+        (elf()[:20], "k.s:1:1: error: not a whole 64-bit ELF file"),
+        (elf(machine=62), "k.s:1:1: error: an object for another machine than AMD's GPUs"),
+        (elf(flags=0x41), "k.s:1:1: error: a code object for a chip that is none of gfx908"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str | bytes, line: str
+) -> None:
+    status, out, err = run(capsys, tmp_path, content)
+    assert (status, out) == (2, "")
+    assert err.startswith(line)
+    assert err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, out, err = run(capsys, tmp_path, BAD, str(tmp_path / "none.s"))
+    assert status == 1
+    assert "hazard-raw" in out
+    assert err.endswith("none.s: error: No such file or directory\n")
+
+
+@pytest.mark.skipif(find_llvm_tool("llvm-objdump") is None, reason=LLVM_HINT)
+def test_a_code_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assembler = find_llvm_tool("llvm-mc")
+    assert assembler is not None
+    options = ("-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-filetype=obj")
+    done = subprocess.run(
+        [assembler, *options], input=BAD.encode(), capture_output=True, check=True
+    )
+    status, out, err = run(capsys, tmp_path, done.stdout)
+    assert (status, err) == (1, "")
+    assert "v1 is used while the load of line" in out
+    assert out.endswith("k.s: gfx942: functions k: 1 error, 0 warnings, 1 note\n")

@@ -1,0 +1,166 @@
+"""fence-check: what is missing or surplus in the synchronisation of AMD assembly.
+
+Reads assembly of gfx908, gfx90a, gfx942 and gfx950, or code objects, whoever made them. Says
+which registers are used before their loads have been waited for, and which waits wait for nothing.
+"""
+
+import re
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
+from fencewright.checker.cdna_objects import MAGIC, chip_of_object
+from fencewright.checker.cdna_targets import chip_of
+from fencewright.checker.cdna_text import (
+    Assembly,
+    AssemblyError,
+    check_whole,
+    read_assembly,
+    read_disassembly,
+)
+from fencewright.tools import diagnostics
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
+
+NAME = "fence-check"
+STDIN = "<stdin>"
+
+_LEVELS = tuple(Level)
+"""The worst first."""
+
+_FORMATS = (
+    (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
+    (re.compile(r"^\s*\.version\s+\d", re.M), "PTX"),
+    (re.compile(r"^\s*\.target\s+sm_|^\s*/\*[0-9a-f]{4}\*/", re.M), "code of NVIDIA's GPUs"),
+)
+"""What else may be given by mistake, by what it has in it."""
+
+
+def read_input(path: str | None, file: str) -> Assembly:
+    """The assembly in a file, which may be a code object.
+
+    Raises ``AssemblyError``, and ``ToolError`` where llvm-objdump is missing or fails.
+    """
+    content = diagnostics.read_bytes(path)
+    if not content.strip():
+        raise diagnostics.error("the input is empty", file)
+    if content.startswith(MAGIC):
+        chip = chip_of_object(content, file)
+        return read_disassembly(_disassembled(content, file), chip, file)
+    if diagnostics.is_bitcode(content):
+        raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
+    text = diagnostics.as_text(content)
+    if ".amdgcn_target" not in text:
+        for pattern, name in _FORMATS:
+            if pattern.search(text):
+                raise diagnostics.error(f"{name}, not AMD assembly", file)
+    assembly = read_assembly(text, file)
+    check_whole(text, file)
+    return assembly
+
+
+def _disassembled(content: bytes, file: str) -> str:
+    objdump = find_llvm_tool("llvm-objdump")
+    if objdump is None:
+        raise diagnostics.error(f"code objects need llvm-objdump: {LLVM_HINT}", file)
+    options = ("-d", "--symbolize-operands", "--no-show-raw-insn", "--no-leading-addr", "-")
+    done = subprocess.run([objdump, *options], input=content, capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise diagnostics.error(said[0] if said else "llvm-objdump failed", file)
+    return done.stdout.decode(errors="replace")
+
+
+def findings_of(assembly: Assembly, file: str) -> Iterator[Finding]:
+    """The findings in all functions; raises ``AssemblyError``."""
+    chip_of(assembly, file)
+    if not any(each.instructions for each in assembly.functions.values()):
+        raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
+    for function in assembly.functions.values():
+        yield from find_hazards(flow_of(function))
+
+
+_PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
+
+
+def _diagnostic(problem: Exception, file: str) -> ToolError:
+    """What to say of an input that could not be read. Raises ``problem`` if nothing is known."""
+    if isinstance(problem, ToolError):
+        return ToolError(problem.diagnostics, status=USAGE)
+    if isinstance(problem, AssemblyError) and (found := _PLACE.fullmatch(str(problem))):
+        return ToolError((Diagnostic(found[3], found[1], int(found[2]), 1),), status=USAGE)
+    known = diagnostics.diagnose(problem, file)
+    if known is None:
+        raise problem
+    return ToolError((known,), status=USAGE)
+
+
+def _check(path: str, arguments: Namespace) -> int:
+    """Check one file, print what was found, and return its status."""
+    file = STDIN if path == "-" else path
+    try:
+        assembly = read_input(None if path == "-" else path, file)
+        found = sorted(findings_of(assembly, file))
+    except Exception as problem:
+        print(_diagnostic(problem, file), file=sys.stderr)
+        return USAGE
+    for each in found:
+        if each.level is not Level.NOTE or arguments.notes or arguments.fail_on is Level.NOTE:
+            severity = Severity(each.level.value)
+            text = f"{each.message} [{each.rule}]"
+            print(Diagnostic(text, file, each.line, 1, severity))
+    names = {each.name: bool(each.descriptor) for each in assembly.functions.values()}
+    kernels = [name for name, is_kernel in names.items() if is_kernel]
+    others = [name for name, is_kernel in names.items() if not is_kernel]
+    lists = (("kernels", kernels), ("functions", others))
+    said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
+    number = Counter(each.level for each in found)
+    counts = ", ".join(_count(number[level], level) for level in _LEVELS)
+    print(f"{file}: {assembly.chip}: {said}: {counts}")
+    bad = _LEVELS[: _LEVELS.index(arguments.fail_on) + 1]
+    if any(each.level in bad for each in found if each.rule is not Rule.UNKNOWN):
+        return DOES_NOT_HOLD
+    return INCOMPLETE if any(each.rule is Rule.UNKNOWN for each in found) else HOLDS
+
+
+def _count(number: int, level: Level) -> str:
+    return f"{number} {level}" if number == 1 else f"{number} {level}s"
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(NAME, description=__doc__)
+    diagnostics.add_version(parser)
+    parser.add_argument(
+        "inputs", nargs="+", metavar="FILE", help="assembly or code object, - for stdin"
+    )
+    parser.add_argument(
+        "--notes", action="store_true", help="print notes too: waits that wait for nothing"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=Level,
+        choices=_LEVELS,
+        default=Level.ERROR,
+        metavar="LEVEL",
+        help="the least level that makes the exit status 1: error (the default), warning, note",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run fence-check on ``argv`` (None: the command line) and return the exit status."""
+
+    def body() -> int:
+        arguments = _parser().parse_args(argv)
+        return worst([_check(path, arguments) for path in arguments.inputs])
+
+    return diagnostics.run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
