@@ -1,6 +1,6 @@
 // Prints what LLVM 22 says random AMD instructions define and use: chip, opcode, text, registers
 // defined, registers used, may load and may store. llvm22.tsv has the shortest text of each form.
-// Build against llvm-22-dev: g++ -std=c++17 record.cpp -lLLVM-22; run: a.out 200000
+// Build against llvm-22-dev: g++ -std=c++17 record.cpp -lLLVM-22; run: a.out 200000 | record.py
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
