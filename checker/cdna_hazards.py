@@ -8,7 +8,7 @@ store has yet to complete, as it has read it. Sources: MI300 ISA 4.4 and 10.2.2;
 SIInsertWaitcnts.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -31,6 +31,7 @@ class Rule(Word):
     LDS_DMA = "lds-dma"
     SURPLUS_WAIT = "surplus-wait"
     UNKNOWN = "unknown-instruction"
+    UNREACHED = "unreached-code"
 
 
 class Level(Word):
@@ -50,6 +51,7 @@ LEVELS = {
     Rule.LDS_DMA: Level.NOTE,
     Rule.SURPLUS_WAIT: Level.NOTE,
     Rule.UNKNOWN: Level.WARNING,
+    Rule.UNREACHED: Level.WARNING,
 }
 
 
@@ -190,6 +192,9 @@ class _State:
 _COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
 
 
+_NOTHING = InstructionKind.NOTHING
+
+
 def find_hazards(flow: Flow) -> list[Finding]:
     """The findings in one function, by line.
 
@@ -222,8 +227,10 @@ class _Analysis:
 
     def findings(self) -> list[Finding]:
         """All findings, one for each load and rule."""
-        for number, state in self._entries().items():
+        entries = self._entries()
+        for number, state in entries.items():
             self._report(self.flow.blocks[number], state)
+        self._report_unreached(entries)
         return list(self.found.values())
 
     def _entries(self) -> dict[int, _State]:
@@ -279,6 +286,21 @@ class _Analysis:
                 self._report_uses(state, step)
             if effects.events or effects.kind in _COUNTED:
                 self._transfer(state, step)
+
+    def _report_unreached(self, entries: Container[int]) -> None:
+        """Where an indirect jump may lead, and nothing else does: nothing there was checked."""
+        blocks = self.flow.blocks
+        ends = [block.steps[-1] for n, block in enumerate(blocks) if n in entries and block.steps
+                and not block.successors]  # fmt: skip
+        if not any(
+            each.effects.kind is InstructionKind.JUMP and not each.is_return for each in ends
+        ):
+            return
+        for number, block in enumerate(blocks):
+            first = next((each for each in block.steps if each.effects.kind is not _NOTHING), None)
+            if number not in entries and first is not None:
+                text = "no jump that is known leads here: what follows is not checked"
+                self._add(Rule.UNREACHED, first, text, 0)
 
     def _report_uses(self, state: _State, step: Step) -> None:
         effects, loads = step.effects, state.loads

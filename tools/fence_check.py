@@ -33,6 +33,9 @@ STDIN = "<stdin>"
 _LEVELS = tuple(Level)
 """The worst first."""
 
+_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED)
+"""What says that something could not be judged."""
+
 _FORMATS = (
     (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
     (re.compile(r"^\s*\.version\s+\d", re.M), "PTX"),
@@ -123,9 +126,9 @@ def _check(path: str, arguments: Namespace) -> int:
     counts = ", ".join(_count(number[level], level) for level in _LEVELS)
     print(f"{file}: {assembly.chip}: {said}: {counts}")
     bad = _LEVELS[: _LEVELS.index(arguments.fail_on) + 1]
-    if any(each.level in bad for each in found if each.rule is not Rule.UNKNOWN):
+    if any(each.level in bad for each in found if each.rule not in _NOT_CHECKED):
         return DOES_NOT_HOLD
-    return INCOMPLETE if any(each.rule is Rule.UNKNOWN for each in found) else HOLDS
+    return INCOMPLETE if any(each.rule in _NOT_CHECKED for each in found) else HOLDS
 
 
 def _count(number: int, level: Level) -> str:

@@ -238,3 +238,12 @@ def test_most_waits_that_are_left_out_are_missed() -> None:
             missed += any(f.level is Level.ERROR for f in find_hazards(flow_of(mutant)))
     assert total > 20
     assert missed / total > 0.6
+
+
+def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
+    load = ("global_load_dword v0, v[0:1], off", "v_add_u32_e32 v1, v0, v0")
+    jump = "s_setpc_b64 s[4:5]"
+    assert found(*load) == [(1, Rule.RAW)]
+    assert found(jump, "L:", *load) == [(2, Rule.UNREACHED)]
+    # A call of another function at the end is no such jump, nor is what only follows an end.
+    assert found("s_endpgm", "L:", *load) == []

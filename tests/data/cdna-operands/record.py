@@ -63,7 +63,9 @@ def _main() -> None:
         form = _form(words)
         if form not in shortest or len(text) < shortest[form][0]:
             shortest[form] = (len(text), row)
-    print("# instruction\tdefines\tuses, as LLVM 22.1.8's tables have it; made by record.cpp and record.py")
+    print(
+        "# instruction\tdefines\tuses, as LLVM 22.1.8's tables have it; made by record.cpp and record.py"
+    )
     print(*sorted(row for _, row in shortest.values()), sep="\n")
 
 
