@@ -93,6 +93,13 @@ class WorkBudget:
         self.done += steps
         return not self.is_spent
 
+    def part(self, most: int | None = None) -> "WorkBudget":
+        """What is left to take, as a budget of its own of at most ``most`` steps."""
+        if self.limit is None:
+            return WorkBudget(most)
+        left = max(self.limit - self.done, 0)
+        return WorkBudget(left if most is None else min(left, most))
+
     @property
     def is_spent(self) -> bool:
         """Whether the enumeration had to stop."""

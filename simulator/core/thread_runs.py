@@ -254,13 +254,13 @@ class Runner(ABC, Generic[RunT, PathT]):
         target = self.labels[label]
         visit = run.visits.get(label)
         if target < run.pc and visit is not None and visit.passes >= self.bound:
-            if not self._has_idled(run, target, visit):
+            if not self.has_idled(run, target, visit):
                 self.complete = False
             return []
         run.pc = target
         return None
 
-    def _has_idled(self, run: RunT, target: int, visit: Visit) -> bool:
+    def has_idled(self, run: RunT, target: int, visit: Visit) -> bool:
         """Whether the round since ``visit`` did nothing that another round would not undo.
 
         A round of reads and fences alone, whose registers are all set again before the next
