@@ -108,7 +108,8 @@ class SourceTest(LanguageTest):
     source = None
 
     def run(self, limits: Limits) -> Run:
-        from fencewright.simulator.source.model import behaviour, sampled_behaviour
+        from fencewright.simulator.source.behaviour import behaviour
+        from fencewright.simulator.source.model import sampled_behaviour
 
         program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
         if limits.walks is None:
@@ -204,7 +205,8 @@ class PtxTest(LanguageTest):
         return f"PTX model {self.model.version.value}"
 
     def run(self, limits: Limits) -> Run:
-        from fencewright.simulator.ptx.model import outcomes, sampled_outcomes
+        from fencewright.simulator.ptx.model import sampled_outcomes
+        from fencewright.simulator.ptx.outcomes import outcomes
 
         program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
         if limits.walks is None:

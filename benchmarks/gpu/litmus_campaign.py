@@ -21,7 +21,7 @@ from fencewright.simulator.gpu.kernels import GpuLitmusError, arrange
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.events import AsyncCopy
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 

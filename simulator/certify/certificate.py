@@ -91,7 +91,7 @@ def source_outcomes(program: ScopedProgram) -> Outcomes | None:
 
 @lru_cache(maxsize=1 << 15)
 def _behaviour(program: ScopedProgram) -> Outcomes | None:
-    from fencewright.simulator.source.model import behaviour
+    from fencewright.simulator.source.behaviour import behaviour
 
     found = behaviour(program)
     if not found.complete:
@@ -169,7 +169,7 @@ def _stuck(program: CdnaProgram, configuration: CdnaConfiguration) -> bool:
 
 @lru_cache(maxsize=1 << 15)
 def _judged(code: "_Hashed") -> Outcomes:
-    from fencewright.simulator.ptx.model import outcomes
+    from fencewright.simulator.ptx.outcomes import outcomes
 
     return outcomes(code.program)
 

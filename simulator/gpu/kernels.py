@@ -50,7 +50,7 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 
 WARP = 32
 MOST_THREADS = 1024

@@ -21,7 +21,7 @@ from fencewright.simulator.gpu.kernels import (
     prepare,
 )
 from fencewright.simulator.ptx.columns import PtxLitmusTest
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 
 _POISON = 0xFFFFFFFF
 """What registers hold before a launch: a thread that did not run shows."""

@@ -416,7 +416,7 @@ class PtxPath:
 
 
 @dataclass(slots=True)
-class _PtxRun(ThreadRun[PtxEvent]):
+class PtxRun(ThreadRun[PtxEvent]):
     """A run with all that becomes of a path; copied where a read can return several values.
 
     Of its events those of asynchronous copies are in the ``background``; ``uncommitted`` and
@@ -432,8 +432,8 @@ class _PtxRun(ThreadRun[PtxEvent]):
     uncommitted: Mask = 0
     committed: Mask = 0
 
-    def copy(self) -> "_PtxRun":
-        return _PtxRun(
+    def copy(self) -> "PtxRun":
+        return PtxRun(
             self.pc,
             dict(self.registers),
             dict(self.taints),
@@ -471,7 +471,7 @@ class _PtxRun(ThreadRun[PtxEvent]):
         return (1 << len(self.events)) - 1 & ~self.background
 
 
-class _PtxRunner(Runner[_PtxRun, PtxPath]):
+class PtxRunner(Runner[PtxRun, PtxPath]):
     """All runs of one thread."""
 
     BRANCHES = (Branch, CompareBranch)
@@ -484,8 +484,8 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         self.addresses = {each: program.address(each) for each in self.locations}
         self.sets = frozenset(name for each in self.code for name in assigned(each))
 
-    def begin(self) -> _PtxRun:
-        return _PtxRun(0, self.program.registers_of(self.thread), {})
+    def begin(self) -> PtxRun:
+        return PtxRun(0, self.program.registers_of(self.thread), {})
 
     def assigned(self, instruction: PtxInstruction) -> tuple[str, ...]:
         return assigned(instruction)
@@ -499,7 +499,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             case _:
                 return ()
 
-    def path(self, run: _PtxRun, blocked: bool = False) -> PtxPath:
+    def path(self, run: PtxRun, blocked: bool = False) -> PtxPath:
         registers: dict[str, int | None] = dict(run.registers)
         if blocked:
             registers.update((name, None) for name in self.sets if name not in run.taints)
@@ -514,7 +514,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             blocked,
         )
 
-    def _event(self, run: _PtxRun, kind: PtxEventKind, access: Ld | St | Atom) -> PtxEvent:
+    def _event(self, run: PtxRun, kind: PtxEventKind, access: Ld | St | Atom) -> PtxEvent:
         return PtxEvent(
             kind,
             self.thread,
@@ -526,11 +526,12 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             proxy=access.proxy,
         )
 
-    def load(self, run: _PtxRun, load: Ld) -> list[_PtxRun]:
-        return self._read(run, self._event(run, PtxEventKind.READ, load), load.dst)
+    def load(self, run: PtxRun, load: Ld) -> list[PtxRun]:
+        return self.read(run, self._event(run, PtxEventKind.READ, load), load.dst)
 
-    def _read(self, run: _PtxRun, event: PtxEvent, register: str | None) -> list[_PtxRun]:
-        forks: list[_PtxRun] = []
+    def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
+        """The runs in which an event reads what it can, into a register if there is one."""
+        forks: list[PtxRun] = []
         for value in self.domain.choices(event.location or ""):
             fork = run.copy()
             number = fork.append(event, value, 0)
@@ -539,24 +540,24 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             forks.append(fork)
         return forks
 
-    def _derives(self, run: _PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
+    def _derives(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Note that ``value`` can be written; False if it would have to come out of thin air."""
         reads = [(run.events[n].location or "", run.values[n]) for n in bits(dependences)]
         return self.derives(run, event.location or "", value, reads)
 
-    def _write(self, run: _PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
+    def _write(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Append a write; False if its value would have to come out of thin air."""
         if not self._derives(run, event, value, dependences):
             return False
         run.append(event, value, dependences)
         return True
 
-    def store(self, run: _PtxRun, store: St) -> list[_PtxRun] | None:
+    def store(self, run: PtxRun, store: St) -> list[PtxRun] | None:
         event = self._event(run, PtxEventKind.WRITE, store)
         dependences = run.taint(store.value) | run.control
         return None if self._write(run, event, run.value(store.value), dependences) else []
 
-    def atomic(self, run: _PtxRun, atomic: Atom) -> list[_PtxRun]:
+    def atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
         read = self._event(run, PtxEventKind.READ, atomic)
         write = self._event(run, PtxEventKind.WRITE, atomic)
         if atomic.dst is None:
@@ -565,22 +566,30 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         expected = None if atomic.compare is None else run.value(atomic.compare)
         uses_old = expected is not None or atomic.operation is not RmwKind.XCHG
         dependences = run.taint(*atomic.operands) | run.control
-        forks: list[_PtxRun] = []
-        for fork in self._read(run, read, atomic.dst):
+        forks: list[PtxRun] = []
+        for fork in self.read(run, read, atomic.dst):
             number = len(fork.events) - 1
             old = fork.values[number]
-            if expected is not None and old != expected:
+            if expected is not None and not self.exchanges(fork, number, old, expected):
                 forks.append(fork)
                 continue
-            new = RMW[atomic.operation](old, operand)
+            new = self.combined(atomic.operation, old, operand)
             if self._write(fork, write, new, dependences | uses_old << number):
                 fork.read_modify_writes = (*fork.read_modify_writes, (number, number + 1))
                 forks.append(fork)
         return forks
 
+    def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
+        """Whether a compare-and-swap, of which ``read`` is an event, writes."""
+        return old == expected
+
+    def combined(self, kind: RmwKind, old: int, operand: int) -> int:
+        """What a read-modify-write writes."""
+        return RMW[kind](old, operand)
+
     def _synchronise(
         self,
-        run: _PtxRun,
+        run: PtxRun,
         kind: PtxEventKind,
         ordering: Ordering = Ordering.WEAK,
         scope: Scope | None = None,
@@ -589,26 +598,27 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         """Append an event that accesses nothing."""
         run.append(PtxEvent(kind, self.thread, run.pc - 1, ordering, scope, **fields), 0, 0)
 
-    def fence(self, run: _PtxRun, fence: PtxFence) -> None:
+    def fence(self, run: PtxRun, fence: PtxFence) -> None:
         kind, restriction = PtxEventKind.FENCE, fence.restriction
         self._synchronise(run, kind, fence.ordering, fence.scope, restriction=restriction)
 
-    def proxy_fence(self, run: _PtxRun, fence: ProxyFence) -> None:
+    def proxy_fence(self, run: PtxRun, fence: ProxyFence) -> None:
         self._synchronise(run, PtxEventKind.PROXY_FENCE, proxy=fence.proxy)
 
-    def barrier(self, run: _PtxRun, barrier: Bar) -> list[_PtxRun] | None:
+    def barrier(self, run: PtxRun, barrier: Bar) -> list[PtxRun] | None:
         count = None if barrier.count is None else run.value(barrier.count)
         name = f"bar.{run.value(barrier.instance)}"
         rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
         role = barrier.role
         self._synchronise(run, PtxEventKind.BARRIER, rendezvous=rendezvous, role=role)
-        return self._may_block(run) if count is not None and role is BarrierRole.SYNC else None
+        return self.may_block(run) if count is not None and role is BarrierRole.SYNC else None
 
-    def _may_block(self, run: _PtxRun) -> list[_PtxRun]:
+    def may_block(self, run: PtxRun) -> list[PtxRun]:
+        """The continuation after a barrier; that it never completes is a path of its own."""
         self.paths.append(self.path(run, blocked=True))
         return [run]
 
-    def cluster_barrier(self, run: _PtxRun, barrier: ClusterBarrier) -> None:
+    def cluster_barrier(self, run: PtxRun, barrier: ClusterBarrier) -> None:
         role = barrier.role
         kind = PtxEventKind.ARRIVE if role is BarrierRole.ARRIVE else PtxEventKind.WAIT
         place = Rendezvous("barrier.cluster", 0, None, mbarrier=False)
@@ -618,7 +628,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
     def _mbarrier(self, name: str) -> Rendezvous:
         return Rendezvous(name, 0, self.program.mbarriers[name], mbarrier=True)
 
-    def mbarrier_arrive(self, run: _PtxRun, arrive: MbarrierArrive) -> None:
+    def mbarrier_arrive(self, run: PtxRun, arrive: MbarrierArrive) -> None:
         self._synchronise(
             run,
             PtxEventKind.ARRIVE,
@@ -629,7 +639,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             expect_tx=arrive.expect_tx,
         )
 
-    def mbarrier_wait(self, run: _PtxRun, wait: MbarrierWait) -> list[_PtxRun]:
+    def mbarrier_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
         self._synchronise(
             run,
             PtxEventKind.WAIT,
@@ -639,9 +649,9 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             role=BarrierRole.WAIT,
             phase=wait.phase,
         )
-        return self._may_block(run)
+        return self.may_block(run)
 
-    def async_copy(self, run: _PtxRun, copy: AsyncCopy) -> list[_PtxRun]:
+    def async_copy(self, run: PtxRun, copy: AsyncCopy) -> list[PtxRun]:
         """The copy's own events follow what the thread did before, and nothing waits for them.
 
         Completion is followed by an implicit proxy fence, and its complete_tx releases at
@@ -649,7 +659,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         """
         issued, first = run.foreground(), len(run.events)
         forks = [run] if copy.source is None else self._copy_read(run, copy.source, issued)
-        passed: list[_PtxRun] = []
+        passed: list[PtxRun] = []
         for fork in forks:
             own = (1 << len(fork.events)) - (1 << first)
             value = fork.values[first] if own else run.value(copy.value)
@@ -670,14 +680,14 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             passed.append(fork)
         return passed
 
-    def _copy_read(self, run: _PtxRun, source: str, issued: Mask) -> list[_PtxRun]:
+    def _copy_read(self, run: PtxRun, source: str, issued: Mask) -> list[PtxRun]:
         event = self._async_event(run, PtxEventKind.READ, source)
         forks = [(run.copy(), value) for value in self.domain.choices(event.location or "")]
         for fork, value in forks:
             fork.append_after(0, event, value, 0, issued)
         return [fork for fork, _ in forks]
 
-    def _async_event(self, run: _PtxRun, kind: PtxEventKind, variable: str) -> PtxEvent:
+    def _async_event(self, run: PtxRun, kind: PtxEventKind, variable: str) -> PtxEvent:
         return PtxEvent(
             kind,
             self.thread,
@@ -687,7 +697,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             proxy=PtxProxy.ASYNC,
         )
 
-    def _complete_tx(self, run: _PtxRun, mbarrier: str) -> PtxEvent:
+    def _complete_tx(self, run: PtxRun, mbarrier: str) -> PtxEvent:
         return PtxEvent(
             PtxEventKind.ARRIVE,
             self.thread,
@@ -699,11 +709,11 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
             is_complete_tx=True,
         )
 
-    def commit_group(self, run: _PtxRun, commit: CommitGroup) -> None:
+    def commit_group(self, run: PtxRun, commit: CommitGroup) -> None:
         run.committed |= run.uncommitted
         run.uncommitted = 0
 
-    def wait_group(self, run: _PtxRun, wait: WaitGroup) -> None:
+    def wait_group(self, run: PtxRun, wait: WaitGroup) -> None:
         """What the thread does from here on follows its committed copies, or only their reads."""
         done = 0
         for event in bits(run.committed):
@@ -713,7 +723,7 @@ class _PtxRunner(Runner[_PtxRun, PtxPath]):
         fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=PtxProxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
-    def compare_branch(self, run: _PtxRun, branch: CompareBranch) -> list[_PtxRun] | None:
+    def compare_branch(self, run: PtxRun, branch: CompareBranch) -> list[PtxRun] | None:
         run.control |= run.taint(branch.left, branch.right)
         left, right = signed(run.value(branch.left)), signed(run.value(branch.right))
         return self.jump(run, branch.target) if branch.comparison.holds(left, right) else None
@@ -769,7 +779,7 @@ def variables(code: Iterable[PtxInstruction]) -> Iterator[str]:
     return (name for each in code for name, _ in accesses(each))
 
 
-def _check(program: PtxProgram) -> None:
+def check(program: PtxProgram) -> None:
     for number, thread in enumerate(program.threads):
         labels = {each.name for each in thread.instructions if isinstance(each, Label)}
         for each in thread.instructions:
@@ -891,7 +901,7 @@ class PtxCandidates:
         thin_air: bool = False,
         work: WorkBudget | None = None,
     ):
-        _check(program)
+        check(program)
         self.program = program
         self.complete = True
         self.work = WorkBudget() if work is None else work
@@ -910,7 +920,7 @@ class PtxCandidates:
         """Run all threads until no store writes a value that no earlier round has seen."""
         program = self.program
         write_bits: dict[object, int] = {}
-        runners = [_PtxRunner(program, i, bound, write_bits) for i in range(len(program.threads))]
+        runners = [PtxRunner(program, i, bound, write_bits) for i in range(len(program.threads))]
         seeds = _constants(program) if thin_air else ()
         paths = all_paths(runners, Domain(program.initial, seeds, self.work))
         self.complete = all(runner.complete for runner in runners)
@@ -929,18 +939,18 @@ class PtxCandidates:
             if needs & ~provides:
                 continue
             key = tuple(choice.shape for choice in chosen)
-            skeletons = self._skeletons.get(key)
-            if skeletons is None:
+            known = self._skeletons.get(key)
+            if known is None:
                 paths = [choice.path for choice in chosen]
-                skeletons = tuple(_skeletons(self.program, self.initial, paths, self.work))
-                self._skeletons[key] = skeletons
-            if not skeletons:
+                known = tuple(skeletons(self.program, self.initial, paths, self.work))
+                self._skeletons[key] = known
+            if not known:
                 continue
             values = [value for _, value in self.initial]
             for choice in chosen:
                 values.extend(choice.path.values)
             registers = tuple(choice.path.registers for choice in chosen)
-            yield PtxCombination(skeletons, tuple(values), registers)
+            yield PtxCombination(known, tuple(values), registers)
 
     def _choice(self, path: PtxPath) -> Choice[PtxPath]:
         accesses = [
@@ -960,30 +970,42 @@ class PtxCandidates:
         return self._numbers.choice(path, shape, read, written)
 
 
-def _skeletons(
+def skeletons(
     program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: WorkBudget
 ) -> Iterator[PtxSkeleton]:
     """One skeleton for each combination of meetings of the barrier operations of ``paths``."""
+    skeleton = unmet(program, initial, paths)
+    events, order = skeleton.events, union(skeleton.po, skeleton.issue)
+    last, blocked = len(events), set[int]()
+    for path in reversed(paths):
+        if path.blocked:
+            blocked.add(last - 1)
+        last -= len(path.events)
+    for meetings in _meetings(program, list(events), order, blocked):
+        if not work.take():
+            return
+        yield replace(skeleton, meetings=meetings)
+
+
+def unmet(
+    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: Iterable[PtxPath]
+) -> PtxSkeleton:
+    """The skeleton of ``paths`` in which no barrier operations have met."""
     events = [
         PtxEvent(PtxEventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial
     ]
     starts: list[int] = []
-    for path in paths:
+    chosen = tuple(paths)
+    for path in chosen:
         starts.append(len(events))
         events.extend(path.events)
     po, issue, dependences, rmw = ([0] * len(events) for _ in range(4))
-    blocked: set[int] = set()
-    for start, path in zip(starts, paths, strict=True):
+    for start, path in zip(starts, chosen, strict=True):
         _add_path(path, start, po, dependences, rmw)
         for number, before in enumerate(path.issued):
             for earlier in bits(before):
                 issue[start + earlier] |= 1 << start + number
-        if path.blocked:
-            blocked.add(start + len(path.events) - 1)
-    for meetings in _meetings(program, events, union(po, issue), blocked):
-        if not work.take():
-            return
-        yield PtxSkeleton(program, tuple(events), po, issue, dependences, rmw, meetings)
+    return PtxSkeleton(program, tuple(events), po, issue, dependences, rmw, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -1005,9 +1027,9 @@ class PtxWalks:
     """
 
     def __init__(self, program: PtxProgram, bound: int = 1):
-        _check(program)
+        check(program)
         self.program = program
-        self.initial = tuple(_initial(program).items())
+        self.initial = tuple(initial_words(program).items())
         self.registers = tuple(
             frozenset(
                 {*program.registers_of(n), *(r for e in each.instructions for r in assigned(e))}
@@ -1017,7 +1039,7 @@ class PtxWalks:
         self._interleaving = Interleaving(self.initial)
         domain = WalkedDomain(self._interleaving)
         bits: dict[object, int] = {}
-        self._runners = [_PtxRunner(program, n, bound, bits) for n in range(len(program.threads))]
+        self._runners = [PtxRunner(program, n, bound, bits) for n in range(len(program.threads))]
         for runner in self._runners:
             runner.domain = domain
 
@@ -1026,14 +1048,14 @@ class PtxWalks:
         paths = self._paths(random)
         if paths is None:
             return None
-        skeletons = tuple(_skeletons(self.program, self.initial, paths, WorkBudget(_MOST_MEETINGS)))
-        if not skeletons:
+        met = tuple(skeletons(self.program, self.initial, paths, WorkBudget(_MOST_MEETINGS)))
+        if not met:
             return None
         values = [value for _, value in self.initial]
         for path in paths:
             values.extend(path.values)
         registers = tuple(path.registers for path in paths)
-        combination = PtxCombination((random.choice(skeletons),), tuple(values), registers)
+        combination = PtxCombination((random.choice(met),), tuple(values), registers)
         hint = self._interleaving.hint(
             [(e.kind is PtxEventKind.READ, e.kind is PtxEventKind.WRITE) for e in path.events]
             for path in paths
@@ -1071,14 +1093,14 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
     Asynchronous copies are done when they are issued. None if a barrier is named by a register,
     for nobody knows then who comes to it. Raises ``ProgramError`` as ``PtxCandidates``.
     """
-    _check(program)
+    check(program)
     names = (name for thread in program.threads for name in _barriers(thread))
     if any(isinstance(each, str) for name in names for each in name):
         return None
     bits: dict[object, int] = {}
-    runners = [_PtxRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+    runners = [PtxRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
 
-    def passage(thread: int, instruction: PtxInstruction, run: _PtxRun) -> Passage | None:
+    def passage(thread: int, instruction: PtxInstruction, run: PtxRun) -> Passage | None:
         match instruction:
             case Bar():
                 count = None if instruction.count is None else run.value(instruction.count)
@@ -1102,10 +1124,10 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
                 return None
 
     places = [each.places for each in program.threads]
-    return Interleaved(runners, places, _initial(program), passage, text)
+    return Interleaved(runners, places, initial_words(program), passage, text)
 
 
-def _initial(program: PtxProgram) -> dict[str, int]:
+def initial_words(program: PtxProgram) -> dict[str, int]:
     """The words that the locations start with which are declared or accessed."""
     accessed = (v for thread in program.threads for v in variables(thread.instructions))
     names = {program.physical(each) for each in (*program.initial, *accessed)}

@@ -11,12 +11,14 @@ How outcomes are found: for each reads-from relation and each Fence-SC order,
 causality order is fixed, and what is left (coherence order, and the axioms that use it)
 falls apart into independent questions, one for each location. The axioms only ever forbid
 more when coherence order grows, so that the least order which answers them is enough.
+Programs whose threads have too many runs for that are left to ``graphs``.
 ``definition`` has the same relations and axioms without any of this.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import combinations, islice, product
 from random import Random
 
@@ -99,6 +101,11 @@ class PtxModel:
     version: Version = Version.V7_5
     axioms: frozenset[Axiom] = ALL_AXIOMS
     moral_strength_in_sync: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self.axioms == ALL_AXIOMS and self.moral_strength_in_sync
 
     def without(self, axiom: Axiom) -> "PtxModel":
         """The same model less one axiom."""
@@ -295,11 +302,16 @@ class PtxFrame:
         self.spheres = _spheres(self.size, restricted)
         self.barrier = barrier_synchronization(skeleton)
         self.phases = phase_observation(skeleton, self.ms)
+        self.is_plain = not restricted and not _mixes_addresses(skeleton)
         self.rmw = skeleton.rmw
         self.rmw_reads = tuple(n for n, row in enumerate(self.rmw) if row)
-        orders = self._fence_sc_orders()
-        self.fence_sc_orders = tuple(orders if random is None else islice(orders, 1))
         self.causality_of: dict[tuple[Mask, ...], tuple[Relation, Relation]] = {}
+
+    @cached_property
+    def fence_sc_orders(self) -> tuple[Relation, ...]:
+        """Every Fence-SC order; with ``random`` one."""
+        orders = self._fence_sc_orders()
+        return tuple(orders if self.random is None else islice(orders, 1))
 
     def _fence_sc_orders(self) -> Iterator[Relation]:
         """Every Fence-SC order: one direction for each morally strong pair of ``fence.sc``.
@@ -484,7 +496,7 @@ def causality(frame: PtxFrame, obs: Relation, base: Relation) -> Relation:
     Source: PTX ISA, "Causality order".
     """
     if frame.model.version is Version.V7_5:
-        base = proxy_preserved(frame, base) if _mixes_addresses(frame) else base
+        base = proxy_preserved(frame, base) if _mixes_addresses(frame.skeleton) else base
         follows = base
     else:
         follows = [a | b for a, b in zip(base, frame.po_loc, strict=True)]
@@ -517,10 +529,8 @@ def _without(relation: Relation, events: Mask) -> Relation:
     return [0 if events >> n & 1 else row & ~events for n, row in enumerate(relation)]
 
 
-def _mixes_addresses(frame: PtxFrame) -> bool:
-    return any(
-        e.proxy is not PtxProxy.GENERIC or e.variable != e.location for e in frame.skeleton.events
-    )
+def _mixes_addresses(skeleton: PtxSkeleton) -> bool:
+    return any(e.proxy is not PtxProxy.GENERIC or e.variable != e.location for e in skeleton.events)
 
 
 class PtxExecution:
@@ -816,13 +826,13 @@ class _Enumeration:
         ]
         if comes_first is not None:
             undecided = [(a, b) if comes_first(a, b) else (b, a) for a, b in undecided]
-        for order in _orient(_close(co, location.writes), undecided, location.writes):
-            if not frame.work.take():
+        for order in _orient(close(co, location.writes), undecided, location.writes):
+            if not frame.work.take(len(location.writes)):
                 return
             yield order
 
 
-def _close(co: Relation, writes: tuple[int, ...]) -> Relation:
+def close(co: Relation, writes: tuple[int, ...]) -> Relation:
     """Transitive closure over ``writes`` alone."""
     for through in writes:
         row = co[through]
@@ -842,12 +852,13 @@ def _orient(
         for first, second in ((a, b), (b, a)):
             extended = list(co)
             extended[first] |= 1 << second
-            yield from _orient(_close(extended, writes), undecided[position + 1 :], writes)
+            yield from _orient(close(extended, writes), undecided[position + 1 :], writes)
         return
     yield co
 
 
-def _check_version(program: PtxProgram, model: PtxModel) -> None:
+def check_version(program: PtxProgram, model: PtxModel) -> None:
+    """Raise ``ProgramError`` for a program that the version has no rules for."""
     if model.version is Version.V7_5:
         return
     if program.aliases:
@@ -860,23 +871,14 @@ def _check_version(program: PtxProgram, model: PtxModel) -> None:
                 raise ProgramError("proxies need the model of PTX 7.5")
 
 
-def outcomes(
-    program: PtxProgram,
-    model: PtxModel | None = None,
-    bound: int = 1,
-    work: WorkBudget | None = None,
+def enumerated_outcomes(
+    program: PtxProgram, model: PtxModel, bound: int, work: WorkBudget
 ) -> Outcomes:
-    """Every final state that the model allows.
+    """Every final state, as ``outcomes.outcomes`` has them, by trying all that could be one.
 
-    ``bound`` is how often the target of a backward jump may be passed in a loop; the
-    outcomes say whether they are complete in spite of it, and of the limit of ``work``. All
-    registers and locations are observed. Raises ``ProgramError`` for a program that means
-    nothing.
+    As far as ``work`` goes.
     """
-    chosen = PtxModel() if model is None else model
-    spent = WorkBudget() if work is None else work
-    _check_version(program, chosen)
-    candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in chosen.axioms, spent)
+    candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
     observed = observables_of(candidates)
     registers = [each for each in observed if isinstance(each, Register)]
     frames: dict[int, PtxFrame] = {}
@@ -884,10 +886,10 @@ def outcomes(
     for combination in candidates:
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         for skeleton in combination.skeletons:
-            frame = _frame(frames, skeleton, chosen, spent)
-            memories = _Enumeration(chosen, combination, frame).final_memories()
+            frame = _frame(frames, skeleton, model, work)
+            memories = _Enumeration(model, combination, frame).final_memories()
             states.update(prefix + memory for memory in memories)
-    complete = candidates.complete and not spent.is_spent
+    complete = candidates.complete and not work.is_spent
     return Outcomes(observed, frozenset(states), complete)
 
 
@@ -907,7 +909,7 @@ def sampled_outcomes(
     Of a walk that the model forbids nothing comes. Raises ``ProgramError`` as ``outcomes`` does.
     """
     chosen = PtxModel() if model is None else model
-    _check_version(program, chosen)
+    check_version(program, chosen)
     random = Random(seed)
     source = PtxWalks(program, bound)
     observed = observables_of(source)
@@ -984,7 +986,7 @@ def explain(
     """
     chosen = PtxModel() if model is None else model
     spent = WorkBudget() if work is None else work
-    _check_version(program, chosen)
+    check_version(program, chosen)
     for dropped in range(len(chosen.axioms) + 1):
         for axioms in combinations(sorted(chosen.axioms, key=lambda axiom: axiom.value), dropped):
             weaker = replace(chosen, axioms=chosen.axioms - {*axioms})

@@ -38,7 +38,8 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.model import PtxModel, outcomes
+from fencewright.simulator.ptx.model import PtxModel
+from fencewright.simulator.ptx.outcomes import outcomes
 
 
 class MutationKind(Enum):

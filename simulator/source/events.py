@@ -278,15 +278,15 @@ class ThreadPath:
 
 
 @dataclass(slots=True)
-class _Run(ThreadRun[Event]):
+class SourceRun(ThreadRun[Event]):
     """A run with what its events have read and written; copied where it has several continuations."""
 
     read: tuple[int | None, ...] = ()
     written: tuple[int | None, ...] = ()
     dependences: tuple[Mask, ...] = ()
 
-    def copy(self) -> "_Run":
-        return _Run(
+    def copy(self) -> "SourceRun":
+        return SourceRun(
             self.pc,
             dict(self.registers),
             dict(self.taints),
@@ -308,7 +308,7 @@ class _Run(ThreadRun[Event]):
         self.dependences = (*self.dependences, needs)
 
 
-class _ThreadRunner(Runner[_Run, ThreadPath]):
+class SourceRunner(Runner[SourceRun, ThreadPath]):
     """All runs of one thread."""
 
     IDLE = (EventKind.READ, EventKind.FENCE)
@@ -319,10 +319,10 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
         super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
         self.event_of: dict[object, Event] = {}
 
-    def begin(self) -> _Run:
-        return _Run(0, {}, {})
+    def begin(self) -> SourceRun:
+        return SourceRun(0, {}, {})
 
-    def path(self, run: _Run) -> ThreadPath:
+    def path(self, run: SourceRun) -> ThreadPath:
         return ThreadPath(run.events, run.read, run.written, run.dependences, dict(run.registers))
 
     def assigned(self, instruction: ScopedInstruction) -> tuple[str, ...]:
@@ -331,7 +331,8 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
     def used(self, instruction: ScopedInstruction) -> tuple[Operand, ...]:
         return used(instruction)
 
-    def _event(self, run: _Run, kind: EventKind, operation: ScopedOperation) -> Event:
+    def event(self, run: SourceRun, kind: EventKind, operation: ScopedOperation) -> Event:
+        """The event of the operation that is being executed."""
         key = (kind, run.pc)
         event = self.event_of.get(key)
         if event is None:
@@ -344,9 +345,9 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
             )
         return event
 
-    def load(self, run: _Run, load: Load) -> list[_Run]:
-        event = self._event(run, EventKind.READ, load)
-        forks: list[_Run] = []
+    def load(self, run: SourceRun, load: Load) -> list[SourceRun]:
+        event = self.event(run, EventKind.READ, load)
+        forks: list[SourceRun] = []
         for value in self.domain.choices(load.location):
             fork = run.copy()
             fork.assign(load.dst, value, 1 << len(fork.events))
@@ -354,31 +355,36 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
             forks.append(fork)
         return forks
 
-    def _derives(self, run: _Run, location: str, value: int, needs: Mask) -> bool:
+    def _derives(self, run: SourceRun, location: str, value: int, needs: Mask) -> bool:
         reads = [(run.events[n].location or "", run.read[n] or 0) for n in bits(needs)]
         return self.derives(run, location, value, reads)
 
-    def store(self, run: _Run, store: Store) -> list[_Run] | None:
+    def store(self, run: SourceRun, store: Store) -> list[SourceRun] | None:
         value, needs = run.value(store.value), run.taint(store.value) | run.control
         if not self._derives(run, store.location, value, needs):
             return []
-        run.append(self._event(run, EventKind.WRITE, store), written=value, needs=needs)
+        run.append(self.event(run, EventKind.WRITE, store), written=value, needs=needs)
         return None
 
-    def atomic_rmw(self, run: _Run, rmw: AtomicRmw) -> list[_Run]:
-        combine = RMW[rmw.kind]
+    def combined(self, kind: RmwKind, old: int, operand: int) -> int:
+        """What a read-modify-write writes."""
+        return RMW[kind](old, operand)
+
+    def atomic_rmw(self, run: SourceRun, rmw: AtomicRmw) -> list[SourceRun]:
         operand, needs = run.value(rmw.value), run.taint(rmw.value) | run.control
         own = 0 if rmw.kind is RmwKind.XCHG else 1 << len(run.events)
-        event = self._event(run, EventKind.UPDATE, rmw)
+        event = self.event(run, EventKind.UPDATE, rmw)
         forks = [
-            self._update(run, event, old, combine(old, operand), needs | own, rmw.dst)
+            self.updated(
+                run, event, old, self.combined(rmw.kind, old, operand), needs | own, rmw.dst
+            )
             for old in self.domain.choices(rmw.location)
         ]
         return [fork for fork in forks if fork is not None]
 
-    def _update(
-        self, run: _Run, event: Event, old: int, new: int, needs: Mask, dst: str | None
-    ) -> _Run | None:
+    def updated(
+        self, run: SourceRun, event: Event, old: int, new: int, needs: Mask, dst: str | None
+    ) -> SourceRun | None:
         """The run after an update that found ``old``; None if that comes out of thin air."""
         fork = run.copy()
         own = 1 << len(fork.events)
@@ -386,16 +392,16 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
         fork.append(event, old, new, needs)
         return fork if self._derives(fork, event.location or "", new, needs) else None
 
-    def cmpxchg(self, run: _Run, cmpxchg: Cmpxchg) -> list[_Run]:
+    def cmpxchg(self, run: SourceRun, cmpxchg: Cmpxchg) -> list[SourceRun]:
         compare, new = run.value(cmpxchg.compare), run.value(cmpxchg.new)
         own = 1 << len(run.events)
         needs = run.taint(cmpxchg.compare, cmpxchg.new) | run.control | own
-        success = self._event(run, EventKind.UPDATE, cmpxchg)
-        failure = self._event(run, EventKind.READ, cmpxchg)
-        forks: list[_Run] = []
+        success = self.event(run, EventKind.UPDATE, cmpxchg)
+        failure = self.event(run, EventKind.READ, cmpxchg)
+        forks: list[SourceRun] = []
         for old in self.domain.choices(cmpxchg.location):
             if old == compare:
-                fork = self._update(run, success, old, new, needs, cmpxchg.dst)
+                fork = self.updated(run, success, old, new, needs, cmpxchg.dst)
                 if fork is not None:
                     fork.assign(cmpxchg.success, 1, own | run.taint(cmpxchg.compare))
                     forks.append(fork)
@@ -407,12 +413,12 @@ class _ThreadRunner(Runner[_Run, ThreadPath]):
                 forks.append(fork)
         return forks
 
-    def fence(self, run: _Run, fence: Fence) -> None:
-        run.append(self._event(run, EventKind.FENCE, fence))
+    def fence(self, run: SourceRun, fence: Fence) -> None:
+        run.append(self.event(run, EventKind.FENCE, fence))
 
-    def barrier(self, run: _Run, barrier: Barrier) -> None:
-        run.append(self._event(run, EventKind.ARRIVE, barrier))
-        run.append(self._event(run, EventKind.WAIT, barrier))
+    def barrier(self, run: SourceRun, barrier: Barrier) -> None:
+        run.append(self.event(run, EventKind.ARRIVE, barrier))
+        run.append(self.event(run, EventKind.WAIT, barrier))
 
     STEPS: ClassVar[StepFunctions] = {
         **COMMON_STEPS,
@@ -559,7 +565,7 @@ class Candidates:
         check(program)
         self.program = program
         self.work = WorkBudget() if work is None else work
-        self.initial = _accessed(program)
+        self.initial = accessed(program)
         self.complete = True
         self._skeletons: dict[tuple[int, ...], Skeleton] = {}
         self._numbers = Choices()
@@ -570,7 +576,7 @@ class Candidates:
         """Run all threads until nothing writes a value that no earlier round has seen."""
         write_bits: dict[object, int] = {}
         runners = [
-            _ThreadRunner(self.program, i, bound, write_bits)
+            SourceRunner(self.program, i, bound, write_bits)
             for i in range(len(self.program.threads))
         ]
         seeds = _constants(self.program) if thin_air else ()
@@ -607,9 +613,9 @@ class Candidates:
         paths = [choice.path for choice in chosen]
         skeleton = self._skeletons.get(key)
         if skeleton is None:
-            skeleton = _skeleton(self.program, self.initial, paths)
+            skeleton = skeleton_of(self.program, self.initial, paths)
             self._skeletons[key] = skeleton
-        return _combined(self.initial, skeleton, paths)
+        return combined(self.initial, skeleton, paths)
 
     def _choice(self, path: ThreadPath) -> Choice[ThreadPath]:
         read: list[tuple[str, int]] = []
@@ -641,13 +647,11 @@ class Walks:
     def __init__(self, program: ScopedProgram, bound: int = 1):
         check(program)
         self.program = program
-        self.initial = _accessed(program)
+        self.initial = accessed(program)
         self._interleaving = Interleaving(self.initial.items())
         domain = WalkedDomain(self._interleaving)
         bits: dict[object, int] = {}
-        self._runners = [
-            _ThreadRunner(program, n, bound, bits) for n in range(len(program.threads))
-        ]
+        self._runners = [SourceRunner(program, n, bound, bits) for n in range(len(program.threads))]
         for runner in self._runners:
             runner.domain = domain
 
@@ -667,16 +671,16 @@ class Walks:
             else:
                 runs[number] = random.choice(forks)
         paths = [runner.path(run) for runner, run in zip(self._runners, runs, strict=True)]
-        skeleton = _skeleton(self.program, self.initial, paths)
+        skeleton = skeleton_of(self.program, self.initial, paths)
         hint = self._interleaving.hint([(e.reads, e.writes) for e in p.events] for p in paths)
-        return Walk(_combined(self.initial, skeleton, paths), hint)
+        return Walk(combined(self.initial, skeleton, paths), hint)
 
 
 def interleaved(program: ScopedProgram) -> Interleaved:
     """The program for its interleavings. Raises ``ProgramError`` as ``check`` does."""
     check(program)
     bits: dict[object, int] = {}
-    runners = [_ThreadRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
+    runners = [SourceRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
 
     def passage(thread: int, instruction: ScopedInstruction, run: object) -> Passage | None:
         if not isinstance(instruction, Barrier):
@@ -688,10 +692,10 @@ def interleaved(program: ScopedProgram) -> Interleaved:
         return Passage(gate, arrives=True, waits=True)
 
     places = [thread.places for thread in program.threads]
-    return Interleaved(runners, places, _accessed(program), passage, str)
+    return Interleaved(runners, places, accessed(program), passage, str)
 
 
-def _accessed(program: ScopedProgram) -> dict[str, int]:
+def accessed(program: ScopedProgram) -> dict[str, int]:
     """The locations that are accessed, with their initial values."""
     names = {
         each.location
@@ -702,9 +706,10 @@ def _accessed(program: ScopedProgram) -> dict[str, int]:
     return {e.name: e.initial for e in program.locations if e.name in names}
 
 
-def _combined(
+def combined(
     initial: Mapping[str, int], skeleton: Skeleton, paths: Iterable[ThreadPath]
 ) -> Combination:
+    """The combination of ``paths``, with its values."""
     read: list[int | None] = [None] * len(initial)
     written: list[int | None] = list(initial.values())
     registers: list[Mapping[str, int]] = []
@@ -715,9 +720,10 @@ def _combined(
     return Combination(skeleton, tuple(read), tuple(written), tuple(registers))
 
 
-def _skeleton(
+def skeleton_of(
     program: ScopedProgram, initial: Mapping[str, int], paths: list[ThreadPath]
 ) -> Skeleton:
+    """The events of ``paths`` together, and the barriers at which they meet."""
     events = [
         Event(EventKind.WRITE, -1, -1, Ordering.RELAXED, Scope.SYSTEM, name, None)
         for name in initial

@@ -315,7 +315,7 @@ class Frame:
 class Execution:
     """A choice of reads-from, and what follows from it; ``co`` and ``fr`` once they are chosen.
 
-    ``source`` has for each read the write that it takes; ``hb`` is one relation for each group
+    ``source`` has for each read the write that it takes, -1 where that is not known yet; ``hb`` is one relation for each group
     of locations.
     """
 
@@ -343,7 +343,7 @@ class Execution:
                 if not sequences or frame.events[write].kind is not EventKind.UPDATE:
                     break
                 write = source[write]
-                if passed >> write & 1:
+                if write < 0 or passed >> write & 1:
                     break
         return found
 

@@ -30,7 +30,7 @@ How outcomes are found: each reads-from relation fixes happens-before, and
 which coherence orders remain is one question for each location, except with seq_cst.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from random import Random
@@ -110,7 +110,9 @@ def thin_air_order(x: Execution) -> Relation:
     for write, needs in enumerate(x.frame.skeleton.dependences):
         while needs:
             low = needs & -needs
-            rows[x.source[low.bit_length() - 1]] |= 1 << write
+            source = x.source[low.bit_length() - 1]
+            if source >= 0:
+                rows[source] |= 1 << write
             needs ^= low
     return rows
 
@@ -163,8 +165,11 @@ Chains = tuple[tuple[tuple[int, ...], ...], Relation]
 def chains(x: Execution, location: str) -> Chains | None:
     """The coherence orders of a location, as a partial order of chains; None if there is none."""
     co = forced_order(x, location)
-    if co is None:
-        return None
+    return None if co is None else chains_of(x, location, co)
+
+
+def chains_of(x: Execution, location: str, co: Relation) -> Chains | None:
+    """``chains`` where coherence orders at least ``co``."""
     frame = x.frame
     writes = frame.here[location] & frame.write_mask
     follower: dict[int, int] = {}
@@ -242,7 +247,7 @@ def _one_as(event: Event) -> bool:
 # Enumeration
 
 
-class _Search:
+class Search:
     """All executions of one combination of paths."""
 
     def __init__(self, combination: Combination, frame: Frame, work: WorkBudget):
@@ -357,39 +362,45 @@ class _Frames:
         return frame
 
 
-def behaviour(
-    program: ScopedProgram,
-    model: SourceModel = FULL_MODEL,
-    bound: int = 1,
-    work: WorkBudget | None = None,
+def enumerated_behaviour(
+    program: ScopedProgram, model: SourceModel, bound: int, work: WorkBudget
 ) -> Behaviour:
-    """Every outcome of ``program``, or its data races.
-
-    ``bound`` is how often the target of a backward branch may be passed in a loop;
-    ``complete`` says whether that, and the limit of ``work``, loses nothing. Raises
-    ``ProgramError`` for a program that means nothing.
-    """
-    spent = WorkBudget() if work is None else work
-    candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in model.rules, spent)
+    """What ``behaviour.behaviour`` has, by trying every execution, as far as ``work`` goes."""
+    candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in model.rules, work)
     frames = _Frames(model)
-    projection = _Projection(program, candidates)
-    states: set[tuple[int | None, ...]] = set()
-    found: dict[Race, Race] = {}
+    findings = Findings(program, candidates.initial)
     for combination in candidates:
         frame = frames.of(combination.skeleton)
-        search = _Search(combination, frame, spent)
+        search = Search(combination, frame, work)
         for x in search.executions():
-            new = [each for each in races(x) if each not in found or each.key < found[each].key]
-            if found and not new:
-                continue
-            memories = search.memories(x)
-            if memories:
-                least(found, new)
-                states.update(projection.of(combination, memory) for memory in memories)
-    ordered = sorted(found.values(), key=str)
-    complete = candidates.complete and not spent.is_spent
-    outcomes = Outcomes(projection.observables, frozenset(states), complete)
-    return Behaviour(None if ordered else outcomes, tuple(ordered), complete)
+            findings.add(search, x, combination)
+    return findings.behaviour(candidates.complete and not work.is_spent)
+
+
+class Findings:
+    """The final states and the data races of a program, of the executions that were looked at."""
+
+    def __init__(self, program: ScopedProgram, accessed: Iterable[str]):
+        self.projection = Projection(program, accessed)
+        self.states: set[tuple[int | None, ...]] = set()
+        self.races: dict[Race, Race] = {}
+
+    def add(self, search: "Search", x: Execution, combination: Combination) -> None:
+        """Take notice of an execution, if the axioms allow it."""
+        known = self.races
+        new = [each for each in races(x) if each not in known or each.key < known[each].key]
+        if known and not new:
+            return
+        memories = search.memories(x)
+        if memories:
+            least(known, new)
+            self.states.update(self.projection.of(combination, memory) for memory in memories)
+
+    def behaviour(self, complete: bool) -> Behaviour:
+        """What was found; races leave no outcomes."""
+        ordered = sorted(self.races.values(), key=str)
+        outcomes = Outcomes(self.projection.observables, frozenset(self.states), complete)
+        return Behaviour(None if ordered else outcomes, tuple(ordered), complete)
 
 
 _MOST_ORDERS = 8
@@ -409,7 +420,7 @@ def sampled_behaviour(
     """
     random = Random(seed)
     source = Walks(program, bound)
-    projection = _Projection(program, source)
+    projection = Projection(program, source.initial)
     states: set[tuple[int | None, ...]] = set()
     found: dict[Race, Race] = {}
     for _ in range(walks):
@@ -417,7 +428,7 @@ def sampled_behaviour(
         if walk is None:
             continue
         frame = Frame(walk.combination.skeleton, model)
-        search = _Search(walk.combination, frame, WorkBudget())
+        search = Search(walk.combination, frame, WorkBudget())
         for x in search.sampled(walk.hint, random):
             memories = search.sampled_memories(x, walk.hint, random)
             if memories:
@@ -428,13 +439,13 @@ def sampled_behaviour(
     return Behaviour(None if ordered else outcomes, tuple(ordered), complete=False)
 
 
-class _Projection:
+class Projection:
     """From registers and accessed locations to what the program observes."""
 
-    def __init__(self, program: ScopedProgram, candidates: Candidates | Walks):
+    def __init__(self, program: ScopedProgram, accessed: Iterable[str]):
         self.observables = program.observables()
         self.initial = {each.name: each.initial for each in program.locations}
-        self.places = {name: place for place, name in enumerate(candidates.initial)}
+        self.places = {name: place for place, name in enumerate(accessed)}
 
     def of(
         self, combination: Combination, memory: tuple[int | None, ...]
@@ -498,7 +509,7 @@ def executions(
     names = [*candidates.initial]
     initial = {Memory(each.name): each.initial for each in program.locations}
     for combination in candidates:
-        search = _Search(combination, frames.of(combination.skeleton), spent)
+        search = Search(combination, frames.of(combination.skeleton), spent)
         registers = {
             Register(thread, name): value
             for thread, values in enumerate(combination.registers)

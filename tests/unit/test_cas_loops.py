@@ -24,7 +24,7 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.source.events import AtomicRmw, Cmpxchg, ScopedInstruction, ScopedProgram
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ

@@ -54,7 +54,7 @@ from fencewright.simulator.ptx.events import (
     St,
     WaitGroup,
 )
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "async"
 

@@ -35,6 +35,7 @@ from fencewright.simulator.pictures.trace_json import trace_json
 from fencewright.simulator.ptx import model as ptx_model
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.source import model as source_model
+from fencewright.simulator.source.behaviour import behaviour
 from fencewright.tools import fence_sim
 from fencewright.tools.inputs.litmus_inputs import Lowering, read
 
@@ -60,7 +61,7 @@ def ptx(name: str) -> ExecutionGraph:
 def source(name: str) -> ExecutionGraph:
     case = source_cases.BY_NAME[name]
     program = case.test.program
-    races = source_model.behaviour(program).races
+    races = behaviour(program).races
     if races:
         witness = source_model.explain_race(program, races[0])
     else:

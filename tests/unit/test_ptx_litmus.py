@@ -26,7 +26,8 @@ from fencewright.simulator.ptx.events import (
     Restriction,
     St,
 )
-from fencewright.simulator.ptx.model import explain, outcomes
+from fencewright.simulator.ptx.model import explain
+from fencewright.simulator.ptx.outcomes import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 

@@ -29,13 +29,8 @@ from fencewright.simulator.ptx.events import (
     Restriction,
     St,
 )
-from fencewright.simulator.ptx.model import (
-    Axiom,
-    PtxModel,
-    Version,
-    explain,
-    outcomes,
-)
+from fencewright.simulator.ptx.model import Axiom, PtxModel, Version, explain
+from fencewright.simulator.ptx.outcomes import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 CORPUS = os.environ.get("FENCEWRIGHT_PTX_LITMUS")

@@ -21,7 +21,7 @@ from fencewright.simulator.ptx.events import (
     Restriction,
     St,
 )
-from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
+from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import (
     MutationKind,
     Notice,
@@ -34,6 +34,7 @@ from fencewright.simulator.ptx.mutants import (
     placements,
     run_campaign,
 )
+from fencewright.simulator.ptx.outcomes import outcomes
 
 RESTRICT = MutationKind.RESTRICT_FENCE
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

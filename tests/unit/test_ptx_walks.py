@@ -7,14 +7,8 @@ import pytest
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import PtxProgram
-from fencewright.simulator.ptx.model import (
-    Axiom,
-    PtxModel,
-    Version,
-    explain,
-    outcomes,
-    sampled_outcomes,
-)
+from fencewright.simulator.ptx.model import Axiom, PtxModel, Version, explain, sampled_outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 PATHS = sorted(LITMUS.glob("*.litmus"))

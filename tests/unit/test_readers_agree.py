@@ -32,7 +32,7 @@ from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import WORD_MASK
 from fencewright.simulator.litmus_run import CdnaTest, PtxTest, SourceTest, run
-from fencewright.simulator.ptx.model import outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.tools.inputs.litmus_inputs import Damage, Lowering
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ

@@ -54,6 +54,7 @@ from fencewright.simulator.core.program import (
     ProgramError,
     Thread,
 )
+from fencewright.simulator.source.behaviour import behaviour
 from fencewright.simulator.source.enumeration import allowed
 from fencewright.simulator.source.events import (
     AtomicRmw,
@@ -68,7 +69,7 @@ from fencewright.simulator.source.events import (
     Store,
 )
 from fencewright.simulator.source.execution import FULL_MODEL, ModelRule, SourceModel
-from fencewright.simulator.source.model import behaviour, executions, explain, explain_race
+from fencewright.simulator.source.model import executions, explain, explain_race
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 EXAMPLES = 20 if THOROUGH else 1

@@ -11,8 +11,9 @@ from source_cases import BY_NAME
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.litmus_run import run
 from fencewright.simulator.source import model as source_model
+from fencewright.simulator.source.behaviour import behaviour
 from fencewright.simulator.source.events import Candidates, Combination
-from fencewright.simulator.source.model import behaviour, explain_race
+from fencewright.simulator.source.model import explain_race
 
 UNCONNECTED = "neither reads before its access what the other wrote after its own"
 

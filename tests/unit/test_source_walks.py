@@ -4,8 +4,9 @@ import pytest
 from source_cases import BY_NAME, CASES
 
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.source.behaviour import behaviour
 from fencewright.simulator.source.execution import FULL_MODEL, ModelRule
-from fencewright.simulator.source.model import behaviour, explain, sampled_behaviour
+from fencewright.simulator.source.model import explain, sampled_behaviour
 
 WALKS = 150
 NAMES = [each.name for each in CASES]

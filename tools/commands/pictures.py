@@ -113,9 +113,10 @@ def _graph(test: RunnableTest) -> "ExecutionGraph | None":
             return None if found is None else ptx_graph(test.test, found)
         case SourceTest():
             from fencewright.simulator.source import model as source_model
+            from fencewright.simulator.source.behaviour import behaviour
 
             program, bound = test.test.program, Limits().bound
-            races = source_model.behaviour(program, bound=bound).races
+            races = behaviour(program, bound=bound).races
             if races:
                 witness = source_model.explain_race(program, races[0], bound=bound)
             else:

@@ -1,0 +1,302 @@
+"""The outcomes of a PTX program by building its execution graphs lazily.
+
+For what ``model`` cannot enumerate: programs whose threads have many runs. Held equal to it, and
+so to ``definition``, on random programs and on every litmus test.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+from fencewright.simulator.core.condition import (
+    Memory,
+    Observable,
+    Outcomes,
+    Register,
+    observable_order,
+)
+from fencewright.simulator.core.execution_graphs import INITIAL, Construction, Graph, Name
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.partial_runs import (
+    PARTIAL_STEPS,
+    UNKNOWN,
+    Access,
+    PartialRunner,
+    Stop,
+)
+from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
+from fencewright.simulator.core.thread_runs import StepFunctions
+from fencewright.simulator.ptx.events import (
+    AsyncCopy,
+    Atom,
+    Bar,
+    CompareBranch,
+    PtxEvent,
+    PtxEventKind,
+    PtxInstruction,
+    PtxPath,
+    PtxProgram,
+    PtxProxy,
+    PtxRun,
+    PtxRunner,
+    St,
+    accesses,
+    initial_words,
+    skeletons,
+    unmet,
+)
+from fencewright.simulator.ptx.model import PtxExecution, PtxFrame, PtxModel, synchronizes
+from fencewright.simulator.ptx.saturation import (
+    FinalMemories,
+    Part,
+    Place,
+    with_sources,
+)
+
+
+class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
+    """All runs of one thread in which some reads may have no value yet."""
+
+    def summary(
+        self, run: PtxRun
+    ) -> tuple[PtxPath, object, tuple[Access, ...], tuple[Access, ...]]:
+        path = self.path(run, blocked=self.blocked)
+        events = path.events
+        shape = (
+            tuple((event.position, event.kind.value) for event in events),
+            path.dependences,
+            path.read_modify_writes,
+            path.order,
+            path.issued,
+            path.blocked,
+        )
+        reads = tuple(self._accesses(path, PtxEventKind.READ))
+        return path, shape, reads, tuple(self._accesses(path, PtxEventKind.WRITE))
+
+    def _accesses(self, path: PtxPath, kind: PtxEventKind) -> Iterator[Access]:
+        for number, event in enumerate(path.events):
+            if event.kind is kind:
+                needs = path.dependences[number]
+                yield Access(number, event.location or "", path.values[number], needs)
+
+    def begin(self) -> PtxRun:
+        self.blocked = False
+        return super().begin()
+
+    def written(self, instruction: PtxInstruction) -> Iterator[str]:
+        if isinstance(instruction, St | Atom | AsyncCopy):
+            yield self.locations[instruction.location]
+
+    def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
+        (value,) = self.domain.choices(event.location or "")
+        number = run.append(event, value, 0)
+        if register is not None:
+            run.assign(register, value, 1 << number)
+        return [run]
+
+    def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
+        """Whether a compare-and-swap writes; if its read is unknown, as it is guessed."""
+        guessed = self.guesses.get(read)
+        if UNKNOWN in (old, expected):
+            if guessed is None:
+                self.halt(run, Stop.HELD, guess=read)
+            return bool(guessed)
+        if guessed is not None and guessed is not (old == expected):
+            self.halt(run, Stop.IMPOSSIBLE)
+        return old == expected
+
+    def may_block(self, run: PtxRun) -> list[PtxRun]:
+        event = len(run.events) - 1
+        blocks = self.guesses.get(event)
+        if blocks is None:
+            return self.halt(run, Stop.OPEN, guess=event)
+        if blocks:
+            self.blocked = True
+            return self.halt(run, Stop.ENDED)
+        return [run]
+
+    def partial_compare_branch(self, run: PtxRun, branch: CompareBranch) -> list[PtxRun] | None:
+        """Go to a label, or on; wait for what is compared."""
+        if self.unknown(run, branch.left, branch.right):
+            return self.halt(run, Stop.HELD, run.taint(branch.left, branch.right))
+        return self.compare_branch(run, branch)
+
+    STEPS: ClassVar[StepFunctions] = {
+        **PtxRunner.STEPS,
+        **PARTIAL_STEPS,
+        CompareBranch: partial_compare_branch,
+    }
+
+
+class _Judged:
+    """A consistent partial execution, with its coherence order as far as it is forced."""
+
+    def __init__(
+        self,
+        x: PtxExecution,
+        number: Callable[[Name], int],
+        orders: Mapping[str, tuple[Place, Relation]],
+    ):
+        self.x = x
+        self.number = number
+        self.orders = orders
+        self._hidden: dict[int, Mask] = {}
+
+    def may_take(self, read: Name, write: Name) -> bool:
+        """False where the source comes after the read, is overwritten before it, or taken by another
+        atomic.
+        """
+        x, frame = self.x, self.x.frame
+        reader, writer = self.number(read), self.number(write)
+        if (x.cause[reader] | frame.po_loc[reader]) >> writer & 1:
+            return False
+        place, co = self.orders[frame.skeleton.events[reader].location or ""]
+        hidden = self._hidden.get(reader)
+        if hidden is None:
+            hidden = mask_of(
+                w
+                for w in place.writes
+                if (x.cause[w] | frame.po_loc[w] & frame.ms[w]) >> reader & 1
+            )
+            self._hidden[reader] = hidden
+        if co[writer] & hidden:
+            return False
+        for update in bits(frame.rmw[reader]):
+            both = frame.ms[reader] & frame.ms[update] & co[writer]
+            if not co[writer] >> update & 1:
+                continue
+            if any(x.rf_inverse[r] == writer and both >> u & 1 for r, u in place.updates):
+                return False
+        return True
+
+
+class PtxConstruction(Construction[PtxPath, Outcomes]):
+    """The execution graphs of a program, and the final states of those that are whole.
+
+    ``observed`` are all registers that are set, and all locations that are declared or accessed.
+    """
+
+    def __init__(self, program: PtxProgram, model: PtxModel, bound: int, work: WorkBudget):
+        writes: dict[object, int] = {}
+        runners = [
+            _PartialPtxRunner(program, n, bound, writes) for n in range(len(program.threads))
+        ]
+        initial = tuple(initial_words(program).items())
+        super().__init__(runners, initial, work, _is_in_order(program))
+        self.program = program
+        self.model = model
+        self.observed = _observables(program, runners, initial)
+        self.registers = [each for each in self.observed if isinstance(each, Register)]
+        self.states: set[tuple[int | None, ...]] = set()
+        self._memories: dict[tuple[int | None, ...], set[tuple[int, ...]]] = {}
+        self._parts: dict[tuple[int, ...], Part] = {}
+        self._whole: dict[tuple[int, ...], list[Part]] = {}
+
+    def judge(self, graph: Graph[PtxPath]) -> "_Judged | None":
+        key = tuple(run.shape for run in graph.runs)
+        part = self._parts.get(key)
+        if part is None:
+            paths = [run.path for run in graph.runs]
+            frame = PtxFrame(unmet(self.program, self.initial, paths), self.model, self.work)
+            part = self._parts[key] = Part(frame)
+        frame = part.frame
+        x, number, resolved = self._execution(frame, graph)
+        if _takes_a_later_write(x, resolved):
+            return None
+        if any(graph.guesses) and not _is_from_somewhere(x):
+            return None
+        x.order_fences(synchronizes(frame, x.obs), [0] * frame.size)
+        orders: dict[str, tuple[Place, Relation]] = {}
+        for n, place in enumerate(part.places):
+            present = with_sources(place, resolved)
+            co = part.order(x, n, present)
+            if co is None:
+                return None
+            orders[part.names[n]] = present, co
+        return _Judged(x, number, orders)
+
+    def _execution(
+        self, frame: PtxFrame, graph: Graph[PtxPath]
+    ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
+        """What reads-from makes of a graph, how its events are numbered, the reads with a source."""
+        starts = [len(self.initial)]
+        for run in graph.runs:
+            starts.append(starts[-1] + len(run.path.events))
+
+        def number(name: Name) -> int:
+            return name.event if name.thread == INITIAL else starts[name.thread] + name.event
+
+        rf, source, resolved = [0] * frame.size, [0] * frame.size, 0
+        for read, write in graph.reads_from():
+            reader, writer = number(read), number(write)
+            rf[writer] |= 1 << reader
+            source[reader] = writer
+            resolved |= 1 << reader
+        return PtxExecution(frame, rf, source), number, resolved
+
+    def finish(self, graph: Graph[PtxPath]) -> None:
+        paths = [run.path for run in graph.runs]
+        values = [value for _, value in self.initial]
+        for path in paths:
+            values.extend(path.values)
+        prefix = tuple(paths[each.thread].registers.get(each.name, 0) for each in self.registers)
+        known = self._memories.setdefault(prefix, set())
+        for part in self._met(graph, paths):
+            x, _, _ = self._execution(part.frame, graph)
+            FinalMemories(part, x, tuple(values), known).find()
+        self.states.update(prefix + memory for memory in known)
+
+    def result(self) -> Outcomes:
+        return Outcomes(self.observed, frozenset(self.states), self.complete)
+
+    def _met(self, graph: Graph[PtxPath], paths: list[PtxPath]) -> list[Part]:
+        """The events of a whole graph, with each combination of barrier meetings."""
+        key = tuple(run.shape for run in graph.runs)
+        parts = self._whole.get(key)
+        if parts is None:
+            if all(event.rendezvous is None for path in paths for event in path.events):
+                parts = [self._parts[key]]
+            else:
+                found = skeletons(self.program, self.initial, paths, self.work)
+                parts = [Part(PtxFrame(each, self.model, self.work)) for each in found]
+            self._whole[key] = parts
+        return parts
+
+
+def _takes_a_later_write(x: PtxExecution, reads: Mask) -> bool:
+    return any(x.frame.po_loc[read] >> x.rf_inverse[read] & 1 for read in bits(reads))
+
+
+def _is_from_somewhere(x: PtxExecution) -> bool:
+    dependences = x.frame.skeleton.dependences
+    return is_acyclic([a | b for a, b in zip(x.rf, dependences, strict=True)])
+
+
+def _observables(
+    program: PtxProgram, runners: list[_PartialPtxRunner], initial: tuple[tuple[str, int], ...]
+) -> tuple[Observable, ...]:
+    registers = {
+        Register(number, name)
+        for number, runner in enumerate(runners)
+        for name in {*program.registers_of(number), *runner.sets}
+    }
+    return (*sorted(registers, key=observable_order), *(Memory(name) for name, _ in initial))
+
+
+def _is_in_order(program: PtxProgram) -> bool:
+    """Whether program order to one location binds all reads: one address, one proxy, no copies."""
+    proxies = (
+        proxy for thread in program.threads for each in thread.instructions
+        for _, proxy in accesses(each)
+    )  # fmt: skip
+    return not program.aliases and all(proxy is PtxProxy.GENERIC for proxy in proxies)
+
+
+def can_be_built(program: PtxProgram) -> bool:
+    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it."""
+    return not any(
+        isinstance(operand, str)
+        for thread in program.threads
+        for each in thread.instructions
+        if isinstance(each, Bar)
+        for operand in (each.instance, each.number, each.count)
+    )

@@ -1,0 +1,377 @@
+"""Coherence and Fence-SC order of an execution, as far as the axioms force them, and what remains.
+
+Where ``model`` tries every order, these answer the one question that is asked of orders: with
+which values a location can end. What is forced is added until nothing more is (*saturation*); a
+contradiction means that there is no order at all. It presumes all the axioms. A read whose
+source is not known yet takes no part, so that partial executions can be judged as well: a whole one
+forces all that its parts do.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from fencewright.lowering.vocabulary import Ordering
+from fencewright.simulator.core.relation import (
+    Mask,
+    Relation,
+    bits,
+    image,
+    inverse,
+    mask_of,
+)
+from fencewright.simulator.ptx.events import PtxEventKind, PtxSkeleton
+from fencewright.simulator.ptx.model import (
+    LOCATION_AXIOMS,
+    PtxExecution,
+    PtxFrame,
+    Version,
+    close,
+    fence_sc,
+    synchronizes,
+)
+
+
+class Place(NamedTuple):
+    """The events of one location; ``reads`` are those that have a source."""
+
+    initial: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    updates: tuple[tuple[int, int], ...]
+
+
+def places_of(skeleton: PtxSkeleton) -> list[Place]:
+    """The events of each location, in order of their names, with all its reads."""
+    events = skeleton.events
+    found: list[Place] = []
+    for name in skeleton.locations:
+        writes = tuple(n for n in skeleton.writes if events[n].location == name)
+        reads = tuple(n for n in skeleton.reads if events[n].location == name)
+        updates = tuple((read, write) for read in reads for write in bits(skeleton.rmw[read]))
+        found.append(Place(writes[0], reads, writes, updates))
+    return found
+
+
+def with_sources(place: Place, resolved: Mask) -> Place:
+    """A location with those of its reads that have a source."""
+    reads = tuple(n for n in place.reads if resolved >> n & 1)
+    if len(reads) == len(place.reads):
+        return place
+    updates = tuple(each for each in place.updates if resolved >> each[0] & 1)
+    return Place(place.initial, reads, place.writes, updates)
+
+
+def least_order(x: PtxExecution, place: Place) -> Relation:
+    """What orders the writes of a location before anything is asked of it."""
+    frame = x.frame
+    writes = mask_of(place.writes)
+    co = [0] * frame.size
+    for write in place.writes:
+        co[write] = (x.cause[write] | frame.po_loc[write] & frame.ms[write]) & writes
+    co[place.initial] = writes & ~(1 << place.initial)
+    return co
+
+
+def saturated(x: PtxExecution, place: Place, co: Relation) -> Relation | None:
+    """All that every coherence order with ``co`` has, which is changed; None if there is none.
+
+    Of two morally strong writes one is before the other, so that either what the axioms forbid of
+    the one direction or what they ask for is the other.
+    """
+    frame, cause, source = x.frame, x.cause, x.rf_inverse
+    ms, po_loc = frame.ms, frame.po_loc
+    reads, writes = place.reads, place.writes
+    every = mask_of(writes)
+    if frame.model.version is Version.V7_5 and any(cause[n] >> n & 1 for n in reads):
+        return None
+    if any(cause[n] >> source[n] & 1 for n in reads):
+        return None
+    members = (*writes, *reads)
+    observed = {w: x.rf[w] & ms[w] | po_loc[w] for w in writes}
+    while True:
+        close(co, writes)
+        order = [0] * frame.size
+        for write in writes:
+            if co[write] >> write & 1:
+                return None
+            order[write] = observed[write] | co[write] & ms[write]
+        for read in reads:
+            order[read] = co[source[read]] & ms[read] | po_loc[read]
+        close(order, members)
+        if any(order[n] >> n & 1 for n in members):
+            return None
+        forced = [0] * frame.size
+        for write in writes:
+            forced[write] = order[write] & ms[write] & every
+        for read in reads:
+            taken = source[read]
+            for write in writes:
+                if write == taken or not (
+                    cause[write] >> read & 1 or order[write] & ms[write] & 1 << read
+                ):
+                    continue
+                if co[taken] >> write & 1:
+                    return None
+                if ms[write] >> taken & 1:
+                    forced[write] |= 1 << taken
+        for read, update in place.updates:
+            taken = source[read]
+            for other in bits(ms[read] & ms[update] & every & ~(1 << taken)):
+                if co[taken] >> other & 1:
+                    forced[update] |= 1 << other
+                elif co[other] >> update & 1 and ms[other] >> taken & 1:
+                    forced[other] |= 1 << taken
+        changed = False
+        for write in writes:
+            if forced[write] & ~co[write]:
+                co[write] |= forced[write]
+                changed = True
+        if not changed:
+            return co
+
+
+def is_allowed(x: PtxExecution, place: Place, co: Relation) -> bool:
+    """Whether the axioms hold at a location with a whole coherence order."""
+    x.order_writes(co, place.reads)
+    return not any(axiom(x, place.reads, place.writes) for axiom in LOCATION_AXIOMS.values())
+
+
+def completions(x: PtxExecution, place: Place, co: Relation) -> Iterator[Relation]:
+    """Coherence orders with the saturated ``co`` that the axioms allow; one, if there is any."""
+    ms, writes = x.frame.ms, place.writes
+    undecided = [
+        (a, b)
+        for i, a in enumerate(writes)
+        for b in writes[:i]
+        if ms[a] >> b & 1 and not (co[a] >> b & 1 or co[b] >> a & 1)
+    ]
+    if not undecided:
+        if is_allowed(x, place, co):
+            yield co
+        return
+    whole = _in_a_row(co, writes, ms)
+    if is_allowed(x, place, whole):
+        yield whole
+        return
+    if not x.frame.work.take():
+        return
+    for first, second in (undecided[0], undecided[0][::-1]):
+        tried = list(co)
+        tried[first] |= 1 << second
+        more = saturated(x, place, tried)
+        found = None if more is None else next(completions(x, place, more), None)
+        if found is not None:
+            yield found
+            return
+
+
+def _in_a_row(co: Relation, writes: tuple[int, ...], ms: Relation) -> Relation:
+    """``co`` with all morally strong pairs as in one order of all writes that it allows."""
+    left, whole = mask_of(writes), list(co)
+    earlier: list[int] = []
+    while left:
+        following = next(
+            w for w in bits(left) if not any(co[other] >> w & 1 for other in bits(left))
+        )
+        for before in earlier:
+            whole[before] |= ms[before] & 1 << following
+        earlier.append(following)
+        left &= ~(1 << following)
+    return close(whole, writes)
+
+
+def last_writes(x: PtxExecution, place: Place, co: Relation) -> Mask:
+    """The writes that a location can end with, after the saturated ``co``."""
+    found = 0
+    for last in place.writes:
+        if co[last] or found >> last & 1:
+            continue
+        asked = list(co)
+        for other in bits(x.frame.ms[last] & mask_of(place.writes)):
+            asked[other] |= 1 << last
+        more = saturated(x, place, asked)
+        if more is None or more[last]:
+            continue
+        for whole in completions(x, place, more):
+            found |= mask_of(w for w in place.writes if not whole[w])
+    return found
+
+
+class Part:
+    """What executions of the same events have in common; what is forced at their locations.
+
+    Coherence order at a location depends on its sources and on causality between its events alone,
+    which are often the same.
+    """
+
+    def __init__(self, frame: PtxFrame):
+        self.frame = frame
+        self.names = frame.skeleton.locations
+        self.places = places_of(frame.skeleton)
+        fences = sequential_fences(frame)
+        self.fences = fences
+        self.fence_pairs = [
+            (a, b) for i, b in enumerate(fences) for a in fences[:i] if frame.ms[a] >> b & 1
+        ]
+        self._orders: dict[object, Relation | None] = {}
+        self._lasts: dict[object, Mask] = {}
+
+    def order(self, x: PtxExecution, number: int, place: Place) -> Relation | None:
+        """What every coherence order has at the location of this number; None if there is none.
+
+        ``place`` is its place, with those of its reads that have a source.
+        """
+        key = self._key(x, number, place)
+        if key not in self._orders:
+            self._orders[key] = saturated(x, place, least_order(x, place))
+        return self._orders[key]
+
+    def lasts(self, x: PtxExecution, number: int) -> Mask:
+        """The writes that the location of this number can end with; none if nothing is allowed."""
+        place = self.places[number]
+        key = self._key(x, number, place)
+        if key not in self._lasts:
+            co = self.order(x, number, place)
+            self._lasts[key] = 0 if co is None else last_writes(x, place, co)
+        return self._lasts[key]
+
+    def _key(self, x: PtxExecution, number: int, place: Place) -> object:
+        here = self.frame.of_location[self.names[number]]
+        source, cause = x.rf_inverse, x.cause
+        return (
+            number,
+            tuple([(read, source[read], cause[read] & here) for read in place.reads]),
+            tuple([cause[write] & here for write in place.writes]),
+        )
+
+
+class FinalMemories:
+    """The final values of all locations under any Fence-SC order: ``known`` is added to."""
+
+    def __init__(
+        self, part: Part, x: PtxExecution, values: tuple[int, ...], known: set[tuple[int, ...]]
+    ):
+        self.part = part
+        self.x = x
+        self.released = synchronizes(part.frame, x.obs)
+        self.values = values
+        self.known = known
+
+    def find(self) -> None:
+        """Find all that are not known."""
+        sc, po = [0] * self.part.frame.size, self.part.frame.po
+        for a, b in self.part.fence_pairs:
+            if po[a] >> b & 1:
+                sc[a] |= 1 << b
+            elif po[b] >> a & 1:
+                sc[b] |= 1 << a
+        self._extend(sc)
+
+    def _possible(self, sc: Relation) -> set[tuple[int, ...]]:
+        """The memories with ``sc``, or more than those as long as it is not whole."""
+        self.x.order_fences(self.released, sc)
+        finals: list[set[int]] = []
+        for number in range(len(self.part.places)):
+            finals.append({self.values[w] for w in bits(self.part.lasts(self.x, number))})
+            if not finals[-1]:
+                return set()
+        return set(product(*finals))
+
+    def _extend(self, sc: Relation) -> None:
+        if not self.part.frame.work.take():
+            return
+        closed = self._forced(sc)
+        if closed is None:
+            return
+        sc = closed
+        possible = self._possible(sc)
+        if possible <= self.known:
+            return
+        undecided = [
+            (a, b) for a, b in self.part.fence_pairs if not (sc[a] >> b & 1 or sc[b] >> a & 1)
+        ]
+        if not undecided:
+            self.known |= possible
+            return
+        whole = self._in_a_row(sc)
+        if whole is not None:
+            reached = self._possible(whole)
+            if not fence_sc(self.x):
+                self.known |= reached
+            if possible <= self.known:
+                return
+        for first, second in (undecided[0], undecided[0][::-1]):
+            tried = list(sc)
+            tried[first] |= 1 << second
+            self._extend(tried)
+
+    def _in_a_row(self, sc: Relation) -> Relation | None:
+        """``sc`` with all pairs as in one order of the fences that causality does not contradict."""
+        x, frame, fences = self.x, self.part.frame, self.part.fences
+        x.order_fences(self.released, sc)
+        before = [a | b | c for a, b, c in zip(sc, x.base, frame.po, strict=True)]
+        left, whole, earlier = mask_of(fences), list(sc), 0
+        while left:
+            free = left & ~image(left, before)
+            if not free:
+                return None
+            following = free & -free
+            number = following.bit_length() - 1
+            for fence in bits(earlier & frame.ms[number]):
+                whole[fence] |= following
+            earlier |= following
+            left &= ~following
+        return whole
+
+    def _forced(self, sc: Relation) -> Relation | None:
+        """``sc`` with every pair whose other direction would contradict; None if it does itself.
+
+        With q before p there is causality from all that leads to q to all that p leads to. Where
+        accesses on both ends read from, or overwrite, each other the other way round, p is before q.
+        """
+        x, part = self.x, self.part
+        if not part.fence_pairs:
+            x.order_fences(self.released, sc)
+            return None if fence_sc(x) else sc
+        while True:
+            x.order_fences(self.released, sc)
+            if fence_sc(x):
+                return None
+            contradicted = [0] * part.frame.size
+            for number, place in enumerate(part.places):
+                co = part.order(x, number, place)
+                if co is None:
+                    return None
+                for read in place.reads:
+                    source = x.rf_inverse[read]
+                    contradicted[read] |= 1 << source
+                    for later in bits(co[source]):
+                        contradicted[later] |= 1 << read
+            more = self._with_forced(sc, contradicted)
+            if more == sc:
+                return sc
+            sc = more
+
+    def _with_forced(self, sc: Relation, contradicted: Relation) -> Relation:
+        """``sc`` with the pairs that avoid causality where it is ``contradicted``."""
+        part = self.part
+        causes = [a | b for a, b in zip(self.x.base, part.frame.po, strict=True)]
+        before = inverse(causes)
+        is_plain = part.frame.is_plain
+        ends = {f: image(before[f], contradicted) if is_plain else 0 for f in part.fences}
+        more = list(sc)
+        for a, b in part.fence_pairs:
+            for p, q in ((a, b), (b, a)):
+                if self.x.base[p] >> q & 1 or ends[q] & causes[p]:
+                    more[p] |= 1 << q
+        return more
+
+
+def sequential_fences(frame: PtxFrame) -> list[int]:
+    """The ``fence.sc`` of a frame."""
+    return [
+        n
+        for n, e in enumerate(frame.skeleton.events)
+        if e.kind is PtxEventKind.FENCE and e.ordering is Ordering.SEQ_CST
+    ]
