@@ -1,0 +1,295 @@
+"""Outcomes by execution graphs that are built lazily, held equal to those by enumeration."""
+
+from pathlib import Path
+
+import pytest
+from graph_programs import ptx_program, source_program
+from source_cases import CASES, Case
+
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Comparison, Outcomes
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Location,
+    Placement,
+    Program,
+    Thread,
+)
+from fencewright.simulator.ptx import model as ptx
+from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.ptx.events import (
+    Atom,
+    Bar,
+    BarrierRole,
+    CompareBranch,
+    Ld,
+    PtxFence,
+    PtxInstruction,
+    PtxProgram,
+    St,
+)
+from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
+from fencewright.simulator.ptx.model import PtxModel, Version
+from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.source import model as source
+from fencewright.simulator.source.behaviour import behaviour
+from fencewright.simulator.source.events import (
+    AtomicRmw,
+    Cmpxchg,
+    Fence,
+    Load,
+    ScopedInstruction,
+    ScopedProgram,
+    Store,
+)
+from fencewright.simulator.source.graphs import SourceConstruction
+from fencewright.simulator.source.model import FULL_MODEL, Behaviour
+
+GPU, RELAXED, ACQUIRE, RELEASE = Scope.AGENT, Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE
+MOST = 400_000
+"""Steps that no test here needs."""
+
+
+# Both find the same
+
+
+def built(program: PtxProgram, version: Version, bound: int = 1) -> Outcomes:
+    construction = PtxConstruction(program, PtxModel(version), bound, WorkBudget(MOST))
+    assert construction.explore()
+    return construction.result()
+
+
+def agree(program: PtxProgram, version: Version, bound: int) -> bool:
+    by_runs = ptx.enumerated_outcomes(program, PtxModel(version), bound, WorkBudget(MOST))
+    by_graphs = built(program, version, bound).project(by_runs.observables)
+    return by_graphs.states == by_runs.states
+
+
+def test_the_litmus_tests_of_ptx() -> None:
+    paths = sorted((Path(__file__).parents[1] / "litmus" / "ptx").glob("*.litmus"))
+    programs = [(path.name, read_litmus(path).program) for path in paths]
+    chosen = [(name, program) for name, program in programs if can_be_built(program)]
+    assert len(chosen) > 80
+    for name, program in chosen:
+        assert agree(program, Version.V7_5, 2), name
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_random_programs_of_ptx(first: int) -> None:
+    for seed in range(first, first + 40):
+        program, bound = ptx_program(seed), 1 + seed % 2
+        assert agree(program, Version.V7_5, bound), seed
+        if seed % 4 == 0 and not program.aliases:
+            assert agree(program, Version.V6_0, bound), seed
+
+
+def behaves(program: ScopedProgram, bound: int) -> Behaviour:
+    construction = SourceConstruction(program, bound, WorkBudget(MOST))
+    assert construction.explore()
+    return construction.result()
+
+
+def same(program: ScopedProgram, bound: int) -> bool:
+    by_runs = source.enumerated_behaviour(program, FULL_MODEL, bound, WorkBudget(MOST))
+    by_graphs = behaves(program, bound)
+    return shown(by_runs) == shown(by_graphs)
+
+
+def shown(found: Behaviour) -> object:
+    """All that is found; of each race its reason too."""
+    races = [(str(race), race.key) for race in found.races]
+    return races, None if found.outcomes is None else found.outcomes.states
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_cases_of_the_source_model(case: Case) -> None:
+    assert same(case.test.program, 2)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_random_source_programs(first: int) -> None:
+    for seed in range(first, first + 50):
+        assert same(source_program(seed), 1 + seed % 2), seed
+
+
+# Programs that enumeration does not decide
+
+
+def on_their_own(codes: list[list[PtxInstruction]], *names: str) -> PtxProgram:
+    threads = (Thread(Placement(n), tuple(code)) for n, code in enumerate(codes))
+    return PtxProgram(tuple(map(Location, names)), tuple(threads))
+
+
+def add_under_a_ticket(rounds: int) -> list[PtxInstruction]:
+    code: list[PtxInstruction] = []
+    for n in range(rounds):
+        code += [
+            Atom(f"ticket{n}", "next", RmwKind.ADD, 1, None, RELAXED, GPU),
+            Label(f"spin{n}"),
+            Ld(f"served{n}", "serving", RELAXED, GPU),
+            CompareBranch(f"spin{n}", Comparison.NE, f"served{n}", f"ticket{n}"),
+            PtxFence(Ordering.ACQ_REL, GPU),
+            Ld(f"old{n}", "data"),
+            Arithmetic(ArithmeticKind.ADD, f"new{n}", f"old{n}", 1),
+            St("data", f"new{n}"),
+            Arithmetic(ArithmeticKind.ADD, f"after{n}", f"ticket{n}", 1),
+            St("serving", f"after{n}", RELEASE, GPU),
+        ]
+    return code
+
+
+def scoped_ticket(rounds: int) -> tuple[ScopedInstruction, ...]:
+    code: list[ScopedInstruction] = []
+    for n in range(rounds):
+        code += [
+            AtomicRmw(RmwKind.ADD, "next", 1, RELAXED, GPU, f"ticket{n}"),
+            Label(f"spin{n}"),
+            Load(f"served{n}", "serving", RELAXED, GPU),
+            Arithmetic(ArithmeticKind.NE, f"waits{n}", f"served{n}", f"ticket{n}"),
+            Branch(f"spin{n}", f"waits{n}"),
+            Fence(ACQUIRE, GPU),
+            Load(f"old{n}", "data"),
+            Arithmetic(ArithmeticKind.ADD, f"new{n}", f"old{n}", 1),
+            Store("data", f"new{n}"),
+            Arithmetic(ArithmeticKind.ADD, f"after{n}", f"ticket{n}", 1),
+            Store("serving", f"after{n}", RELEASE, GPU),
+        ]
+    return tuple(code)
+
+
+def memory_of(found: Outcomes) -> set[tuple[int | None, ...]]:
+    """The final values of all locations; there are ``len(found.states)`` ways of the registers."""
+    places = [n for n, each in enumerate(found.observables) if not hasattr(each, "thread")]
+    return {tuple(state[n] for n in places) for state in found.states}
+
+
+def test_a_ticket_lock_of_two_threads_and_two_rounds() -> None:
+    program = on_their_own([add_under_a_ticket(2)] * 2, "next", "serving", "data")
+    work = WorkBudget(50_000)
+    found = outcomes(program, bound=2, work=work)
+    assert found.complete
+    assert len(found.states) == 6  # the orders of two threads' two rounds
+    assert memory_of(found) == {(4, 4, 4)}
+    limited = ptx.enumerated_outcomes(program, PtxModel(), 2, WorkBudget(50_000))
+    assert not limited.complete
+
+
+def test_a_ticket_lock_of_the_source() -> None:
+    threads = (Thread(Placement(n), scoped_ticket(2)) for n in range(2))
+    names = ("next", "serving", "data")
+    program: ScopedProgram = Program(tuple(map(Location, names)), tuple(threads))
+    found = behaviour(program, bound=2, work=WorkBudget(50_000))
+    assert found.complete
+    assert found.races == ()
+    assert found.outcomes is not None
+    assert len(found.outcomes.states) == 6
+    limited = source.enumerated_behaviour(program, FULL_MODEL, 2, WorkBudget(50_000))
+    assert not limited.complete
+
+
+def test_of_many_stores_each_may_be_the_last() -> None:
+    program = on_their_own([[St("x", n + 1, RELAXED, GPU)] for n in range(12)], "x")
+    found = outcomes(program, work=WorkBudget(10_000))
+    assert found.complete
+    assert found.states == {(n + 1,) for n in range(12)}
+
+
+def test_sequential_fences_leave_one_result_out() -> None:
+    threads = 8
+    codes: list[list[PtxInstruction]] = [
+        [
+            St(f"x{n}", 1, RELAXED, GPU),
+            PtxFence(Ordering.SEQ_CST, GPU),
+            Ld("r", f"x{(n + 1) % threads}", RELAXED, GPU),
+        ]
+        for n in range(threads)
+    ]
+    program = on_their_own(codes, *(f"x{n}" for n in range(threads)))
+    found = outcomes(program, work=WorkBudget(50_000))
+    assert found.complete
+    assert len(found.states) == 2**threads - 1
+
+
+# What each step of the construction is for
+
+
+def test_load_buffering_needs_a_read_to_be_deferred() -> None:
+    copy: list[PtxInstruction] = [Ld("r", "x", RELAXED, GPU), St("y", 1, RELAXED, GPU)]
+    back: list[PtxInstruction] = [Ld("r", "y", RELAXED, GPU), St("x", "r", RELAXED, GPU)]
+    found = built(on_their_own([copy, back], "x", "y"), Version.V7_5)
+    assert (1, 1, 1, 1) in found.states
+
+
+def test_no_value_comes_from_nowhere() -> None:
+    codes: list[list[PtxInstruction]] = [
+        [Ld("r", "x", RELAXED, GPU), St("y", "r", RELAXED, GPU)],
+        [Ld("r", "y", RELAXED, GPU), St("x", "r", RELAXED, GPU)],
+    ]
+    assert built(on_their_own(codes, "x", "y"), Version.V7_5).states == {(0, 0, 0, 0)}
+
+
+def test_load_buffering_past_a_compare_and_swap_needs_a_guess() -> None:
+    swap: list[PtxInstruction] = [
+        Atom("r", "x", RmwKind.XCHG, 2, 1, RELAXED, GPU),
+        St("y", 1, RELAXED, GPU),
+    ]
+    copy: list[PtxInstruction] = [Ld("r", "y", RELAXED, GPU), St("x", "r", RELAXED, GPU)]
+    program = on_their_own([swap, copy], "x", "y")
+    found = built(program, Version.V7_5)
+    assert found.complete
+    assert (1, 1, 2, 1) in found.states
+    assert agree(program, Version.V7_5, 1)
+
+
+def test_a_loop_that_writes_is_cut_and_says_so() -> None:
+    code: list[PtxInstruction] = [
+        Label("again"),
+        Atom("r", "x", RmwKind.ADD, 1, None, RELAXED, GPU),
+        CompareBranch("again", Comparison.NE, "r", 5),
+    ]
+    assert not built(on_their_own([code], "x"), Version.V7_5, bound=3).complete
+    assert built(on_their_own([code], "x"), Version.V7_5, bound=6).states == {(5, 6)}
+
+
+def test_a_round_that_waits_is_never_repeated() -> None:
+    wait: list[PtxInstruction] = [
+        Label("again"),
+        Ld("r", "x", ACQUIRE, GPU),
+        CompareBranch("again", Comparison.EQ, "r", 0),
+    ]
+    found = built(on_their_own([wait, [St("x", 1, RELEASE, GPU)]], "x"), Version.V7_5, bound=1000)
+    assert found.complete
+    assert found.states == {(1, 1)}
+
+
+def test_a_barrier_named_by_a_register_is_left_to_enumeration() -> None:
+    code: list[PtxInstruction] = [Ld("r", "x", RELAXED, GPU), Bar(BarrierRole.SYNC, "r")]
+    program = on_their_own([code], "x")
+    assert not can_be_built(program)
+    assert outcomes(program).states == {(0, 0)}
+
+
+def test_a_guess_about_a_lock_is_held_to_what_it_read() -> None:
+    def exchange(new: int) -> tuple[ScopedInstruction, ...]:
+        return (Cmpxchg("x", 0, new, RELAXED, RELAXED, GPU, "old", "won"),)
+
+    threads = (Thread(Placement(n), exchange(n + 1)) for n in range(2))
+    program: ScopedProgram = Program((Location("x"),), tuple(threads))
+    found = behaves(program, 1)
+    assert found.outcomes is not None
+    won = {(state[1], state[3], state[4]) for state in found.outcomes.states}
+    assert won == {(1, 0, 1), (0, 1, 2)}
+
+
+def test_a_race_is_told_for_the_same_reason() -> None:
+    racing = [seed for seed in range(40) if built_races(seed)]
+    assert len(racing) > 4
+    assert all(same(source_program(seed), 1) for seed in racing)
+
+
+def built_races(seed: int) -> bool:
+    return bool(behaves(source_program(seed), 1).races)
