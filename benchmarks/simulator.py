@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from harness import Result
-from simulator_tests import FENCED, ring
+from simulator_tests import FENCED, MANY_RUNS, ring
+
+if TYPE_CHECKING:
+    from fencewright.simulator.core.exploration import WorkBudget
 
 _OWN_CORPUS = Path(__file__).parent.parent / "tests" / "litmus" / "ptx"
 _CORPUS_VARIABLE = "FENCEWRIGHT_PTX_LITMUS"
@@ -82,6 +85,70 @@ def _outcome_sets() -> Result:
     )
 
 
+# Programs whose threads have many runs
+
+_ENUMERATED_LIMIT = 100_000
+"""Steps of enumeration alone: seconds of it."""
+
+
+def _decided(work: "WorkBudget", run: "Callable[[WorkBudget], bool]") -> str:
+    """How long a run takes, once; in brackets if ``work`` does not decide."""
+    start = time.process_time()
+    complete = run(work)
+    seconds = _shown(time.process_time() - start)
+    return seconds if complete else f"({seconds})"
+
+
+def _many_runs() -> Result:
+    from fencewright.simulator.core.exploration import WorkBudget
+    from fencewright.simulator.litmus_run import PtxTest, SourceTest
+    from fencewright.simulator.ptx import model as ptx
+    from fencewright.simulator.ptx.outcomes import outcomes
+    from fencewright.simulator.source import model as source
+    from fencewright.simulator.source.behaviour import behaviour
+    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+
+    rows: list[tuple[str, ...]] = []
+    for name, text in MANY_RUNS.items():
+        (scoped,) = read_string("-", text, Lowering(None))
+        (lowered,) = read_string("-", text, Lowering("sm_90"))
+        assert isinstance(scoped, SourceTest)
+        assert isinstance(lowered, PtxTest)
+        program, machine_code = scoped.test.program, lowered.test.program
+        figures = (
+            _decided(
+                WorkBudget(_ENUMERATED_LIMIT),
+                lambda work, program=program: (
+                    source.enumerated_behaviour(program, source.FULL_MODEL, 2, work).complete
+                ),
+            ),
+            _decided(
+                WorkBudget(_STATE_LIMIT),
+                lambda work, program=program: behaviour(program, bound=2, work=work).complete,
+            ),
+            _decided(
+                WorkBudget(_ENUMERATED_LIMIT),
+                lambda work, program=machine_code: (
+                    ptx.enumerated_outcomes(program, ptx.PtxModel(), 2, work).complete
+                ),
+            ),
+            _decided(
+                WorkBudget(_STATE_LIMIT),
+                lambda work, program=machine_code: outcomes(program, bound=2, work=work).complete,
+            ),
+        )
+        rows.append((name, *figures))
+    return Result(
+        "Programs whose threads have many runs",
+        ("test", "source, enumerated", "source", "sm_90, enumerated", "sm_90"),
+        tuple(rows),
+        f"CPU time of one run of the models by axioms, in a warm process. Enumerated: every run "
+        f"of every thread with every other, as small tests are decided, for {_ENUMERATED_LIMIT:,} "
+        f"steps; in brackets where they decide nothing. Otherwise as `fence-sim run` does it, with "
+        f"execution graphs built lazily after a few steps of that, within {_STATE_LIMIT:,} steps.",
+    )
+
+
 # The PTX corpus
 
 
@@ -96,7 +163,8 @@ def _corpus_outcomes(paths: Sequence[Path], version: str) -> int:
     """Every outcome of every test; the number of those that the model can judge."""
     from fencewright.simulator.core.program import ProgramError
     from fencewright.simulator.ptx.columns import read_litmus
-    from fencewright.simulator.ptx.model import PtxModel, Version, outcomes
+    from fencewright.simulator.ptx.model import PtxModel, Version
+    from fencewright.simulator.ptx.outcomes import outcomes
 
     judged = 0
     for path in paths:
@@ -211,4 +279,4 @@ def _exploration() -> Result:
 
 def results() -> list[Result]:
     """Outcome sets beside herd7's, the PTX corpus beside Dartagnan's, states a second."""
-    return [_outcome_sets(), _ptx_corpus(), _exploration()]
+    return [_outcome_sets(), _many_runs(), _ptx_corpus(), _exploration()]
