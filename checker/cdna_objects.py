@@ -3,13 +3,14 @@
 import struct
 
 from fencewright.checker.cdna_text import AssemblyError
+from fencewright.lowering.cdna.chips import CHIPS
 
 MAGIC = b"\x7fELF"
 _AMDGPU = 224
 """``EM_AMDGPU``, the machine."""
 
-_CHIPS = {0x30: "gfx908", 0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x5F: "gfx9-4-generic"}
-"""``EF_AMDGPU_MACH``, the lowest byte of the flags."""
+_CHIPS = {each.elf_machine: each.name for each in CHIPS.values()}
+"""Chips by the lowest byte of the flags."""
 
 
 def chip_of_object(content: bytes, file: str) -> str:

@@ -14,9 +14,10 @@ A generation is a row here and a file of rows:
 1. ``Generation`` gets a name, and ``_ROWS`` a row with every trait.
 2. ``lowering/cdna/<generation>.py`` gets the rows that ``chip.GenerationRows`` names.
 3. Every table without a row for it raises a ``TableError`` that says so, which is the list of what
-   is left to do: wait states (``assembly``), caches (``caches``), the rules of its file
-   (``common.load_chip``), and for the simulator, which has rows of its own,
-   ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and rows.
+   is left to do: wait states (``assembly``), caches (``caches``), what an access does at each
+   cache (``memory``), the rules of its file (``common.load_chip``), and for the simulator, which
+   has rows of its own, ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and
+   rows.
    What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
@@ -92,7 +93,8 @@ class ChipRow:
     issued while memory operations are outstanding. ``packed_workitem_ids``: ten bits each of v0.
     ``lds_bytes``: how much a work-group can have. ``counters``: with their maxima, which as
     operands mean "do not wait". ``generic``: no chip, but what code is compiled for that is to
-    run on several. ``boards``: what it is sold as, in small letters.
+    run on several. ``boards``: what it is sold as, in small letters. ``elf_machine``: its number
+    in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH).
     """
 
     name: str
@@ -109,6 +111,7 @@ class ChipRow:
     scratch: ScratchConvention
     lds_bytes: int
     counters: Mapping[Counter, int]
+    elf_machine: int
     generic: bool = False
     boards: tuple[str, ...] = ()
 
@@ -139,14 +142,14 @@ GFX908 = ChipRow(
     "MI100 ISA; LLVM FeatureISAVersion9_0_8, AMDGPUUsage, Memory Model GFX6-GFX9",
     _GFX9, _ONE, tgsplit=False, scope_bits=False, l2_maintenance=False, back_off_barrier=False,
     packed_workitem_ids=False, vector_registers=_SEPARATE, scratch=_BY_RESOURCE,
-    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, boards=("mi100",),
+    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x30, boards=("mi100",),
 )  # fmt: skip
 GFX90A = ChipRow(
     "gfx90a", Generation.GFX90A,
     "MI200 ISA; LLVM FeatureISAVersion9_0_A, AMDGPUUsage, Memory Model GFX90A, accum_offset",
     _GFX9 | {InstructionSet.GFX90A}, _ONE, tgsplit=True, scope_bits=False, l2_maintenance=True,
     back_off_barrier=True, packed_workitem_ids=True, vector_registers=_UNIFIED,
-    scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
+    scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x3F,
     boards=("mi200", "mi210", "mi250", "mi250x"),
 )  # fmt: skip
 GFX942 = ChipRow(
@@ -154,11 +157,11 @@ GFX942 = ChipRow(
     "MI300 ISA; LLVM FeatureISAVersion9_4_2, AMDGPUUsage, Memory Model GFX942",
     _GFX940, _MANY, tgsplit=True, scope_bits=True, l2_maintenance=True, back_off_barrier=True,
     packed_workitem_ids=True, vector_registers=_UNIFIED, scratch=_BY_ITSELF,
-    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
+    lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x4C,
     boards=("mi300", "mi300a", "mi300x", "mi308x", "mi325x"),
 )  # fmt: skip
 GFX950 = replace(
-    GFX942, name="gfx950", lds_bytes=160 * 1024, boards=("mi350x", "mi355x"),
+    GFX942, name="gfx950", lds_bytes=160 * 1024, elf_machine=0x4F, boards=("mi350x", "mi355x"),
     source="CDNA4 ISA; LLVM 22 lowers all 11,160 measured requests as for gfx942; LLVM AMDGPU, "
     "addressable local memory size",
 )  # fmt: skip
@@ -168,7 +171,7 @@ _ROWS = (
     GFX90A,
     GFX942,
     GFX950,
-    replace(GFX942, name="gfx9-4-generic", generic=True, boards=(),
+    replace(GFX942, name="gfx9-4-generic", generic=True, elf_machine=0x5F, boards=(),
         source="LLVM AMDGPUUsage, Generic Processors: for gfx942 and gfx950, the lesser LDS"),
 )  # fmt: skip
 

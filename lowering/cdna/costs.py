@@ -60,7 +60,7 @@ _WAVES = 4
 
 _WRITE_BACKS = {row.chip: row.write_back for row in HIERARCHIES if row.write_back is not None}
 _TIMES = ", ".join(f"{time} ns on {chip}" for chip, time in _WRITE_BACKS.items())
-_WRITE_BACK = round(_WAVES * _WRITE_BACKS["gfx942"].high / UNIT)
+_WRITE_BACK = round(_WAVES * next(iter(_WRITE_BACKS.values())).high / UNIT)
 _IN_SERIES = (
     f"{_ESTIMATED} from what was measured, for {_WAVES} waves: {_TIMES} for each wave that executes "
     "it, one after another on an XCD, hardly more for more dirty lines"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fencewright.lowering.cdna import assembly, caches
+from fencewright.lowering.cdna import assembly, caches, memory
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Generation, chips_of
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts
@@ -87,7 +87,7 @@ def test_the_tables_of_generations_are_those_that_say_so() -> None:
         for file in (ROOT / folder).rglob("*.py")
         if '"generation": Generation' in file.read_text(encoding="utf-8")
     }
-    modules = (assembly, caches, rows)
+    modules = (assembly, caches, memory, rows)
     assert {
         f"{each.__name__.removeprefix('fencewright.').replace('.', '/')}.py" for each in modules
     } == found
@@ -116,8 +116,8 @@ def test_what_was_measured_is_of_chips_in_the_rows() -> None:
 # No other place names a chip
 
 
-ROWS = {"lowering/cdna/chips.py", "lowering/cdna/memory.py"}
-"""Where chips have their names, ``memory`` for what was measured on one; all else has a generation,
+ROWS = {f"lowering/cdna/{name}.py" for name in ("chips", "devices", "memory")}
+"""Where chips have their names, the others for what was measured on one; all else has a generation,
 a trait, or asks ``chips``.
 """
 

@@ -77,7 +77,7 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         ON_ONE_L2,
     ),
     (
-        "passes/cdna/sink_invalidates.py Sinking._leaving: if _is_release_wait(step) -> if False",
+        "passes/cdna/sink_invalidates.py Sinking._leaving: if is_release_wait(step) -> if False",
         "an invalidate that a release in its block waits for",
         ON_ONE_L2,
     ),

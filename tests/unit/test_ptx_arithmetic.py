@@ -2,7 +2,6 @@
 
 import math
 import random
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -26,6 +25,7 @@ from fencewright.simulator.memory.ptx_arithmetic import (
     split,
     update_of,
 )
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 INTEGERS = (16, 32, 64)
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -460,7 +460,7 @@ def test_unknown_opcodes_are_refused(opcode: str, reason: str) -> None:
 
 # A second source: LLVM folds constants with code of its own
 
-OPT = shutil.which("opt-22")
+OPT = find_llvm_tool("opt")
 
 _LLVM = {
     "add": "add", "sub": "sub", "mul.lo": "mul", "and": "and", "or": "or", "xor": "xor",
@@ -580,7 +580,7 @@ def folded(cases_: tuple[tuple[str, int], ...]) -> list[int]:
     ]
 
 
-@pytest.mark.skipif(OPT is None, reason="opt-22 is not installed")
+@pytest.mark.skipif(OPT is None, reason=f"needs opt: {LLVM_HINT}")
 def test_llvm_folds_to_the_same() -> None:
     asked: list[tuple[str, tuple[int, ...], str, int]] = []
     for opcode in OPCODES:

@@ -172,7 +172,7 @@ def _lds() -> str:
     rows = [
         (
             f"{row.access}, {row.width} B",
-            " and ".join("gfx950" if banks == 64 else "the others" for banks in sorted(row.lds_banks)),
+            ", ".join(each.chip for each in cdna.HIERARCHIES if each.lds_banks in row.lds_banks),
             str(row.banks),
             " ".join(_ranges(phase) for phase in row.phases[: len(row.phases) // 2]),
             f"{row.evidence}: {row.source}",
@@ -192,11 +192,13 @@ def _ranges(lanes: tuple[int, ...]) -> str:
 
 def _control() -> str:
     rows: list[tuple[str, ...]] = []
+    with_last_level = {each.chip for each in cdna.HIERARCHIES if each.mall is not None}
     for row in cdna.CONTROL.rows:
         if isinstance(row.value, Illegal):
             continue
         control, where = row.value, row.where
-        hint = {"gfx942": "nt"}.get(str(where["generation"][0]), "slc")
+        chip = CHIPS[str(where["generation"][0])]
+        hint = "nt" if chip.scope_bits else "slc"
         bits = " or ".join(str(each) or "none" for each in where["bits"])
         rows.append(
             (
@@ -207,7 +209,7 @@ def _control() -> str:
                 ", ".join(map(str, where.get("l2", ("one", "many")))),
                 ", ".join("yes" if each else "no" for each in where.get("tgsplit", (False, True))),
                 control.policy.l1, control.policy.l2,
-                "none" if where["generation"][0] != "gfx942" else control.policy.last_level,
+                control.policy.last_level if chip.name in with_last_level else "none",
                 f"{control.evidence}: {row.source}",
             )
         )  # fmt: skip
