@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
+from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line
 from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Word
@@ -44,6 +45,10 @@ class _Rows(Protocol):
 
     def together(self, target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None: ...
 
+    def time_after_stores(
+        self, target: str, line: Line, stores: int, sectors: int
+    ) -> Figure | None: ...
+
 
 @cache
 def _rows(target: str) -> _Rows:
@@ -59,6 +64,20 @@ def cost_of(target: str, instruction: Line | str) -> Cost:
     rows = _rows(target)
     line = rows.read_line(instruction) if isinstance(instruction, str) else instruction
     return rows.cost_of(target, line)
+
+
+def time_after_stores(
+    target: str, instruction: Line | str, stores: int, sectors: int
+) -> Figure | None:
+    """What a fence or a write-back takes its wave after ``stores`` of it with ``sectors`` in all.
+
+    PTX: cycles of a fence, by what is outstanding. CDNA: nanoseconds of a write-back, which
+    depend on how many waves of an XCD execute one and hardly on what is dirty. None where
+    nothing was measured. Raises ``UnsupportedError`` for an unknown target.
+    """
+    rows = _rows(target)
+    line = rows.read_line(instruction) if isinstance(instruction, str) else instruction
+    return rows.time_after_stores(target, line, stores, sectors)
 
 
 def cost_of_sequence(target: str, instructions: Iterable[Line | str]) -> Cost:

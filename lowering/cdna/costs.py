@@ -75,6 +75,13 @@ def write_back_time(chip: str) -> Figure | None:
     return _WRITE_BACKS.get(chip)
 
 
+def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Figure | None:
+    """Nanoseconds of a write-back, whatever is outstanding or dirty; None for all else."""
+    del stores, sectors
+    writes_back = work_of(target, line) in (Work.WRITE_BACK, Work.WRITE_BACK_TO_SYSTEM)
+    return write_back_time(target) if writes_back else None
+
+
 COSTS: Table[int] = Table(
     "CDNA cost",
     {"work": Work},

@@ -10,8 +10,10 @@ from functools import cache
 from itertools import product
 
 from fencewright.lowering.costs import Cost, Unit
+from fencewright.lowering.evidence import Figure, inferred, measured
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
 from fencewright.lowering.ptx.instructions import PtxInstructionKind
+from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import read_line as read_line
 from fencewright.lowering.ptx.text import words_of
@@ -324,6 +326,20 @@ def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
         if found is not None:
             return count, _cost(target, found)
     return None
+
+
+def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Figure | None:
+    """Cycles of a fence after stores of its warp; None for what was not measured.
+
+    Measured of acq_rel fences with one warp on one SM of an H200; all else is inferred from that.
+    """
+    words = words_of(line.mnemonic)
+    found = next((each for each in FENCE_COSTS if each.scope in words), None)
+    if words[0] not in ("fence", "membar") or found is None:
+        return None
+    was_measured = chip_named(target).number == _H200 and "acq_rel" in words
+    of = measured if was_measured else inferred
+    return of(found.idle.source, *found.cycles(stores, sectors))
 
 
 def _cost(target: str, row: CostRow) -> Cost:

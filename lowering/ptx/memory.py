@@ -242,6 +242,24 @@ class FenceCost:
     later_step: float
     most: float
 
+    def cycles(self, stores: int, sectors: int) -> tuple[float, float]:
+        """The least and the most after ``stores`` of one warp, which have ``sectors`` in all.
+
+        Measured for 4 and for 32 sectors a store; between them they are a range.
+        """
+        if not stores:
+            return self.idle.low, self.idle.high
+        coalesced = self.coalesced.low + self.coalesced_step * stores
+        scattered = (
+            self.start + self.step * stores
+            if stores <= self.few
+            else min(self.later + self.later_step * stores, self.most)
+        )
+        return (
+            scattered if sectors >= LANES * stores else coalesced,
+            coalesced if sectors <= LINE // SECTOR * stores else scattered,
+        )
+
 
 _FENCES = "fences after n stores of one warp on an H200; residuals up to 19 cycles"
 FENCE_COSTS: tuple[FenceCost, ...] = (

@@ -699,24 +699,11 @@ class _Clocks:
 
 
 def fence_cycles(cost: FenceCost, stores: Numbers, sectors: Numbers) -> tuple[Times, Times]:
-    """Cycles of a fence after so many stores of its warp, and sectors of them: the least, the most.
-
-    Measured for 4 and for 32 sectors a store; between them they are a range.
-    """
-    together = cost.coalesced.low + cost.coalesced_step * stores
-    apart = np.where(
-        stores <= cost.few,
-        cost.start + cost.step * stores,
-        np.minimum(cost.later + cost.later_step * stores, cost.most),
-    )
-    low = np.where(sectors >= _APART * stores, apart, together)
-    high = np.where(sectors <= _TOGETHER * stores, together, apart)
-    none = stores == 0
-    return np.where(none, cost.idle.low, low), np.where(none, cost.idle.high, high)
-
-
-_TOGETHER, _APART = 4, 32
-"""Sectors of a store: coalesced, and one for each lane."""
+    """Cycles of a fence after so many stores of each warp, and sectors of them: the least, the most."""
+    asked, places = np.unique(np.stack([stores, sectors]), axis=1, return_inverse=True)
+    ranges = np.array([cost.cycles(*map(int, each)) for each in asked.T]).reshape(-1, 2)
+    found = ranges[places.reshape(-1)]
+    return found[:, 0], found[:, 1]
 
 
 # Parts

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.cdna import costs as cdna_costs
-from fencewright.lowering.costs import Cost, Unit, cost_of, cost_of_sequence, total
+from fencewright.lowering.costs import (
+    Cost,
+    Unit,
+    cost_of,
+    cost_of_sequence,
+    time_after_stores,
+    total,
+)
+from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx import async_rows
 from fencewright.lowering.ptx import costs as ptx_costs
@@ -213,3 +221,34 @@ def test_prices_together_are_what_they_were_when_each_was_written_down() -> None
     expected["fence.sc.gpu", "ld.acquire.gpu"] = 885
     expected["fence.acq_rel.gpu", "atom.relaxed.gpu", "fence.acq_rel.gpu"] = 1413
     assert {row.instructions: row.amount for row in ptx_costs.TOGETHER} == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction", "stores", "sectors", "time", "evidence"),
+    [
+        ("sm_90", "fence.acq_rel.cta", 4, 128, "86", Evidence.MEASURED),
+        ("sm_90", "fence.acq_rel.gpu", 0, 0, "312", Evidence.MEASURED),
+        ("sm_90", "fence.acq_rel.gpu", 8, 32, "623.32", Evidence.MEASURED),
+        ("sm_90", "fence.acq_rel.gpu", 8, 256, "1021", Evidence.MEASURED),
+        ("sm_90", "fence.acq_rel.gpu", 8, 100, "623.32 to 1021", Evidence.MEASURED),
+        ("sm_90", "fence.acq_rel.gpu", 90, 2880, "2061", Evidence.MEASURED),
+        ("sm_90", "fence.sc.sys", 1, 32, "1083", Evidence.INFERRED),
+        ("sm_100", "fence.acq_rel.sys", 1, 32, "1083", Evidence.INFERRED),
+        ("gfx942", "buffer_wbl2 sc1", 8, 256, "115 to 240", Evidence.MEASURED),
+        ("gfx950", "buffer_wbl2 sc0 sc1", 0, 0, "196 to 365", Evidence.MEASURED),
+    ],
+)
+def test_what_is_outstanding_has_its_price(
+    target: str, instruction: str, stores: int, sectors: int, time: str, evidence: Evidence
+) -> None:
+    found = time_after_stores(target, instruction, stores, sectors)
+    assert found is not None
+    assert (str(found), found.evidence) == (time, evidence)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction"),
+    [("gfx90a", "buffer_wbl2"), ("gfx942", "buffer_inv sc1"), ("sm_90", "ld.weak.global.b32")],
+)
+def test_what_nobody_has_measured_has_no_time(target: str, instruction: str) -> None:
+    assert time_after_stores(target, instruction, 1, 4) is None

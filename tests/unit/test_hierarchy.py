@@ -25,9 +25,10 @@ from fencewright.lowering.ptx.memory import (
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import access
+from fencewright.simulator.memory.occupancy import occupancy
 from fencewright.simulator.memory.partitions import partition_of
 from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
-from fencewright.simulator.memory.program import MemoryAccessKind
+from fencewright.simulator.memory.program import KernelResources, MemoryAccessKind
 from fencewright.tools.dev.stride_table import ARTICLE, measured_strides, stride_row, stride_table
 from fencewright.tools.fence_sim import main
 
@@ -388,8 +389,8 @@ def test_a_swizzle_spreads_a_column_over_the_banks() -> None:
 
 
 def test_more_groups_fit_where_there_is_more_lds() -> None:
-    groups = [CHIPS[each].lds_bytes // (40 * KIB) for each in ("gfx942", "gfx950")]
-    assert groups == [1, 4]
+    needs = KernelResources(32, 0, 32, 40 * KIB, 0)
+    assert [occupancy(needs, each, 256).groups for each in ("gfx942", "gfx950")] == [1, 4]
 
 
 @pytest.mark.parametrize(
