@@ -827,7 +827,7 @@ class _Enumeration:
         if comes_first is not None:
             undecided = [(a, b) if comes_first(a, b) else (b, a) for a, b in undecided]
         for order in _orient(close(co, location.writes), undecided, location.writes):
-            if not frame.work.take(len(location.writes)):
+            if not frame.work.take():
                 return
             yield order
 
