@@ -18,8 +18,8 @@ _NAMES = (
     "llvm_ir_rate",
     "start_up",
     "simulator",
-    "certificate",
     "memory",
+    "certificate",
 )
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 _HEAD = "# Benchmarks\n\nWritten by `make bench`.\n\n"

@@ -123,7 +123,7 @@ def test_random_programs_stay_right(start: int) -> None:
     assert checked >= 10
 
 
-@pytest.mark.parametrize("start", range(0, kernels_path.SEEDS // 4, 20))
+@pytest.mark.parametrize("start", range(0, kernels_path.SEEDS // 12, 20))
 def test_random_elections_stay_right(start: int) -> None:
     for seed in range(start, start + 20):
         threads, target = kernels_path.random_election(seed)
