@@ -144,12 +144,12 @@ def _read(path: Path) -> "ModuleOp":
 
 def _executed_in(code: "CacheCode") -> Counts:
     from fencewright.mlir_dialects.cdna import CacheOp, WaitOp
-    from fencewright.passes.analysis.election import blocks_behind
+    from fencewright.passes.analysis.election import blocks_of_elected
 
-    behind = blocks_behind(code.entries, code.elected, code.blocks)
+    alone = blocks_of_elected(code.entries, code.elected, code.blocks)
     total = Counts()
     for block in code.blocks:
-        waves = 1 if block in behind or code.waves == 1 else WAVES
+        waves = 1 if block in alone or code.waves == 1 else WAVES
         for op in block.ops:
             name = op.opcode.data if isinstance(op, CacheOp) else None
             field = "waits" if isinstance(op, WaitOp) else _FIELD.get(name or "")

@@ -217,6 +217,20 @@ def compile_all(folder: Path) -> int:
     return 0
 
 
+def counted(file: Path) -> dict[str, dict[str, int]]:
+    """What Nsight Compute counted of each launch, from a file of its counters."""
+    found: dict[str, dict[str, int]] = {}
+    name = ""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("  "):
+            counter, value = line.split()
+            found[name][counter] = int(value)
+        elif not line.startswith("#"):
+            name = line
+            found[name] = {}
+    return found
+
+
 class Gpu:
     """The first GPU, by the driver's own interface. Raises ``SystemExit`` where a call fails."""
 

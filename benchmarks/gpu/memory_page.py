@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from memory_kernels import CHIP, LAUNCHES, Buffer, Launch
+from memory_kernels import CHIP, LAUNCHES, Buffer, Launch, counted
 
 from fencewright.tools.fence_sim import main as fence_sim
 
@@ -37,20 +37,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str
 # Whole kernels
 
 Counters = Mapping[str, int]
-
-
-def counted() -> dict[str, dict[str, int]]:
-    """What Nsight Compute counted of each launch."""
-    found: dict[str, dict[str, int]] = {}
-    name = ""
-    for line in (DATA / "h200-kernels.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("  "):
-            counter, value = line.split()
-            found[name][counter] = int(value)
-        elif not line.startswith("#"):
-            name = line
-            found[name] = {}
-    return found
 
 
 def predicted(launch: Launch) -> dict[str, int]:
@@ -101,8 +87,6 @@ MOVED = (
     ("memory to L2, bytes", "dram__bytes_read.sum"),
 )
 """What caches decide too."""
-POLLING = ("look-back scan", "spin lock")
-"""Kernels that ask until something has happened: how often is a matter of time."""
 
 
 def compared(launch: Launch, told: Counters, measured: Counters) -> tuple[str, ...]:
@@ -122,7 +106,7 @@ def kernels() -> Iterator[str]:
     yield "requests, sectors, tag wavefronts, wavefronts and bank conflicts of shared memory, as far as a"
     yield "kernel has any. The two that poll do so as often as it takes."
     yield ""
-    measured = counted()
+    measured = counted(DATA / "h200-kernels.txt")
     rows = [compared(each, predicted(each), measured[each.name]) for each in LAUNCHES]
     yield from table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
     yield "What is not exact, and why as far as it is known:"

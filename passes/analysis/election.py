@@ -171,21 +171,21 @@ def _negation(op: Operation) -> SSAValue | None:
     return op.operands[0] if _NOT.fullmatch(_text(op)) else None
 
 
-def blocks_behind(
+def blocks_of_elected(
     entries: Iterable[Block], elected: Callable[[Block], int | None], blocks: Iterable[Block]
 ) -> frozenset[Block]:
     """Those of ``blocks`` that only the edges of ``elected`` waves lead to."""
     reached = set(entries)
     waiting = list(reached)
     while waiting:
-        for block in _ways(waiting.pop(), elected):
+        for block in _edges_of_many(waiting.pop(), elected):
             if block not in reached:
                 reached.add(block)
                 waiting.append(block)
     return frozenset(blocks) - reached
 
 
-def _ways(block: Block, elected: Callable[[Block], int | None]) -> Iterator[Block]:
+def _edges_of_many(block: Block, elected: Callable[[Block], int | None]) -> Iterator[Block]:
     last = block.last_op
     if last is not None:
         chosen = elected(block)

@@ -11,7 +11,7 @@ from fencewright.lowering.cdna.caches import Reach
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, is_release_wait
 from fencewright.passes.analysis.control_flow import successors
-from fencewright.passes.analysis.election import blocks_behind
+from fencewright.passes.analysis.election import blocks_of_elected
 from fencewright.passes.cdna.cache_pass import CachePass
 
 
@@ -272,10 +272,10 @@ class Paths:
     def published_by_all(self, places: Sequence[Place]) -> Refused | None:
         """Why every wave may come to the ``places``; None if one does."""
         several = len(self.code.entries) > 1
-        behind = blocks_behind(self.code.entries, self.code.elected, self.code.blocks)
+        alone = blocks_of_elected(self.code.entries, self.code.elected, self.code.blocks)
         for place in places:
             elected = place.after is None and self.code.elected(place.block) == place.edge
-            if not (several or elected or place.block in behind):
+            if not (several or elected or place.block in alone):
                 return Refused(Refusal.PUBLISHED_BY_ALL, place.needed_by)
         return None
 
@@ -314,7 +314,7 @@ class Paths:
 class Debts:
     """What is owed where each block begins, with a write-back at each of ``places``.
 
-    ``published`` is what a barrier hands on.
+    ``published`` is what waves leave owed at a barrier.
     """
 
     def __init__(self, paths: Paths):
@@ -365,7 +365,7 @@ class Debts:
         return self.paths.must[successors(block)[index]]
 
     def after(self, step: CacheStep, debt: Debt) -> Debt:
-        """What is owed after a step; a barrier hands on what waves owe that come to it."""
+        """What is owed after a step; after a barrier all that any wave owed before it."""
         meaning = step.meaning
         if step.op in self.paths.gone:
             return debt & ~UNPAID | OWED | FLYING

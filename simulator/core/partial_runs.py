@@ -6,6 +6,7 @@ somebody has to guess. Runs are deterministic, so that a thread is run again fro
 whenever one more of its reads has a value, and the numbers of its events stay as they are.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -118,13 +119,13 @@ class PartialRunner(Runner[RunT, PathT]):
 
     # What models say
 
+    @abstractmethod
     def summary(self, run: RunT) -> tuple[PathT, object, tuple[Access, ...], tuple[Access, ...]]:
         """What a run has done: its path, a hashable shape of it, its reads, its writes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def written(self, instruction: Any) -> Iterable[str]:
         """The locations that an instruction may write."""
-        raise NotImplementedError
 
     # Running
 

@@ -25,7 +25,7 @@ from fencewright.simulator.memory.cdna_arithmetic import (
     join,
     words,
 )
-from fencewright.tools.llvm_tools import find_llvm_tool
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROWS = {row.mnemonic: row for row in (*VALU_ROWS, *SALU_ROWS, *PSEUDO_SALU_ROWS)}
 
@@ -479,7 +479,7 @@ def is_open(given: tuple[int, ...], mnemonic: str) -> bool:
 def test_llvm_folds_the_same_values() -> None:
     opt = find_llvm_tool("opt")
     if opt is None:
-        pytest.skip("no opt")
+        pytest.skip(f"needs opt: {LLVM_HINT}")
     asked: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
         (mnemonic, given, immediates)
         for mnemonic in sorted(ARITHMETIC.keys() - NO_IR)

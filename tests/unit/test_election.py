@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 
 from fencewright.lowering.cdna.memory import LANES
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
-from fencewright.passes.analysis.election import WAVE, Election, blocks_behind
+from fencewright.passes.analysis.election import WAVE, Election, blocks_of_elected
 from fencewright.passes.analysis.uniformity import divergent_values
 
 
@@ -149,10 +149,10 @@ def test_what_other_edges_lead_to_is_not_behind() -> None:
     }"""
     blocks = list(function(parse(text)).body.blocks)
     entry, first, inner, last = blocks
-    assert blocks_behind([entry], {entry: 0}.get, blocks) == {first, inner}
-    assert blocks_behind([entry], {entry: 1}.get, blocks) == set()
-    assert blocks_behind([entry], {first: 0}.get, blocks) == {inner}
-    assert last not in blocks_behind([entry], {entry: 0, first: 0}.get, blocks)
+    assert blocks_of_elected([entry], {entry: 0}.get, blocks) == {first, inner}
+    assert blocks_of_elected([entry], {entry: 1}.get, blocks) == set()
+    assert blocks_of_elected([entry], {first: 0}.get, blocks) == {inner}
+    assert last not in blocks_of_elected([entry], {entry: 0, first: 0}.get, blocks)
 
 
 @pytest.mark.parametrize(

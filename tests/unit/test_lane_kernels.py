@@ -31,16 +31,7 @@ MORE = {("copy, stride 32", TAGS): 434}
 
 @cache
 def measured() -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    name = ""
-    for line in MEASURED.read_text().splitlines():
-        if line.startswith("  "):
-            counter, value = line.split()
-            found[name][counter] = int(value)
-        elif not line.startswith("#"):
-            name = line
-            found[name] = {}
-    return found
+    return SCRIPT.counted(MEASURED)
 
 
 def counts(program: LaneProgram, found: Executed) -> Counter[str]:

@@ -25,7 +25,7 @@ from fencewright.simulator.memory.occupancy import (
     waves_by_registers,
 )
 from fencewright.simulator.memory.program import KernelResources
-from fencewright.tools.llvm_tools import find_llvm_tool
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 CDNA_CHIPS = tuple(each.chip for each in HIERARCHIES)
 GRANULES = {each.chip: each.lds_granule for each in HIERARCHIES}
@@ -104,7 +104,7 @@ def disagreements(chip: str, count: int, seed: int) -> tuple[int, list[tuple[obj
     """How many kernels llc was asked of, and those of which it says something else."""
     llc = find_llvm_tool("llc")
     if llc is None:
-        pytest.skip("no llc")
+        pytest.skip(f"needs llc: {LLVM_HINT}")
     kernels = list(drawn(chip, count, seed))
     module = "\n".join(kernel_text(n, kernel) for n, kernel in enumerate(kernels))
     text = subprocess.run(
