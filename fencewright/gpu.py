@@ -61,16 +61,24 @@ class _Driver:
     """The driver API: its module, and calls that raise ``GpuError`` when they fail.
 
     ``patience``: the seconds that a wait may take, or None. ``is_busy``: a wait was given up, so
-    that a launch may still run; later calls of the driver would wait for it.
+    that a launch may still run; later calls of the driver would wait for it. ``context``: what
+    every call is made in, where the machine has several GPUs; None where there is one.
     """
 
     def __init__(self, api: Any, patience: float | None = None):
         self.api = api
         self.patience = patience
         self.is_busy = False
+        self.context: Any = None
+
+    def enter(self) -> None:
+        """Make the context current, which another GPU's may be."""
+        if self.context is not None:
+            self.api.cuCtxSetCurrent(self.context)
 
     def call(self, name: str, *arguments: object) -> Any:
         """What ``name`` gives besides its status: nothing, one value, or a tuple."""
+        self.enter()
         try:
             status, *values = getattr(self.api, name)(*arguments)
         except (AttributeError, RuntimeError) as error:
@@ -347,10 +355,14 @@ class Device:
         if not 0 <= index < count:
             raise NoGpuError(f"no GPU {index}", f"the driver sees {count}, from 0")
         device = call("cuDeviceGet", index)
-        call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", device))
+        self._context = call("cuDevicePrimaryCtxRetain", device)
+        call("cuCtxSetCurrent", self._context)
+        if count > 1:
+            self._driver.context = self._context
         self.name: str = call("cuDeviceGetName", 256, device).partition(b"\0")[0].decode()
         version: int = call("cuDriverGetVersion")
         self.cuda_version = (version // 1000, version % 1000 // 10)
+        self._device = device
         attribute = self._driver.api.CUdevice_attribute
         self.compute_capability: tuple[int, int] = (
             call(
@@ -364,6 +376,16 @@ class Device:
                 device,
             ),
         )
+
+    def reach(self, other: "Device") -> None:
+        """Let kernels on this GPU access the memory of another.
+
+        Raises ``GpuError`` where the two are not connected so.
+        Source: CUDA Driver API, "Peer Context Memory Access".
+        """
+        if not self._driver.call("cuDeviceCanAccessPeer", self._device, other._device):
+            raise GpuError(f"{self.name} cannot access {other.name}", "no peer access")
+        self._driver.call("cuCtxEnablePeerAccess", other._context, 0)
 
     def allocate(self, size: int) -> Buffer:
         """So many bytes, not initialised."""
@@ -382,6 +404,7 @@ class Device:
         """
         api = self._driver.api
         log = bytearray(_LOG_BYTES)
+        self._driver.enter()
         option = api.CUjit_option
         names = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
         kind, image = ("cubin", code) if isinstance(code, bytes) else ("PTX", code.encode() + b"\0")

@@ -11,6 +11,7 @@ only the histogram leaves the GPU.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise, starmap
 from math import prod
 
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, PtxForm, default_version, forms_of
@@ -94,9 +95,13 @@ def place(location: int, instance: int, instances: int) -> int:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The program's threads by cluster and CTA: ``clusters[m][rank]`` are those of one CTA."""
+    """The program's threads by cluster and CTA: ``clusters[m][rank]`` are those of one CTA.
+
+    ``gpus`` has the clusters of each GPU, one after another.
+    """
 
     clusters: tuple[tuple[tuple[int, ...], ...], ...]
+    gpus: tuple[range, ...]
 
     @cached_property
     def width(self) -> int:
@@ -113,9 +118,9 @@ class Arrangement:
         warps = block_size // (WARP * self.roles)
         return WARP << max(warps.bit_length() - 1, 0)
 
-    def blocks(self, slots: int, instances: int) -> int:
-        """The size of the grid, with ``slots`` instances in a block."""
-        return instances // slots * len(self.clusters) * self.width
+    def blocks(self, slots: int, instances: int, gpu: int = 0) -> int:
+        """The size of a GPU's grid, with ``slots`` instances in a block."""
+        return instances // slots * len(self.gpus[gpu]) * self.width
 
     def home(self, thread: int) -> tuple[int, int]:
         """The cluster and the CTA in it that a thread of the program is in."""
@@ -139,16 +144,22 @@ class Arrangement:
 
 
 def arrange(program: PtxProgram) -> Arrangement:
-    """Who shares a block and a cluster. Raises ``GpuLitmusError`` for more than one GPU."""
-    if len({thread.placement.agent for thread in program.threads}) > 1:
-        raise GpuLitmusError("the threads are on different GPUs; one GPU runs all of a test")
-    clusters: dict[object, dict[int, list[int]]] = {}
+    """Who shares a block, a cluster and a GPU."""
+    agents: dict[int, dict[object, dict[int, list[int]]]] = {}
     for number, thread in enumerate(program.threads):
-        cluster, cta = thread.placement.cluster, thread.placement.workgroup
-        key = ("cta", cta) if cluster is None else ("cluster", cluster)
+        place = thread.placement
+        cta = place.workgroup
+        key = ("cta", cta) if place.cluster is None else ("cluster", place.cluster)
+        clusters = agents.setdefault(place.agent, {})
         clusters.setdefault(key, {}).setdefault(cta, []).append(number)
+    ends = list(accumulate(map(len, agents.values()), initial=0))
     found = Arrangement(
-        tuple(tuple(tuple(cta) for cta in ctas.values()) for ctas in clusters.values())
+        tuple(
+            tuple(tuple(cta) for cta in ctas.values())
+            for clusters in agents.values()
+            for ctas in clusters.values()
+        ),
+        tuple(starmap(range, pairwise(ends))),
     )
     if found.roles * WARP > MOST_THREADS:
         raise GpuLitmusError(f"a CTA has more than {MOST_THREADS // WARP} threads of the program")
@@ -222,6 +233,25 @@ _GAVE_UP = 0
 _MINE = 0
 """The barrier that blocks start and end with; the program's own are numbered from 1."""
 
+GATE = (
+    "mov.u32 %t, %tid.x;",
+    "setp.ne.u32 %p, %t, 0;",
+    "@%p bra OPEN;",
+    "red.relaxed.sys.global.add.u32 [%gate], 1;",
+    f"mov.u32 %u, {MOST_PASSES};",
+    "CLOSED:",
+    "ld.relaxed.sys.global.u32 %v, [%gate];",
+    "sub.u32 %v, %v, %opens;",
+    "setp.ge.s32 %p, %v, 0;",
+    "@%p bra OPEN;",
+    "sub.u32 %u, %u, 1;",
+    "setp.ne.u32 %p, %u, 0;",
+    "@%p bra CLOSED;",
+    "OPEN:",
+    f"barrier.sync {_MINE};",
+)
+"""Blocks of all GPUs start together, or after a while: partners that never meet show nothing."""
+
 _ATOMIC_NAMES = {
     RmwKind.ADD: "add.u32",
     RmwKind.AND: "and.b32",
@@ -261,7 +291,7 @@ _COMPARISON_WORDS = {
 
 @dataclass(frozen=True)
 class StressTest:
-    """A program made ready for the GPU: where it runs, what is counted, its module's text.
+    """A program made ready: where it runs, what is counted, the text of each GPU's module.
 
     ``homes`` has the cluster and the CTA in it of each location in shared memory; the others
     are in global memory. ``cell`` is the least number of bytes that a location needs.
@@ -275,7 +305,7 @@ class StressTest:
     homes: Mapping[str, tuple[int, int]]
     cell: int
     may_give_up: bool
-    ptx: str
+    modules: tuple[str, ...]
 
     def memory_bytes(self, instances: int, spacing: int) -> int:
         """The size of the locations of all instances."""
@@ -340,9 +370,9 @@ def prepare(
         program, arrangement, encoding.observables, locations, shared, _chip(target)
     )
     cell = _COPY_BYTES if writer.copies else _WORD_BYTES
-    ptx = writer.module(encoding)
+    modules = tuple(writer.module(encoding, gpu) for gpu in range(len(arrangement.gpus)))
     return StressTest(
-        program, arrangement, encoding, locations, writer.homes, cell, writer.has_loops, ptx
+        program, arrangement, encoding, locations, writer.homes, cell, writer.has_loops, modules
     )
 
 
@@ -373,6 +403,8 @@ class _ProgramWriter:
         self.forms = forms_of(chip, default_version(chip))
         self.mbarriers = tuple(program.mbarriers)
         self.launches_clusters = arrangement.width > 1
+        gpus = len(arrangement.gpus)
+        self.memories = tuple(f"memory_{gpu}" for gpu in range(gpus)) if gpus > 1 else ("memory",)
         self.copies = [
             (number, each)
             for number, thread in enumerate(program.threads)
@@ -589,23 +621,36 @@ class _ProgramWriter:
 
     # Text
 
-    def module(self, encoding: Encoding) -> str:
-        """Both kernels."""
+    def module(self, encoding: Encoding, gpu: int = 0) -> str:
+        """Both kernels, as a GPU runs them."""
         variables = [Variable(_SCRATCH, 0, _COPY_BYTES)] if self.uses_scratch else []
+        pointers, numbers = map(len, self._stress_parameters())
+        memories = (64,) * len(self.memories)
         kernels = [
-            PtxKernel(STRESS, (64, 64, 32, 32, 32), None, {}, self._stress()),
-            PtxKernel(COUNT, (64, 64, 64, 32, 32), None, {}, self._count(encoding)),
+            PtxKernel(STRESS, (64,) * pointers + (32,) * numbers, None, {}, self._stress(gpu)),
+            PtxKernel(COUNT, (*memories, 64, 64, 32, 32), None, {}, self._count(encoding)),
         ]
         return module_text(self.chip.name, default_version(self.chip), variables, kernels)
 
-    def _stress(self) -> list[str]:
+    def _stress_parameters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The pointers and the numbers that the stress kernel takes."""
+        pointers, numbers = (*self.memories, "registers"), ("mask", "shift", "stride")
+        if len(self.memories) == 1:
+            return pointers, numbers
+        return (*pointers, "gate"), (*numbers, "opens")
+
+    def _stress(self, gpu: int) -> list[str]:
         arrangement = self.arrangement
+        here = arrangement.gpus[gpu]
+        ctas = len(here) * arrangement.width
+        pointers, numbers = self._stress_parameters()
         lines = [
             ".reg .pred %p;",
-            ".reg .b32 %mask, %shift, %stride, %n, %t, %key, %slot, %i, %u, %v, %scratch;",
+            f".reg .b32 {_registers_of(numbers)}, %n, %t, %key, %slot, %i, %u, %v, %scratch;",
             ".reg .b32 %slots, %last;",
-            ".reg .b64 %memory, %registers, %d;",
-            *_parameters(STRESS, ("memory", "registers"), ("mask", "shift", "stride")),
+            f".reg .b64 {_registers_of(pointers)}, %d;",
+            *_parameters(STRESS, pointers, numbers),
+            *(GATE if "gate" in pointers else ()),
             "add.u32 %n, %mask, 1;",
             # key: cluster, CTA in it, warp in that; slot: instance in the block.
             "mov.u32 %t, %tid.x;",
@@ -619,18 +664,24 @@ class _ProgramWriter:
             "shl.b32 %slot, %slot, 5;",
             "add.u32 %slot, %slot, %t;",
             "mov.u32 %v, %ctaid.x;",
-            f"rem.u32 %key, %v, {len(arrangement.clusters) * arrangement.width};",
+            f"rem.u32 %key, %v, {ctas};",
+            *[f"add.u32 %key, %key, {here.start * arrangement.width};"] * bool(here.start),
             f"mad.lo.u32 %key, %key, {arrangement.roles}, %u;",
-            f"div.u32 %v, %v, {len(arrangement.clusters) * arrangement.width};",
+            f"div.u32 %v, %v, {ctas};",
             "mad.lo.u32 %i, %v, %slots, %slot;",
         ]
         if self.uses_scratch:
             lines += [f"mov.u32 %scratch, {_SCRATCH};", *self._initialise()]
-        for number in range(len(self.program.threads)):
+        threads = {
+            number: thread
+            for number, thread in enumerate(self.program.threads)
+            if arrangement.home(number)[0] in here
+        }
+        for number in threads:
             lines.append(f"setp.eq.u32 %p, %key, {arrangement.key(number)};")
             lines.append(f"@%p bra THREAD_{number};")
         lines.append("bra END;")
-        for number, thread in enumerate(self.program.threads):
+        for number, thread in threads.items():
             lines += [f"THREAD_{number}:", *self._thread(number, thread)]
         lines.append("END:")
         if self.uses_scratch:
@@ -711,7 +762,8 @@ class _ProgramWriter:
         ]
 
     def _global_address(self, register: str, name: str) -> list[str]:
-        return _location_address(register, self.locations.index(name))
+        number = self.locations.index(name)
+        return _location_address(register, number, self.memories[number % len(self.memories)])
 
     def _thread(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """One thread of the program; its names are its own."""
@@ -857,8 +909,8 @@ class _ProgramWriter:
         lines = [
             ".reg .pred %p;",
             ".reg .b32 %mask, %shift, %n, %t, %i, %u, %v, %code;",
-            ".reg .b64 %memory, %registers, %counters, %d;",
-            *_parameters(COUNT, ("memory", "registers", "counters"), ("mask", "shift")),
+            f".reg .b64 {_registers_of(self.memories)}, %registers, %counters, %d;",
+            *_parameters(COUNT, (*self.memories, "registers", "counters"), ("mask", "shift")),
             "add.u32 %n, %mask, 1;",
             "mov.u32 %t, %tid.x;",
             "mov.u32 %u, %ntid.x;",
@@ -894,6 +946,10 @@ class _ProgramWriter:
         ]
 
 
+def _registers_of(parameters: Iterable[str]) -> str:
+    return ", ".join(f"%{name}" for name in parameters)
+
+
 def _parameters(kernel: str, pointers: Sequence[str], words: Sequence[str]) -> list[str]:
     """Load parameters into registers of their names; pointers become global addresses."""
     lines: list[str] = []
@@ -905,15 +961,15 @@ def _parameters(kernel: str, pointers: Sequence[str], words: Sequence[str]) -> l
     return lines
 
 
-def _location_address(register: str, number: int) -> list[str]:
-    """The address of a location of instance ``%i``, as ``place`` says."""
+def _location_address(register: str, number: int, memory: str) -> list[str]:
+    """The address of a location of instance ``%i`` in a GPU's memory, as ``place`` says."""
     return [
         f"mad.lo.u32 %u, %i, {MULTIPLIERS[number]}, {3 * number};",
         "and.b32 %u, %u, %mask;",
         f"mad.lo.u32 %u, %n, {number}, %u;",
         "shl.b32 %u, %u, %shift;",
         f"cvt.u64.u32 {register}, %u;",
-        f"add.u64 {register}, {register}, %memory;",
+        f"add.u64 {register}, {register}, %{memory};",
     ]
 
 

@@ -15,6 +15,7 @@ from fencewright.simulator.gpu.kernels import (
     COUNT,
     MOST_THREADS,
     STRESS,
+    Arrangement,
     GpuLitmusError,
     Launch,
     StressTest,
@@ -166,6 +167,10 @@ class GpuDevice(Protocol):
         """Compile and load a module."""
         ...
 
+    def synchronize(self) -> None:
+        """Wait for every launch."""
+        ...
+
 
 def run_litmus_on_gpu(
     test: PtxLitmusTest,
@@ -175,17 +180,19 @@ def run_litmus_on_gpu(
     stress: Stress | None = None,
     shared: bool | frozenset[str] = False,
     allowed: Outcomes | None = None,
+    peers: Sequence[GpuDevice] = (),
 ) -> GpuResult:
     """Run a test under stress and count its outcomes.
 
     ``shared`` are the locations in shared memory, True for all, in a test in one CTA.
-    ``allowed`` are the outcomes that it is judged by, those of the PTX model where None. Raises
-    ``GpuLitmusError`` for a test that cannot be run or was not run in full, and what the
-    device raises.
+    ``allowed`` are the outcomes that it is judged by, those of the PTX model where None.
+    ``peers`` are the GPUs besides ``device`` that its threads are on; all of them reach each
+    other's memory. Raises ``GpuLitmusError`` for a test that cannot be run or was not run in
+    full, and what a device raises.
     """
     judged_by = outcomes(test.program) if allowed is None else allowed
     prepared = prepare(test.program, judged_by, target, shared)
-    return run_prepared(test.name, prepared, judged_by, device, stress)
+    return run_prepared(test.name, prepared, judged_by, device, stress, peers)
 
 
 def run_prepared(
@@ -194,10 +201,14 @@ def run_prepared(
     allowed: Outcomes,
     device: GpuDevice,
     stress: Stress | None = None,
+    peers: Sequence[GpuDevice] = (),
 ) -> GpuResult:
     """As ``run_litmus_on_gpu``, of a test that is ``prepared`` already, to be judged by ``allowed``."""
     chosen = Stress() if stress is None else stress
-    counts = _run(prepared, device, chosen)
+    wanted, there = len(prepared.modules), 1 + len(peers)
+    if wanted > there:
+        raise GpuLitmusError(f"its threads are on {wanted} GPUs, and {there} {_are(there)} given")
+    counts = _run(prepared, (device, *peers)[:wanted], chosen)
     if sum(counts) != chosen.instances * chosen.launches:
         raise GpuLitmusError(f"{sum(counts)} instances were counted: the kernels did not all run")
     encoding = prepared.encoding
@@ -213,32 +224,76 @@ def run_prepared(
     )
 
 
-def _run(test: StressTest, device: GpuDevice, stress: Stress) -> tuple[int, ...]:
-    module = device.load(test.ptx)
-    stress_kernel, count_kernel = module.kernel(STRESS), module.kernel(COUNT)
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _run(test: StressTest, devices: Sequence[GpuDevice], stress: Stress) -> tuple[int, ...]:
+    """The counters. With several GPUs each location is in the memory of one, in turn."""
+    first, *others = devices
+    loaded = [device.load(ptx) for device, ptx in zip(devices, test.modules, strict=True)]
+    count_kernel = loaded[0].kernel(COUNT)
     spacing = max(test.cell, *stress.spacings)
-    memory = device.allocate(test.memory_bytes(stress.instances, spacing))
-    registers = device.allocate(test.register_bytes(stress.instances))
-    counters = device.allocate(4 * test.counters)
+    size = test.memory_bytes(stress.instances, spacing)
+    memories = [device.allocate(size) for device in devices]
+    registers = first.allocate(test.register_bytes(stress.instances))
+    gate = _Gate(first, test.arrangement, stress.instances) if others else None
+    counters = first.allocate(4 * test.counters)
     counters.fill(0)
     mask = stress.instances - 1
     count_block = min(stress.instances, 256)
-    for planned in stress:
+    for number, planned in enumerate(stress):
         launch = replace(planned, spacing=max(planned.spacing, test.cell))
         shift = launch.spacing.bit_length() - 1
         words = stress.instances * launch.spacing // 4
-        for number, name in enumerate(test.locations):
-            memory.fill(test.program.initial.get(name, 0), 4 * words * number, words)
+        turn = number % len(memories)
+        turned = [*memories[turn:], *memories[:turn]]
+        for location, name in enumerate(test.locations):
+            memory = turned[location % len(turned)]
+            memory.fill(test.program.initial.get(name, 0), 4 * words * location, words)
         registers.fill(_POISON)
         slots = test.slots(launch)
-        stress_kernel.launch(
-            test.arrangement.blocks(slots, stress.instances),
-            slots * test.arrangement.roles,
-            [memory, registers, mask, shift, launch.stride],
-            cluster=test.arrangement.width,
-            shared_bytes=test.shared_bytes(launch),
-        )
+        arguments = [*turned, registers, mask, shift, launch.stride]
+        if gate is not None:
+            # Launches of one GPU do not wait for what another one does.
+            _wait(devices)
+            arguments = gate.arguments(slots, arguments)
+        for gpu, module in enumerate(loaded):
+            module.kernel(STRESS).launch(
+                test.arrangement.blocks(slots, stress.instances, gpu),
+                slots * test.arrangement.roles,
+                arguments,
+                cluster=test.arrangement.width,
+                shared_bytes=test.shared_bytes(launch),
+            )
+        _wait(others)
         count_kernel.launch(
-            stress.instances // count_block, count_block, [memory, registers, counters, mask, shift]
+            stress.instances // count_block,
+            count_block,
+            [*turned, registers, counters, mask, shift],
         )
     return struct.unpack(f"<{test.counters}I", counters.read())
+
+
+def _wait(devices: Sequence[GpuDevice]) -> None:
+    for device in devices:
+        device.synchronize()
+
+
+class _Gate:
+    """A counter at which the blocks of all GPUs meet before they begin."""
+
+    def __init__(self, device: GpuDevice, arrangement: Arrangement, instances: int):
+        self._counter = device.allocate(4)
+        self._counter.fill(0)
+        self._arrangement = arrangement
+        self._instances = instances
+        self._opens = 0
+
+    def arguments(self, slots: int, others: Sequence[GpuBuffer | int]) -> list[GpuBuffer | int]:
+        """The arguments of the next launch: pointers, the counter, numbers, what it opens at."""
+        gpus = range(len(self._arrangement.gpus))
+        blocks = (self._arrangement.blocks(slots, self._instances, gpu) for gpu in gpus)
+        self._opens = (self._opens + sum(blocks)) % (1 << 32)
+        pointers = [each for each in others if not isinstance(each, int)]
+        return [*pointers, self._counter, *others[len(pointers) :], self._opens]

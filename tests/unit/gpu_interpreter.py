@@ -34,6 +34,13 @@ class Interpreter:
     def load(self, ptx: str) -> "Entries":
         return Entries(self, ptx)
 
+    def synchronize(self) -> None:
+        """Every launch has ended when it returns."""
+
+    def reach(self, other: "Interpreter") -> None:
+        """All interpreters that are one have one memory."""
+        assert other is self
+
 
 @dataclass
 class Words:

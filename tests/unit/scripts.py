@@ -47,6 +47,9 @@ class ScriptedDevice:
     def kernel(self, name: str) -> "ScriptedDevice":
         return self
 
+    def synchronize(self) -> None:
+        return None
+
     def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
         return None
 

@@ -246,6 +246,56 @@ def test_a_device_that_is_not_there(driver: FakeDriver) -> None:
         Device(1)
 
 
+class TwoGpus(FakeDriver):
+    """Notes in which context each call is made; one of the two may be out of reach."""
+
+    def __init__(self, *, connected: bool = True):
+        super().__init__(devices=2)
+        self.connected = connected
+        self.current = ""
+        self.reached: list[tuple[str, str]] = []
+        self.filled: list[str] = []
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[Status, str]:
+        return Status.CUDA_SUCCESS, f"context {device}"
+
+    def cuCtxSetCurrent(self, context: str) -> tuple[Status]:
+        self.current = context
+        return (Status.CUDA_SUCCESS,)
+
+    def cuDeviceCanAccessPeer(self, device: int, other: int) -> tuple[Status, int]:
+        return Status.CUDA_SUCCESS, int(self.connected)
+
+    def cuCtxEnablePeerAccess(self, other: str, flags: int) -> tuple[Status]:
+        self.reached.append((self.current, other))
+        return (Status.CUDA_SUCCESS,)
+
+    def cuMemsetD32Async(
+        self, target: Pointer, word: int, count: int, stream: int
+    ) -> tuple[Status]:
+        self.filled.append(self.current)
+        return super().cuMemsetD32Async(target, word, count, stream)
+
+
+def test_every_call_is_made_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = TwoGpus()
+    use(monkeypatch, api)
+    first, second = Device(0), Device(1)
+    first.reach(second)
+    second.reach(first)
+    assert api.reached == [("context 0", "context 1"), ("context 1", "context 0")]
+    buffers = [first.allocate(4), second.allocate(4)]
+    for buffer in (*buffers, buffers[0]):
+        buffer.fill(1)
+    assert api.filled == ["context 0", "context 1", "context 0"]
+
+
+def test_gpus_that_are_not_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, TwoGpus(connected=False))
+    with pytest.raises(GpuError, match="Fake cannot access Fake: no peer access"):
+        Device(0).reach(Device(1))
+
+
 # Buffers
 
 

@@ -6,11 +6,12 @@ The kernels are run by the interpreter of ``gpu_interpreter``.
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gpu_interpreter import Entries, Interpreter
+from gpu_interpreter import Entries, Entry, Interpreter
 from scripts import ScriptedDevice
 
 from fencewright.lowering.vocabulary import Ordering, Scope
@@ -27,7 +28,7 @@ from fencewright.simulator.gpu.kernels import (
     place,
     prepare,
 )
-from fencewright.simulator.gpu.litmus import Stress, run_litmus_on_gpu
+from fencewright.simulator.gpu.litmus import GpuBuffer, Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import AsyncCopy, PtxProgram, St
 from fencewright.simulator.ptx.outcomes import outcomes
@@ -216,7 +217,7 @@ def test_locations_are_in_the_shared_memory_that_the_program_says() -> None:
         "st.relaxed.cluster.shared::cluster.b32 [%at_flag], 1;",
         "fence.acquire.sync_restrict::shared::cluster.cluster;",
     ):
-        assert kernels.ptx.count(line) == 1
+        assert kernels.modules[0].count(line) == 1
     nowhere = replace(test.program, shared={"x": Placement(7)})
     with pytest.raises(GpuLitmusError, match="'x' is in the shared memory of a CTA without"):
         prepare(nowhere, outcomes(nowhere))
@@ -226,8 +227,8 @@ def test_only_the_locations_that_are_named_are_in_shared_memory() -> None:
     program = read("MP.one-cta").program
     kernels = prepare(program, outcomes(program), shared=frozenset({"x"}))
     assert kernels.homes == {"x": (0, 0)}
-    assert "ld.weak.shared::cta" in kernels.ptx
-    assert "ld.weak.global" in kernels.ptx
+    assert "ld.weak.shared::cta" in kernels.modules[0]
+    assert "ld.weak.global" in kernels.modules[0]
 
 
 # What comes back
@@ -365,13 +366,110 @@ def test_arrangement_follows_placement() -> None:
     assert cluster.blocks(32, 32) == 4
 
 
+# Several GPUs
+
+ACROSS = """PTX across
+{ x=0; y=0; z=0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 1 | P2@cta 2,gpu 0 | P3@cta 3,gpu 1 ;
+ st.relaxed.sys x, 1 | ld.relaxed.sys r0, x | ld.relaxed.sys r0, y | atom.relaxed.sys.add r0, z, 1 ;
+ ld.relaxed.sys r0, z | st.relaxed.sys y, 1 | ld.relaxed.sys r1, x | ld.relaxed.sys r1, y ;
+exists (P2:r0 == 1 /\\ P2:r1 == 0)"""
+
+
+def test_each_gpu_runs_its_threads() -> None:
+    test = parse_litmus(ACROSS)
+    arrangement = arrange(test.program)
+    assert arrangement.clusters == (((0,),), ((2,),), ((1,),), ((3,),))
+    assert arrangement.gpus == (range(2), range(2, 4))
+    assert arrangement.blocks(32, 64, gpu=1) == 4
+    first, second = prepare(test.program, outcomes(test.program)).modules
+    assert [f"THREAD_{n}:" in first for n in range(4)] == [True, False, True, False]
+    assert [f"THREAD_{n}:" in second for n in range(4)] == [False, True, False, True]
+
+
+def test_kernels_of_several_gpus_run_every_instance_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One GPU ends before the other starts here, so that those who wait at the gate give up.
+    monkeypatch.setattr(gpu_kernels, "GATE", gate_after(2))
+    gpu = Interpreter()
+    test = parse_litmus(ACROSS)
+    result = run_litmus_on_gpu(test, gpu, stress=SMALL, peers=[gpu])
+    assert result.forbidden == {}
+    assert result.instances == 256
+
+
+def gate_after(passes: int) -> tuple[str, ...]:
+    """The gate with less patience."""
+    old = f"mov.u32 %u, {gpu_kernels.MOST_PASSES};"
+    assert old in gpu_kernels.GATE
+    return tuple(line.replace(old, f"mov.u32 %u, {passes};") for line in gpu_kernels.GATE)
+
+
+def test_a_location_is_in_the_memory_of_each_gpu_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_kernels, "GATE", gate_after(1))
+    launched: list[list[int]] = []
+
+    class Recording(Interpreter):
+        def load(self, ptx: str) -> Entries:
+            entries = super().load(ptx)
+            kernel = entries.kernel
+
+            def recorded(name: str) -> Entry:
+                entry = kernel(name)
+                launch = entry.launch
+
+                def launched_with(
+                    grid: int, block: int, arguments: Sequence[GpuBuffer | int], **options: int
+                ) -> None:
+                    numbers = [
+                        each if isinstance(each, int) else each.address for each in arguments
+                    ]
+                    launched.append(numbers[:2])
+                    launch(grid, block, arguments, **options)
+
+                entry.launch = launched_with
+                return entry
+
+            entries.kernel = recorded
+            return entries
+
+    gpu = Recording()
+    run_litmus_on_gpu(parse_litmus(ACROSS), gpu, stress=SMALL, peers=[gpu])
+    # Two kernels, then the one that counts.
+    assert launched[:3] == [launched[0]] * 3
+    assert launched[3:6] == [launched[0][::-1]] * 3
+    assert launched[0][0] != launched[0][1]
+
+
+def test_several_gpus_alone_have_a_gate() -> None:
+    kernels = prepare(parse_litmus(ACROSS).program, outcomes(parse_litmus(ACROSS).program))
+    for module in kernels.modules:
+        assert module.count("red.relaxed.sys.global.add.u32 [%gate], 1;") == 1
+    one = parse_litmus(SPIN)
+    (module,) = prepare(one.program, outcomes(one.program)).modules
+    assert "%gate" not in module
+
+
+def test_too_few_gpus_are_refused() -> None:
+    with pytest.raises(GpuLitmusError, match="on 2 GPUs, and 1 is given"):
+        run_litmus_on_gpu(parse_litmus(ACROSS), Interpreter(), stress=SMALL)
+
+
+@pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
+def test_ptxas_accepts_the_kernels_of_several_gpus(tmp_path: Path) -> None:
+    assert PTXAS is not None
+    test = parse_litmus(ACROSS)
+    for number, module in enumerate(prepare(test.program, outcomes(test.program)).modules):
+        source = tmp_path / f"{number}.ptx"
+        source.write_text(module)
+        subprocess.run([PTXAS, "-arch=sm_90", "-o", tmp_path / "cubin", source], check=True)
+
+
 # What is refused
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("P0@cta 0,gpu 0 | P1@cta 1,gpu 1 ;\n st.weak x, 1 | st.weak x, 2 ;", "different GPUs"),
         (
             "P0@cta 0,gpu 0 ;\n L: ;\n ld.weak r0, x ;\n beq r0, 1, L ;\n mbarrier.arrive b ;",
             "a loop and mbarriers",
@@ -442,7 +540,7 @@ def test_a_chip_that_lacks_something_is_refused() -> None:
         with pytest.raises(GpuLitmusError, match="sm_80 has no"):
             prepare(program, outcomes(program), "sm_80")
     program = read("MP").program
-    assert ".target sm_80" in prepare(program, outcomes(program), "sm_80").ptx
+    assert ".target sm_80" in prepare(program, outcomes(program), "sm_80").modules[0]
     with pytest.raises(GpuLitmusError, match="unknown target"):
         prepare(program, outcomes(program), "gfx942")
 
@@ -486,7 +584,7 @@ def test_ptxas_accepts_the_kernels(path: Path, tmp_path: Path) -> None:
     test = read_litmus(path)
     for shared in spaces(test):
         source = tmp_path / "kernel.ptx"
-        source.write_text(prepare(test.program, outcomes(test.program), shared=shared).ptx)
+        source.write_text(prepare(test.program, outcomes(test.program), shared=shared).modules[0])
         command = [str(PTXAS), "-arch=sm_90", str(source), "-o", str(tmp_path / "kernel.cubin")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

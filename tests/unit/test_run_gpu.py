@@ -28,7 +28,11 @@ def mp(tmp_path: Path) -> str:
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
     interpreter = Interpreter()
-    monkeypatch.setattr(gpu, "Device", lambda: interpreter)
+
+    def opened(index: int) -> Interpreter:
+        return interpreter
+
+    monkeypatch.setattr(gpu, "Device", opened)
     return interpreter
 
 
@@ -88,6 +92,39 @@ def test_a_gpu_that_is_too_old_for_the_chip(
 ) -> None:
     assert fence_sim.main(["run-gpu", mp, "--sm", "120", *FAST]) == USAGE
     assert "Interpreter is of sm_90 and runs nothing for sm_120" in capsys.readouterr().err
+
+
+ACROSS = """PTX across
+{ x=0; f=0; }
+ P0@cta 0,gpu 0      | P1@cta 1,gpu 1       ;
+ st.weak x, 1        | ld.acquire.sys r0, f ;
+ st.release.sys f, 1 | ld.weak r1, x        ;
+~exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+
+
+def test_agents_run_on_gpus_of_their_own(
+    device: Interpreter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # The interpreter runs one GPU after the other: who waits for the other gives up.
+    impatient = (line.replace("4096", "1") for line in gpu_kernels.GATE)
+    monkeypatch.setattr(gpu_kernels, "GATE", tuple(impatient))
+    path = tmp_path / "across.litmus"
+    path.write_text(ACROSS)
+    command = ["run-gpu", str(path), "--sm", "90", "--instances", "32", "--launches", "1"]
+    command += ["--block-sizes", "32"]
+    assert fence_sim.main(command) == USAGE
+    said = f"{path}: error: the threads of 'across' are on different GPUs: say --gpus 2"
+    assert said in capsys.readouterr().err
+    assert fence_sim.main([*command, "--gpus", "2", "--emit-ptx"]) == HOLDS
+    assert capsys.readouterr().out.count(".entry stress(") == 2
+    assert fence_sim.main([*command, "--gpus", "2"]) == HOLDS
+    out = capsys.readouterr().out
+    assert "Test across (2 of Interpreter, sm_90)" in out
+    assert "Forbidden: 0 of 32" in out
 
 
 def test_a_forbidden_outcome_is_told_and_fails(
@@ -194,7 +231,7 @@ def test_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def none() -> None:
+    def none(index: int) -> None:
         raise gpu.NoGpuError("no GPU", "the driver sees no device; needs an NVIDIA GPU")
 
     monkeypatch.setattr(gpu, "Device", none)
@@ -220,7 +257,7 @@ def test_what_cannot_be_read_is_told_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def none() -> None:
+    def none(index: int) -> None:
         raise gpu.NoGpuError("no GPU", "the driver sees no device; needs an NVIDIA GPU")
 
     monkeypatch.setattr(gpu, "Device", none)

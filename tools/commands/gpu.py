@@ -3,8 +3,9 @@
 import json
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, cast
 
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
@@ -58,7 +59,20 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     stress.add_argument(
         "--shared", action="store_true", help="all locations in shared memory, of a test in one CTA"
     )
+    runner.add_argument(
+        "--gpus",
+        metavar="N",
+        type=_gpus,
+        default=1,
+        help="run the agents of a test on so many GPUs, which reach each other's memory",
+    )
     add_gpu_target(runner)
+
+
+def _gpus(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise ArgumentTypeError(f"expected a number of GPUs, found '{text}'")
+    return int(text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -198,26 +212,26 @@ def run_on_gpu(arguments: Namespace) -> int:
     # What cannot be parsed is reported without a GPU too.
     for path, text in texts:
         check_syntax(path, text)
-    device = None if arguments.mcpu or arguments.emit_ptx else _open_device()
-    chip = arguments.mcpu or (_chip_of(device) if device else _DEFAULT_CHIP)
+    devices = [] if arguments.mcpu or arguments.emit_ptx else _open_devices(arguments.gpus)
+    chip = arguments.mcpu or (_chip_of(devices[0]) if devices else _DEFAULT_CHIP)
     lowering = replace(lowering_of(arguments), chip=chip, takes_columns=True)
     jobs = [job for path, text in texts for job in _jobs(path, text, lowering, arguments)]
     # Before anything is run: what cannot be is an error.
-    kernels = [_kernels(job, chip, stress) for job in jobs]
+    kernels = [_kernels(job, chip, stress, arguments.gpus) for job in jobs]
     if arguments.emit_ptx:
         print(*kernels, sep="\n", end="")
         return HOLDS
-    device = device or _open_device()
-    _check_runs(device, chip)
+    devices = devices or _open_devices(arguments.gpus)
+    _check_runs(devices[0], chip)
     statuses: list[int] = []
     for job in jobs:
-        report = _run(job, device, chip, stress)
+        report = _run(job, devices, chip, stress)
         print(json.dumps(report.data()) if arguments.json else report.text(), flush=True)
         statuses.append(report.status)
     return worst(statuses)
 
 
-def _kernels(job: Job, chip: str, stress: "Stress") -> str:
+def _kernels(job: Job, chip: str, stress: "Stress", gpus: int) -> str:
     """The PTX of a test. Raises :class:`ToolError` if it cannot be run under ``stress``."""
     from fencewright.simulator.gpu.kernels import GpuLitmusError, prepare
 
@@ -227,7 +241,10 @@ def _kernels(job: Job, chip: str, stress: "Stress") -> str:
             kernels.slots(launch)
     except GpuLitmusError as problem:
         raise error(f"'{job.test.name}' cannot be run on a GPU: {problem}", job.file) from problem
-    return kernels.ptx
+    if len(kernels.modules) > gpus:
+        needed = f"say --gpus {len(kernels.modules)}"
+        raise error(f"the threads of '{job.test.name}' are on different GPUs: {needed}", job.file)
+    return "\n".join(kernels.modules)
 
 
 _DEFAULT_CHIP = "sm_90"
@@ -251,13 +268,17 @@ def _stress(arguments: Namespace) -> "Stress":
         raise error(str(problem), NAME) from problem
 
 
-def _open_device() -> "Device":
+def _open_devices(count: int) -> "list[Device]":
+    """The first GPUs of the machine; each reaches the others' memory."""
     from fencewright import gpu
 
     try:
-        return gpu.Device()
-    except gpu.NoGpuError as problem:
+        devices = [gpu.Device(index) for index in range(count)]
+        for one, other in permutations(devices, 2):
+            one.reach(other)
+    except gpu.GpuError as problem:
         raise ToolError((Diagnostic(str(problem), NAME),), status=NO_GPU) from problem
+    return devices
 
 
 def _check_runs(device: "Device", chip: str) -> None:
@@ -306,11 +327,12 @@ def _allowed(test: PtxTest, file: str) -> Outcomes:
     return cast(Outcomes, found.outcomes)
 
 
-def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> GpuReport:
+def _run(job: Job, devices: "Sequence[Device]", chip: str, stress: "Stress") -> GpuReport:
     from fencewright.gpu import GpuError
     from fencewright.simulator.gpu.kernels import GpuLitmusError
     from fencewright.simulator.gpu.litmus import run_litmus_on_gpu
 
+    device, *peers = devices
     start = time.perf_counter()
     try:
         result = run_litmus_on_gpu(
@@ -320,8 +342,10 @@ def _run(job: Job, device: "Device", chip: str, stress: "Stress") -> GpuReport:
             stress=stress,
             shared=job.shared,
             allowed=job.allowed,
+            peers=peers,
         )
     except (GpuError, GpuLitmusError) as problem:
         about = Diagnostic(f"'{job.test.name}': {problem}", job.file)
         raise ToolError((about,), status=INCOMPLETE) from problem
-    return GpuReport(job, f"{device.name}, {chip}", result, time.perf_counter() - start)
+    name = f"{len(devices)} of {device.name}" if peers else device.name
+    return GpuReport(job, f"{name}, {chip}", result, time.perf_counter() - start)

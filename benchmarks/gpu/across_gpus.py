@@ -1,0 +1,250 @@
+"""Runs litmus tests across two GPUs, where system scope is what lets their threads see each other.
+
+``python benchmarks/gpu/across_gpus.py --output DIR [FILE ...]`` takes tests of tests/litmus/gpu
+whose threads are in different CTAs, puts every other CTA onto the second GPU and widens scopes
+to ``.sys``. Each is run as it is, with the scopes that it had, and without synchronisation, and
+is always judged by what the PTX model says of the first form. It writes DIR/across.md and
+DIR/across.json. Exit status: 1 if the first form of a test showed an outcome that the model forbids;
+2 if nothing could be run.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import permutations
+from pathlib import Path
+
+from fencewright.gpu import Device, GpuError, description
+from fencewright.lowering.vocabulary import Scope
+from fencewright.simulator.core.condition import LitmusError, Outcomes
+from fencewright.simulator.core.program import Common, Placement, Thread
+from fencewright.simulator.gpu.kernels import GpuLitmusError
+from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
+from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
+from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
+from fencewright.simulator.ptx.mutants import bare, placed
+from fencewright.simulator.ptx.outcomes import outcomes
+
+_TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
+GPUS = 2
+FORMS = ("`.sys`", "as on one GPU", "no synchronisation")
+_SCOPED = Ld | St | Atom | PtxFence
+
+
+def can_be_apart(program: PtxProgram) -> bool:
+    """Whether all that the threads do works between GPUs: plain accesses, atomics and fences."""
+    places = [thread.placement for thread in program.threads]
+    code = (each for thread in program.threads for each in thread.instructions)
+    return (
+        len({place.workgroup for place in places}) > 1
+        and all(place.cluster is None for place in places)
+        and not (program.shared or program.aliases)
+        and all(isinstance(each, _SCOPED | Common) for each in code)
+    )
+
+
+def apart(program: PtxProgram) -> PtxProgram:
+    """The program with every other CTA on the second GPU."""
+    ctas = list(dict.fromkeys(thread.placement.workgroup for thread in program.threads))
+    numbers = (ctas.index(thread.placement.workgroup) for thread in program.threads)
+    return placed(program, (Placement(n, agent=n % GPUS, cluster=None) for n in numbers))
+
+
+def widened(program: PtxProgram) -> PtxProgram:
+    """The program with every scope of the system."""
+    return replace(program, threads=tuple(map(_widened, program.threads)))
+
+
+def _widened(thread: Thread[PtxInstruction]) -> Thread[PtxInstruction]:
+    return replace(thread, instructions=tuple(map(_of_the_system, thread.instructions)))
+
+
+def _of_the_system(instruction: PtxInstruction) -> PtxInstruction:
+    if not isinstance(instruction, _SCOPED) or instruction.scope is None:
+        return instruction
+    return replace(instruction, scope=Scope.SYSTEM)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A test, and what each of its ``FORMS`` did."""
+
+    test: PtxLitmusTest
+    results: tuple[GpuResult, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the right form showed nothing that the model forbids."""
+        return not self.results[0].forbidden
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the Markdown table."""
+        formula = str(self.test.condition.formula).replace("\\/", "or").replace("/\\", "and")
+        right, *weak = self.results
+        seen = f"{right.times(self.test.condition.formula):,}"
+        allowed = any(
+            self.test.condition.formula.holds(dict(zip(right.observables, state, strict=True)))
+            for state in right.allowed
+        )
+        return (
+            self.test.name,
+            f"`{formula}`",
+            "yes" if allowed else "no",
+            f"{right.instances:,}",
+            seen,
+            *(_counted(each) for each in (right, *weak)),
+        )
+
+    def record(self) -> dict[str, object]:
+        """The row as JSON."""
+        return {
+            "name": self.test.name,
+            "condition": str(self.test.condition),
+            "forms": {
+                form: {
+                    "instances": each.instances,
+                    "gave_up": each.gave_up,
+                    "outcomes": _by_text(each, each.histogram),
+                    "forbidden": _by_text(each, each.forbidden),
+                }
+                for form, each in zip(FORMS, self.results, strict=True)
+            },
+        }
+
+
+def _counted(result: GpuResult) -> str:
+    forbidden = f"{sum(result.forbidden.values()):,}"
+    return forbidden + (f", {result.gave_up:,} gave up" if result.gave_up else "")
+
+
+def _by_text(result: GpuResult, counts: Mapping[tuple[int | None, ...], int]) -> dict[str, int]:
+    return dict(sorted((result.state_text(state), count) for state, count in counts.items()))
+
+
+def run_campaign(
+    tests: Iterable[PtxLitmusTest], devices: Sequence[GpuDevice], stress: Stress, target: str
+) -> Iterator[Row]:
+    """Run the tests that can be apart."""
+    for test in tests:
+        if not can_be_apart(test.program):
+            continue
+        program = apart(test.program)
+        allowed = outcomes(widened(program))
+        forms = (widened(program), program, bare(program))
+        yield Row(test, tuple(_run(test, each, allowed, devices, stress, target) for each in forms))
+
+
+def _run(
+    test: PtxLitmusTest,
+    program: PtxProgram,
+    allowed: Outcomes,
+    devices: Sequence[GpuDevice],
+    stress: Stress,
+    target: str,
+) -> GpuResult:
+    first, *peers = devices
+    return run_litmus_on_gpu(
+        replace(test, program=program),
+        first,
+        target=target,
+        stress=stress,
+        allowed=allowed,
+        peers=peers,
+    )
+
+
+_COLUMNS = (
+    "test",
+    "marked outcome",
+    "allowed with `.sys`",
+    "instances of a form",
+    "seen with `.sys`",
+    *(f"forbidden seen: {form}" for form in FORMS),
+)
+
+
+def markdown(rows: Sequence[Row], machine: str) -> str:
+    """The table, with the machines that it belongs to."""
+    lines = ["# Litmus tests across two GPUs", "", machine, "", _line(_COLUMNS)]
+    lines += [_line(["---"] * len(_COLUMNS)), *(_line(row.cells()) for row in rows), ""]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def report(rows: Sequence[Row], machine: str, output: Path) -> int:
+    """Write across.md and across.json to ``output``; the exit status, 1 if a row is not right."""
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "across.md").write_text(markdown(rows, machine))
+    data = {"machine": machine, "rows": [row.record() for row in rows]}
+    (output / "across.json").write_text(json.dumps(data, indent=1) + "\n")
+    wrong = [row for row in rows if not row.is_right]
+    for row in wrong:
+        for text, count in _by_text(row.results[0], row.results[0].forbidden).items():
+            print(f"FAILED: {row.test.name}: forbidden outcome {text}: {count}", file=sys.stderr)
+    print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'across.md'}")
+    return 1 if wrong else 0
+
+
+def _machine(device: Device, stress: Stress, seconds: float) -> str:
+    blocks = ", ".join(str(size) for size in stress.block_sizes)
+    return (
+        f"Measured {date.today().isoformat()} on {GPUS} of {description(device)}, with peer access: "
+        f"{stress.launches} launches of {stress.instances:,} instances, in blocks of {blocks} "
+        f"threads; {seconds:.0f} s in all."
+    )
+
+
+def open_devices() -> list[Device]:
+    """The first two GPUs, which reach each other's memory. Raises ``GpuError``."""
+    devices = [Device(index) for index in range(GPUS)]
+    for one, other in permutations(devices, 2):
+        one.reach(other)
+    return devices
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    defaults = Stress()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="litmus tests (*.litmus)")
+    parser.add_argument("--output", type=Path, default=Path("gpu-litmus"), metavar="DIR")
+    parser.add_argument("--launches", type=int, default=defaults.launches)
+    parser.add_argument("--instances", type=int, default=defaults.instances, help="in a launch")
+    parser.add_argument("--target", default="sm_90")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The campaign as a command; gives the exit status."""
+    wanted = _arguments(arguments)
+    files: list[Path] = wanted.files or sorted(_TESTS.glob("*.litmus"))
+    try:
+        stress = Stress(instances=wanted.instances, launches=wanted.launches)
+        tests = [read_litmus(file) for file in files]
+        devices = open_devices()
+    except (GpuError, GpuLitmusError, LitmusError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    start = time.perf_counter()
+    rows: list[Row] = []
+    broken: GpuError | GpuLitmusError | None = None
+    try:
+        for row in run_campaign(tests, devices, stress, wanted.target):
+            print(_line(row.cells()), flush=True)
+            rows.append(row)
+    except (GpuError, GpuLitmusError) as error:
+        broken = error
+        print(error, file=sys.stderr)
+    machine = _machine(devices[0], stress, time.perf_counter() - start)
+    status = report(rows, machine, wanted.output)
+    return 2 if broken else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
