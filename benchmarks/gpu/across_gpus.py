@@ -94,7 +94,6 @@ class Row:
             self.test.name,
             f"`{formula}`",
             "yes" if allowed else "no",
-            f"{right.instances:,}",
             seen,
             *(_counted(each) for each in (right, *weak)),
         )
@@ -161,7 +160,6 @@ _COLUMNS = (
     "test",
     "marked outcome",
     "allowed with `.sys`",
-    "instances of a form",
     "seen with `.sys`",
     *(f"forbidden seen: {form}" for form in FORMS),
 )

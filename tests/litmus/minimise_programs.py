@@ -8,7 +8,7 @@ s and t are data and flag in LDS of work-group 0. Values are small numbers.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from xdsl.context import Context
@@ -261,9 +261,14 @@ def _context() -> Context:
     return context
 
 
-def parse(text: str) -> ModuleOp:
-    """The module."""
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> ModuleOp:
     return Parser(_context(), text).parse_module()
+
+
+def parse(text: str) -> ModuleOp:
+    """The module. A copy: a program is lowered again and again, and parsing takes longest of all."""
+    return _parsed(text).clone()
 
 
 def source(text: str, limits: Limits | None = None) -> Run:

@@ -60,7 +60,7 @@ def test_the_right_form_decides(
 
     assert run("ld.acquire.gpu") == 0
     formula = "`P1:r0 == 1 and P1:r1 == 0`"
-    row = f"| MP+rel+acq | {formula} | no | 1,024 | 0 | 0 | 1,024 | 0 |"
+    row = f"| MP+rel+acq | {formula} | no | 0 | 0 | 1,024 | 0 |"
     assert row in (tmp_path / "across.md").read_text()
     (record,) = json.loads((tmp_path / "across.json").read_text())["rows"]
     assert record["forms"]["as on one GPU"]["forbidden"] == {"P1:r0=1 P1:r1=0 x=1 y=1": 1024}

@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from test_cdna_execution import parse, programs
 from test_ptx_execution import lower, ptx_context
 from xdsl.parser import Parser
 
-from fencewright.lowering.ptx.chip import CHIPS, Version, default_version
+from fencewright.lowering.ptx.chip import CHIPS, PtxChip, Version, default_version
 from fencewright.lowering.ptx.instructions import (
     ROWS,
     PtxInstructionKind,
@@ -133,10 +134,23 @@ EVERYTHING = "\n".join(
 )
 
 
+@cache
+def everything(chip: str) -> str:
+    return convert(EVERYTHING, chip)
+
+
 @needs_ptxas
-@pytest.mark.parametrize("chip", TARGETS)
+@pytest.mark.parametrize("chip", [chip.name for chip in CHIPS if chip.is_plain])
 def test_every_operation_assembles(tmp_path: Path, chip: str):
-    assert complaints(tmp_path, convert(EVERYTHING, chip), chip) == []
+    assert complaints(tmp_path, everything(chip), chip) == []
+
+
+@pytest.mark.parametrize("chip", [chip for chip in CHIPS if not chip.is_plain], ids=str)
+def test_a_chip_of_a_family_gets_what_its_plain_chip_gets(chip: PtxChip):
+    """So it need not be assembled again. Source: PTX ISA, ".target": such a chip has all features."""
+    texts = map(everything, (chip.name, f"sm_{chip.number}"))
+    mine, plain = (text[text.index(".visible") :] for text in texts)
+    assert mine == plain
 
 
 @needs_ptxas

@@ -31,6 +31,8 @@ from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fencewright.tools.dev.fork_server import fork_server, replacement
+from fencewright.tools.dev.in_process import TOOLS
 from fencewright.tools.llvm_tools import LLVM_TOOLS, find_llvm_tool
 
 LANGUAGES = ("console", "sh", "python", "mlir")
@@ -108,14 +110,15 @@ def examples_of(page: Path, text: str) -> list[Example]:
     return found
 
 
-def updated(page: Path, text: str) -> str:
+def updated(page: Path, text: str, programs: Path | None = None) -> str:
     """The text of a page with the outputs of its examples as they are now.
 
+    Programs of the folder ``programs`` are run in place of installed ones of their names.
     Raises ``ExampleError`` for an example that fails.
     """
     lines = text.splitlines()
     changes: list[tuple[Example, tuple[str, ...]]] = []
-    with _workplace() as folder:
+    with _workplace(programs) as folder:
         for example in examples_of(page, text):
             changes.append((example, _run(example, folder)))
     for example, after in reversed(changes):
@@ -125,7 +128,19 @@ def updated(page: Path, text: str) -> str:
 
 
 @contextmanager
-def _workplace() -> Generator[Path]:
+def quick_programs() -> Generator[Path]:
+    """A folder with the project's programs, which start in no time: each is a fork of a server."""
+    with TemporaryDirectory(prefix="fencewright-") as folder, fork_server() as address:
+        for name, module in TOOLS.items():
+            words = shlex.join((*replacement(address), module))
+            program = Path(folder, name)
+            program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+            program.chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def _workplace(programs: Path | None) -> Generator[Path]:
     """A folder for a page's files."""
     with TemporaryDirectory(prefix="fencewright-") as name:
         folder = Path(name, "page")
@@ -137,6 +152,8 @@ def _workplace() -> Generator[Path]:
         for tool in LLVM_TOOLS:
             if path := find_llvm_tool(tool):
                 (tools / tool).symlink_to(path)
+        for program in programs.iterdir() if programs else ():
+            (tools / program.name).symlink_to(program)
         yield folder
 
 
@@ -204,7 +221,7 @@ def _run_commands(example: Example, folder: Path) -> tuple[str, ...]:
 
 def _shell(command: str, folder: Path, last_status: int = 0) -> tuple[int, str]:
     """The status and output of a command after one that ended with ``last_status``."""
-    path = [str(Path(sys.executable).parent), str(folder.parent / "tools"), os.environ["PATH"]]
+    path = [str(folder.parent / "tools"), str(Path(sys.executable).parent), os.environ["PATH"]]
     done = subprocess.run(
         ["bash", "-c", f"(exit {last_status})\n{command}"],
         cwd=folder,

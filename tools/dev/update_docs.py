@@ -29,7 +29,7 @@ from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.certificates_page import certificates_page
-from fencewright.tools.dev.doc_examples import ExampleError, updated
+from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.dev.memory_page import memory_page
 from fencewright.tools.dev.stride_table import hierarchy_page
@@ -293,10 +293,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"wrote {path}")
     if arguments.check:
         return 1 if stale else 0
-    for path in pages_with_examples(arguments.docs):
+    with quick_programs() as programs:
+        return _update_examples(arguments.docs, programs)
+
+
+def _update_examples(docs: Path, programs: Path) -> int:
+    for path in pages_with_examples(docs):
         text = path.read_text(encoding="utf-8")
         try:
-            now = updated(path, text)
+            now = updated(path, text, programs)
         except ExampleError as problem:
             print(f"{problem.place}: error: {problem}", file=sys.stderr)
             return 1
