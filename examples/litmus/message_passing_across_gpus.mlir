@@ -1,9 +1,10 @@
-// Message passing from one GPU to another: system scope is what orders it.
+// Message passing from one GPU to another: system scope is what orders it. An AMD GPU before gfx942
+// sees what another one writes in uncached memory alone.
 //   fence-sim run-gpu message_passing_across_gpus.mlir --gpus 2
 
 litmus.test @message_passing_across {
-  litmus.location @data = 0 : i32
-  litmus.location @flag = 0 : i32
+  litmus.location @data = 0 : i32 {kind = "uncached"}
+  litmus.location @flag = 0 : i32 {kind = "uncached"}
   litmus.thread @P0 at <workgroup = 0, agent = 0> {
     %data = litmus.address @data : !llvm.ptr<1>
     %flag = litmus.address @flag : !llvm.ptr<1>
