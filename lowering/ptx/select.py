@@ -99,14 +99,20 @@ def lower(chip: PtxChip, asked: Request) -> Sequence:
     the newest version has. Raises ``UnsupportedError``, naming the lowest that would do.
     """
     _check_features(chip, asked)
-    # Promises make nothing unsupported: messages leave them out.
-    shown = replace(asked, target=replace(asked.target, features=frozenset()))
+    shown = _without_promises(asked)
     _check(chip, shown)
     context = _normalise(chip, shown, asked.target)
     instructions: list[Instruction] = []
     for step in _steps(context):
         instructions += _EMIT[step](context) if step in _EMIT else _fence(context, step)
     return Sequence(tuple(instructions), _remarks(context, instructions))
+
+
+def _without_promises(asked: Request) -> Request:
+    """What messages show: promises make nothing unsupported."""
+    if not asked.target.features:
+        return asked
+    return replace(asked, target=replace(asked.target, features=frozenset()))
 
 
 def chip_named(name: str) -> PtxChip:

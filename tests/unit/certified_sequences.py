@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 from fencewright.lowering.lower import lower_request
@@ -24,12 +25,17 @@ from fencewright.simulator.ptx.events import SCOPES
 
 def lowered_requests(mode: Target) -> Iterator[tuple[Request, Sequence]]:
     """Every operation, and each of them with one thing about it changed, that ``mode`` lowers."""
-    for each in (other for base in _bases() for other in _variants(base)):
+    for each in _requests():
         request = replace(each, target=mode)
         try:
             yield request, lower_request(request)
         except UnsupportedError:
             continue
+
+
+@cache
+def _requests() -> tuple[Request, ...]:
+    return tuple(other for base in _bases() for other in _variants(base))
 
 
 def _bases() -> Iterator[Request]:
