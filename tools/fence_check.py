@@ -11,9 +11,11 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from fencewright.checker.cdna_accesses import mode_of
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
 from fencewright.checker.cdna_objects import MAGIC, chip_of_object
+from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_targets import chip_of
 from fencewright.checker.cdna_text import (
     Assembly,
@@ -85,7 +87,8 @@ def findings_of(assembly: Assembly, file: str) -> Iterator[Finding]:
     if not any(each.instructions for each in assembly.functions.values()):
         raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
     for function in assembly.functions.values():
-        yield from find_hazards(flow_of(function))
+        code = code_of(flow_of(function), mode_of(assembly, function))
+        yield from find_hazards(code, solve(code))
 
 
 _PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)

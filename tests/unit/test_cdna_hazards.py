@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fencewright.checker.cdna_accesses import Mode
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
+from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_text import (
     AssemblyError,
     AssemblyInstruction,
@@ -17,6 +19,7 @@ from fencewright.checker.cdna_text import (
     read_assembly,
     read_disassembly,
 )
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +32,16 @@ def function(*body: str, chip: str = "gfx942") -> Function:
     return read_assembly(text + "\n".join(body), "f.s").functions["f"]
 
 
+MODE = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)
+
+
+def hazards_of(each: Function) -> list[Finding]:
+    code = code_of(flow_of(each), MODE)
+    return find_hazards(code, solve(code))
+
+
 def findings(*body: str) -> list[Finding]:
-    return find_hazards(flow_of(function(*body)))
+    return hazards_of(function(*body))
 
 
 def found(*body: str) -> list[tuple[int, str]]:
@@ -191,9 +202,7 @@ def test_good_code_has_no_hazards(chip: str, level: int) -> None:
     functions = read_assembly(compiled(chip, level).decode()).functions
     assert len(functions) > 1
     for each in functions.values():
-        assert [
-            finding for finding in find_hazards(flow_of(each)) if finding.level is not Level.NOTE
-        ] == []
+        assert [finding for finding in hazards_of(each) if finding.level is not Level.NOTE] == []
 
 
 @needs_llvm
@@ -210,8 +219,8 @@ def test_a_disassembled_object_reads_as_its_assembly(tmp_path: Path) -> None:
     for name, each in written.items():
         mnemonics = [i.mnemonic for i in each.instructions]
         assert [i.mnemonic for i in listed[name].instructions][: len(mnemonics)] == mnemonics
-        lines = [finding.rule for finding in find_hazards(flow_of(each))]
-        assert [finding.rule for finding in find_hazards(flow_of(listed[name]))] == lines
+        lines = [finding.rule for finding in hazards_of(each)]
+        assert [finding.rule for finding in hazards_of(listed[name])] == lines
 
 
 _FIELD = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
@@ -235,7 +244,7 @@ def test_most_waits_that_are_left_out_are_missed() -> None:
     for each in read_assembly(compiled("gfx942", 2).decode()).functions.values():
         for _, mutant in without_a_wait(each):
             total += 1
-            missed += any(f.level is Level.ERROR for f in find_hazards(flow_of(mutant)))
+            missed += any(f.level is Level.ERROR for f in hazards_of(mutant))
     assert total > 20
     assert missed / total > 0.6
 

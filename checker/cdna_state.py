@@ -1,0 +1,403 @@
+"""What may be in flight and what is done where, at every place of a function: one forward dataflow.
+
+On the scoreboard of ``lowering.cdna.scoreboard``, whose tokens are the registers that loads write
+and the numbers of operations (``cdna_accesses``). Beside what is in flight, the state has
+
+* for each reach the stores that get no further by themselves and are not being written back
+  (``dirty``), and for each write-back in flight those that it covers (``covered``). A write-back
+  covers stores that are in flight: hardware does not take it past them, and its end is theirs;
+* for each cache the reads since whose end nothing has invalidated it (``stale``). An invalidate
+  issued before a read has ended says nothing of what that read saw.
+
+Where paths join, what holds on either holds. What other waves may have handed to this one is a
+second bit for every place at which they may, set whether they have or not: who reads the state
+says which of these count.
+Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from fencewright.checker.cdna_accesses import Levels, Mode, Operation, OperationKind, operations_of
+from fencewright.checker.cdna_flow import Flow, Step
+from fencewright.checker.cdna_operands import Effects, InstructionKind
+from fencewright.checker.cdna_rows import wait_counts
+from fencewright.checker.cdna_text import Registers
+from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.scoreboard import LIMITS, ORDERED, CounterEventKind, CounterState
+from fencewright.lowering.vocabulary import AddressSpace
+
+_VECTOR, _FLAT = CounterEventKind.VECTOR, CounterEventKind.FLAT
+_LDS, _SCALAR = CounterEventKind.LDS, CounterEventKind.SCALAR
+_ALL_KINDS = int(_VECTOR | _LDS | _FLAT | _SCALAR)
+
+ANYTHING = "*"
+"""Stands for every register, where a function is called with loads in flight."""
+
+LDS_DATA = "lds"
+"""Stands for what loads write to LDS."""
+
+_REACHES = len(Reach)
+_LEVELS = (Levels.L1, Levels.AGENT, Levels.SYSTEM, Levels.SCALAR)
+_EVERY_LEVEL = range(len(_LEVELS))
+
+_O = OperationKind
+_ACQUIRE_POINTS = (_O.LOAD, _O.ATOMIC, _O.BARRIER)
+"""Operations by which this wave may learn what other waves of its work-group have done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The last load that writes a register: its line, and all kinds of those in flight."""
+
+    line: int
+    kinds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A function as the dataflow sees it.
+
+    ``counted``: by the number of a block, the steps in it that change the state, with what they
+    are to the memory model.
+    """
+
+    flow: Flow
+    mode: Mode
+    operations: tuple[Operation, ...]
+    counted: tuple[tuple[tuple[Step, Operation | None], ...], ...]
+    waits: Mapping[int, Mapping[str, int]]
+    in_memory: int
+    in_lds: int
+    writes: int
+    reads: int
+
+    @property
+    def others(self) -> int:
+        """How far the second bit of an operation is from its first."""
+        return len(self.operations)
+
+    def those(self, bits: int) -> tuple[Operation, ...]:
+        """The operations in a set."""
+        found: list[Operation] = []
+        while bits:
+            low = bits & -bits
+            found.append(self.operations[low.bit_length() - 1])
+            bits ^= low
+        return tuple(found)
+
+
+_COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
+
+
+def code_of(flow: Flow, mode: Mode) -> Code:
+    """What the dataflow needs of a function; raises ``AssemblyError`` at a wait it cannot read."""
+    operations, of_step = operations_of(flow, mode)
+    counted = tuple(
+        tuple(
+            (step, of_step.get(id(step)))
+            for step in block.steps
+            if step.effects.events or step.effects.kind in _COUNTED or id(step) in of_step
+        )
+        for block in flow.blocks
+    )
+    waits = {
+        step.instruction.line: _counts(flow, step)
+        for block in flow.blocks
+        for step in block.steps
+        if step.effects.kind is InstructionKind.WAIT
+    }
+    return Code(
+        flow,
+        mode,
+        operations,
+        counted,
+        waits,
+        in_memory=_those(operations, lambda each: each.in_memory),
+        in_lds=_those(operations, lambda each: each.in_lds),
+        writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
+        reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
+    )
+
+
+def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
+    bits = 0
+    for each in operations:
+        if chosen(each):
+            bits |= each.bit
+    return bits
+
+
+def _counts(flow: Flow, step: Step) -> dict[str, int]:
+    instruction = step.instruction
+    words = (*instruction.operands, *instruction.modifiers)
+    try:
+        return wait_counts(
+            each for each in words if not isinstance(each, Registers) and each != "&"
+        )
+    except ValueError as problem:
+        error = f"{problem}: {instruction.text}"
+        raise flow.function.error(instruction.line, error) from None
+
+
+class State:
+    """What holds at one place; ``loads`` by the register that they write.
+
+    ``flight``: the operations that may be in flight. ``crossing``: the barriers that other waves
+    may have passed with stores in flight, since which nothing was written back.
+    """
+
+    __slots__ = ("covered", "crossing", "dirty", "flight", "lgkmcnt", "loads", "stale", "vmcnt")
+
+    def __init__(self, is_called: bool = False) -> None:
+        self.vmcnt = CounterState(LIMITS[Counter.VMCNT])
+        self.lgkmcnt = CounterState(LIMITS[Counter.LGKMCNT])
+        self.loads: dict[str, Load] = {}
+        self.flight = 0
+        self.dirty = [0] * _REACHES
+        self.covered: dict[int, tuple[int, ...]] = {}
+        self.stale = [0] * len(_LEVELS)
+        self.crossing = 0
+        if is_called:
+            for counter in (self.vmcnt, self.lgkmcnt):
+                counter.stamps[ANYTHING] = counter.stamps[0] = 0
+                counter.owed, counter.kinds = counter.limit, _ALL_KINDS
+            self.loads[ANYTHING] = Load(0, _ALL_KINDS)
+            self.flight = 1
+            self._outside(1)
+
+    def copy(self) -> "State":
+        """The same state with its clocks at zero."""
+        made = State.__new__(State)
+        made.vmcnt, made.lgkmcnt = self.vmcnt.copy(), self.lgkmcnt.copy()
+        made.loads = dict(self.loads)
+        made.flight, made.crossing = self.flight, self.crossing
+        made.dirty, made.stale = list(self.dirty), list(self.stale)
+        made.covered = dict(self.covered)
+        return made
+
+    def join(self, other: "State") -> bool:
+        """Become what holds on either path; whether that is news."""
+        news = self.vmcnt.join(other.vmcnt)
+        news = self.lgkmcnt.join(other.lgkmcnt) or news
+        for register, load in other.loads.items():
+            mine = self.loads.get(register)
+            if mine is None:
+                self.loads[register] = load
+                news = True
+            elif load.kinds & ~mine.kinds or load.line < mine.line:
+                kinds, line = mine.kinds | load.kinds, min(mine.line, load.line)
+                self.loads[register] = Load(line, kinds)
+                news = True
+        return self._join_operations(other) or news
+
+    def _join_operations(self, other: "State") -> bool:
+        before = (self.flight, self.crossing, self.dirty, self.stale, dict(self.covered))
+        self.flight |= other.flight
+        self.crossing |= other.crossing
+        self.dirty = [mine | its for mine, its in zip(self.dirty, other.dirty, strict=True)]
+        self.stale = [mine | its for mine, its in zip(self.stale, other.stale, strict=True)]
+        for number, its in other.covered.items():
+            mine = self.covered.get(number, its)
+            self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
+        return before != (self.flight, self.crossing, self.dirty, self.stale, self.covered)
+
+    def counter(self, counter: Counter) -> CounterState:
+        """The state of one counter."""
+        return self.vmcnt if counter is Counter.VMCNT else self.lgkmcnt
+
+    # What is not done
+
+    def undone(self, reach: Reach) -> int:
+        """The stores that have not got as far as ``reach``, but for those that are in flight."""
+        bits = self.dirty[reach]
+        for each in self.covered.values():
+            bits |= each[reach]
+        return bits
+
+    # What instructions do
+
+    def step(self, code: Code, step: Step, operation: Operation | None) -> None:
+        """Execute one instruction."""
+        match step.effects.kind:
+            case InstructionKind.WAIT:
+                self.wait(code.waits[step.instruction.line])
+            case InstructionKind.CALL | InstructionKind.UNKNOWN:
+                # A function waits for everything where it begins and where it returns.
+                self.deliver_all()
+                if operation is not None:
+                    self._outside(operation.bit)
+            case _:
+                if operation is not None:
+                    self._operate(code, operation)
+                self._issue(step, operation)
+
+    def _issue(self, step: Step, operation: Operation | None) -> None:
+        effects = step.effects
+        if not effects.events:
+            return
+        results: tuple[str, ...] = effects.defines
+        if effects.kind is InstructionKind.MEMORY_TO_LDS:
+            results = (*results, LDS_DATA)
+        tokens: tuple[str | int, ...] = results
+        if operation is not None and operation.kind is not _O.INVALIDATE:
+            tokens = (*results, operation.number)
+            self.flight |= operation.bit
+        kinds = 0
+        for event in effects.events:
+            self.counter(event.counter).issue(event, tokens)
+            kinds |= event.kind
+        for register in results:
+            before = self.loads.get(register)
+            more = before.kinds if before else 0
+            self.loads[register] = Load(step.instruction.line, kinds | more)
+
+    def _operate(self, code: Code, operation: Operation) -> None:
+        kind, bit, effect = operation.kind, operation.bit, operation.effect
+        if kind is _O.WRITE_BACK:
+            assert effect.writes_back is not None
+            self._write_back(operation.number, effect.writes_back)
+        elif kind is _O.INVALIDATE:
+            self._invalidate(operation)
+        if kind.writes and effect.stores is not None:
+            for reach in range(effect.stores + 1, _REACHES):
+                self.dirty[reach] |= bit
+        elif kind is _O.SCALAR_STORE:
+            self.dirty = [each | bit for each in self.dirty]
+        if kind in _ACQUIRE_POINTS:
+            self.stale = [each | bit for each in self.stale]
+            handed = bit << code.others
+            for reach in range(Reach.AGENT, _REACHES):
+                self.dirty[reach] |= handed
+            if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
+                self.crossing |= bit
+
+    def _write_back(self, number: int, reach: Reach) -> None:
+        before = self.covered.get(number, (0,) * _REACHES)
+        covers = range(reach + 1)
+        self.covered[number] = tuple(
+            before[each] | (self.dirty[each] if each in covers else 0) for each in range(_REACHES)
+        )
+        for each in covers:
+            self.dirty[each] = 0
+        self.crossing = 0
+
+    def _invalidate(self, operation: Operation) -> None:
+        if operation.space is AddressSpace.CONSTANT:
+            self.stale[-1] &= self.flight
+            return
+        if not operation.effect.invalidates:
+            return
+        for level in _EVERY_LEVEL[:-1]:
+            if _LEVELS[level] & operation.effect.invalidates:
+                self.stale[level] &= self.flight
+        self.stale[-1] |= operation.bit
+
+    def _outside(self, bit: int) -> None:
+        for reach in range(Reach.AGENT, _REACHES):
+            self.dirty[reach] |= bit
+        self.stale = [each | bit for each in self.stale]
+
+    def wait(self, counts: Mapping[str, int]) -> None:
+        """An ``s_waitcnt``."""
+        self._wait(self.vmcnt, counts.get("vmcnt"), self.lgkmcnt, done=_VECTOR, left=_LDS)
+        self._wait(
+            self.lgkmcnt, counts.get("lgkmcnt"), self.vmcnt, done=_LDS | _SCALAR, left=_VECTOR
+        )
+
+    def _wait(
+        self, mine: CounterState, count: int | None, other: CounterState, *, done: int, left: int
+    ) -> None:
+        """A wait on one counter: of kind ``left`` are flat accesses that it has seen the end of."""
+        if count is None:
+            return
+        for token in mine.wait(count):
+            if isinstance(token, int):
+                if token not in other.stamps:
+                    self.flight &= ~(1 << token)
+                    self.covered.pop(token, None)
+                continue
+            register = str(token)
+            load = self.loads[register]
+            if register not in other.stamps:
+                del self.loads[register]
+                continue
+            kinds = load.kinds & ~(done | _FLAT) | (left if load.kinds & _FLAT else 0)
+            self.loads[register] = Load(load.line, kinds)
+        if count == 0 and other.kinds & _FLAT and ANYTHING not in other.stamps:
+            other.kinds = other.kinds & ~_FLAT | left
+
+    def deliver_all(self) -> None:
+        """Nothing is in flight."""
+        self.wait({"vmcnt": 0, "lgkmcnt": 0})
+
+    # Registers
+
+    def hazards(self, effects: Effects) -> Iterator[tuple[bool, str]]:
+        """The registers in flight that an instruction uses (True), or overwrites out of order."""
+        for register in effects.uses:
+            if register in self.loads:
+                yield True, register
+        kind = effects.events[0].kind if len(effects.events) == 1 else None
+        in_order = kind is not None and ORDERED[kind]
+        for register in effects.defines:
+            load = self.loads.get(register)
+            if load is not None and not (in_order and load.kinds == kind):
+                yield False, register
+
+    def needed(self, tokens: Iterable[str | int]) -> str:
+        """The ``s_waitcnt`` that delivers registers or operations."""
+        wanted = tuple(tokens)
+        fields = ((c, self.counter(c).need(*wanted)) for c in (Counter.VMCNT, Counter.LGKMCNT))
+        return " ".join(f"{counter}({count})" for counter, count in fields if count is not None)
+
+
+def solve(code: Code) -> dict[int, State]:
+    """The state where each block begins that control can reach."""
+    if not code.flow.blocks:
+        return {}
+    entries = {0: State(code.flow.is_called)}
+    spread(code, entries, [0])
+    return entries
+
+
+def spread(code: Code, entries: dict[int, State], work: list[int]) -> None:
+    """Let ``entries`` hold after the blocks in ``work``, and whatever follows from that."""
+    queued = set(work)
+    while work:
+        number = heappop(work)
+        queued.discard(number)
+        leaving = leave(code, number, entries[number]).copy()
+        for target in code.flow.blocks[number].successors:
+            known = entries.get(target)
+            if known is None:
+                entries[target] = leaving.copy()
+            elif not known.join(leaving):
+                continue
+            if target not in queued:
+                queued.add(target)
+                heappush(work, target)
+
+
+def leave(code: Code, number: int, entry: State) -> State:
+    """The state where a block ends."""
+    state = entry.copy()
+    for step, operation in code.counted[number]:
+        state.step(code, step, operation)
+    return state
+
+
+def walk(
+    code: Code, entries: Mapping[int, State]
+) -> Iterator[tuple[int, Step, Operation | None, State]]:
+    """The steps that change the state, each with its block and the state before it.
+
+    The state is the same object throughout a block: copy what is to be kept.
+    """
+    for number, entry in entries.items():
+        state = entry.copy()
+        for step, operation in code.counted[number]:
+            yield number, step, operation, state
+            state.step(code, step, operation)
