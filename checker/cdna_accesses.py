@@ -7,7 +7,6 @@ which the lowering never uses for data that may change, and what a mode of the c
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import IntFlag
 from functools import cache
 from types import MappingProxyType
 
@@ -34,15 +33,11 @@ _REACHES: Mapping[Scope, Reach] = MappingProxyType(
 )
 
 
-class Levels(IntFlag):
-    """Caches of which an older value may be read: those of vector memory, and the scalar one."""
+SCALAR_CACHE = 8
+"""The bit of the scalar cache, beside those of ``Caches``."""
 
-    NONE = 0
-    L1 = int(Caches.L1)
-    AGENT = int(Caches.AGENT)
-    SYSTEM = int(Caches.SYSTEM)
-    SCALAR = 8
-    ALL = 15
+LEVELS = (int(Caches.L1), int(Caches.AGENT), int(Caches.SYSTEM), SCALAR_CACHE)
+"""The caches in which an older value may be found, a bit each; the scalar one is the last."""
 
 
 @dataclass(frozen=True, slots=True)

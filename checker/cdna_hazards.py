@@ -1,68 +1,19 @@
 """Registers that are used or overwritten before a load that is still in flight has been waited for.
 
 Read from the states of ``cdna_state``. Where paths join, a register is in flight if it is on
-either. Not a hazard: two loads of one kind that write the same
-register, as both deliver in the order of their issue; a register that is overwritten while a
-store has yet to complete, as it has read it. Sources: MI300 ISA 4.4 and 10.2.2; LLVM
-SIInsertWaitcnts.
+either. Not a hazard: two loads of one kind that write the same register, as both deliver in the
+order of their issue; a register that is overwritten while a store has yet to complete, as it has
+read it. Sources: MI300 ISA 4.4 and 10.2.2; LLVM SIInsertWaitcnts.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import ANYTHING, LDS_DATA, Code, State
-from fencewright.lowering.vocabulary import AddressSpace, Word
-
-
-class Rule(Word):
-    """What is wrong: the stable names of findings."""
-
-    RAW = "hazard-raw"
-    WAW = "hazard-waw"
-    ENTRY = "hazard-entry"
-    RETURN = "hazard-return"
-    LDS_DMA = "lds-dma"
-    SURPLUS_WAIT = "surplus-wait"
-    UNKNOWN = "unknown-instruction"
-    UNREACHED = "unreached-code"
-
-
-class Level(Word):
-    """How sure and how bad a finding is."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-LEVELS = {
-    Rule.RAW: Level.ERROR,
-    Rule.WAW: Level.ERROR,
-    Rule.ENTRY: Level.ERROR,
-    Rule.RETURN: Level.ERROR,
-    # Which of the LDS a load writes is not known, nor which the read is of.
-    Rule.LDS_DMA: Level.NOTE,
-    Rule.SURPLUS_WAIT: Level.NOTE,
-    Rule.UNKNOWN: Level.WARNING,
-    Rule.UNREACHED: Level.WARNING,
-}
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
-    """One finding, at a line of the assembly."""
-
-    line: int
-    rule: Rule
-    message: str
-
-    @property
-    def level(self) -> Level:
-        """The level of its rule."""
-        return LEVELS[self.rule]
-
+from fencewright.checker.findings import Finding, Rule
+from fencewright.lowering.vocabulary import AddressSpace
 
 _NOTHING = InstructionKind.NOTHING
 
@@ -70,6 +21,35 @@ _NOTHING = InstructionKind.NOTHING
 def find_hazards(code: Code, entries: Mapping[int, State]) -> list[Finding]:
     """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``."""
     return sorted(_Analysis(code, entries).findings())
+
+
+_TEXTS: Mapping[Rule, str] = MappingProxyType(
+    {
+        Rule.ENTRY: "the function is called with loads in flight",
+        Rule.RAW: "{register} is used while the load of line {line} that writes it is in flight",
+        Rule.WAW: "{register} is overwritten while the load of line {line} that writes it is in flight",
+        Rule.RETURN: "the function returns while the load of line {line} to {register} is in flight",
+        Rule.LDS_DMA: "LDS is read while the load of line {line} to LDS is in flight, which matters "
+        "if both are of one place",
+    }
+)
+_READS = (InstructionKind.LOAD, InstructionKind.ATOMIC)
+
+
+def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
+    """What an instruction must not find in flight: the rule, and the register that is written."""
+    effects, loads = step.effects, state.loads
+    if ANYTHING in loads and effects.registers:
+        yield Rule.ENTRY, ANYTHING
+        return
+    if not loads.keys().isdisjoint(effects.registers):
+        for is_use, register in state.hazards(effects):
+            yield Rule.RAW if is_use else Rule.WAW, register
+    if step.is_return:
+        for register in loads:
+            yield Rule.RETURN, register
+    if LDS_DATA in loads and effects.kind in _READS and effects.space is AddressSpace.LOCAL:
+        yield Rule.LDS_DMA, LDS_DATA
 
 
 class _Analysis:
@@ -117,35 +97,12 @@ class _Analysis:
                 self._add(Rule.UNREACHED, first, text, 0)
 
     def _report_uses(self, state: State, step: Step) -> None:
-        effects, loads = step.effects, state.loads
-        if ANYTHING in loads and effects.registers:
-            needed = state.needed([ANYTHING])
-            text = f"the function is called with loads in flight: s_waitcnt {needed} is missing"
-            self._add(Rule.ENTRY, step, text, 0)
-            return
-        if not loads.keys().isdisjoint(effects.registers):
-            for is_use, register in state.hazards(effects):
-                rule, verb = (Rule.RAW, "used") if is_use else (Rule.WAW, "overwritten")
-                line = loads[register].line
-                text = (
-                    f"{register} is {verb} while the load of line {line} that writes it is in "
-                    f"flight: s_waitcnt {state.needed([register])} is missing"
-                )
-                self._add(rule, step, text, line)
-        if step.is_return:
-            for register, load in loads.items():
-                text = (
-                    f"the function returns while the load of line {load.line} to {register} is "
-                    f"in flight: s_waitcnt {state.needed([register])} is missing"
-                )
-                self._add(Rule.RETURN, step, text, load.line)
-        reads = effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC)
-        if LDS_DATA in loads and reads and effects.space is AddressSpace.LOCAL:
-            text = (
-                f"LDS is read while the load of line {loads[LDS_DATA].line} to LDS is in flight: "
-                f"s_waitcnt {state.needed([LDS_DATA])} is missing if both are of one place"
+        for rule, register in hazards_at(state, step):
+            line = state.loads[register].line
+            wait = f"s_waitcnt {state.needed([register])} is missing"
+            self._add(
+                rule, step, f"{_TEXTS[rule].format(register=register, line=line)}: {wait}", line
             )
-            self._add(Rule.LDS_DMA, step, text, loads[LDS_DATA].line)
 
     def _report_surplus(self, state: State, step: Step) -> None:
         for name, count in self.code.waits[step.instruction.line].items():
@@ -162,4 +119,4 @@ class _Analysis:
         key = (Rule.RAW if rule is Rule.WAW else rule, about)
         known = self.found.get(key)
         if known is None or line < known.line:
-            self.found[key] = Finding(line, rule, text)
+            self.found[key] = Finding(line, rule, text, about=(about,) if about else ())

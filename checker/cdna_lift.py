@@ -11,16 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fencewright.checker.cdna_accesses import (
-    SCOPES,
-    Levels,
-    Mode,
-    Operation,
-    OperationKind,
-)
+from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Mode, Operation, OperationKind
 from fencewright.checker.cdna_flow import Flow, flow_of
 from fencewright.checker.cdna_state import Code, State, code_of, solve, walk
 from fencewright.checker.cdna_text import Function
+from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.vocabulary import Scope
 
 _O = OperationKind
@@ -28,18 +23,22 @@ _O = OperationKind
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What holds when an operation issues, as sets of operations, a bit each; by ``SCOPES``.
+    """What holds when an operation issues: the state there as sets of operations, a bit each.
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have handed to this
-    one at an operation. ``late``: the accesses that are not done. ``older``: the reads that this
-    one may be older than. ``crossing``: see ``State``. ``unwaited``: write-backs in flight, each
-    with the accesses that it covers.
+    one at an operation. ``flight`` and ``crossing``: see ``State``. ``undone``: by reach, the
+    stores that have not got so far, but for those in flight; ``stale``: by cache.
     """
 
-    late: tuple[int, ...]
-    older: tuple[int, ...]
+    flight: int
+    undone: tuple[int, ...]
+    stale: tuple[int, ...]
     crossing: int
-    unwaited: tuple[tuple[int, int], ...]
+
+
+def place_of(state: State) -> Place:
+    """What holds in ``state`` for the operation that issues next."""
+    return Place(state.flight, state.all_undone(), tuple(state.stale), state.crossing)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class LiftedFunction:
     def late_bits(self, operation: Operation, scope: Scope) -> int:
         """``late`` as a set of numbers, a bit each."""
         place = self.places.get(operation.number)
-        return place.late[SCOPES.index(scope)] & self._own if place else 0
+        return late_bits(self.code, place, operation, scope) & self._own if place else 0
 
     def is_late(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
         """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
@@ -92,17 +91,15 @@ class LiftedFunction:
 
     def older(self, read: Operation, scope: Scope) -> tuple[Operation, ...]:
         """The reads after ``read`` that may be older than it at ``scope``."""
-        place = SCOPES.index(scope)
         return tuple(
             self.operations[number]
-            for number, each in self.places.items()
-            if each.older[place] & read.bit
+            for number, bits in self._older[scope].items()
+            if bits & read.bit
         )
 
     def may_be_older(self, read: Operation, than: Operation, scope: Scope) -> bool:
         """Whether ``read`` may see what was there before what ``than``, before it, saw."""
-        place = self.places.get(read.number)
-        return bool(place and place.older[SCOPES.index(scope)] & than.bit)
+        return bool(self._older[scope].get(read.number, 0) & than.bit)
 
     def releases(self, operation: Operation) -> Scope | None:
         """The widest scope, at most the operation's own, that it provides a release of."""
@@ -116,9 +113,7 @@ class LiftedFunction:
     def acquires(self, operation: Operation) -> Scope | None:
         """The widest scope, at most the operation's own, that it provides an acquire of."""
         fit = [
-            scope
-            for scope in _within(operation.scope)
-            if not self._stale[SCOPES.index(scope)] & operation.bit
+            scope for scope in _within(operation.scope) if not self._stale[scope] & operation.bit
         ]
         return fit[-1] if fit else None
 
@@ -127,13 +122,79 @@ class LiftedFunction:
         return (1 << self.code.others) - 1
 
     @cached_property
-    def _stale(self) -> tuple[int, ...]:
+    def _older(self) -> dict[Scope, dict[int, int]]:
+        """By scope and the number of a read, the reads that it may be older than."""
+        reads = [
+            (self.operations[number], place)
+            for number, place in self.places.items()
+            if self.operations[number].kind.reads
+        ]
+        return {
+            scope: {each.number: older_bits(self.code, place, each, scope) for each, place in reads}
+            for scope in SCOPES
+        }
+
+    @cached_property
+    def _stale(self) -> dict[Scope, int]:
         """By scope, the reads that some later one may be older than, themselves left out."""
-        union = [0] * len(SCOPES)
-        for number, each in self.places.items():
-            for place, bits in enumerate(each.older):
-                union[place] |= bits & ~(1 << number)
-        return tuple(union)
+        found: dict[Scope, int] = dict.fromkeys(SCOPES, 0)
+        for scope, older in self._older.items():
+            for number, bits in older.items():
+                found[scope] |= bits & ~(1 << number)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What waves may hand to others of their work-group, in all of a function.
+
+    Any wave that writes may hand on what it did before, and any that reads may learn of it: by
+    flags in LDS or in memory. By reach: ``at``, the barriers where stores may not have got so far;
+    ``by_flag`` and ``in_lds``, whether they may not where a wave writes anything, or LDS. By scope:
+    ``unseen``, whether a wave may write anything after a read that may have been an atomic of that
+    scope, with nothing invalidated in between. ``crossing``: by the number of a barrier, the
+    stores in flight there.
+    """
+
+    at: tuple[int, ...]
+    by_flag: tuple[bool, ...]
+    in_lds: tuple[bool, ...]
+    unseen: tuple[bool, ...]
+    crossing: Mapping[int, int]
+
+
+def handed(code: Code, places: Mapping[int, Place]) -> Handed:
+    """What waves may hand to others of their work-group."""
+    at, by_flag = [0] * len(Reach), [False] * len(Reach)
+    in_lds = list(by_flag)
+    unseen = [False] * len(SCOPES)
+    crossing: dict[int, int] = {}
+    own = (1 << code.others) - 1
+    for number, place in places.items():
+        each = code.operations[number]
+        if each.kind is _O.BARRIER:
+            for reach in Reach:
+                at[reach] |= each.bit if place.undone[reach] & own else 0
+            crossing[number] = place.flight & code.in_memory & code.writes
+        elif each.kind.writes:
+            for reach in Reach:
+                if place.undone[reach] & own:
+                    by_flag[reach] = True
+                    in_lds[reach] = in_lds[reach] or each.in_lds
+            for rank, scope in enumerate(SCOPES):
+                seen = _unseen(code, place, scope) & code.coherent[rank]
+                unseen[rank] = unseen[rank] or bool(seen)
+    return Handed(tuple(at), tuple(by_flag), tuple(in_lds), tuple(unseen), crossing)
+
+
+def _unseen(code: Code, place: Place, scope: Scope) -> int:
+    """The reads since which nothing has made sure that what they saw is seen at ``scope``."""
+    bits = place.flight & code.reads
+    caches = int(code.mode.caches(scope))
+    for level, stale in zip(LEVELS, place.stale, strict=True):
+        if level & caches:
+            bits |= stale
+    return bits
 
 
 def _within(scope: Scope) -> Iterator[Scope]:
@@ -156,55 +217,38 @@ def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
 
 def lift_code(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     """What each operation provides; ``entries``: what ``solve`` finds of ``code``."""
-    return LiftedFunction(code, dict(places_of(code, walk(code, entries))))
+    places = {
+        operation.number: place_of(state)
+        for _, _, operation, state in walk(code, entries)
+        if operation is not None
+    }
+    return LiftedFunction(code, places)
 
 
-def places_of(
-    code: Code, steps: Iterable[tuple[int, object, Operation | None, State]]
-) -> Iterator[tuple[int, Place]]:
-    """What holds when each operation issues, by its number."""
-    for _, _, operation, state in steps:
-        if operation is not None:
-            yield operation.number, place_of(code, state, operation)
-
-
-def place_of(code: Code, state: State, operation: Operation) -> Place:
-    """What holds in ``state`` for ``operation``, which issues next."""
-    unwaited = tuple(
-        (number, covers[_AGENT] | covers[_SYSTEM]) for number, covers in state.covered.items()
-    )
-    late = tuple(_late(code, state, operation, scope) for scope in SCOPES)
-    older = tuple(_older(code, state, operation, scope) for scope in SCOPES)
-    return Place(late, older, state.crossing, unwaited)
-
-
-_AGENT, _SYSTEM = SCOPES.index(Scope.AGENT), SCOPES.index(Scope.SYSTEM)
-
-
-def _late(code: Code, state: State, operation: Operation, scope: Scope) -> int:
-    flight = state.flight & (code.reads | code.writes)
+def late_bits(code: Code, place: Place, operation: Operation, scope: Scope) -> int:
+    """The accesses that are late at ``scope`` for ``operation`` where it issues."""
+    flight = place.flight & code.accesses
     if operation.in_lds:
         flight &= ~code.in_lds  # LDS serves a wave in order.
     if scope is Scope.WORKGROUP and not code.mode.tgsplit:
         flight &= ~code.in_memory  # The L1 keeps the order of all waves of the work-group.
-    return flight | state.undone(code.mode.reach(scope))
+    return flight | place.undone[code.mode.reach(scope)]
 
 
-def _older(code: Code, state: State, operation: Operation, scope: Scope) -> int:
-    if not operation.kind.reads:
-        return 0
-    within = scope is Scope.WORKGROUP and not code.mode.tgsplit
-    if operation.kind is _O.SCALAR_LOAD:
+def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
+    """The reads that ``read`` may be older than where it issues, and what stands for others'."""
+    within = scope is Scope.WORKGROUP
+    flight = place.flight & code.reads
+    if read.kind is _O.SCALAR_LOAD:
         # Within a work-group the kernel alone writes, and what it writes no scalar load reads.
-        return 0 if scope is Scope.WORKGROUP else state.flight & code.reads | state.stale[-1]
-    flight = state.flight & code.reads
-    if operation.in_lds:
+        return 0 if within else flight | place.stale[-1]
+    if read.in_lds:
         flight &= ~code.in_lds
-    elif within and operation.in_memory:
+    elif within and read.in_memory and not code.mode.tgsplit:
         flight &= ~code.in_memory
-    found = operation.effect.reads & code.mode.caches(scope)
-    for level, stale in zip(Levels.ALL, state.stale, strict=True):
-        if int(level) & int(found):
+    found = int(read.effect.reads & code.mode.caches(scope))
+    for level, stale in zip(LEVELS, place.stale, strict=True):
+        if level & found:
             flight |= stale
     return flight
 

@@ -19,7 +19,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from fencewright.checker.cdna_accesses import Levels, Mode, Operation, OperationKind, operations_of
+from fencewright.checker.cdna_accesses import (
+    LEVELS,
+    SCOPES,
+    Mode,
+    Operation,
+    OperationKind,
+    operations_of,
+)
 from fencewright.checker.cdna_flow import Flow, Step
 from fencewright.checker.cdna_operands import Effects, InstructionKind
 from fencewright.checker.cdna_rows import wait_counts
@@ -27,7 +34,7 @@ from fencewright.checker.cdna_text import Registers
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.scoreboard import LIMITS, ORDERED, CounterEventKind, CounterState
-from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.lowering.vocabulary import AddressSpace, Scope
 
 _VECTOR, _FLAT = CounterEventKind.VECTOR, CounterEventKind.FLAT
 _LDS, _SCALAR = CounterEventKind.LDS, CounterEventKind.SCALAR
@@ -40,8 +47,6 @@ LDS_DATA = "lds"
 """Stands for what loads write to LDS."""
 
 _REACHES = len(Reach)
-_LEVELS = (Levels.L1, Levels.AGENT, Levels.SYSTEM, Levels.SCALAR)
-_EVERY_LEVEL = range(len(_LEVELS))
 
 _O = OperationKind
 _ACQUIRE_POINTS = (_O.LOAD, _O.ATOMIC, _O.BARRIER)
@@ -73,6 +78,13 @@ class Code:
     in_lds: int
     writes: int
     reads: int
+    coherent: tuple[int, ...]
+    """By the place in ``SCOPES``, the reads that may be atomics of that scope."""
+
+    @property
+    def accesses(self) -> int:
+        """What reads or writes memory or LDS."""
+        return self.reads | self.writes
 
     @property
     def others(self) -> int:
@@ -119,6 +131,7 @@ def code_of(flow: Flow, mode: Mode) -> Code:
         in_lds=_those(operations, lambda each: each.in_lds),
         writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
         reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
+        coherent=tuple(_coherent(operations, scope) for scope in SCOPES),
     )
 
 
@@ -128,6 +141,10 @@ def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool])
         if chosen(each):
             bits |= each.bit
     return bits
+
+
+def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
+    return _those(operations, lambda each: each.kind.reads and each.scope.includes(scope))
 
 
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
@@ -158,7 +175,7 @@ class State:
         self.flight = 0
         self.dirty = [0] * _REACHES
         self.covered: dict[int, tuple[int, ...]] = {}
-        self.stale = [0] * len(_LEVELS)
+        self.stale = [0] * len(LEVELS)
         self.crossing = 0
         if is_called:
             for counter in (self.vmcnt, self.lgkmcnt):
@@ -216,6 +233,10 @@ class State:
         for each in self.covered.values():
             bits |= each[reach]
         return bits
+
+    def all_undone(self) -> tuple[int, ...]:
+        """``undone`` by reach."""
+        return tuple(map(self.undone, Reach)) if self.covered else tuple(self.dirty)
 
     # What instructions do
 
@@ -290,9 +311,9 @@ class State:
             return
         if not operation.effect.invalidates:
             return
-        for level in _EVERY_LEVEL[:-1]:
-            if _LEVELS[level] & operation.effect.invalidates:
-                self.stale[level] &= self.flight
+        for place, level in enumerate(LEVELS):
+            if level & operation.effect.invalidates:
+                self.stale[place] &= self.flight
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:

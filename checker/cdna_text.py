@@ -73,13 +73,17 @@ class KernelArgument:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments."""
+    """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments.
+
+    ``threads``: how many a work-group has at most, if the metadata say so.
+    """
 
     name: str
     body: tuple[AssemblyLabel | AssemblyInstruction, ...]
     descriptor: Mapping[str, int]
     arguments: tuple[KernelArgument, ...]
     file: str
+    threads: int | None = None
 
     @property
     def instructions(self) -> tuple[AssemblyInstruction, ...]:
@@ -151,15 +155,18 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
     if not chip:
         raise AssemblyError(f"{file}:1: error: no .amdgcn_target line says which chip it is for")
     descriptors = dict(_descriptors(lines))
-    arguments = _arguments(text)
+    metadata = {
+        own["name"].strip("'\""): (own, each) for own, each in _metadata(text) if "name" in own
+    }
     names = {found[1].strip('"') for line in lines if (found := _FUNCTION_TYPE.match(line))}
     functions = {
         name: Function(
             name,
             body,
             MappingProxyType(descriptors.get(name, {})),
-            arguments.get(name, ()),
+            _arguments(metadata[name][1]) if name in metadata else (),
             file,
+            _threads(metadata[name][0]) if name in metadata else None,
         )
         for name, body in _bodies(lines, names | descriptors.keys())
     }
@@ -296,8 +303,8 @@ def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
 _ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
 
 
-def _arguments(text: str) -> dict[str, tuple[KernelArgument, ...]]:
-    """The named arguments of each kernel, by the metadata (YAML as LLVM prints it)."""
+def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
+    """What the metadata (YAML as LLVM prints it) say of each kernel and of its arguments."""
     _, _, metadata = text.partition(".amdgpu_metadata")
     metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
     kernels: list[tuple[dict[str, str], list[dict[str, str]]]] = []
@@ -319,12 +326,18 @@ def _arguments(text: str) -> dict[str, tuple[KernelArgument, ...]]:
         if starts:
             arguments.append({})
         arguments[-1][key] = value
-    return {
-        own["name"].strip("'\""): tuple(
-            KernelArgument(each["name"], int(each["offset"]), int(each["size"]))
-            for each in arguments
-            if {"name", "offset", "size"} <= each.keys()
-        )
-        for own, arguments in kernels
-        if "name" in own
-    }
+    return kernels
+
+
+def _arguments(arguments: list[dict[str, str]]) -> tuple[KernelArgument, ...]:
+    """The arguments that have names."""
+    return tuple(
+        KernelArgument(each["name"], int(each["offset"]), int(each["size"]))
+        for each in arguments
+        if {"name", "offset", "size"} <= each.keys()
+    )
+
+
+def _threads(own: dict[str, str]) -> int | None:
+    count = own.get("max_flat_workgroup_size", "")
+    return int(count) if count.isdecimal() else None

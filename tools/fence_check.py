@@ -1,7 +1,8 @@
 """fence-check: what is missing or surplus in the synchronisation of AMD assembly.
 
 Reads assembly of gfx908, gfx90a, gfx942 and gfx950, or code objects, whoever made them. Says
-which registers are used before their loads have been waited for, and which waits wait for nothing.
+which registers are used before their loads have been waited for, what each access provides to
+others, what cannot have been meant, and what can go.
 """
 
 import re
@@ -9,13 +10,11 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from fencewright.checker.cdna_accesses import mode_of
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
+from fencewright.checker.cdna_check import Checked, check
 from fencewright.checker.cdna_objects import MAGIC, chip_of_object
-from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_targets import chip_of
 from fencewright.checker.cdna_text import (
     Assembly,
@@ -24,6 +23,8 @@ from fencewright.checker.cdna_text import (
     read_assembly,
     read_disassembly,
 )
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
@@ -81,14 +82,44 @@ def _disassembled(content: bytes, file: str) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def findings_of(assembly: Assembly, file: str) -> Iterator[Finding]:
-    """The findings in all functions; raises ``AssemblyError``."""
+def checked(
+    assembly: Assembly, file: str, l2_per_agent: L2PerAgent | None = None
+) -> Iterator[Checked]:
+    """All functions; raises ``AssemblyError``."""
     chip_of(assembly, file)
     if not any(each.instructions for each in assembly.functions.values()):
         raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
     for function in assembly.functions.values():
-        code = code_of(flow_of(function), mode_of(assembly, function))
-        yield from find_hazards(code, solve(code))
+        yield check(assembly, function, l2_per_agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What finds something in a function; ``option``: that asks for it, none if it is always done.
+
+    ``replaces``: findings of other analyses that its own say better.
+    """
+
+    find: Callable[[Checked], Iterable[Finding]]
+    option: str | None = None
+    replaces: tuple[Rule, ...] = ()
+
+
+ANALYSES = (
+    Analysis(Checked.hazards),
+    Analysis(Checked.patterns),
+    Analysis(Checked.surplus, "surplus", replaces=(Rule.SURPLUS_WAIT,)),
+)
+
+
+def findings_of(each: Checked, arguments: Namespace) -> list[Finding]:
+    """What the analyses that are asked for find in a function."""
+    found: list[Finding] = []
+    for analysis in ANALYSES:
+        if analysis.option is None or getattr(arguments, analysis.option):
+            found = [known for known in found if known.rule not in analysis.replaces]
+            found += analysis.find(each)
+    return found
 
 
 _PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
@@ -111,12 +142,17 @@ def _check(path: str, arguments: Namespace) -> int:
     file = STDIN if path == "-" else path
     try:
         assembly = read_input(None if path == "-" else path, file)
-        found = sorted(findings_of(assembly, file))
+        many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
+        functions = list(checked(assembly, file, many))
+        found = sorted(each for one in functions for each in findings_of(one, arguments))
     except Exception as problem:
         print(_diagnostic(problem, file), file=sys.stderr)
         return USAGE
+    if arguments.lift:
+        for line, provided in (each for one in functions for each in one.provided()):
+            print(f"{file}:{line}: {provided}")
     for each in found:
-        if each.level is not Level.NOTE or arguments.notes or arguments.fail_on is Level.NOTE:
+        if _is_shown(each, arguments):
             severity = Severity(each.level.value)
             text = f"{each.message} [{each.rule}]"
             print(Diagnostic(text, file, each.line, 1, severity))
@@ -134,6 +170,15 @@ def _check(path: str, arguments: Namespace) -> int:
     return INCOMPLETE if any(each.rule in _NOT_CHECKED for each in found) else HOLDS
 
 
+_ASKED = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT)
+
+
+def _is_shown(found: Finding, arguments: Namespace) -> bool:
+    asked = arguments.surplus and found.rule in _ASKED
+    notes = arguments.notes or arguments.fail_on is Level.NOTE
+    return asked or notes or found.level is not Level.NOTE
+
+
 def _count(number: int, level: Level) -> str:
     return f"{number} {level}" if number == 1 else f"{number} {level}s"
 
@@ -145,7 +190,21 @@ def _parser() -> ArgumentParser:
         "inputs", nargs="+", metavar="FILE", help="assembly or code object, - for stdin"
     )
     parser.add_argument(
-        "--notes", action="store_true", help="print notes too: waits that wait for nothing"
+        "--notes", action="store_true", help="print notes too: what may have been meant"
+    )
+    parser.add_argument(
+        "--lift", action="store_true", help="print what each access, atomic and barrier provides"
+    )
+    parser.add_argument(
+        "--surplus",
+        action="store_true",
+        help="print the write-backs, invalidates and waits that can go, and what each costs",
+    )
+    parser.add_argument(
+        "--l2-per-agent",
+        choices=tuple(L2PerAgent),
+        metavar="NUMBER",
+        help="how many L2 caches an agent has: one or many (where it may be either: many)",
     )
     parser.add_argument(
         "--fail-on",

@@ -10,7 +10,7 @@ import pytest
 
 from fencewright.checker.cdna_accesses import Mode
 from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import Finding, Level, Rule, find_hazards
+from fencewright.checker.cdna_hazards import find_hazards
 from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_text import (
     AssemblyError,
@@ -19,6 +19,7 @@ from fencewright.checker.cdna_text import (
     read_assembly,
     read_disassembly,
 )
+from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
+from fencewright.checker.cdna_accesses import SCOPES, Mode, OperationKind
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift
 from fencewright.checker.cdna_text import Function, read_assembly
 from fencewright.lowering.cdna.caches import Caches

@@ -1,0 +1,50 @@
+"""One function of AMD assembly with all that is found out of it, once for every analysis."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fencewright.checker.cdna_accesses import OperationKind, mode_of
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_hazards import find_hazards
+from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
+from fencewright.checker.cdna_patterns import find_patterns
+from fencewright.checker.cdna_state import State, code_of, solve
+from fencewright.checker.cdna_surplus import find_surplus
+from fencewright.checker.cdna_text import Assembly, Function
+from fencewright.checker.findings import Finding
+from fencewright.lowering.vocabulary import L2PerAgent
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A function, the states of its blocks, and what each of its operations provides."""
+
+    lifted: LiftedFunction
+    entries: Mapping[int, State]
+
+    def hazards(self) -> Iterator[Finding]:
+        """Registers that are used too early, and waits for nothing."""
+        yield from find_hazards(self.lifted.code, self.entries)
+
+    def patterns(self) -> Iterator[Finding]:
+        """What cannot have been meant, whatever the source."""
+        yield from find_patterns(self.lifted, self.entries)
+
+    def surplus(self) -> Iterator[Finding]:
+        """What can go, and what it costs."""
+        yield from (each.finding for each in find_surplus(self.lifted.code, self.entries))
+
+    def provided(self) -> Iterator[tuple[int, str]]:
+        """The line of each operation, and what it provides."""
+        for each in self.lifted.operations:
+            if each.kind is not OperationKind.OUTSIDE or each.line:
+                yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
+
+
+def check(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> Checked:
+    """What there is to find out of a function of ``assembly``; raises ``AssemblyError``."""
+    code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
+    entries = solve(code)
+    return Checked(lift_code(code, entries), entries)

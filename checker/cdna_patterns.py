@@ -1,0 +1,224 @@
+"""Patterns that are wrong, or most likely are, whatever the source asked for.
+
+Each is of code that a memory model gives a meaning to: a barrier, an access that may be an atomic
+of the agent or the system, a wait that nothing but synchronisation needs. Without the source a
+warning says that what is there cannot have been meant, a note that it may have been.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fencewright.checker.cdna_accesses import Operation, OperationKind
+from fencewright.checker.cdna_lift import LiftedFunction, handed, lines
+from fencewright.checker.cdna_operands import InstructionKind
+from fencewright.checker.cdna_spins import Spin, spins_of
+from fencewright.checker.cdna_state import State, walk
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.vocabulary import Scope
+
+_O = OperationKind
+
+
+def find_patterns(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Finding]:
+    """The findings in one function, by line; ``entries``: what ``solve`` finds of its code."""
+    return sorted(_Patterns(lifted, entries).findings())
+
+
+class _Patterns:
+    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
+        self.code = code = lifted.code
+        self.entries = entries
+        self.spins = spins_of(code)
+        self.handed = handed(code, lifted.places)
+        self.flags = 0
+        for each in (code.operations[number] for spin in self.spins for number in spin.reads):
+            self.flags |= each.bit if each.in_lds else 0
+        self.found: dict[tuple[Rule, int, int], Finding] = {}
+        self.begun: dict[int, list[tuple[int, str]]] = {}
+        self._block = -1
+        self._syncs = False
+
+    def findings(self) -> Iterable[Finding]:
+        """All findings, one for each rule, operation and what is late for it."""
+        for block, step, operation, state in walk(self.code, self.entries):
+            if block != self._block:
+                self._block, self._syncs = block, False
+            if step.effects.kind is InstructionKind.WAIT:
+                self._syncs = self._is_release_wait(state, step.instruction.line) or self._syncs
+            elif operation is not None:
+                self._at(operation, state)
+                self._syncs = False
+        for spin in self.spins:
+            self._spin(spin)
+        return self.found.values()
+
+    def _is_release_wait(self, state: State, line: int) -> bool:
+        """Whether a wait is for stores alone: nothing but synchronisation needs their end."""
+        if self.code.waits[line].get("vmcnt") != 0:
+            return False
+        flight = state.flight & self.code.in_memory
+        return bool(flight & self.code.writes) and not flight & self.code.reads
+
+    def _at(self, operation: Operation, state: State) -> None:
+        if operation.kind is _O.BARRIER:
+            self._barrier(operation, state)
+        elif operation.kind is _O.SCALAR_LOAD:
+            self._scalar_load(operation, state)
+        elif operation.kind.writes and self._publishes(operation):
+            self._unwaited(operation, state)
+            self._unwaited_elsewhere(operation, state)
+            self._cumulative(operation, state)
+
+    def _publishes(self, operation: Operation) -> bool:
+        """Whether a write may be how other work-groups learn of this one's past.
+
+        Where the bits do not say it, an atomic is, and a store that a wait for stores precedes.
+        """
+        if operation.space is None or operation.in_lds or operation.kind is _O.LOAD_TO_LDS:
+            return False
+        if not operation.scope.includes(Scope.AGENT):
+            return False
+        by_bits = self.code.mode.chip.scope_bits or operation.kind is _O.ATOMIC
+        return by_bits or self._syncs
+
+    # The patterns
+
+    def _barrier(self, barrier: Operation, state: State) -> None:
+        code = self.code
+        own = (1 << code.others) - 1
+        self.begun[barrier.number] = [
+            (number, state.needed([number]))
+            for number, covers in state.covered.items()
+            if covers[Reach.AGENT] & own
+        ]
+        lds = state.flight & code.in_lds
+        for each in code.those(lds & code.writes):
+            text = (
+                f"s_barrier lets other waves go on while the write of line {each.line} to LDS is "
+                f"in flight: s_waitcnt {state.needed([each.number])} is missing"
+            )
+            self._add(Rule.LDS_BARRIER, barrier, each, text)
+        for each in code.those(lds & code.reads & ~code.writes):
+            text = (
+                f"s_barrier lets other waves go on while the read of line {each.line} from LDS is "
+                f"in flight: s_waitcnt {state.needed([each.number])} is missing if they overwrite it"
+            )
+            self._add(Rule.LDS_BARRIER, barrier, each, text, Level.NOTE)
+        for each in code.those(state.flight):
+            if each.kind is _O.LOAD_TO_LDS:
+                text = (
+                    f"s_barrier lets other waves go on while the load of line {each.line} to LDS "
+                    f"is in flight: s_waitcnt {state.needed([each.number])} is missing if they read "
+                    "what it writes before the next barrier"
+                )
+                self._add(Rule.LDS_DMA_BARRIER, barrier, each, text)
+
+    def _scalar_load(self, load: Operation, state: State) -> None:
+        wanted = self.code.mode.caches(Scope.AGENT)
+        invalidates = [
+            each
+            for each in self.code.those(state.stale[-1] & ~(-1 << self.code.others))
+            if each.kind is _O.INVALIDATE and not wanted & ~each.effect.invalidates & ~Caches.SYSTEM
+        ]
+        if not invalidates:
+            return
+        first = invalidates[0]
+        text = (
+            f"data are read through the scalar cache, which the invalidate of line {first.line} "
+            "leaves as it is: a vector load, or s_dcache_inv before this one, is missing"
+        )
+        self._add(Rule.SCALAR_STALE, load, first, text)
+
+    def _unwaited(self, operation: Operation, state: State) -> None:
+        own = (1 << self.code.others) - 1
+        for number, covers in state.covered.items():
+            back = self.code.operations[number]
+            stores = self.code.those((covers[Reach.AGENT] | covers[Reach.SYSTEM]) & own)
+            places = self.code.those(self._surely_handed(covers))
+            if stores:
+                covered = f"covers what {lines(stores)} stored"
+            elif places:
+                covered = f"covers what other waves stored before {lines(places)}"
+            else:
+                covered = "covers nothing of this wave: it is surplus, unless other waves handed on"
+            text = (
+                f"this may be seen before the write-back of line {back.line} is complete, which "
+                f"{covered}: s_waitcnt {state.needed([number])} is missing"
+            )
+            level = None if stores or places else Level.NOTE
+            self._add(Rule.UNWAITED, operation, back, text, level, once=True)
+
+    def _unwaited_elsewhere(self, operation: Operation, state: State) -> None:
+        """Write-backs of other waves, which may be under way since they reached a barrier."""
+        for barrier in self.code.those(state.dirty[Reach.AGENT] >> self.code.others):
+            for number, wait in self.begun.get(barrier.number, ()):
+                back = self.code.operations[number]
+                text = (
+                    f"s_barrier lets another wave go on before the write-back of line {back.line} is "
+                    f"complete, and what that wave stores at line {operation.line} may be seen: "
+                    f"s_waitcnt {wait} is missing before the barrier"
+                )
+                self._add(Rule.UNWAITED, barrier, back, text, once=True)
+
+    def _surely_handed(self, covers: Sequence[int]) -> int:
+        """The barriers and waits for flags at which others hand on what a write-back covers."""
+        places = 0
+        for reach, bits in enumerate(covers):
+            sure = self.handed.at[reach]
+            if self.handed.in_lds[reach]:
+                sure |= self.flags
+            places |= bits >> self.code.others & sure
+        return places
+
+    def _cumulative(self, operation: Operation, state: State) -> None:
+        for barrier in self.code.those(state.crossing):
+            stores = self.code.those(self.handed.crossing[barrier.number])
+            text = (
+                f"other waves may reach the barrier of line {barrier.line} with {lines(stores)} in "
+                "flight, for which this wave cannot wait: s_waitcnt vmcnt(0) is missing before the "
+                "barrier if this publishes what they stored"
+            )
+            # Stores that stay in an L2 of many are not published without a write-back.
+            arrive = any((each.effect.stores or 0) >= Reach.AGENT for each in stores)
+            level = None if arrive else Level.NOTE
+            self._add(Rule.CUMULATIVE, operation, barrier, text, level, once=True)
+
+    def _spin(self, spin: Spin) -> None:
+        inside = [each for number in spin.blocks for _, each in self.code.counted[number]]
+        if any(each is not None and each.effect.invalidates & Caches.L1 for each in inside):
+            return
+        for read in (self.code.operations[number] for number in spin.reads):
+            if not read.effect.reads & Caches.L1:
+                continue
+            text = (
+                "the loop waits by a load that the L1 may serve, and nothing in it invalidates the "
+                "L1: it may never see what another work-group stores"
+            )
+            # Within a work-group this form is right; with scope bits it would have them.
+            plain = self.code.mode.chip.scope_bits and _POLICY.isdisjoint(read.text.split())
+            self._add(Rule.SPIN, read, read, text, None if plain else Level.NOTE)
+
+    def _add(
+        self,
+        rule: Rule,
+        operation: Operation,
+        late: Operation,
+        text: str,
+        level: Level | None = None,
+        *,
+        once: bool = False,
+    ) -> None:
+        """One finding for an operation and what is late; ``once``: for what is late alone."""
+        key = (rule, 0 if once else operation.number, late.number)
+        about = () if late is operation else (late.line,)
+        made = Finding(operation.line, rule, text, level, about)
+        known = self.found.get(key)
+        if known is None or _order(made) < _order(known):
+            self.found[key] = made
+
+
+def _order(finding: Finding) -> tuple[int, int]:
+    return tuple(Level).index(finding.level), finding.line
+
+
+_POLICY = frozenset({"sc0", "sc1", "glc"})

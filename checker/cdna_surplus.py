@@ -1,0 +1,335 @@
+"""Synchronisation that can go: write-backs, invalidates and waits, each with what it costs.
+
+Greedy, from the end of the text: one instruction is left out, and if the analysis of what is left
+finds nothing in flight that was not before, nothing late and no read that may be older, it stays
+out. What counts of that relation is what somebody could depend on: for a write what is late at
+the scopes of which it may be an atomic, for a read what it may be older than at those of which
+that may be one. Any wave of a work-group may hand on to any other what it has done and seen, by
+any access of both (``Handed``); a source that asks for less would let more go.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_flow import Step
+from fencewright.checker.cdna_hazards import hazards_at
+from fencewright.checker.cdna_lift import (
+    Handed,
+    Place,
+    handed,
+    late_bits,
+    lines,
+    older_bits,
+    place_of,
+)
+from fencewright.checker.cdna_operands import InstructionKind
+from fencewright.checker.cdna_state import Code, State, solve
+from fencewright.checker.findings import Finding, Rule
+from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.costs import UNIT, cost_of, read_line, write_back_time
+from fencewright.lowering.vocabulary import Scope
+
+_O = OperationKind
+_AGENT = SCOPES.index(Scope.AGENT)
+
+LANES = 64
+"""Threads of a wave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """One instruction, or one field of a wait, that can go.
+
+    ``price``: units of ``lowering.cdna.costs`` for each wave that executes it; ``waves``: of a
+    work-group, if its size is known.
+    """
+
+    rule: Rule
+    line: int
+    text: str
+    price: int
+    waves: int | None
+    reason: str
+
+    @property
+    def finding(self) -> Finding:
+        """It as a finding."""
+        cost = f"{self.price} units a wave"
+        if self.waves is not None:
+            cost += f", {self.price * self.waves} for the {self.waves} waves of a work-group"
+        return Finding(
+            self.line, self.rule, f"{self.text} can go, which costs {cost}: {self.reason}"
+        )
+
+
+def find_surplus(code: Code, entries: Mapping[int, State]) -> list[Surplus]:
+    """What can go, all of it together; in the order of the text."""
+    return sorted(_Search(code, entries).found(), key=lambda each: each.line)
+
+
+_Fact = tuple[int, ...]
+"""What counts for one operation: late and older by scope, and what other waves have in flight."""
+
+_Hazards = frozenset[tuple[Rule, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What somebody could depend on, of all of a function."""
+
+    hazards: Mapping[int, _Hazards]
+    operations: Mapping[int, _Fact]
+
+
+class _Filter:
+    """What counts of a relation, given what waves may hand to one another."""
+
+    def __init__(self, code: Code, passed: Handed):
+        self.code = code
+        own = (1 << code.others) - 1
+        every_read = code.reads << code.others
+        self.late: list[int] = []
+        self.older: list[int] = []
+        for rank, scope in enumerate(SCOPES):
+            reach = code.mode.reach(scope)
+            others = passed.at[reach] << code.others
+            if passed.by_flag[reach]:
+                others |= every_read
+            if scope is Scope.SYSTEM:
+                # Others of this agent may have released to the agent alone.
+                others |= code.coherent[_AGENT] << code.others
+            self.late.append(own | others)
+            always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
+            self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
+
+    def fact(self, operation: Operation, place: Place) -> _Fact:
+        """What counts where ``operation`` issues."""
+        found: list[int] = []
+        for rank, scope in enumerate(SCOPES):
+            late = older = 0
+            if operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
+                late = late_bits(self.code, place, operation, scope) & self.late[rank]
+            if operation.kind.reads:
+                older = older_bits(self.code, place, operation, scope) & self.older[rank]
+            found += (late, older)
+        publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
+        found.append(place.crossing if publishes else 0)
+        return tuple(found)
+
+
+def _mask(code: Code, kinds: Sequence[OperationKind]) -> int:
+    bits = 0
+    for each in code.operations:
+        bits |= each.bit if each.kind in kinds else 0
+    return bits
+
+
+_COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE, _O.OUTSIDE})
+"""Operations of which nothing is asked."""
+
+_NO_HAZARDS: _Hazards = frozenset()
+
+
+class _Search:
+    def __init__(self, code: Code, entries: Mapping[int, State]):
+        self.code = code
+        self.entries = entries
+        places, hazards = _observe(code, entries)
+        self.filter = _Filter(code, handed(code, places))
+        self.before = _Facts(hazards, self._facts(self.filter, places))
+        self.gone: set[int] = set()
+
+    def found(self) -> Iterator[Surplus]:
+        """What can go: first cache maintenance, then waits."""
+        for candidates in (self._maintenance, self._waits):
+            for number in sorted(self.entries, reverse=True):
+                yield from candidates(number)
+
+    def _facts(self, chosen: _Filter, places: Mapping[int, Place]) -> dict[int, _Fact]:
+        operations = self.code.operations
+        return {
+            number: chosen.fact(operations[number], place)
+            for number, place in places.items()
+            if operations[number].kind not in _COUNTS
+        }
+
+    # Candidates
+
+    def _maintenance(self, number: int) -> Iterator[Surplus]:
+        for index in reversed(range(len(self.code.counted[number]))):
+            step, operation = self.code.counted[number][index]
+            if operation is None or operation.kind not in (_O.WRITE_BACK, _O.INVALIDATE):
+                continue
+            if not (operation.effect.writes_back or operation.effect.invalidates):
+                continue
+            state = self._state_at(number, index)
+            counted = self.code.counted[number]
+            less = replace(
+                self.code,
+                counted=_replaced(
+                    self.code.counted, number, counted[:index] + counted[index + 1 :]
+                ),
+            )
+            if self._accept(less, number, index, state):
+                yield self._described(step, operation, state)
+
+    def _waits(self, number: int) -> Iterator[Surplus]:
+        for index in reversed(range(len(self.code.counted[number]))):
+            step, _ = self.code.counted[number][index]
+            if step.effects.kind is not InstructionKind.WAIT:
+                continue
+            line = step.instruction.line
+            for field in ("vmcnt", "lgkmcnt"):
+                if (count := self.code.waits[line].get(field)) is None:
+                    continue
+                rest = {name: n for name, n in self.code.waits[line].items() if name != field}
+                waits = MappingProxyType({**self.code.waits, line: rest})
+                state = self._state_at(number, index)
+                if self._accept(replace(self.code, waits=waits), number, index, state):
+                    text = f"s_waitcnt {field}({count})"
+                    price = self._price(text)
+                    yield self._surplus(Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON)
+
+    def _state_at(self, number: int, index: int) -> State:
+        state = self.entries[number].copy()
+        for step, operation in self.code.counted[number][:index]:
+            state.step(self.code, step, operation)
+        return state
+
+    # Whether something can go
+
+    def _accept(self, less: Code, number: int, index: int, state: State) -> bool:
+        """Whether ``less`` provides what the function did; it then is what is searched further."""
+        if self._is_worse_below(less, number, state, index):
+            return False
+        entries = solve(less)
+        places, hazards = _observe(less, entries)
+        if any(
+            not each <= self.before.hazards.get(at, _NO_HAZARDS) for at, each in hazards.items()
+        ):
+            return False
+        facts = self._facts(_Filter(less, handed(less, places)), places)
+        if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
+            return False
+        self.code, self.entries = less, entries
+        return True
+
+    def _is_worse_below(self, less: Code, number: int, state: State, index: int) -> bool:
+        """Whether the rest of the block, from ``state`` on, shows that something is missing."""
+        state = state.copy()
+        block = self.code.flow.blocks[number].steps
+        changing = {id(step): operation for step, operation in less.counted[number][index:]}
+        first = id(self.code.counted[number][index][0])
+        start = next(place for place, step in enumerate(block) if id(step) == first)
+        for step in block[start:]:
+            key = id(step)
+            if state.loads:
+                found = frozenset(hazards_at(state, step))
+                if found and not found <= self.before.hazards.get(key, _NO_HAZARDS):
+                    return True
+            if key not in changing:
+                continue
+            operation = changing[key]
+            if operation is not None and operation.kind not in _COUNTS:
+                fact = self.filter.fact(operation, place_of(state))
+                if _exceeds(fact, self.before.operations[operation.number]):
+                    return True
+            state.step(less, step, operation)
+        return False
+
+    # What is said of it
+
+    def _described(self, step: Step, operation: Operation, state: State) -> Surplus:
+        text = step.instruction.text
+        if operation.kind is _O.WRITE_BACK:
+            return self._surplus(
+                Rule.SURPLUS_WRITE_BACK,
+                operation.line,
+                text,
+                self._write_back_price(text),
+                self._why_write_back(operation, state),
+            )
+        return self._surplus(
+            Rule.SURPLUS_INVALIDATE,
+            operation.line,
+            text,
+            self._price(text),
+            self._why_invalidate(operation, state),
+        )
+
+    def _surplus(self, rule: Rule, line: int, text: str, price: int, reason: str) -> Surplus:
+        threads = self.code.flow.function.threads
+        waves = None if threads is None else -(-threads // LANES)
+        return Surplus(rule, line, text, price, waves, reason)
+
+    def _price(self, text: str) -> int:
+        return cost_of(self.code.mode.target, read_line(text)).amount
+
+    def _write_back_price(self, text: str) -> int:
+        time = write_back_time(self.code.mode.target)
+        return self._price(text) if time is None else round(time.high / UNIT)
+
+    def _why_write_back(self, operation: Operation, state: State) -> str:
+        own = (1 << self.code.others) - 1
+        reach = operation.effect.writes_back
+        assert reach is not None
+        dirty = state.dirty[reach] & own
+        if dirty:
+            stores = lines(self.code.those(dirty))
+            return f"nothing publishes what {stores} stored before it is written back again"
+        if state.undone(reach) & own:
+            return "another write-back is under way for all that it covers"
+        scope = "agent" if reach is Reach.AGENT else "system"
+        return f"no path leads here with a store that has yet to be written back to the {scope}"
+
+    def _why_invalidate(self, operation: Operation, state: State) -> str:
+        caches = int(operation.effect.invalidates)
+        stale = 0
+        for level, bits in zip(LEVELS, state.stale, strict=True):
+            stale |= bits if level & caches else 0
+        acquires = self.code.coherent[_AGENT] | _mask(self.code, (_O.BARRIER,))
+        seen = stale & ~state.flight & acquires
+        if not seen:
+            return "nothing that may be an acquire has been read since the last one"
+        return (
+            f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, or "
+            "not until the next one"
+        )
+
+
+_WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
+
+
+def _replaced(
+    blocks: Sequence[Sequence[tuple[Step, Operation | None]]],
+    number: int,
+    block: Iterable[tuple[Step, Operation | None]],
+) -> tuple[tuple[tuple[Step, Operation | None], ...], ...]:
+    return tuple(tuple(block) if n == number else tuple(each) for n, each in enumerate(blocks))
+
+
+def _exceeds(fact: _Fact, known: _Fact) -> bool:
+    return fact != known and any(mine & ~its for mine, its in zip(fact, known, strict=True))
+
+
+def _observe(
+    code: Code, entries: Mapping[int, State]
+) -> tuple[dict[int, Place], dict[int, _Hazards]]:
+    """What holds at every operation, and the hazards of every step by its ``id``."""
+    places: dict[int, Place] = {}
+    hazards: dict[int, _Hazards] = {}
+    for number, entry in entries.items():
+        state = entry.copy()
+        changing = {id(step): operation for step, operation in code.counted[number]}
+        for step in code.flow.blocks[number].steps:
+            key = id(step)
+            if state.loads and (found := frozenset(hazards_at(state, step))):
+                hazards[key] = found
+            if key in changing:
+                operation = changing[key]
+                if operation is not None:
+                    places[operation.number] = place_of(state)
+                state.step(code, step, operation)
+    return places, hazards

@@ -1,0 +1,76 @@
+"""What is found in code that others made: rules with stable names, levels, findings."""
+
+from dataclasses import dataclass, field
+
+from fencewright.lowering.vocabulary import Word
+
+
+class Rule(Word):
+    """What is wrong: the stable names of findings."""
+
+    RAW = "hazard-raw"
+    WAW = "hazard-waw"
+    ENTRY = "hazard-entry"
+    RETURN = "hazard-return"
+    LDS_DMA = "lds-dma"
+    SCALAR_STALE = "scalar-stale"
+    UNWAITED = "write-back-unwaited"
+    LDS_BARRIER = "lds-barrier"
+    LDS_DMA_BARRIER = "lds-dma-barrier"
+    CUMULATIVE = "cumulative"
+    SPIN = "spin-stale"
+    SURPLUS_WAIT = "surplus-wait"
+    SURPLUS_WRITE_BACK = "surplus-write-back"
+    SURPLUS_INVALIDATE = "surplus-invalidate"
+    UNKNOWN = "unknown-instruction"
+    UNREACHED = "unreached-code"
+
+
+class Level(Word):
+    """How sure and how bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+LEVELS = {
+    Rule.RAW: Level.ERROR,
+    Rule.WAW: Level.ERROR,
+    Rule.ENTRY: Level.ERROR,
+    Rule.RETURN: Level.ERROR,
+    # Which of the LDS a load writes is not known, nor which the read is of.
+    Rule.LDS_DMA: Level.NOTE,
+    Rule.LDS_DMA_BARRIER: Level.NOTE,
+    # What the source asks for is not known.
+    Rule.SCALAR_STALE: Level.WARNING,
+    Rule.UNWAITED: Level.WARNING,
+    Rule.LDS_BARRIER: Level.WARNING,
+    Rule.CUMULATIVE: Level.WARNING,
+    Rule.SPIN: Level.WARNING,
+    Rule.SURPLUS_WAIT: Level.NOTE,
+    Rule.SURPLUS_WRITE_BACK: Level.NOTE,
+    Rule.SURPLUS_INVALIDATE: Level.NOTE,
+    Rule.UNKNOWN: Level.WARNING,
+    Rule.UNREACHED: Level.WARNING,
+}
+"""The level of each rule, at most."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One finding, at a line of the assembly; ``about``: the other lines that it concerns.
+
+    ``lesser``: its level, where that is less than its rule's.
+    """
+
+    line: int
+    rule: Rule
+    message: str
+    lesser: Level | None = field(default=None, compare=False)
+    about: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def level(self) -> Level:
+        """How sure and how bad it is."""
+        return self.lesser or LEVELS[self.rule]

@@ -1,0 +1,153 @@
+"""Patterns that need no source: each wrong form, and forms like it that are right."""
+
+import pytest
+
+from fencewright.checker.cdna_accesses import Mode
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_lift import lift_code
+from fencewright.checker.cdna_patterns import find_patterns
+from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.vocabulary import L2PerAgent
+
+HEAD = 4
+"""The line of the first instruction."""
+
+GFX942 = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)
+GFX90A = Mode("gfx90a", L2PerAgent.ONE, tgsplit=False)
+
+
+def findings(*body: str, mode: Mode = GFX942) -> list[Finding]:
+    text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--{mode.target}"\n\t.type f,@function\nf:\n'
+    lines = "\n".join([*body, "s_endpgm"])
+    code = code_of(flow_of(read_assembly(text + lines, "f.s").functions["f"]), mode)
+    entries = solve(code)
+    return find_patterns(lift_code(code, entries), entries)
+
+
+def found(*body: str, mode: Mode = GFX942) -> list[tuple[int, Rule, Level]]:
+    """Where a pattern is found, as the number of the instruction, and how sure it is."""
+    return [(each.line - HEAD, each.rule, each.level) for each in findings(*body, mode=mode)]
+
+
+W, N = Level.WARNING, Level.NOTE
+STORE = "global_store_dword v[0:1], v2, off"
+FLAG = "global_store_dword v[4:5], v6, off sc1"
+SEE = "global_load_dword v7, v[4:5], off sc1"
+BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
+LDS, LDS_READ, LDS_WAIT = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9", "s_waitcnt lgkmcnt(0)"
+POINTER = ("s_load_dwordx2 s[0:1], s[4:5], 0x0", LDS_WAIT)
+DATA = "s_load_dword s2, s[0:1], 0x0"
+DMA = "global_load_lds_dword v[2:3], off"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # LDS at a barrier.
+        ((LDS, "s_barrier"), [(1, Rule.LDS_BARRIER, W)]),
+        ((LDS, LDS_WAIT, "s_barrier"), []),
+        ((LDS, WAIT, "s_barrier"), [(2, Rule.LDS_BARRIER, W)]),
+        (("ds_add_u32 v0, v1", "s_barrier"), [(1, Rule.LDS_BARRIER, W)]),
+        ((LDS, LDS, "s_barrier"), [(2, Rule.LDS_BARRIER, W), (2, Rule.LDS_BARRIER, W)]),
+        ((LDS_READ, "s_barrier"), [(1, Rule.LDS_BARRIER, N)]),
+        ((DMA, "s_barrier"), [(1, Rule.LDS_DMA_BARRIER, N)]),
+        ((DMA, WAIT, "s_barrier"), []),
+        # A write-back that nothing waits for before others can see that it was begun.
+        ((STORE, BACK, FLAG), [(2, Rule.UNWAITED, W)]),
+        ((STORE, BACK, WAIT, FLAG), []),
+        ((STORE, BACK, STORE), []),
+        ((STORE, WAIT, BACK, "global_atomic_add v[4:5], v6, off"), [(3, Rule.UNWAITED, W)]),
+        ((BACK, FLAG), [(1, Rule.UNWAITED, N)]),
+        ((FLAG, WAIT, BACK, FLAG), [(3, Rule.UNWAITED, N)]),
+        ((STORE, BACK, FLAG, FLAG), [(2, Rule.UNWAITED, W)]),
+        # The scalar cache.
+        ((*POINTER, SEE, WAIT, INV, DATA), [(5, Rule.SCALAR_STALE, W)]),
+        ((*POINTER, SEE, WAIT, INV, "s_dcache_inv", DATA), []),
+        ((*POINTER, SEE, WAIT, DATA, INV), []),
+        ((SEE, WAIT, INV, POINTER[0]), []),
+        ((*POINTER, SEE, WAIT, "buffer_inv sc0", DATA), []),
+        (("s_getpc_b64 s[0:1]", "s_add_u32 s0, s0, data@gotpcrel32@lo+4",
+            "s_addc_u32 s1, s1, data@gotpcrel32@hi+12", SEE, WAIT, INV,
+            "s_load_dwordx2 s[0:1], s[0:1], 0x0", LDS_WAIT, DATA), [(8, Rule.SCALAR_STALE, W)]),
+        # Stores of other waves.
+        ((FLAG, "s_barrier", WAIT, FLAG), [(3, Rule.CUMULATIVE, W)]),
+        ((STORE, "s_barrier", WAIT, FLAG), [(3, Rule.CUMULATIVE, N)]),
+        ((STORE, "s_barrier", BACK, WAIT, FLAG), []),
+        ((STORE, WAIT, "s_barrier", WAIT, FLAG), []),
+        ((STORE, "s_barrier", STORE), []),
+    ],
+)  # fmt: skip
+def test_patterns(body: tuple[str, ...], expected: list[tuple[int, Rule, Level]]) -> None:
+    assert found(*body) == expected
+
+
+def test_a_write_back_that_other_waves_have_under_way() -> None:
+    """This wave waits for its own after the barrier, and cannot for theirs."""
+    lead = ("s_cbranch_scc0 .LBB0_2", FLAG, ".LBB0_2:")
+    (wrong,) = findings(STORE, WAIT, BACK, "s_barrier", WAIT, *lead)
+    assert (wrong.line, wrong.rule, wrong.level) == (HEAD + 3, Rule.UNWAITED, W)
+    assert wrong.about == (HEAD + 2,)
+    assert findings(STORE, BACK, WAIT, "s_barrier", *lead) == []
+    # One of its own covers theirs: they share the L2.
+    assert findings(STORE, WAIT, BACK, "s_barrier", BACK, WAIT, *lead) == []
+    assert findings(STORE, WAIT, BACK, "s_barrier", WAIT, STORE) == []
+
+
+def test_other_waves_learn_by_a_flag_in_lds() -> None:
+    produce = (STORE, LDS, "s_endpgm")
+    spin = (
+        ".LBB0_3:",
+        LDS_READ,
+        LDS_WAIT,
+        "v_cmp_eq_u32_e32 vcc, 0, v8",
+        "s_cbranch_vccnz .LBB0_3",
+    )
+    publish = (BACK, FLAG)
+    wrong = findings("s_cbranch_scc1 .LBB0_3", *produce, *spin, *publish)
+    assert [(each.rule, each.level) for each in wrong] == [(Rule.UNWAITED, W)]
+    assert f"what other waves stored before line {HEAD + 5}" in wrong[0].message
+    # Without a dirty store where the flag is written, nothing is handed on.
+    done = (STORE, BACK, WAIT, LDS, "s_endpgm")
+    right = findings("s_cbranch_scc1 .LBB0_3", *done, *spin, *publish)
+    assert [(each.rule, each.level) for each in right] == [(Rule.UNWAITED, N)]
+
+
+def spin(load: str, *more: str, value: str = "v7") -> tuple[str, ...]:
+    compare = f"v_cmp_eq_u32_e32 vcc, 0, {value}"
+    return (".LBB0_1:", load, WAIT, *more, compare, "s_cbranch_vccnz .LBB0_1")
+
+
+PLAIN = "global_load_dword v7, v[4:5], off"
+
+
+@pytest.mark.parametrize(
+    ("body", "mode", "expected"),
+    [
+        (spin(PLAIN), GFX942, [(1, Rule.SPIN, W)]),
+        (spin(f"{PLAIN} sc0"), GFX942, [(1, Rule.SPIN, N)]),
+        (spin(SEE), GFX942, []),
+        (spin(PLAIN, INV), GFX942, []),
+        # It ends by something else, or goes on to other places, or stores itself.
+        (spin(PLAIN, value="v9"), GFX942, []),
+        (spin("global_load_dword v4, v[4:5], off", value="v4"), GFX942, []),
+        (spin(PLAIN, STORE), GFX942, []),
+        (spin(PLAIN), GFX90A, [(1, Rule.SPIN, N)]),
+        (spin(f"{PLAIN} glc"), GFX90A, []),
+    ],
+)
+def test_spins(body: tuple[str, ...], mode: Mode, expected: list[tuple[int, Rule, Level]]) -> None:
+    assert found(*body, mode=mode) == expected
+
+
+def test_publications_without_scope_bits() -> None:
+    """Of stores that say no scope, one that a wait for stores precedes publishes."""
+    assert found(STORE, "s_barrier", WAIT, STORE, mode=GFX90A) == [(3, Rule.CUMULATIVE, W)]
+    load = "global_load_dword v3, v[0:1], off"
+    assert found(STORE, "s_barrier", load, WAIT, STORE, mode=GFX90A) == []
+    add = "global_atomic_add v[4:5], v6, off"
+    assert found(STORE, "s_barrier", add, mode=GFX90A) == [(2, Rule.CUMULATIVE, W)]
+    assert found(STORE, "buffer_wbl2", WAIT, "buffer_wbl2", add, mode=GFX90A) == [
+        (4, Rule.UNWAITED, N)
+    ]

@@ -1,0 +1,133 @@
+"""What can go: the eighteen kernels as LLVM compiles them, and small functions."""
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fencewright.checker.cdna_accesses import Mode, mode_of
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.cdna_surplus import Surplus, find_surplus
+from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.findings import Rule
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+
+ROOT = Path(__file__).parents[2]
+HEAD = 4
+"""The line of the first instruction."""
+
+GFX942 = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)
+
+
+def surplus(*body: str, mode: Mode = GFX942) -> list[Surplus]:
+    text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--{mode.target}"\n\t.type f,@function\nf:\n'
+    lines = "\n".join([*body, "s_endpgm"])
+    code = code_of(flow_of(read_assembly(text + lines, "f.s").functions["f"]), mode)
+    return find_surplus(code, solve(code))
+
+
+def gone(*body: str) -> list[int]:
+    """The instructions that can go."""
+    return [each.line - HEAD for each in surplus(*body)]
+
+
+STORE = "global_store_dword v[0:1], v2, off"
+FLAG = "global_store_dword v[4:5], v6, off sc1"
+LOAD = "global_load_dword v3, v[0:1], off"
+SEE = "global_load_dword v7, v[4:5], off sc1"
+USE = "v_add_u32_e32 v1, v3, v7"
+BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
+LDS, LDS_READ, LDS_WAIT = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9", "s_waitcnt lgkmcnt(0)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # A release and an acquire, each of which is needed.
+        ((STORE, BACK, WAIT, FLAG), []),
+        ((SEE, WAIT, INV, LOAD, WAIT, USE), []),
+        # Nothing to write back, or nothing that publishes it.
+        ((BACK, WAIT, FLAG), [0, 1]),
+        ((FLAG, BACK, WAIT, FLAG), [1]),
+        ((STORE, BACK, WAIT, BACK, WAIT, FLAG), [3, 4]),
+        ((STORE, BACK, WAIT), [1, 2]),
+        ((STORE, BACK, WAIT, STORE), [1, 2]),
+        # Nothing that reads what is invalidated, or nothing that may have acquired.
+        ((SEE, WAIT, INV), [1, 2]),
+        ((SEE, WAIT, INV, INV, LOAD, WAIT, USE), [3]),
+        ((LOAD, WAIT, INV, LOAD, WAIT, USE), [1, 2]),
+        # What is loaded, or what LDS holds at a barrier.
+        ((LOAD, WAIT, USE), []),
+        ((LOAD, WAIT, WAIT, USE), [2]),
+        ((LDS, LDS_WAIT, "s_barrier"), []),
+        ((LDS, LDS_WAIT, LDS), [1]),
+        ((LOAD, "s_waitcnt vmcnt(0) lgkmcnt(0)", USE), [1]),
+        # Stores of this wave that the lead publishes for the others.
+        ((STORE, WAIT, "s_barrier", FLAG), []),
+    ],
+)  # fmt: skip
+def test_what_can_go(body: tuple[str, ...], expected: list[int]) -> None:
+    assert gone(*body) == expected
+
+
+def test_others_may_hand_on_what_they_have_done() -> None:
+    """A wave writes back what another wave stored, and has told it by a flag."""
+    publish = (BACK, WAIT, FLAG)
+    produce = ("s_cbranch_scc1 .LBB0_1", STORE, LDS, "s_endpgm", ".LBB0_1:")
+    assert gone(*produce, LDS_READ, LDS_WAIT, *publish) == []
+    assert gone(*produce, *publish) == [len(produce), len(produce) + 1]
+    # What is in flight at a barrier, nobody else can wait for.
+    assert gone(FLAG, WAIT, "s_barrier", "s_cbranch_scc1 .LBB0_1", FLAG, ".LBB0_1:") == []
+
+
+def test_others_may_hand_on_what_they_have_seen() -> None:
+    """One wave acquires, and others read after it has told them."""
+    consume = ("s_cbranch_scc1 .LBB0_1", SEE, WAIT, INV, LDS, "s_endpgm", ".LBB0_1:")
+    assert gone(*consume, LDS_READ, LDS_WAIT, LOAD) == []
+    assert gone(*consume) == [2, 3]
+
+
+def test_costs_and_reasons() -> None:
+    (found, _) = surplus(FLAG, BACK, WAIT, STORE)
+    assert found.finding.message.startswith("buffer_wbl2 sc1 can go, which costs 24 units a wave: ")
+    assert found.reason.startswith("no path leads here with a store that has yet to be written")
+    (found,) = surplus(SEE, WAIT, INV, "v_mov_b32_e32 v9, v7")
+    assert found.rule is Rule.SURPLUS_INVALIDATE
+    assert found.price == 24
+    assert found.reason == (
+        f"nothing reads what a cache may still hold of before line {HEAD}, or not until the next one"
+    )
+
+
+KEPT = {
+    "mp_producer": (1, 0), "mp_consumer_acquire_load": (0, 1), "mp_consumer_fence": (0, 1),
+    "spin_lock": (1, 1), "look_back": (2, 1), "grid_barrier": (1, 1), "two_release_fences": (1, 0),
+    "two_release_stores": (1, 0), "acquire_load_and_fence": (0, 1),
+    "fence_after_prefetch": (0, 1), "fenced_rmw": (1, 1),
+}  # fmt: skip
+"""Write-backs and invalidates that each of the eighteen kernels needs; of the others none."""
+
+
+@pytest.mark.skipif(find_llvm_tool("llc") is None, reason=LLVM_HINT)
+def test_the_eighteen_kernels() -> None:
+    """Of LLVM's 17 write-backs and 16 invalidates 8 and 8 are left: what is argued by hand."""
+    llc = find_llvm_tool("llc")
+    assert llc is not None
+    path = ROOT / "examples/kernels-cdna/kernels.ll"
+    command = [llc, "-O2", "-mcpu=gfx942", str(path), "-o", "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assembly = read_assembly(text)
+    kinds = {"buffer_wbl2": Rule.SURPLUS_WRITE_BACK, "buffer_inv": Rule.SURPLUS_INVALIDATE}
+    total = Counter[str]()
+    for name, function in assembly.functions.items():
+        has = Counter(each.mnemonic for each in function.instructions)
+        code = code_of(flow_of(function), mode_of(assembly, function))
+        found = Counter(each.rule for each in find_surplus(code, solve(code)))
+        left = tuple(has[mnemonic] - found[rule] for mnemonic, rule in kinds.items())
+        assert left == KEPT.get(name, (0, 0)), name
+        total.update({mnemonic: has[mnemonic] for mnemonic in kinds})
+    assert (total["buffer_wbl2"], total["buffer_inv"]) == (17, 16)
+    assert tuple(map(sum, zip(*KEPT.values(), strict=True))) == (8, 8)
