@@ -171,7 +171,7 @@ class _Patterns:
         return places
 
     def _cumulative(self, operation: Operation, state: State) -> None:
-        for barrier in self.code.those(state.crossing):
+        for barrier in self.code.those(state.ahead):
             stores = self.code.those(self.handed.crossing[barrier.number])
             text = (
                 f"other waves may reach the barrier of line {barrier.line} with {lines(stores)} in "

@@ -163,10 +163,21 @@ class State:
     """What holds at one place; ``loads`` by the register that they write.
 
     ``flight``: the operations that may be in flight. ``crossing``: the barriers that other waves
-    may have passed with stores in flight, since which nothing was written back.
+    may have reached with stores in flight; ``ahead``: those of them since which this wave has not
+    written back either, which would go through the queues of its compute unit behind them.
     """
 
-    __slots__ = ("covered", "crossing", "dirty", "flight", "lgkmcnt", "loads", "stale", "vmcnt")
+    __slots__ = (
+        "ahead",
+        "covered",
+        "crossing",
+        "dirty",
+        "flight",
+        "lgkmcnt",
+        "loads",
+        "stale",
+        "vmcnt",
+    )
 
     def __init__(self, is_called: bool = False) -> None:
         self.vmcnt = CounterState(LIMITS[Counter.VMCNT])
@@ -176,7 +187,7 @@ class State:
         self.dirty = [0] * _REACHES
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
-        self.crossing = 0
+        self.crossing = self.ahead = 0
         if is_called:
             for counter in (self.vmcnt, self.lgkmcnt):
                 counter.stamps[ANYTHING] = counter.stamps[0] = 0
@@ -190,7 +201,7 @@ class State:
         made = State.__new__(State)
         made.vmcnt, made.lgkmcnt = self.vmcnt.copy(), self.lgkmcnt.copy()
         made.loads = dict(self.loads)
-        made.flight, made.crossing = self.flight, self.crossing
+        made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
         made.dirty, made.stale = list(self.dirty), list(self.stale)
         made.covered = dict(self.covered)
         return made
@@ -211,15 +222,18 @@ class State:
         return self._join_operations(other) or news
 
     def _join_operations(self, other: "State") -> bool:
-        before = (self.flight, self.crossing, self.dirty, self.stale, dict(self.covered))
+        sets = (self.flight, self.crossing, self.ahead)
+        before = (sets, self.dirty, self.stale, dict(self.covered))
         self.flight |= other.flight
         self.crossing |= other.crossing
+        self.ahead |= other.ahead
         self.dirty = [mine | its for mine, its in zip(self.dirty, other.dirty, strict=True)]
         self.stale = [mine | its for mine, its in zip(self.stale, other.stale, strict=True)]
         for number, its in other.covered.items():
             mine = self.covered.get(number, its)
             self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
-        return before != (self.flight, self.crossing, self.dirty, self.stale, self.covered)
+        sets = (self.flight, self.crossing, self.ahead)
+        return before != (sets, self.dirty, self.stale, self.covered)
 
     def counter(self, counter: Counter) -> CounterState:
         """The state of one counter."""
@@ -280,6 +294,8 @@ class State:
         if kind is _O.WRITE_BACK:
             assert effect.writes_back is not None
             self._write_back(operation.number, effect.writes_back)
+            if not code.mode.tgsplit:
+                self.ahead = 0
         elif kind is _O.INVALIDATE:
             self._invalidate(operation)
         if kind.writes and effect.stores is not None:
@@ -294,6 +310,7 @@ class State:
                 self.dirty[reach] |= handed
             if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
                 self.crossing |= bit
+                self.ahead |= bit
 
     def _write_back(self, number: int, reach: Reach) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
@@ -303,7 +320,6 @@ class State:
         )
         for each in covers:
             self.dirty[each] = 0
-        self.crossing = 0
 
     def _invalidate(self, operation: Operation) -> None:
         if operation.space is AddressSpace.CONSTANT:

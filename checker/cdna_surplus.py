@@ -292,7 +292,7 @@ class _Search:
         acquires = self.code.coherent[_AGENT] | _mask(self.code, (_O.BARRIER,))
         seen = stale & ~state.flight & acquires
         if not seen:
-            return "nothing that may be an acquire has been read since the last one"
+            return "nothing that may be an acquire has been read on the way here, or since the last one"
         return (
             f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, or "
             "not until the next one"

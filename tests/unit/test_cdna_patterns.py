@@ -141,6 +141,13 @@ def test_spins(body: tuple[str, ...], mode: Mode, expected: list[tuple[int, Rule
     assert found(*body, mode=mode) == expected
 
 
+def test_a_write_back_follows_stores_of_its_own_compute_unit_alone() -> None:
+    body = (STORE, "s_barrier", BACK, WAIT, FLAG)
+    assert found(*body) == []
+    split = Mode("gfx942", L2PerAgent.MANY, tgsplit=True)
+    assert found(*body, mode=split) == [(4, Rule.CUMULATIVE, N)]
+
+
 def test_publications_without_scope_bits() -> None:
     """Of stores that say no scope, one that a wait for stores precedes publishes."""
     assert found(STORE, "s_barrier", WAIT, STORE, mode=GFX90A) == [(3, Rule.CUMULATIVE, W)]

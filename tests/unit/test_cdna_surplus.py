@@ -79,7 +79,9 @@ def test_others_may_hand_on_what_they_have_done() -> None:
     produce = ("s_cbranch_scc1 .LBB0_1", STORE, LDS, "s_endpgm", ".LBB0_1:")
     assert gone(*produce, LDS_READ, LDS_WAIT, *publish) == []
     assert gone(*produce, *publish) == [len(produce), len(produce) + 1]
-    # What is in flight at a barrier, nobody else can wait for.
+    # What is in flight at a barrier, nobody else can wait for, whoever writes it back.
+    lead = ("s_cbranch_scc1 .LBB0_1", BACK, WAIT, FLAG, ".LBB0_1:")
+    assert gone(STORE, WAIT, "s_barrier", *lead) == []
     assert gone(FLAG, WAIT, "s_barrier", "s_cbranch_scc1 .LBB0_1", FLAG, ".LBB0_1:") == []
 
 

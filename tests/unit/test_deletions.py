@@ -1,0 +1,37 @@
+"""Whatever is deleted of our own output of the eighteen kernels is noticed."""
+
+from pathlib import Path
+
+from fencewright.checker.cdna_check import check
+from fencewright.checker.cdna_text import Assembly, read_assembly
+from fencewright.tools import fence_opt
+from fencewright.tools.dev import deletions
+from fencewright.tools.dev.deletions import Deleted, Noticed
+
+ROOT = Path(__file__).parents[2]
+
+
+def lowered(path: Path) -> Assembly:
+    kernels = ROOT / "examples/kernels-cdna/kernels.mlir"
+    assert (
+        fence_opt.main(["--mcpu", "gfx942", "-O2", "-t", "asm", "-o", str(path), str(kernels)]) == 0
+    )
+    return read_assembly(path.read_text())
+
+
+def test_every_deletion_is_noticed(tmp_path: Path) -> None:
+    assembly = lowered(tmp_path / "k.s")
+    total, missed = deletions.counts(assembly)
+    assert missed == []
+    assert {kind: sum(total[kind, how] for how in Noticed) for kind in Deleted} == {
+        Deleted.WAIT: 53,
+        Deleted.BIT: 19,
+        Deleted.WRITE_BACK: 8,
+        Deleted.INVALIDATE: 8,
+    }
+    page = (ROOT / "docs/checker.md").read_text()
+    assert deletions.printed(total) in page
+    found = [
+        each for one in assembly.functions.values() for each in check(assembly, one).patterns()
+    ]
+    assert found == []

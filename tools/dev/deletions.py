@@ -1,0 +1,191 @@
+"""Deletes each wait, scope bit, write-back and invalidate of assembly, and says what is noticed.
+
+``python -m fencewright.tools.dev.deletions FILE..`` prints a table for docs/checker.md: of how
+many the checker finds a hazard, of how many another of its rules tells without a source, and of
+how many more what is provided differs, which a source can be held against.
+"""
+
+import sys
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fencewright.checker.cdna_accesses import SCOPES, OperationKind
+from fencewright.checker.cdna_check import Checked, check
+from fencewright.checker.cdna_text import (
+    Assembly,
+    AssemblyInstruction,
+    Function,
+    read_assembly,
+)
+from fencewright.checker.findings import Finding, Level
+from fencewright.lowering.vocabulary import Scope, Word
+from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.diagnostics import run_tool
+
+
+class Deleted(Word):
+    """What is deleted."""
+
+    WAIT = "wait"
+    BIT = "scope bit"
+    WRITE_BACK = "write-back"
+    INVALIDATE = "invalidate"
+
+
+class Noticed(Word):
+    """How it is noticed, the surest first."""
+
+    HAZARD = "hazard"
+    PATTERN = "pattern"
+    PROVIDED = "what is provided"
+    NOT = "not noticed"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A function with something deleted at a line."""
+
+    kind: Deleted
+    line: int
+    text: str
+    function: Function
+
+
+def deletions(function: Function) -> Iterator[Deletion]:
+    """Every deletion of one thing."""
+    for each in function.instructions:
+        if each.mnemonic == "s_waitcnt":
+            for field in each.modifiers:
+                rest = tuple(other for other in each.modifiers if other not in (field, "&"))
+                made = _with(function, each, rest) if rest else function.without(each)
+                yield Deletion(Deleted.WAIT, each.line, field, made)
+        elif each.mnemonic.startswith("buffer_wbl2"):
+            yield Deletion(Deleted.WRITE_BACK, each.line, each.text, function.without(each))
+        elif each.mnemonic.startswith(("buffer_inv", "buffer_wbinvl1")):
+            yield Deletion(Deleted.INVALIDATE, each.line, each.text, function.without(each))
+        elif each.mnemonic.startswith(("global_", "flat_", "buffer_")):
+            for bit in _scope_bits(each):
+                rest = tuple(other for other in each.modifiers if other != bit)
+                yield Deletion(Deleted.BIT, each.line, each.text, _with(function, each, rest))
+
+
+def _scope_bits(instruction: AssemblyInstruction) -> list[str]:
+    """The bits that say a scope: of an atomic sc0 and glc say that it returns the old value."""
+    returns = ("sc0", "glc") if "_atomic" in instruction.mnemonic else ()
+    bits = [bit for bit in ("sc0", "sc1", "glc") if bit not in returns]
+    return [bit for bit in instruction.modifiers if bit in bits]
+
+
+def _with(
+    function: Function, instruction: AssemblyInstruction, modifiers: tuple[str, ...]
+) -> Function:
+    """The function with other modifiers on one instruction."""
+    words = [word for word in instruction.text.split() if word not in instruction.modifiers]
+    text = " ".join((*words, *modifiers))
+    made = replace(instruction, modifiers=modifiers, text=text)
+    body = tuple(made if each is instruction else each for each in function.body)
+    return replace(function, body=body)
+
+
+Fact = tuple[str, int, int, Scope]
+"""Something late or older: which relation, the earlier line, the later one, at which scope."""
+
+
+def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
+    """What somebody could depend on; ``scopes``: of which operations may be atomics, by line."""
+    lifted = checked.lifted
+    found: set[Fact] = set()
+    for each in lifted.operations[1:]:
+        widest = scopes.get(each.line, each.scope)
+        for scope in (scope for scope in SCOPES if widest.includes(scope)):
+            found.update(("late", late.line, each.line, scope) for late in lifted.late(each, scope))
+            if each.kind.reads:
+                found.update(
+                    ("older", each.line, later.line, scope) for later in lifted.older(each, scope)
+                )
+        if each.kind is OperationKind.BARRIER:
+            for scope in SCOPES:
+                later = lifted.older(each, scope)
+                found.update(("older", each.line, other.line, scope) for other in later)
+        place = lifted.places.get(each.number)
+        if place is not None and each.kind.writes and widest.includes(Scope.AGENT):
+            barriers = lifted.code.those(place.crossing)
+            found.update(("crossing", barrier.line, each.line, Scope.AGENT) for barrier in barriers)
+    return found
+
+
+def noticed(assembly: Assembly, before: Checked, deletion: Deletion) -> Noticed:
+    """How a deletion is noticed."""
+    after = check(assembly, deletion.function)
+    if _errors(after.hazards()) - _errors(before.hazards()):
+        return Noticed.HAZARD
+    if _told(after.patterns()) - _told(before.patterns()):
+        return Noticed.PATTERN
+    scopes = {each.line: each.scope for each in before.lifted.operations[1:]}
+    narrower = any(
+        not each.scope.includes(scopes[each.line]) for each in after.lifted.operations[1:]
+    )
+    if narrower or provided(after, scopes) - provided(before, scopes):
+        return Noticed.PROVIDED
+    return Noticed.NOT
+
+
+def _errors(findings: Iterator[Finding]) -> set[tuple[int, str]]:
+    return {(each.line, each.rule) for each in findings if each.level is Level.ERROR}
+
+
+def _told(findings: Iterator[Finding]) -> set[tuple[int, str, tuple[int, ...]]]:
+    return {(each.line, each.rule, each.about) for each in findings}
+
+
+def counts(assembly: Assembly) -> tuple[Counter[tuple[Deleted, Noticed]], list[Deletion]]:
+    """How deletions are noticed, and those that are not."""
+    total = Counter[tuple[Deleted, Noticed]]()
+    missed: list[Deletion] = []
+    for function in assembly.functions.values():
+        before = check(assembly, function)
+        for each in deletions(function):
+            how = noticed(assembly, before, each)
+            total[each.kind, how] += 1
+            if how is Noticed.NOT:
+                missed.append(each)
+    return total, missed
+
+
+def printed(total: Counter[tuple[Deleted, Noticed]]) -> str:
+    """The table."""
+    rows = [
+        [
+            kind,
+            str(sum(total[kind, how] for how in Noticed)),
+            *(str(total[kind, how]) for how in Noticed),
+        ]
+        for kind in Deleted
+    ]
+    return markdown_table(("deleted", "of", *Noticed), rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table for files of assembly, and what is not noticed."""
+    parser = ArgumentParser(prog="deletions", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, help="assembly")
+
+    def body() -> int:
+        total = Counter[tuple[Deleted, Noticed]]()
+        for path in parser.parse_args(argv).files:
+            assembly = read_assembly(path.read_text(encoding="utf-8"), str(path))
+            found, missed = counts(assembly)
+            total.update(found)
+            for each in missed:
+                print(f"{path}:{each.line}: {each.text} in {each.function.name}")
+        print(printed(total), end="")
+        return 0
+
+    return run_tool("deletions", body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
