@@ -259,6 +259,9 @@ QUAD = 4
 GROUP = 16
 """Lanes that it serves in a cycle where accesses of up to 4 bytes coalesce."""
 
+PRIVATE_WORD = documented("LLVM AMDGPUUsage, Address Spaces: private", 4)
+"""Bytes of a lane's private memory that lie together: then come the same of the wave's next lane."""
+
 WRITE_REQUEST = 64
 """Bytes of a request to L2 that writes, on every chip."""
 

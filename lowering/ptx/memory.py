@@ -23,6 +23,9 @@ SHARED_BANKS = 32
 SHARED_WORD = 4
 """Banks of shared memory and the bytes of a word in one: CUDA C++ Programming Guide, 5.3.2."""
 
+LOCAL_WORD = documented("CUDA C++ Programming Guide, Local Memory", 4)
+"""Bytes of a thread's local memory that lie together: then come the same of the warp's next lane."""
+
 TAG_BANKS = 4
 """Lines that the tag stage of L1 looks up at once, one of each bank."""
 

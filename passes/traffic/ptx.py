@@ -670,7 +670,7 @@ def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> Memory
     # A generic address is one of global memory: shared and private memory have their own.
     space = next((_SPACES[each] for each in words if each in _SPACES), MemorySpace.GLOBAL)
     has_model = not isinstance(parse(mnemonic), str)
-    policy = ptx_policy(kind, words) if space is MemorySpace.GLOBAL else None
+    policy = None if space is MemorySpace.SHARED else ptx_policy(kind, words)
     return MemoryInstruction(
         mnemonic, mnemonic if has_model else None, kind, space, _bytes(words), policy, _place(op)
     )

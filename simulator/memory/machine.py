@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA_HIERARCHIES
-from fencewright.lowering.cdna.memory import WRITE_REQUEST, CdnaHierarchy
+from fencewright.lowering.cdna.memory import PRIVATE_WORD, WRITE_REQUEST, CdnaHierarchy
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
@@ -15,6 +15,7 @@ from fencewright.lowering.ptx.memory import (
     FENCE_COSTS,
     L2_CROSSINGS,
     LINE,
+    LOCAL_WORD,
     SECTOR,
     FenceCost,
 )
@@ -56,7 +57,8 @@ class Machine:
 
     ``latencies`` in nanoseconds; what is not in them is not known. ``write_back``: nanoseconds of
     a write-back of L2, one after another on a die. ``writes_at_end``: the end of a kernel writes
-    the dirty lines of L2. ``crossings``: the part of sectors that L2 looks up a second time; None
+    the dirty lines of L2. ``private_word``: bytes of a lane's private memory that lie together, before
+    those of the next lane. ``crossings``: the part of sectors that L2 looks up a second time; None
     where that is not known. ``known``: how well it is known what caches do with whole kernels.
     """
 
@@ -72,6 +74,7 @@ class Machine:
     fences: Mapping[str, FenceCost]
     writes_at_end: bool
     l2_per_agent: L2PerAgent | None
+    private_word: Figure
     crossings: Figure | None = None
     known: Evidence = Evidence.INFERRED
 
@@ -147,7 +150,7 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
         ),
         clock, None,
         MappingProxyType({each.scope: each for each in FENCE_COSTS} if number == 90 else {}),
-        writes_at_end=False, l2_per_agent=None,
+        writes_at_end=False, l2_per_agent=None, private_word=LOCAL_WORD,
         crossings=crossings, known=Evidence.INFERRED if crossings is None else crossings.evidence,
     )  # fmt: skip
 
@@ -192,7 +195,7 @@ def _cdna_machine(target: str, mode: str | None) -> Machine:
         MappingProxyType({each: figure for each, figure in together.items() if figure}),
         MappingProxyType(bandwidths),
         clock, chip.write_back, MappingProxyType({}),
-        writes_at_end=True, l2_per_agent=partition.l2_per_agent,
+        writes_at_end=True, l2_per_agent=partition.l2_per_agent, private_word=PRIVATE_WORD,
     )  # fmt: skip
 
 

@@ -4,9 +4,11 @@ Counters have the profilers' names where one has them. Every number has an evide
 rule by which one access is counted, and *inferred* where it depends on what a cache holds.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from fencewright.lowering.cdna.memory import HIERARCHIES, LDS_INSTRUCTIONS, lds_phases
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.memory import SECTOR, SHARED_BANKS, SHARED_WORD, FenceCost
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import Model, model_of
 from fencewright.simulator.memory.caches import Caches, Moved, Outcome, Requests
@@ -24,10 +27,12 @@ from fencewright.simulator.memory.lanes import Numbers, firsts
 from fencewright.simulator.memory.machine import Machine
 from fencewright.simulator.memory.patterns import (
     Patterns,
+    Pieces,
     lines_of_ranges,
     lines_of_rows,
     patterns,
 )
+from fencewright.simulator.memory.private import interleaved
 from fencewright.simulator.memory.program import (
     CacheLevel,
     CountedInstruction,
@@ -232,7 +237,15 @@ class _Fence:
     high: float = 0
 
 
-_CACHED = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
+_CACHED = (MemorySpace.GLOBAL, MemorySpace.SCALAR, MemorySpace.PRIVATE)
+_NAMES_OF_SPACES: Mapping[MemorySpace, str] = MappingProxyType(
+    {
+        MemorySpace.GLOBAL: "global",
+        MemorySpace.SHARED: "shared",
+        MemorySpace.PRIVATE: "local",
+    }
+)
+"""What Nsight Compute calls them."""
 _LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 _UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
 """What a wave does not wait for until a fence."""
@@ -284,6 +297,7 @@ class TrafficObserver:
     ) -> None:
         self.program, self.machine = program, machine
         self._rounds = -(-groups // resident)
+        self._resident = resident
         self._group_waves = group_waves
         self._caches = Caches(machine.caches, remote)
         self._models = [_model(each, machine.target) for each in program.instructions]
@@ -309,6 +323,20 @@ class TrafficObserver:
 
     # An access
 
+    def _interleaved(self, executed: Executed, width: int) -> tuple[Executed, int]:
+        """An access to private memory as one to where it lies, and the bytes of each column.
+
+        A work-group has the private memory of the resident one whose place it takes: inferred.
+        """
+        word = int(self.machine.private_word.low)
+        places = executed.groups % self._resident * self._group_waves + executed.waves
+        addresses, active = interleaved(
+            executed.addresses, executed.active, width,
+            places=places, room=self.program.resources.private_bytes, word=word,
+        )  # fmt: skip
+        found = Executed(executed.instruction, executed.groups, executed.waves, addresses, active)
+        return found, min(width, word)
+
     def _access(self, executed: Executed, instruction: MemoryInstruction) -> None:
         found = self._instructions.setdefault(executed.instruction, _Instruction())
         model = self._models[executed.instruction]
@@ -317,6 +345,9 @@ class TrafficObserver:
             and instruction.kind is _LOAD
             and instruction.space is MemorySpace.GLOBAL
         )
+        width = instruction.width
+        if instruction.space is MemorySpace.PRIVATE:
+            executed, width = self._interleaved(executed, width)
         ways = patterns(executed.addresses, executed.active, carries=carries)
         found.executions += int(np.count_nonzero(executed.active.any(axis=1)))
         _remember(found, ways)
@@ -326,15 +357,17 @@ class TrafficObserver:
         if instruction.space not in _CACHED or instruction.policy is None:
             return
         if executed.sizes is None:
-            pieces = lines_of_rows(ways, instruction.width)
+            pieces = lines_of_rows(ways, width)
             lanes = int((_distinct(ways) * ways.times).sum())
-            found.useful += lanes * instruction.width
+            found.useful += lanes * width
         else:
             pieces = lines_of_ranges(executed.addresses, executed.sizes, executed.active)
             found.useful += int(executed.sizes[executed.active].sum())
         found.moved += _bytes(pieces.words, self.machine.request(instruction))
         if not len(pieces.owners):
             return
+        if instruction.space is MemorySpace.PRIVATE:
+            self._count_private(found, instruction, ways, pieces)
         cores = self.machine.caches.core_of(executed.groups)[pieces.owners]
         requests = Requests(cores, pieces.lines, pieces.words)
         is_scalar = instruction.space is MemorySpace.SCALAR
@@ -344,7 +377,7 @@ class TrafficObserver:
         self._written[CacheLevel.L1] += _bytes(moved[0].writes.words, self.machine.transfers.write)
         self._move(moved)
         self._clocks.look_up(instruction, waves, moved, self.machine)
-        if instruction.kind in _UNANSWERED:
+        if instruction.kind in _UNANSWERED and instruction.space is MemorySpace.GLOBAL:
             sectors = np.bincount(
                 pieces.owners, how_many_set(touched(pieces.words, SECTOR)), len(waves)
             )
@@ -361,11 +394,9 @@ class TrafficObserver:
     ) -> int | None:
         """What accesses count by themselves, each pattern once; gives an atomic's requests to L2."""
         executed = int(ways.times[ways.active.any(axis=1)].sum())
-        if self.machine.is_nvidia and instruction.space in (
-            MemorySpace.GLOBAL,
-            MemorySpace.SHARED,
-        ):
-            name = f"smsp__inst_executed_op_{instruction.space}_{_PTX_NAMES[instruction.kind]}.sum"
+        space = _NAMES_OF_SPACES.get(instruction.space)
+        if self.machine.is_nvidia and space is not None:
+            name = f"smsp__inst_executed_op_{space}_{_PTX_NAMES[instruction.kind]}.sum"
             self._both(found, name, executed, Evidence.DOCUMENTED)
         if model is None:
             return None
@@ -379,6 +410,35 @@ class TrafficObserver:
         if self.machine.is_nvidia:
             return totals.get(ptx.SECTORS[_PTX_NAMES[instruction.kind]])
         return totals.get(cdna.ATOMIC_REQUESTS)
+
+    def _count_private(
+        self, found: _Instruction, instruction: MemoryInstruction, ways: Patterns, pieces: Pieces
+    ) -> None:
+        """What accesses to private memory count by themselves: as others to where it lies.
+
+        That a wave's wide access counts as its words one after another is inferred.
+        """
+        kind, known = instruction.kind, Evidence.INFERRED
+        requests = count_units(pieces.words, self.machine.transfers.write)
+        executed = len(np.unique(pieces.owners))
+        if self.machine.is_nvidia:
+            pipe = "pipe_lsu_mem_local_op"
+            name = _PTX_NAMES[kind]
+            self._both(found, f"l1tex__t_requests_{pipe}_{name}.sum", executed, known)
+            self._both(found, f"l1tex__t_sectors_{pipe}_{name}.sum", requests, known)
+            if kind is _STORE:
+                self._both(found, ptx.WRITE_SECTORS, requests, known)
+            return
+        model = _model_of_word(instruction, self.machine.target)
+        if model is None:
+            return
+        for first in range(0, ways.offsets.shape[1], self.machine.lanes):
+            lanes = slice(first, first + self.machine.lanes)
+            counts = model.count(ways.offsets[:, lanes], ways.active[:, lanes])
+            for name, values in counts.items():
+                is_instruction = name in (cdna.INSTRUCTIONS, cdna.READS, cdna.WRITES)
+                if name not in _BY_CACHES and not (first and is_instruction):
+                    self._both(found, name, int((values * ways.times).sum()), known)
 
     def _both(self, found: _Instruction, name: str, value: int, evidence: Evidence) -> None:
         found.counts.add(name, value, evidence)
@@ -403,15 +463,18 @@ class TrafficObserver:
             found.looked_up[level] += asked
             found.missed[level] += outcome.missed
         if self.machine.is_nvidia:
-            self._look_up_nvidia(found, instruction.kind, moved, looked_up[1])
+            self._look_up_nvidia(found, instruction, moved, looked_up[1])
         else:
             self._look_up_amd(found, instruction.kind, moved, looked_up[1], is_scalar)
 
     def _look_up_nvidia(
-        self, found: _Instruction, kind: MemoryAccessKind, moved: Moved, asked: int
+        self, found: _Instruction, instruction: MemoryInstruction, moved: Moved, asked: int
     ) -> None:
         first, second = moved[:2]
-        known = self.machine.known
+        kind, known = instruction.kind, self.machine.known
+        is_private = instruction.space is MemorySpace.PRIVATE
+        if is_private:
+            known = Evidence.INFERRED
         # Requests of several SMs for one sector may be joined before L2, or miss while it is fetched.
         joined = Evidence.INFERRED
         fetched = count_units(second.reads.words, SECTOR)
@@ -425,7 +488,8 @@ class TrafficObserver:
             name = f"lts__t_sectors_op_{_L2_NAMES[kind]}.sum"
             self._both(found, name, asked + round(crossing * crossings.low), joined)
         if kind is _LOAD:
-            sectors = ptx.SECTORS[ptx.PtxMemoryOperation.LOAD].removesuffix(".sum")
+            space = _NAMES_OF_SPACES[instruction.space]
+            sectors = f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_ld"
             self._both(found, f"{sectors}_lookup_hit.sum", first.hit, known)
             self._both(found, f"{sectors}_lookup_miss.sum", first.missed, known)
         returned = {_LOAD: first.missed, MemoryAccessKind.ATOMIC: asked}.get(kind, 0)
@@ -713,6 +777,17 @@ def _model(instruction: CountedInstruction, target: str) -> Model | None:
     if isinstance(instruction, FenceInstruction) or instruction.model is None:
         return None
     return model_of(instruction.model, target)
+
+
+@cache
+def _model_of_word(instruction: MemoryInstruction, target: str) -> Model | None:
+    """Of a vector access to private memory that to a word of global memory; None if there is none."""
+    mnemonic, _, _ = instruction.text.partition(" ")
+    as_global = re.sub("^(scratch|buffer)_", "global_", mnemonic)
+    try:
+        return model_of(re.sub("dwordx[234]$", "dword", as_global), target)
+    except UnsupportedError:
+        return None
 
 
 def _served_together(

@@ -49,6 +49,8 @@ def memory_page() -> str:
             "## NVIDIA\n",
             "### Memories of an SM, and L2\n",
             _ptx_memories(),
+            f"Of a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come the "
+            "same of the next lane.\n",
             "### How a warp's addresses become requests\n",
             markdown_table(
                 ("rule", "says", "measured on", "source"),
@@ -125,6 +127,7 @@ def _cdna_caches() -> list[tuple[str, list[str]]]:
         ("L1 read request", [f"{_bytes(each.l1_request)} ({each.l1_request_evidence})"
                              for each in chips]),
         ("L1 write request", [_bytes(cdna.WRITE_REQUEST) for _ in chips]),
+        ("private memory of a lane, bytes together", [_figure(cdna.PRIVATE_WORD) for _ in chips]),
         ("scalar L1", [_shared(each.scalar) for each in chips]),
         ("instruction L1", [_shared(each.instructions) for each in chips]),
         ("L2", [_bytes(each.l2) for each in chips]),
