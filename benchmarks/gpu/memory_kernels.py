@@ -176,6 +176,25 @@ LAUNCHES = (
     ),
 )  # fmt: skip
 
+_WAVES = (
+    Launch(
+        "reduction", "memory/reduction_waves.mlir", (1024, 1, 1), (256, 1, 1),
+        (Buffer(THREADS, scattered), Buffer(1)), 1, _sum,
+    ),
+    Launch(
+        "look-back scan", "memory/look_back_scan_waves.mlir", (TILES, 1, 1), (256, 1, 1),
+        (Buffer(64), Buffer(2 * (TILES + 64)), Buffer(TILES * 256, small), Buffer(TILES * 256),
+         TILES), 3, _sums,
+    ),
+    Launch(
+        "spin lock", "memory/spin_lock_waves.mlir", (16, 1, 1), (128, 1, 1),
+        (Buffer(64), Buffer(128), ROUNDS), 1, lambda _: [16 * ROUNDS] * 128,
+    ),
+)  # fmt: skip
+"""Kernels whose branches diverge, in a form in which each wave of 64 lanes branches as a whole."""
+CDNA_LAUNCHES = tuple({each.name: each for each in (*LAUNCHES, *_WAVES)}.values())
+"""The same kernels as the CDNA path of MLIR takes them."""
+
 METRICS = (
     *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
     *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from memory_kernels import CHIP, LAUNCHES, Buffer, Launch, counted
+from memory_kernels import CDNA_LAUNCHES, CHIP, LAUNCHES, Buffer, Launch, counted
 
 from fencewright.tools.fence_sim import main as fence_sim
 
@@ -39,10 +39,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str
 Counters = Mapping[str, int]
 
 
-def predicted(launch: Launch) -> dict[str, int]:
+def predicted(launch: Launch, chip: str = CHIP) -> dict[str, int]:
     """What ``fence-sim traffic`` says of a launch."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["traffic", str(ROOT / "examples" / launch.file), "--mcpu", CHIP, "--json"]
+        words = ["traffic", str(ROOT / "examples" / launch.file), "--mcpu", chip, "--json"]
         words += [
             "--grid",
             ",".join(map(str, launch.grid)),
@@ -122,6 +122,36 @@ def kernels() -> Iterator[str]:
     yield ""
 
 
+CDNA_CHIP = "gfx942"
+_CDNA_COUNTERS = (
+    ("instructions", "TA_TOTAL_WAVEFRONTS"),
+    ("reads of L2", "TCP_TCC_READ_REQ"),
+    ("writes", "TCP_TCC_WRITE_REQ"),
+    ("atomics", "TCC_ATOMIC"),
+    ("misses of L2", "TCC_MISS"),
+    ("written back", "TCC_WRITEBACK"),
+    ("LDS cycles", "SQ_LDS_IDX_ACTIVE"),
+    ("of them conflicts", "SQ_LDS_BANK_CONFLICT"),
+)
+
+
+def kernels_on_cdna() -> Iterator[str]:
+    yield "## The same kernels on an MI300X, predicted only"
+    yield ""
+    yield "What `fence-sim traffic --mcpu gfx942` says of them; nobody has counted them there. Reduction,"
+    yield "look-back scan and spin lock are those of `examples/memory` that end in `_waves`, since the CDNA"
+    yield "path of MLIR branches as a whole wave; the look-back scan has tiles of 256 words and not 4096."
+    yield ""
+    rows: list[tuple[str, ...]] = []
+    for launch in CDNA_LAUNCHES:
+        found = predicted(launch, CDNA_CHIP)
+        rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
+    yield from table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
+    names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
+    yield f"The counters: {names}."
+    yield ""
+
+
 LEVELS = {"L1": "`ld.ca`", "L2": "`ld.cg`", "memory": "`ld.cg`, L2 flushed before"}
 
 
@@ -196,6 +226,7 @@ def page() -> str:
         "meant. `benchmarks/gpu` has the scripts. [access.md](access.md) has the rules for single accesses.",
         "",
         *kernels(),
+        *kernels_on_cdna(),
         *latencies(),
         *strides(),
         *fences(),

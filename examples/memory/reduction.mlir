@@ -1,7 +1,7 @@
 // The sum of all words: a tree in shared memory, then an atomic of one thread.
 //
 // Launch: a thread for each word, 256 a work-group; out is 0.
-// On AMD this needs LLVM IR: its MLIR path branches as a whole wave.
+// On AMD it needs LLVM IR, or the form of reduction_waves.mlir: the MLIR path branches as a whole wave.
 
 llvm.mlir.global internal @sums() {addr_space = 3 : i32} : !llvm.array<256 x i32>
 

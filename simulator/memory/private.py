@@ -25,5 +25,6 @@ def interleaved(
     number: Numbers = own[:, None, :] // word + np.arange(count)[None, :, None]
     within: Numbers = (own % word)[:, None, :]
     first: Numbers = BASE + places[:, None, None] * (words * lanes * word)
-    found: Numbers = first + (number * lanes + np.arange(lanes)) * word + within
+    lane: Numbers = np.arange(lanes, dtype=np.int64)
+    found: Numbers = np.add(first + number * (lanes * word), lane * word + within)
     return found.reshape(len(own), -1), np.tile(active, (1, count))

@@ -41,6 +41,7 @@ from fencewright.tools.inputs.litmus_files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIPS = tuple(each.chip for each in HIERARCHIES)
+both_generations = pytest.mark.parametrize("chip", ["gfx908", "gfx942"])
 every_chip = pytest.mark.parametrize("chip", CHIPS)
 RANDOM = np.random.default_rng(13)
 
@@ -138,6 +139,31 @@ def test_a_stencil(chip: str) -> None:
         given[1:-1, 1:-1] + given[:-2, 1:-1] + given[2:, 1:-1] + given[1:-1, :-2] + given[1:-1, 2:]
     )
     assert (memory.contents("out", np.uint32).reshape(6, 514) == expected).all()
+
+
+@both_generations
+def test_a_reduction_by_waves(chip: str) -> None:
+    given = words(4 * 256)
+    arguments = [given, np.zeros(1, dtype=np.uint32)]
+    memory, _ = run(example("memory/reduction_waves", chip), (4, 1, 1), (256, 1, 1), arguments)
+    assert memory.contents("out", np.uint32)[0] == given.sum(dtype=np.uint32)
+
+
+@both_generations
+def test_a_lock_that_one_lane_takes(chip: str) -> None:
+    arguments = [np.zeros(64, dtype=np.uint32), np.zeros(128, dtype=np.uint32), 3]
+    memory, _ = run(example("memory/spin_lock_waves", chip), (5, 1, 1), (128, 1, 1), arguments)
+    assert (memory.contents("data", np.uint32) == 15).all()
+
+
+@both_generations
+def test_a_look_back_scan_by_waves(chip: str) -> None:
+    given, tiles = words(6 * 256), 6
+    states = np.zeros(tiles + 64, dtype=np.uint64)
+    arguments = [np.zeros(64, dtype=np.uint32), states, given, np.zeros_like(given), tiles]
+    program = example("memory/look_back_scan_waves", chip)
+    memory, _ = run(program, (tiles, 1, 1), (256, 1, 1), arguments)
+    assert (memory.contents("out", np.uint32) == given.cumsum(dtype=np.uint32)).all()
 
 
 # The eighteen kernels that synchronise

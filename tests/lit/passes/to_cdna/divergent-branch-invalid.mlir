@@ -18,7 +18,7 @@ func.func @cmpxchg(%p: !llvm.ptr<1>, %v: i32) {
   cf.br ^try
 ^try:
   %old, %ok = scoped.cmpxchg acq_rel acquire agent %p, %v, %v : !llvm.ptr<1>, i32
-  // expected-error @below {{it depends on 'scoped.cmpxchg'; the CDNA path branches as a whole wave only (with one lane in the work-group, say so: gpu.known_block_size = array<i32: 1, 1, 1>); LLVM IR has no such limit: fence-opt --import-llvm}}
+  // expected-error @below {{it depends on 'scoped.cmpxchg'; the CDNA path branches as a whole wave only: compare the wave's number, the thread id shifted right by 6, and select what lanes do differently (with one lane in the work-group, say so: gpu.known_block_size = array<i32: 1, 1, 1>); LLVM IR has no such limit: fence-opt --import-llvm}}
   cf.cond_br %ok, ^done, ^try
 ^done:
   func.return
