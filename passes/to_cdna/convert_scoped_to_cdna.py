@@ -84,11 +84,14 @@ class ConvertScopedToCDNAPass(ModulePass):
         self._check_target()
         lds = _LDS(CHIPS[self.mcpu].lds_bytes)
         functions: list[func.FuncOp | gpu.FuncOp] = []
+        variables: list[llvm.GlobalOp] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
-                lds.allocate(each)
+                variables.append(each)
             elif isinstance(each, func.FuncOp | gpu.FuncOp):
                 functions.append(each)
+        for each in sorted(variables, key=_is_dynamic):
+            lds.allocate(each)
         target = target_of(self)
         plans = Plans[_SequencePlan]()
         for function in functions:
@@ -128,6 +131,14 @@ class _LDS:
         if self.size > self.limit:
             message = f"{self.size} bytes in LDS; the chip has {self.limit}"
             op.emit_error(message, DiagnosticException(message))
+
+
+def _is_dynamic(op: llvm.GlobalOp) -> bool:
+    """Whether the launch says how large it is: such a variable lies after all others.
+
+    Source: LLVM AMDGPULowerModuleLDSPass, dynamic LDS.
+    """
+    return isinstance(op.global_type, llvm.LLVMArrayType) and op.global_type.size.data == 0
 
 
 _POINTER_OPERAND: Mapping[type[Operation], int] = MappingProxyType(

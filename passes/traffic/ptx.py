@@ -5,6 +5,7 @@ runs without clusters, so that a barrier of the cluster is one of the CTA. What 
 is refused at its operation: tensor cores, tensor maps, copies and stores to other CTAs.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -205,7 +206,8 @@ class _Kernel:
         update = None
         if kind in (MemoryAccessKind.ATOMIC, MemoryAccessKind.REDUCTION):
             update = update_of(_operation(words))
-        loaded = self.fresh() if result is not None and _extends(words) else result
+        extends = _extends(words) and _elements(words) == 1
+        loaded = self.fresh() if result is not None and extends else result
         step = MemoryStep(self.counted(found), address, 0, tuple(data), loaded, update)
         self.block.steps.append(step)
         if loaded != result and loaded is not None:
@@ -235,11 +237,13 @@ class _Kernel:
 
     def load(self, op: Operation) -> None:
         load = cast(LoadOp, op)
+        _check_one_register(op, load.opcode.data)
         result = self.register(load.dst)
         self.access(op, load.opcode.data, self.register(load.addr), (), result)
 
     def store(self, op: Operation) -> None:
         store = cast(StoreOp, op)
+        _check_one_register(op, store.opcode.data)
         data = (self.register(store.data),)
         self.access(op, store.opcode.data, self.register(store.addr), data, None)
 
@@ -406,14 +410,21 @@ class _Sequence:
         """The register of an operand, or one with the number that it is."""
         places = [each for each in operand if isinstance(each, Placeholder)]
         if len(places) == 1 and not places[0].part:
-            if places[0].name in self.names:
-                return self.names[places[0].name]
+            offset = _offset(operand)
+            if places[0].name in self.names and offset is not None:
+                found = self.names[places[0].name]
+                return self.moved(found, offset) if offset else found
         elif len(operand) == 1 and isinstance(operand[0], str):
             try:
                 return self.kernel.constant(int(operand[0], 0), bits)
             except ValueError:
                 pass
         _refuse(self.op, f"the operand '{''.join(map(str, operand))}' is not executed")
+
+    def moved(self, address: Register, offset: int) -> Register:
+        """An address and so many bytes."""
+        operands = (address, self.kernel.constant(offset, 64))
+        return self.kernel.compute(function_of("add.s64"), operands, f"+{offset}")
 
     def number(self, operand: Operand) -> int:
         """A number that is written out."""
@@ -475,13 +486,30 @@ class _Sequence:
         kernel.compute(joined(sizes), sources, text, self.names[whole])
 
     def load(self, line: Line) -> None:
-        to, address = line.operands
-        self.kernel.access(self.op, line.mnemonic, self.register(address), (), self.register(to))
+        to, (address,) = _grouped(line.operands)
+        if len(to) == 1:
+            self.kernel.access(
+                self.op, line.mnemonic, self.register(address), (), self.register(to[0])
+            )
+            return
+        kernel, whole = self.kernel, self.kernel.fresh()
+        kernel.access(self.op, line.mnemonic, self.register(address), (), whole)
+        words, bits = words_of(line.mnemonic), _width(line.mnemonic)
+        for n, each in enumerate(to):
+            result = self.result(each)
+            if result is None:
+                continue
+            part = kernel.compute(split(n * bits, bits), (whole,), line.mnemonic)
+            extend = function_of(f"cvt.{_extended(words)}") if _extends(words) else split(0, bits)
+            kernel.compute(extend, (part,), line.mnemonic, result)
 
     def store(self, line: Line) -> None:
-        address, *data = line.operands
+        (address,), data = _grouped(line.operands)
         bits = _width(line.mnemonic)
         sources = [self.register(each, bits) for each in data]
+        if len(sources) > 1:
+            whole = joined([bits] * len(sources))
+            sources = [self.kernel.compute(whole, sources, line.mnemonic)]
         self.kernel.access(self.op, line.mnemonic, self.register(address), sources, None)
 
     def atomic(self, line: Line) -> None:
@@ -489,6 +517,12 @@ class _Sequence:
         bits = _width(line.mnemonic)
         sources = [self.register(each, bits) for each in data]
         self.kernel.access(self.op, line.mnemonic, self.register(address), sources, self.result(to))
+
+    def reduce(self, line: Line) -> None:
+        (address,), data = _grouped(line.operands)
+        bits = _width(line.mnemonic)
+        sources = [self.register(each, bits) for each in data]
+        self.kernel.access(self.op, line.mnemonic, self.register(address), sources, None)
 
     def synchronise(self, line: Line) -> None:
         self.kernel.synchronise(self.op, line.text)
@@ -632,6 +666,29 @@ def _names(operand: Operand) -> list[str]:
     return [each.name for each in operand if isinstance(each, Placeholder)]
 
 
+def _grouped(operands: Iterable[Operand]) -> list[list[Operand]]:
+    """The operands of an instruction, those of a vector, which stand in braces, together."""
+    found: list[list[Operand]] = []
+    is_open = False
+    for operand in operands:
+        text = "".join(each for each in operand if isinstance(each, str))
+        if not is_open:
+            found.append([])
+        is_open = (is_open or "{" in text) and "}" not in text
+        parts = [each.strip("{}") if isinstance(each, str) else each for each in operand]
+        found[-1].append(tuple(part for part in parts if part != ""))
+    return found
+
+
+def _offset(operand: Operand) -> int | None:
+    """The bytes that are added to a place, as 8 of ``[{at}+8]``; None where that is no number."""
+    text = "".join("@" if isinstance(each, Placeholder) else each for each in operand)
+    found = re.fullmatch(r"\[?@(?:\+?(-?(?:0[xX][0-9a-fA-F]+|[0-9]+)))?\]?", text)
+    if found is None:
+        return None
+    return int(found[1], 0) if found[1] else 0
+
+
 def _width(mnemonic: str) -> int:
     """The bits of an operand that is written as a number."""
     word = words_of(mnemonic)[-1]
@@ -665,8 +722,8 @@ def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> Memory
     words = words_of(mnemonic)
     if "shared::cluster" in words:
         _refuse(op, f"'{mnemonic}' is not executed: {_NO_CLUSTERS}")
-    if {"v2", "v4", "v8"} & {*words}:
-        _refuse(op, f"'{mnemonic}' is not executed: vectors are in one register, as .b64 or .b128")
+    if _elements(words) > 1 and kind not in (MemoryAccessKind.LOAD, MemoryAccessKind.STORE):
+        _refuse(op, f"'{mnemonic}' is not executed: atomics of vectors are not")
     # A generic address is one of global memory: shared and private memory have their own.
     space = next((_SPACES[each] for each in words if each in _SPACES), MemorySpace.GLOBAL)
     has_model = not isinstance(parse(mnemonic), str)
@@ -679,7 +736,24 @@ def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> Memory
 def _bytes(words: Sequence[str]) -> int:
     word = words[-1]
     bits = int("".join(each for each in word.removesuffix("x2") if each.isdigit()))
-    return bits // 8 * (2 if word.endswith("x2") else 1)
+    return bits // 8 * (2 if word.endswith("x2") else 1) * _elements(words)
+
+
+_VECTORS: Mapping[str, int] = MappingProxyType({"v2": 2, "v4": 4, "v8": 8})
+
+
+def _elements(words: Iterable[str]) -> int:
+    """How many registers a load or store has."""
+    return next((_VECTORS[each] for each in words if each in _VECTORS), 1)
+
+
+def _check_one_register(op: Operation, mnemonic: str) -> None:
+    if _elements(words_of(mnemonic)) > 1:
+        _refuse(
+            op,
+            f"'{mnemonic}' is not executed: a vector has a register for each element, in a "
+            "ptx.sequence; or is in one register, as .b64 or .b128",
+        )
 
 
 def _extends(words: Sequence[str]) -> bool:
@@ -861,6 +935,7 @@ _LINES: Mapping[str, Callable[[_Sequence, Line], None]] = MappingProxyType(
         "ld": _Sequence.load,
         "st": _Sequence.store,
         "atom": _Sequence.atomic,
+        "red": _Sequence.reduce,
         "fence": _Sequence.synchronise,
         "bar": _Sequence.synchronise,
         "barrier": _Sequence.synchronise,

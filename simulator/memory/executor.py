@@ -124,7 +124,12 @@ class _Execution:
         self.addressing = address_registers(program)
         self.unknown = _unknown(program, memory, self.addressing)
         resources = program.resources
-        self.shared = OwnMemory(self.slots, resources.shared_bytes + launch.shared, "shared")
+        self.shared = OwnMemory(
+            self.slots,
+            resources.shared_bytes + launch.shared,
+            "shared",
+            "; a launch may add some, as --shared BYTES",
+        )
         self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
         self.at_barrier: LaneFlags = np.zeros((waves, lanes), dtype=np.bool_)
         self.barrier: Numbers = np.zeros(waves, dtype=np.int64)

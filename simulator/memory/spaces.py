@@ -69,11 +69,15 @@ class Buffers:
 
 
 class OwnMemory:
-    """Memory of which each owner, a work-group or a lane, has ``size`` bytes from 0."""
+    """Memory of which each owner, a work-group or a lane, has ``size`` bytes from 0.
 
-    def __init__(self, owners: int, size: int, name: str) -> None:
+    ``remedy``: what one may do who needs more.
+    """
+
+    def __init__(self, owners: int, size: int, name: str, remedy: str = "") -> None:
         self.size = size
         self.name = name
+        self._remedy = remedy
         self._room = -(-size // _PADDING) * _PADDING
         self.bytes: Bytes = np.zeros(max(owners * self._room, _PADDING), dtype=np.uint8)
 
@@ -96,5 +100,5 @@ class OwnMemory:
         """Why there is nothing at an address."""
         return (
             f"bytes {address} to {address + width - 1} are beyond the {self.size} bytes of "
-            f"{self.name} memory that the kernel has"
+            f"{self.name} memory that the kernel has{self._remedy}"
         )

@@ -475,6 +475,71 @@ def test_a_launch_that_cannot_be() -> None:
     )
 
 
+# Vectors
+
+
+@pytest.mark.parametrize(
+    ("count", "type", "size"),
+    [(2, "b8", 1), (4, "u8", 1), (4, "s8", 1), (2, "b16", 2), (4, "u16", 2), (2, "b32", 4),
+     (4, "f32", 4), (2, "b64", 8), (8, "b32", 4)],
+)  # fmt: skip
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_vectors_have_a_register_for_each_element(
+    count: int, type: str, size: int, space: str
+) -> None:
+    """Read in order, written in the reverse order, a vector further by an offset of the address."""
+    width = count * size
+    register = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}[size]
+    names = [f"{{e{n}}}" for n in range(count)]
+    forwards, backwards = ", ".join(names), ", ".join(reversed(names))
+    room = "{room}" if space == "shared" else "{out}"
+    lines = [
+        *(f".reg .{register} {name}" for name in names),
+        ".reg .b64 {from}", "add.s64 {from}, {in}, {own}", ".reg .b64 {to}",
+        "add.s64 {to}, " + room + ", {own}",
+        f"ld.global.v{count}.{type} {{{forwards}}}, [{{from}}+{width}]",
+        f"st.{space}.v{count}.{type.replace('s8', 'b8')} [{{to}}], {{{backwards}}}",
+    ]  # fmt: skip
+    if space == "shared":
+        sink = ", ".join(["_", *names[1:]])
+        lines += [
+            f"ld.shared.v{count}.{type} {{{sink}}}, [{{to}}]", ".reg .b64 {end}",
+            "add.s64 {end}, {out}, {own}",
+            f"st.global.v{count}.{type.replace('s8', 'b8')} [{{end}}], {{{forwards}}}",
+        ]  # fmt: skip
+    quoted = ", ".join(f'"{each}"' for each in lines)
+    body = f"""
+      %in = ptx.param 0 : !ptx.reg<b64>
+      %out = ptx.param 1 : !ptx.reg<b64>
+      %room = ptx.addressof @room : !ptx.reg<b64>
+      %t = ptx.special "tid.x" : !ptx.reg<b32>
+      %w = ptx.alu "cvt.u64.u32"(%t) : (!ptx.reg<b32>) -> !ptx.reg<b64>
+      %shift = ptx.const {width.bit_length() - 1} : !ptx.reg<b32>
+      %own = ptx.alu "shl.b64"(%w, %shift) : (!ptx.reg<b64>, !ptx.reg<b32>) -> !ptx.reg<b64>
+      ptx.sequence ["in", "out", "room", "own"](%in, %out, %room, %own) [{quoted}]
+        : (!ptx.reg<b64>, !ptx.reg<b64>, !ptx.reg<b64>, !ptx.reg<b64>) -> ()
+      ptx.ret"""
+    program = of_ptx(body, "64, 64", "ptx.variable @room size 1024 align 128", "32, 1, 1")
+    given = RANDOM.integers(0, 256, (33, count, size), dtype=np.uint8)
+    memory, found = run(program, 1, 32, [given, np.zeros(32 * width, dtype=np.uint8)])
+    expected = given[1:, ::-1].copy()
+    if space == "shared":
+        expected[:, 0] = given[1:, 0]
+    assert (memory.contents("argument 1").reshape(expected.shape) == expected).all()
+    assert set(executions(program, found).values()) == {1}
+
+
+def test_vector_atomics_and_odd_offsets_are_refused_not_dropped() -> None:
+    lines = '"ld.global.b32 {x}, [{addr}+{x}]"'
+    body = (
+        "%p = ptx.param 0 : !ptx.reg<b64>\n%one = ptx.const 1 : !ptx.reg<b32>\n"
+        f'ptx.sequence ["addr", "x"](%p, %one) [{lines}]\n'
+        ": (!ptx.reg<b64>, !ptx.reg<b32>) -> ()\nptx.ret"
+    )
+    with pytest.raises(DiagnosticException, match="is not executed"):
+        of_ptx(body)
+
+
 # What the front end refuses
 
 
@@ -485,12 +550,19 @@ def test_a_launch_that_cannot_be() -> None:
         (
             '%p = ptx.param 0 : !ptx.reg<b64>\n'
             '%v = ptx.load "ld.global.v4.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>\nptx.ret',
-            "vectors are in one register",
+            "a vector has a register for each element",
         ),
         (
             '%p = ptx.param 0 : !ptx.reg<b64>\n'
             '%v = ptx.load "ld.shared::cluster.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>\nptx.ret',
             "there are no clusters",
+        ),
+        (
+            '%p = ptx.param 0 : !ptx.reg<b64>\n%one = ptx.const 1 : !ptx.reg<b32>\n'
+            'ptx.sequence ["addr", "one"] (%p, %one)\n'
+            '["red.global.add.v2.f32 [{addr}], {{one}, {one}}"] '
+            ': (!ptx.reg<b64>, !ptx.reg<b32>) -> ()\nptx.ret',
+            "atomics of vectors",
         ),
         ('%c = ptx.const 1 : !ptx.reg<b32>\n'
          '%v = ptx.alu "add.sat.s32"(%c, %c) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>\nptx.ret',

@@ -12,6 +12,8 @@ from scripts import GPU_BENCHMARKS, load_script
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.memory import FENCE_COSTS
+from fencewright.passes.pipelines import lower_module
+from fencewright.passes.traffic import cdna, ptx
 from fencewright.simulator.memory.executor import execute
 from fencewright.simulator.memory.launch import Launch, allocate
 from fencewright.simulator.memory.machine import machine_of
@@ -28,6 +30,7 @@ from fencewright.simulator.memory.program import (
 )
 from fencewright.simulator.memory.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
+from fencewright.tools.inputs.litmus_files import parse_module
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -282,6 +285,57 @@ def test_a_sample_is_of_the_first_work_groups(capsys: pytest.CaptureFixture[str]
     found = json.loads(capsys.readouterr().out)
     assert found["groups"] == {"executed": 1, "launched": 2}
     assert found["counters"]["TA_TOTAL_WAVEFRONTS"]["value"] == 8
+
+
+DYNAMIC = """
+llvm.mlir.global external @room() {addr_space = 3 : i32} : !llvm.array<0 x i32>
+llvm.mlir.global internal @tile() {addr_space = 3 : i32} : !llvm.array<128 x i32>
+func.func @kernel(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>)
+    attributes {gpu.kernel, gpu.known_block_size = array<i32: 128, 1, 1>} {
+  %x = "gpu.thread_id"() {dimension = #gpu<dim x>} : () -> index
+  %i = arith.index_cast %x : index to i32
+  %room = llvm.mlir.addressof @room : !llvm.ptr<3>
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %from = llvm.getelementptr %in[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %to = llvm.getelementptr %out[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %of_launch = llvm.getelementptr %room[%i] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %own = llvm.getelementptr %tile[%i] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %word = scoped.load weak %from : !llvm.ptr<1> -> i32
+  scoped.store weak %word, %of_launch : i32, !llvm.ptr<3>
+  scoped.store weak %i, %own : i32, !llvm.ptr<3>
+  %back = scoped.load weak %of_launch : !llvm.ptr<3> -> i32
+  scoped.store weak %back, %to : i32, !llvm.ptr<1>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("chip", ["sm_90", "gfx90a"])
+def test_the_launch_adds_shared_memory_after_the_kernels_own(
+    chip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.mlir"
+    file.write_text(DYNAMIC)
+    words = ["traffic", str(file), "--mcpu", chip, "--grid", "1", "--block", "128", "--json"]
+    words += ["--arg", "iota:i32:128", "--arg", "i32:128"]
+    assert main(words) == 2
+    assert "beyond the 512 bytes of shared memory" in capsys.readouterr().err
+    held = []
+    for shared in ("512", "32256"):
+        assert main([*words, "--shared", shared]) == 0
+        held.append(json.loads(capsys.readouterr().out)["occupancy"]["groups"])
+    assert held[1] < held[0]
+    assert main([*words, "--shared", "300000"]) == 2
+    assert "does not fit: it needs 300512 bytes" in capsys.readouterr().err
+
+    module = parse_module("kernel.mlir", DYNAMIC)
+    lower_module(module, chip)
+    programs = ptx.programs_of if chip == "sm_90" else cdna.programs_of
+    (program,) = programs(module)
+    given = np.arange(128, dtype=np.int32)[::-1].copy()
+    launch = Launch((1, 1, 1), (128, 1, 1), (given, np.zeros_like(given)), shared=512)
+    memory = execute(program, launch, allocate(program, launch), lambda _: None)
+    assert (memory.contents(memory.buffers[1].name, np.int32) == given).all()
 
 
 def test_one_xcd_needs_no_write_back_of_l2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,6 +75,13 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         help=f"one for each parameter, in order: {_ARGUMENTS}; after remote: it is memory of "
         "another agent; NAME is for the reader",
     )
+    parser.add_argument(
+        "--shared",
+        metavar="BYTES",
+        type=_bytes,
+        default=0,
+        help="shared memory (LDS) of each work-group beyond the kernel's own variables (0)",
+    )
     parser.add_argument("--sample", metavar="N", type=positive, help="only the first N work-groups")
     parser.add_argument(
         "--partition", choices=("SPX", "DPX", "TPX", "QPX", "CPX"), help="of an AMD device (SPX)"
@@ -99,6 +106,12 @@ def _size(text: str) -> Size:
     if not all(numbers[:3]):
         raise ArgumentTypeError(f"expected numbers of at least 1, found '{text}'")
     return numbers[0], numbers[1], numbers[2]
+
+
+def _bytes(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ArgumentTypeError(f"expected a number of bytes, found '{text}'")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,10 +279,10 @@ def _run(arguments: Namespace, file: str) -> Launched:
     machine = machine_of(arguments.mcpu, arguments.partition)
     program = _program(arguments, file, machine)
     values = tuple([_value(each) for each in arguments.arguments])
-    launch = Launch(arguments.grid, arguments.block, values, arguments.sample)
+    launch = Launch(arguments.grid, arguments.block, values, arguments.sample, arguments.shared)
     memory = allocate(program, launch)
-    held = occupancy(program.resources, program.target, launch.threads)
-    shared = program.resources.shared_bytes
+    held = occupancy(program.resources, program.target, launch.threads, launch.shared)
+    shared = program.resources.shared_bytes + launch.shared
     machine = machine_of(arguments.mcpu, arguments.partition, groups=held.groups, shared=shared)
     resident = held.groups * machine.cores
     group_waves = -(-launch.threads // program.lanes)
