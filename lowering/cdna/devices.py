@@ -5,7 +5,7 @@ Rows, each with its source. What is None in a row is not known publicly.
 
 from dataclasses import dataclass
 
-from fencewright.lowering.evidence import Figure, documented, measured
+from fencewright.lowering.evidence import Figure, documented, inferred, measured
 from fencewright.lowering.vocabulary import Word
 
 
@@ -61,7 +61,7 @@ class CdnaDevice:
     memory: int
     modes: tuple[PartitionMode, ...]
     memories: tuple[int, ...]
-    clock: int
+    clock: Figure
     bandwidth: Figure
     source: str
     copy_bandwidth: Figure | None = None
@@ -74,8 +74,11 @@ class CdnaDevice:
 
 _GIB = 1 << 30
 _SPECS = "ROCm documentation, AMD GPU specifications"
-_SHEET = "AMD Instinct data sheet: peak"
-_PARTS = "instinct.docs.amd.com, GPU partitioning"
+_SHEET = "said to be of AMD's data sheet, which was not looked up"
+_SYSINFO = "ROCm/omniperf, tests/workloads/vcopy, sysinfo.csv"
+_ROCMINFO = "rocminfo, Max Clock Freq."
+_X, _210 = "as MI300X", "as MI210, of the same chip"
+_PARTS = "instinct.docs.amd.com, GPU partitioning, compatibility matrix"
 _CHIPS = "chipsandcheese, Testing AMD's Giant MI300X"
 _RUNS = "three runs of a pointer chase on a MI300X, 1 MiB, 64 MiB and 1 GiB"
 _CHASE = "a random pointer chase on a MI300A, 8 to 256 MiB and beyond"
@@ -84,29 +87,35 @@ _SIX = (PartitionMode.SPX, PartitionMode.TPX, PartitionMode.CPX)
 
 DEVICES: tuple[CdnaDevice, ...] = (
     CdnaDevice(
-        "mi100", "gfx908", 1, 120, 32 * _GIB, (), (1,), 1502,
-        documented(_SHEET, 1228.8), _SPECS,
+        "mi100", "gfx908", 1, 120, 32 * _GIB, (), (1,),
+        measured(_SYSINFO, 1502),
+        documented(_SYSINFO, 1228.8), _SPECS,
     ),
     CdnaDevice(
-        "mi210", "gfx90a", 1, 104, 64 * _GIB, (), (1,), 1700,
-        documented(_SHEET, 1638.4), _SPECS,
+        "mi210", "gfx90a", 1, 104, 64 * _GIB, (), (1,),
+        measured(_SYSINFO, 1700),
+        documented(_SYSINFO, 1638.4), _SPECS,
     ),
     CdnaDevice(
-        "mi250", "gfx90a", 2, 104, 128 * _GIB, (), (1,), 1700,
-        documented(_SHEET, 3276.8), _SPECS,
+        "mi250", "gfx90a", 2, 104, 128 * _GIB, (), (1,),
+        inferred(_210, 1700),
+        inferred(f"{_210}, of two", 3276.8), _SPECS,
     ),
     CdnaDevice(
-        "mi250x", "gfx90a", 2, 110, 128 * _GIB, (), (1,), 1700,
-        documented(_SHEET, 3276.8), _SPECS,
+        "mi250x", "gfx90a", 2, 110, 128 * _GIB, (), (1,),
+        inferred(_210, 1700),
+        inferred(f"{_210}, of two", 3276.8), _SPECS,
     ),
     CdnaDevice(
-        "mi300a", "gfx942", 6, 38, 128 * _GIB, _SIX, (1,), 2100,
-        documented(_SHEET, 5300), f"{_SPECS}; {_PARTS}",
+        "mi300a", "gfx942", 6, 38, 128 * _GIB, _SIX, (1,),
+        measured(_ROCMINFO, 2100),
+        inferred(_X, 5300), f"{_SPECS}; {_PARTS}",
         last_level_latency=measured(_CHASE, 300, 585), memory_latency=measured(_CHASE, 620, 665),
     ),
     CdnaDevice(
-        "mi300x", "gfx942", 8, 38, 192 * _GIB, _EIGHT, (1, 4), 2100,
-        documented(_SHEET, 5300), f"{_SPECS}; {_PARTS}",
+        "mi300x", "gfx942", 8, 38, 192 * _GIB, _EIGHT, (1, 4),
+        measured(_ROCMINFO, 2100),
+        documented(f"{_CHIPS}: peak", 5300), f"{_SPECS}; {_PARTS}",
         copy_bandwidth=measured(_CHIPS, 3800, 4100),
         last_level_bandwidth=measured(f"{_CHIPS}; 17,200 at the peak", 11900),
         l2_bandwidth=measured(f"{_CHIPS}, 4 to 16 MiB", 7900),
@@ -115,16 +124,19 @@ DEVICES: tuple[CdnaDevice, ...] = (
         memory_latency=measured(_RUNS, 341, 353),
     ),
     CdnaDevice(
-        "mi325x", "gfx942", 8, 38, 256 * _GIB, _EIGHT, (1, 2, 4), 2100,
-        documented(_SHEET, 6000), f"{_SPECS}; {_PARTS}",
+        "mi325x", "gfx942", 8, 38, 256 * _GIB, _EIGHT, (1, 4),
+        inferred(_X, 2100),
+        inferred(_SHEET, 6000), f"{_SPECS}; modes of its memory {_X}: inferred",
     ),
     CdnaDevice(
-        "mi350x", "gfx950", 8, 32, 288 * _GIB, _EIGHT, (1, 2), 2200,
-        documented(_SHEET, 8000), f"{_SPECS}; {_PARTS}",
+        "mi350x", "gfx950", 8, 32, 288 * _GIB, _EIGHT, (1, 2),
+        inferred(_SHEET, 2200),
+        inferred(_SHEET, 8000), f"{_SPECS}; {_PARTS}",
     ),
     CdnaDevice(
-        "mi355x", "gfx950", 8, 32, 288 * _GIB, _EIGHT, (1, 2), 2400,
-        documented(_SHEET, 8000), f"{_SPECS}; {_PARTS}",
+        "mi355x", "gfx950", 8, 32, 288 * _GIB, _EIGHT, (1, 2),
+        inferred(_SHEET, 2400),
+        inferred(_SHEET, 8000), f"{_SPECS}; {_PARTS}",
         copy_bandwidth=measured("ROCm/composable_kernel, transpose without conflicts", 6070),
     ),
 )  # fmt: skip

@@ -335,7 +335,7 @@ _MRROY = "MrRoy09/AMD-CDNA3-CacheBenchmarking, MI300X, cycles"
 _SPECS = "ROCm documentation, AMD GPU specifications"
 _SQC = f"{_SPECS}; rocprofiler-compute, Shader engine; lines of 64 bytes: GCN ISA, scalar memory"
 _PEAKS = "rocprofiler-compute, analysis_configs: peak of the metric"
-_WAYS = "AMD white paper of the architecture: 16-way set associative"
+_WAYS = "said to be of AMD's white papers, which were not looked up"
 _INTERLEAVE = "rocprofiler-compute documentation, L2 cache: hashed, by 256 bytes"
 _FLEET = "buffer_wbl2 on MI300X, 1 and 8 work-groups; ROCm/mori and a decoder on gfx950"
 
@@ -345,7 +345,7 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
         10, f"{_FORMULAS}; {_VCOPY}",
         scalar=SharedCache(16 * _KIB, 64, 3, None, _SQC),
         instructions=SharedCache(32 * _KIB, 64, 3, None, _SQC),
-        l2_ways=documented(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
+        l2_ways=inferred(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
         l2_rate=documented(_PEAKS, 64), channel_interleave=documented(_INTERLEAVE, 256),
     ),
     CdnaHierarchy(
@@ -353,7 +353,7 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
         8, f"{_FORMULAS}; {_VCOPY}",
         scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
         instructions=SharedCache(32 * _KIB, 64, 2, None, _SQC),
-        l2_ways=documented(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
+        l2_ways=inferred(_WAYS, 16), l1_rate=documented(_PEAKS, 64),
         l2_rate=documented(_PEAKS, 128), channel_interleave=documented(_INTERLEAVE, 256),
     ),
     CdnaHierarchy(
@@ -362,9 +362,9 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
         measured(_MRROY, 112, 127), measured(_MRROY, 208, 224), None, measured(_MRROY, 1212),
         measured(_FLEET, 115, 240), measured("acquires on MI300X, 1 and 8 work-groups", 45, 317),
         scalar=SharedCache(16 * _KIB, 64, 2, None, _SQC),
-        instructions=SharedCache(64 * _KIB, 64, 2, 8, f"{_SQC}; {_CDNA3_PAPER}"),
-        l2_ways=documented(_WAYS, 16), mall_ways=documented(_WAYS, 16),
-        l1_rate=documented(_PEAKS, 128), l2_rate=documented(_CDNA3_PAPER, 128),
+        instructions=SharedCache(64 * _KIB, 64, 2, None, _SQC),
+        l2_ways=inferred(_WAYS, 16), mall_ways=inferred(_WAYS, 16),
+        l1_rate=documented(_PEAKS, 128), l2_rate=inferred(f"{_CDNA3_PAPER}, at second hand", 128),
     ),
     CdnaHierarchy(
         "gfx950", 64, 2048, 32 * _KIB, 128, 128, _I, 4 * _MIB, 128, 16, 128, 64, 256 * _MIB,

@@ -5,7 +5,7 @@ Rows, each with its source.
 
 from dataclasses import dataclass
 
-from fencewright.lowering.evidence import Figure, documented, measured
+from fencewright.lowering.evidence import Figure, documented, inferred, measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class PtxDevice:
     number: int
     sms: int
     memory: int
-    clock: int
+    clock: Figure
     bandwidth: Figure
     l2_bandwidth: Figure | None = None
 
@@ -29,20 +29,29 @@ _GIB = 1 << 30
 _PASSES = (
     "a transpose with stores a line apart; 64 passes over 16 MiB by strides of 4 to 1024 bytes"
 )
-_WHITE = "NVIDIA white paper of the architecture, or data sheet of the device: peak"
+_SHEET = "said to be of NVIDIA's data sheet, which was not looked up"
+_PROPERTIES = (
+    "CUDA device properties of a B200 in pytorch/ao 4002: width of the bus, clock of memory"
+)
 
 DEVICES: tuple[PtxDevice, ...] = (
-    PtxDevice("v100", 70, 80, 16 * _GIB, 1530, documented(_WHITE, 900)),
-    PtxDevice("t4", 75, 40, 16 * _GIB, 1590, documented(_WHITE, 320)),
-    PtxDevice("a100", 80, 108, 40 * _GIB, 1410, documented(_WHITE, 1555)),
-    PtxDevice("rtx3090", 86, 82, 24 * _GIB, 1695, documented(_WHITE, 936)),
-    PtxDevice("rtx4090", 89, 128, 24 * _GIB, 2520, documented(_WHITE, 1008)),
-    PtxDevice("h100", 90, 132, 80 * _GIB, 1980, documented(_WHITE, 3350)),
+    PtxDevice("v100", 70, 80, 16 * _GIB, inferred(_SHEET, 1530), inferred(_SHEET, 900)),
+    PtxDevice("t4", 75, 40, 16 * _GIB, inferred(_SHEET, 1590), inferred(_SHEET, 320)),
+    PtxDevice("a100", 80, 108, 40 * _GIB, inferred(_SHEET, 1410), inferred(_SHEET, 1555)),
+    PtxDevice("rtx3090", 86, 82, 24 * _GIB, inferred(_SHEET, 1695), inferred(_SHEET, 936)),
+    PtxDevice("rtx4090", 89, 128, 24 * _GIB, inferred(_SHEET, 2520), inferred(_SHEET, 1008)),
+    PtxDevice("h100", 90, 132, 80 * _GIB, inferred(_SHEET, 1980), inferred(_SHEET, 3350)),
     PtxDevice(
-        "h200", 90, 132, 141 * _GIB, 1980, documented(_WHITE, 4800), measured(_PASSES, 1800, 8395)
+        "h200",
+        90,
+        132,
+        141 * _GIB,
+        measured("nvidia-smi of an H200", 1980),
+        inferred(_SHEET, 4800),
+        measured(_PASSES, 1800, 8395),
     ),
-    PtxDevice("b200", 100, 148, 180 * _GIB, 1965, documented(_WHITE, 8000)),
-    PtxDevice("rtx5090", 120, 170, 32 * _GIB, 2407, documented(_WHITE, 1792)),
+    PtxDevice("b200", 100, 148, 178 * _GIB, inferred(_SHEET, 1965), documented(_PROPERTIES, 7672)),
+    PtxDevice("rtx5090", 120, 170, 32 * _GIB, inferred(_SHEET, 2407), inferred(_SHEET, 1792)),
 )
 """The devices. Not described: those of sm_72, sm_87, sm_88, sm_103, sm_110 and sm_121."""
 

@@ -128,12 +128,12 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
         CacheLevel.L2: chip.l2_latency,
         CacheLevel.MEMORY: chip.memory_latency,
     }
-    clock = device.clock / 1000
+    clock = device.clock.high / 1000
     crossings = L2_CROSSINGS.get(number)
     levels = (
         CacheShape(CacheLevel.L1, LINE, l1 // LINE, SECTOR, SECTOR, SECTOR, False, False, True),
         CacheShape(
-            CacheLevel.L2, LINE, int(chip.l2.low) // LINE,
+            CacheLevel.L2, LINE, int(chip.l2.high) // LINE,
             SECTOR, int(DRAM_FETCH.low), SECTOR, True, True, False,
         ),
     )  # fmt: skip
@@ -163,7 +163,7 @@ def _cdna_machine(target: str, mode: str | None) -> Machine:
     partition = partition_of(target, mode)
     device = partition.device
     share = 1 / partition.agents
-    clock = device.clock / 1000
+    clock = device.clock.high / 1000
     latencies = _in_nanoseconds(
         {
             CacheLevel.L1: chip.l1_latency,

@@ -119,7 +119,7 @@ def test_sizes_and_latencies_of_the_article() -> None:
     assert h100.l1 is not None
     assert h100.l1.high == 256 * KIB
     assert h100.l2 is not None
-    assert h100.l2.high == 50 * MIB
+    assert h100.l2.low == 50 * MIB
     latencies = (h100.l1_latency, h100.l2_latency, h100.memory_latency)
     said = (30, 200, 400)
     for found, least in zip(latencies, said, strict=True):

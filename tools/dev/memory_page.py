@@ -67,11 +67,11 @@ def memory_page() -> str:
             _fences(),
             "### Devices\n",
             markdown_table(
-                ("device", "chip", "SMs", "memory", "clock", "bandwidth, GB/s"),
+                ("device", "chip", "SMs", "memory", "clock, MHz", "bandwidth, GB/s"),
                 [
                     (
                         each.name, f"sm_{each.number}", str(each.sms), _bytes(each.memory),
-                        f"{each.clock} MHz", _figure(each.bandwidth),
+                        _figure(each.clock), _figure(each.bandwidth),
                     )
                     for each in ptx_devices.DEVICES
                 ],
@@ -92,7 +92,9 @@ def _figure(figure: Figure | None) -> str:
 
 
 def _size(figure: Figure | None) -> str:
-    return UNKNOWN if figure is None else f"{_bytes(figure.high)} ({figure.source})"
+    return (
+        UNKNOWN if figure is None else f"{_bytes(figure.high)} ({figure.evidence}: {figure.source})"
+    )
 
 
 def _or_none(size: int | None) -> str:
@@ -225,20 +227,20 @@ def _cdna_devices() -> str:
     rows = [
         (
             each.name, each.chip, f"{each.dies} of {each.compute_units} CUs", _bytes(each.memory),
-            f"{each.clock} MHz", _figure(each.bandwidth), _figure(each.copy_bandwidth),
-            _figure(each.last_level_bandwidth), _latency(each.l2_latency, each.clock),
-            _latency(each.last_level_latency, each.clock),
-            _latency(each.memory_latency, each.clock), each.source,
+            _figure(each.clock), _figure(each.bandwidth), _figure(each.copy_bandwidth),
+            _figure(each.last_level_bandwidth), _latency(each.l2_latency, each.clock.high),
+            _latency(each.last_level_latency, each.clock.high),
+            _latency(each.memory_latency, each.clock.high), each.source,
         )
         for each in cdna_devices.DEVICES
     ]  # fmt: skip
-    columns = ("device", "chip", "XCDs or dies", "memory", "clock", "peak bandwidth",
+    columns = ("device", "chip", "XCDs or dies", "memory", "clock, MHz", "peak bandwidth",
                "measured copy", "last-level bandwidth", "L2 latency", "last-level latency",
                "memory latency", "source")  # fmt: skip
     return markdown_table(columns, rows)
 
 
-def _latency(figure: Figure | None, clock: int) -> str:
+def _latency(figure: Figure | None, clock: float) -> str:
     if figure is None:
         return UNKNOWN
     low, high = (round(each * clock / 1000) for each in (figure.low, figure.high))
