@@ -36,7 +36,7 @@ from fencewright.simulator.core.program import SIGN, Placement, Places, signed
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, parse_litmus
-from fencewright.simulator.ptx.events import SCOPES
+from fencewright.simulator.ptx.instructions import SCOPES
 from fencewright.simulator.ptx.model import PtxModel, Version
 
 _END = "done"

@@ -25,7 +25,7 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.core.program import Operand as Value
-from fencewright.simulator.ptx import events as ptx
+from fencewright.simulator.ptx import instructions as ptx
 from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
 from fencewright.simulator.source import events as source
 

@@ -29,13 +29,11 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.events import (
-    SCOPES,
     AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
     ClusterBarrier,
-    CommitGroup,
     CompareBranch,
     Ld,
     MbarrierArrive,
@@ -46,10 +44,15 @@ from fencewright.simulator.ptx.events import (
     PtxProgram,
     PtxProxy,
     St,
-    WaitGroup,
     assigned,
     operands,
     variables,
+)
+from fencewright.simulator.ptx.instructions import (
+    SCOPES,
+    AsyncInstruction,
+    CommitGroup,
+    WaitGroup,
 )
 from fencewright.simulator.ptx.outcomes import outcomes
 
@@ -494,8 +497,18 @@ class _ProgramWriter:
                 return self._mbarrier_refusal(thread, instruction)
             case ProxyFence() if instruction.proxy is not PtxProxy.ASYNC:
                 return "of the proxy fences only that of the async proxy is run"
+            case ProxyFence() if instruction.space is not None:
+                return "a proxy fence of one state space is not run"
+            case WaitGroup() if instruction != WaitGroup(instruction.reads_only):
+                return "only a wait for all bulk groups is run"
+            case CommitGroup() if instruction != CommitGroup():
+                return "only bulk groups are run"
             case AsyncCopy():
                 return self._copy_refusal(thread, instruction)
+            case CommitGroup() | WaitGroup() | ProxyFence():
+                return None
+            case _ if isinstance(instruction, AsyncInstruction):
+                return "it is for the model alone"
             case _:
                 pass
         reason = self._reach_refusal(thread, instruction)
@@ -519,6 +532,8 @@ class _ProgramWriter:
         return f"{instruction.location} is in the shared memory of another cluster"
 
     def _copy_refusal(self, thread: int, copy: AsyncCopy) -> str | None:
+        if copy != AsyncCopy(copy.location, copy.source, copy.value, copy.mbarrier):
+            return "only bulk copies of one word, counted as one, are run"
         if self.chip.number < 90:
             return f"{self.chip.name} has no bulk copies; sm_90 has"
         here = self.arrangement.home(thread)
@@ -597,6 +612,8 @@ class _ProgramWriter:
         if self.chip.number < 90:
             return f"{self.chip.name} has no mbarrier.try_wait; sm_90 has"
         name = instruction.mbarrier
+        if not _is_simple(instruction) or not self.program.mbarriers[name]:
+            return "only plain arrivals and waits, at mbarriers that are initialised, are run"
         if self._arrivals(name) > self.program.mbarriers[name]:
             return "only the first phase of an mbarrier is run"
         home = self._mbarrier_home(name)
@@ -896,7 +913,7 @@ class _ProgramWriter:
                 return _compare_branch(instruction)
             case Label():
                 return [f"LABEL_{instruction.name}:"]
-            case Bar():
+            case _:
                 raise GpuLitmusError(f"{instruction_text(instruction)} is not run")
 
     def _transaction_bytes(self, mbarrier: str) -> int:
@@ -1025,6 +1042,13 @@ def _copy(copy: AsyncCopy) -> str:
     if copy.mbarrier is None:
         return f"cp.async.bulk.global.shared::cta.bulk_group {operands};"
     return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
+
+
+def _is_simple(instruction: MbarrierArrive | MbarrierWait) -> bool:
+    """Whether an operation is one arrival, or a wait for a phase by its number."""
+    if isinstance(instruction, MbarrierWait):
+        return not instruction.by_parity and instruction.dst is None
+    return (instruction.count, instruction.drops, instruction.token) == (1, False, None)
 
 
 def _goes_back(thread: Thread[PtxInstruction]) -> bool:

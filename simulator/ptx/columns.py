@@ -23,8 +23,8 @@ Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencewright.lowering.ptx.text import words_of
@@ -53,7 +53,7 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.core.words import TOO_WIDE, parse_word
-from fencewright.simulator.ptx import events as ptx
+from fencewright.simulator.ptx import instructions as ptx
 from fencewright.simulator.ptx.model import PtxWitness
 
 
@@ -146,12 +146,29 @@ _SHARED = re.compile(rf"(?P<name>[A-Za-z_]\w*){_CTA}")
 _INITIAL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\w+)$")
 _INITIAL_REGISTER = re.compile(r"P?(?P<thread>\d+)\s*:\s*(?P<name>r\w+)\s*=\s*(?P<value>-?\w+)$")
 _ALIAS = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*(?P<proxy>\w+)\s+aliases\s+(?P<location>\w+)$")
-_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*\(\s*(?P<count>\d+)\s*\)$")
+_MBARRIER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*mbarrier\s*(?:\(\s*(?P<count>\d+)\s*\))?$")
+_TENSOR = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*@\s*tmem$")
 _LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*:$")
 _INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$", re.DOTALL)
 _REGISTER = re.compile(r"r\d+$")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _NAME = re.compile(r"[A-Za-z_]\w*$")
+_TYPE = re.compile(r"[busf](?P<bits>8|16|32|64|128)$")
+_DROPPED = re.compile(
+    r"shared(?:::(?:cta|cluster))?$|global$|param::\w+$|[busf](?:8|16|32|64|128|1024)$|e\d+m\d+$|bf16$|tf32$"
+    r"|v[24]$|tile$|[1-5]d$|m\d+n\d+k\d+$|\d+x\d+b$|x\d+$|kind::\w+$|cta_group::1$|sync$|aligned$"
+    r"|L[12]::\w+$|mbarrier::(?:complete_tx::bytes|arrive::one)$|c[ag]$|layout::v0$|phase_type::primary$"
+)
+"""The qualifiers of asynchronous instructions that say nothing about words and their order."""
+_NOT_MODELLED: Mapping[str, str] = {
+    "multicast::cluster": "write a copy for each CTA",
+    "cta_group::2": "a pair of CTAs that works on one tile",
+    "noComplete": "an arrival that must not complete a phase",
+    "layout::v1": "payload reports",
+    "phase_type::conditional": "payload reports",
+    "mmio": "memory-mapped devices",
+    "pending_count": "counts as values",
+}
 _SHOWN = 24
 """How many characters of a number too wide an error shows."""
 
@@ -199,6 +216,26 @@ class _Piece:
         start = 0 if match is None else match.start()
         return _Piece(self.source, self.text[start:], self.offset + start)
 
+    def operands(self) -> list["_Piece"]:
+        """The pieces between commas outside of braces and brackets."""
+        pieces: list[_Piece] = []
+        start, depth = 0, 0
+        for at, letter in enumerate(f"{self.text},"):
+            depth += (letter in "{[") - (letter in "}]")
+            if letter != "," or depth > 0:
+                continue
+            part = self.text[start:at]
+            offset = self.offset + start + len(part) - len(part.lstrip())
+            pieces.append(_Piece(self.source, part.strip(), offset))
+            start = at + 1
+        return pieces
+
+    def inside(self, brackets: str) -> "_Piece | None":
+        """What stands between brackets around the whole piece; None if there are none."""
+        if not (self.text.startswith(brackets[0]) and self.text.endswith(brackets[1])):
+            return None
+        return _Piece(self.source, self.text[1:-1].strip(), self.offset + 1)
+
     def value(self) -> Operand:
         return self.text if _REGISTER.match(self.text) else self.number()
 
@@ -208,6 +245,9 @@ class _Piece:
         return self.text
 
     def location(self) -> str:
+        plain = self.inside("[]") or self
+        if plain is not self:
+            return plain.location()
         if not _NAME.match(self.text) or _REGISTER.match(self.text):
             raise self.error(f"expected a location, found '{self.text}'")
         return self.text
@@ -225,7 +265,7 @@ class _Operation:
         self.head, *self.qualifiers = self.mnemonic.split(".")
         rest = match["operands"]
         start = piece.offset + match.start("operands")
-        self.operands = _Piece(piece.source, rest, start).split(",") if rest else []
+        self.operands = _Piece(piece.source, rest, start).operands() if rest else []
 
     def error(self, message: str) -> Exception:
         return self.piece.error(message)
@@ -247,6 +287,9 @@ class _Operation:
 
     def finish(self) -> None:
         """Refuse qualifiers that nothing has taken."""
+        for each in self.qualifiers:
+            if each in _NOT_MODELLED:
+                raise self.error(f".{each} is not modelled: {_NOT_MODELLED[each]}")
         if self.qualifiers:
             raise self.error(f"unknown qualifier '.{self.qualifiers[0]}' in {self.mnemonic}")
 
@@ -273,6 +316,35 @@ class _Operation:
         if found:
             self.take(found[0])
         return ptx.SCOPES[found[0]] if found else None
+
+    def drop(self) -> None:
+        """Leave out the qualifiers of an asynchronous instruction that the model has no use for."""
+        self.qualifiers = [each for each in self.qualifiers if not _DROPPED.match(each)]
+
+    def drop_sink(self) -> None:
+        """Leave out a ``_`` that stands for a result."""
+        if self.operands and self.operands[0].text == "_":
+            self.operands.pop(0)
+
+    def finish_async(self) -> None:
+        """``finish`` once the qualifiers are dropped that have no meaning here."""
+        self.drop()
+        self.finish()
+
+    def operation(self) -> RmwKind | None:
+        """The operation of a reduction, taken out of the qualifiers; None if there is none."""
+        found = [each for each in self.qualifiers if each in ATOMICS and each != "exch"]
+        if len(found) != 1:
+            return None
+        self.take(found[0])
+        kind = ATOMICS[found[0]]
+        return _UNSIGNED[kind] if kind in _UNSIGNED and self.take("u32") else kind
+
+    def bytes(self) -> int | None:
+        """The size of the type among the qualifiers; None if there is none."""
+        found = [match for each in self.qualifiers if (match := _TYPE.match(each))]
+        vector = next((int(each[1:]) for each in self.qualifiers if each in ("v2", "v4")), 1)
+        return int(found[0]["bits"]) // 8 * vector if found else None
 
     def cache_operator(self, known: Iterable[str]) -> None:
         """Take a ``.cop``: a hint, which only a weak access of the generic proxy may have."""
@@ -317,9 +389,7 @@ def _load(op: _Operation) -> ptx.PtxInstruction:
 
 def _store(op: _Operation) -> ptx.PtxInstruction:
     if op.take("async"):
-        op.finish()
-        target, value, mbarrier = op.expect(3)
-        return ptx.AsyncCopy(target.location(), None, value.value(), mbarrier.location())
+        return _store_async(op)
     target, value = op.expect(2)
     op.take("global")
     op.cache_operator(_STORE_OPERATORS)
@@ -327,7 +397,35 @@ def _store(op: _Operation) -> ptx.PtxInstruction:
     return ptx.St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
 
 
+def _store_async(op: _Operation) -> ptx.PtxInstruction:
+    """``st.async``, or ``red.async``."""
+    is_store = op.head == "st"
+    operation = None if is_store else op.operation()
+    if not is_store and operation is None:
+        raise op.error(f"{op.mnemonic} needs one operation: {_listed(ATOMICS)}")
+    if op.take("release"):
+        scope = op.scope()
+        op.finish_async()
+        if scope is None:
+            raise op.error(f"{op.mnemonic} needs a scope: {_listed(ptx.SCOPES)}")
+        target, value = op.expect(2)
+        return ptx.AsyncRelease(target.location(), value.value(), scope, operation)
+    op.take("weak" if is_store else "relaxed")
+    op.take("cluster")
+    size = op.bytes() or 1
+    op.finish_async()
+    target, value, *rest = op.expect(3, 4)
+    if rest[1:]:
+        size = rest[0].number()
+    mbarrier = rest[-1].location()
+    return ptx.AsyncCopy(
+        target.location(), None, value.value(), mbarrier, bytes=size, operation=operation
+    )
+
+
 def _atomic(op: _Operation) -> ptx.PtxInstruction:
+    if op.head == "red" and op.take("async"):
+        return _store_async(op)
     is_cas = op.take("cas")
     found = ["exch"] if is_cas else [q for q in op.qualifiers if q in ATOMICS]
     if len(found) != 1:
@@ -357,9 +455,13 @@ def _atomic(op: _Operation) -> ptx.PtxInstruction:
 
 
 def _fence(op: _Operation) -> ptx.PtxInstruction:
-    op.expect(0)
     if op.take("proxy"):
         return _proxy_fence(op)
+    op.expect(0)
+    if op.take("mbarrier_init"):
+        if op.qualifiers != ["release", "cluster"]:
+            raise op.error("expected fence.mbarrier_init.release.cluster")
+        return ptx.InitFence()
     ordering = op.ordering(Ordering.ACQ_REL, _FENCE_ORDERINGS)
     restriction = restriction_in(op.mnemonic)
     if restriction is not None:
@@ -374,20 +476,56 @@ def _fence(op: _Operation) -> ptx.PtxInstruction:
     return fence
 
 
+_FENCED: Mapping[str, ptx.PtxProxy | None] = {
+    "alias": None,
+    "constant": ptx.PtxProxy.CONSTANT,
+    "texture": ptx.PtxProxy.TEXTURE,
+    "surface": ptx.PtxProxy.SURFACE,
+    "async": ptx.PtxProxy.ASYNC,
+}
+_CROSSED = {"tensormap::generic": ptx.PtxProxy.TENSORMAP, "async::generic": ptx.PtxProxy.ASYNC}
+
+
 def _proxy_fence(op: _Operation) -> ptx.PtxInstruction:
-    proxies = {proxy.value: proxy for proxy in ptx.PtxProxy if proxy is not ptx.PtxProxy.GENERIC}
-    if op.take("alias"):
-        op.finish()
-        return ptx.ProxyFence(None)
-    found = [q for q in op.qualifiers if q in proxies]
+    crossed = [each for each in op.qualifiers if each in _CROSSED]
+    if crossed:
+        op.take(crossed[0])
+        return _crossing_fence(op, _CROSSED[crossed[0]])
+    op.expect(0)
+    found = [each for each in op.qualifiers if each in _FENCED]
     if not found:
-        raise op.error(f"{op.mnemonic} needs a proxy: .alias, {_listed(proxies)}")
+        raise op.error(f"{op.mnemonic} needs a proxy: {_listed(_FENCED)}, {_listed(_CROSSED)}")
     op.take(found[0])
+    proxy, space = _FENCED[found[0]], None
+    if proxy is ptx.PtxProxy.ASYNC:
+        space = next((each for each in ptx.Space if op.take(each.value)), None)
     op.finish()
-    return ptx.ProxyFence(proxies[found[0]])
+    return ptx.ProxyFence(proxy, space)
+
+
+def _crossing_fence(op: _Operation, proxy: ptx.PtxProxy) -> ptx.PtxInstruction:
+    ordering = op.ordering(Ordering.ACQ_REL, (Ordering.RELEASE, Ordering.ACQUIRE))
+    if proxy is ptx.PtxProxy.ASYNC:
+        restriction = restriction_in(op.mnemonic)
+        if restriction is None or restriction.ordering is not ordering:
+            words = " or ".join(f".{e.ordering}.{_restriction_word(e)}" for e in ptx.Restriction)
+            raise op.error(f"fence.proxy.async::generic is followed by {words}")
+        op.take(_restriction_word(restriction))
+    scope = op.scope()
+    op.finish()
+    if scope is None:
+        raise op.error(f"{op.mnemonic} needs a scope: {_listed(ptx.SCOPES)}")
+    location = None
+    if proxy is ptx.PtxProxy.TENSORMAP and ordering is Ordering.ACQUIRE:
+        location = op.expect(1, 2)[0].location()
+    else:
+        op.expect(0)
+    return ptx.CrossingFence(ordering, scope, proxy, location)
 
 
 def _membar(op: _Operation) -> ptx.PtxInstruction:
+    if op.take("proxy"):
+        return _proxy_fence(op)
     op.expect(0)
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _MEMBAR_SCOPES:
         raise op.error(f"membar needs one of {_listed(_MEMBAR_SCOPES)}")
@@ -404,10 +542,11 @@ def _bar(op: _Operation) -> ptx.PtxInstruction:
 
 
 def _barrier(op: _Operation) -> ptx.PtxInstruction:
-    op.expect(0)
     if not op.take("cluster"):
-        raise op.error("expected barrier.cluster.arrive or barrier.cluster.wait")
+        return _named_barrier(op)
+    op.expect(0)
     arrives, waits = op.take("arrive"), op.take("wait")
+    op.take("aligned")
     if arrives == waits:
         raise op.error("barrier.cluster either arrives or waits")
     default = Ordering.RELEASE if arrives else Ordering.ACQUIRE
@@ -417,45 +556,254 @@ def _barrier(op: _Operation) -> ptx.PtxInstruction:
     return ptx.ClusterBarrier(ptx.BarrierRole.ARRIVE if arrives else ptx.BarrierRole.WAIT, ordering)
 
 
-def _mbarrier(op: _Operation) -> ptx.PtxInstruction:
-    arrives, expects = op.take("arrive"), op.take("expect_tx")
-    waits = op.take("try_wait") or op.take("test_wait")
-    op.take("parity")
-    if arrives == waits:
-        raise op.error("expected mbarrier.arrive or mbarrier.try_wait")
-    default = Ordering.RELEASE if arrives else Ordering.ACQUIRE
-    ordering = op.ordering(default, (default, Ordering.RELAXED))
+def _named_barrier(op: _Operation) -> ptx.PtxInstruction:
+    """``barrier.cta`` as PTX writes it."""
+    op.take("cta")
+    op.take("aligned")
+    if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
+        raise op.error(f"barrier needs one of {_listed(_ROLES)}, or .cluster")
+    role = _ROLES[op.qualifiers[0]]
+    number, *count = (operand.value() for operand in op.expect(1, 2))
+    if role is ptx.BarrierRole.ARRIVE and not count:
+        raise op.error(f"{op.mnemonic} needs the number of threads that take part")
+    return ptx.Bar(role, 0, number, count[0] if count else None)
+
+
+def _mbarrier_scope(op: _Operation) -> Scope:
     scope = op.scope() or Scope.WORKGROUP
-    op.finish()
     if scope not in (Scope.WORKGROUP, Scope.CLUSTER):
         raise op.error("an mbarrier operation has the scope .cta or .cluster")
-    if arrives:
-        name, *rest = op.expect(2 if expects else 1)
-        return ptx.MbarrierArrive(name.location(), ordering, scope, rest[0].number() if rest else 0)
-    name, *rest = op.expect(1, 2)
-    return ptx.MbarrierWait(name.location(), rest[0].number() if rest else 0, ordering, scope)
+    return scope
+
+
+def _mbarrier(op: _Operation) -> ptx.PtxInstruction:
+    op.drop()
+    if op.take("init"):
+        op.finish()
+        name, count = op.expect(2)
+        return ptx.MbarrierInit(name.location(), _count(count))
+    if op.take("inval"):
+        op.finish()
+        return ptx.MbarrierInit(op.expect(1)[0].location(), 0)
+    drops = op.take("arrive_drop")
+    if drops or op.take("arrive"):
+        return _mbarrier_arrive(op, drops)
+    for word, sign in (("expect_tx", 1), ("complete_tx", -1)):
+        if op.take(word):
+            op.take("relaxed")
+            scope = _mbarrier_scope(op)
+            op.finish()
+            name, size = op.expect(2)
+            return ptx.MbarrierTx(name.location(), sign * size.number(), scope)
+    if op.take("try_wait") or op.take("test_wait"):
+        return _mbarrier_wait(op)
+    op.finish()
+    raise op.error("expected mbarrier.arrive or mbarrier.try_wait")
+
+
+def _count(piece: _Piece) -> int:
+    count = piece.number()
+    if count not in range(1, 1 << 20):
+        raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
+    return count
+
+
+def _mbarrier_arrive(op: _Operation, drops: bool) -> ptx.PtxInstruction:
+    expects = op.take("expect_tx")
+    ordering = op.ordering(Ordering.RELEASE, (Ordering.RELEASE, Ordering.RELAXED))
+    scope = _mbarrier_scope(op)
+    op.finish()
+    op.drop_sink()
+    token = None
+    if op.operands and _REGISTER.match(op.operands[0].text):
+        token = op.operands.pop(0).register()
+    name, *rest = op.expect(2) if expects else op.expect(1, 2)
+    count = _count(rest[0]) if rest and not expects else 1
+    size = rest[0].number() if expects else 0
+    return ptx.MbarrierArrive(name.location(), ordering, scope, size, count, drops, token)
+
+
+def _mbarrier_wait(op: _Operation) -> ptx.PtxInstruction:
+    by_parity = op.take("parity") or op.take("token")
+    ordering = op.ordering(Ordering.ACQUIRE, (Ordering.ACQUIRE, Ordering.RELAXED))
+    scope = _mbarrier_scope(op)
+    op.finish()
+    dst = None
+    if op.operands and _REGISTER.match(op.operands[0].text):
+        dst = op.operands.pop(0).register()
+    name, *rest = op.expect(1 + (by_parity or dst is not None), 3)
+    phase = rest[0].value() if rest else 0
+    by_parity = by_parity or isinstance(phase, str)
+    return ptx.MbarrierWait(name.location(), phase, ordering, scope, by_parity, dst)
 
 
 def _copy(op: _Operation) -> ptx.PtxInstruction:
-    if not (op.take("async") and op.take("bulk")):
-        raise op.error("expected cp.async.bulk")
+    if not op.take("async"):
+        raise op.error("expected cp.async, cp.async.bulk or cp.reduce.async.bulk")
+    unit = ptx.Unit.BULK if op.take("bulk") else ptx.Unit.CORE
+    if op.take("prefetch"):
+        return ptx.Hint(op.piece.text)
+    if unit is ptx.Unit.CORE and op.take("mbarrier"):
+        counted = not op.take("noinc")
+        op.take("arrive")
+        op.finish_async()
+        return ptx.CopyArrive(op.expect(1)[0].location(), counted)
+    if (group := _group(op, unit)) is not None:
+        return group
+    reduces, by_map = op.take("reduce"), op.take("tensor")
+    grouped = op.take("bulk_group") or unit is ptx.Unit.CORE
+    operation = op.operation() if reduces else None
+    if reduces and (operation is None or unit is ptx.Unit.CORE):
+        raise op.error("expected cp.reduce.async.bulk and one operation")
+    op.finish_async()
+    target, source, *rest = op.expect(2 if grouped else 3, 4)
+    mbarrier = None if grouped else rest.pop().location()
+    size = rest[0].number() if rest and unit is ptx.Unit.BULK else 1
+    written, written_map = _moved(target, by_map)
+    read, read_map = _moved(source, by_map)
+    for choices in (written_map, read_map):
+        if choices is not None and any(len(c) != len(written) for c in choices.choices):
+            raise op.error(f"{op.mnemonic} copies as many words as it writes")
+    if len(written) != len(read):
+        raise op.error(f"{op.mnemonic} copies as many words as it writes")
+    more = tuple(zip(written[1:], read[1:], strict=True))
+    return ptx.AsyncCopy(
+        written[0], read[0], 0, mbarrier, unit, size, more, operation, read_map, written_map
+    )
+
+
+def _moved(piece: _Piece, by_map: bool) -> tuple[tuple[str, ...], ptx.TensorMap | None]:
+    """The words that an operand of a copy names, and the map that describes them."""
+    inside = piece.inside("[]")
+    if inside is None:
+        return _words(piece), None
+    name, *choices = inside.operands()
+    if not choices:
+        return _words(name), None
+    if not by_map:
+        raise piece.error("only a tensor copy has a tensor map")
+    described = tuple(_words(each) for each in choices)
+    return described[0], ptx.TensorMap(name.location(), described)
+
+
+def _words(piece: _Piece) -> tuple[str, ...]:
+    """A location, or a list of them in braces."""
+    inside = piece.inside("{}")
+    return tuple(each.location() for each in (inside.operands() if inside else [piece]))
+
+
+def _group(op: _Operation, unit: ptx.Unit) -> ptx.PtxInstruction | None:
+    """``commit_group``, ``wait_group`` and ``wait_all``; None if it is neither."""
     if op.take("commit_group"):
-        op.finish()
+        op.finish_async()
         op.expect(0)
-        return ptx.CommitGroup()
+        return ptx.CommitGroup(unit)
+    if unit is ptx.Unit.CORE and op.take("wait_all"):
+        op.finish_async()
+        op.expect(0)
+        return ptx.WaitGroup(reads_only=False, unit=unit, commits=True)
     if op.take("wait_group"):
-        reads_only = op.take("read")
+        reads_only = unit is ptx.Unit.BULK and op.take("read")
+        op.finish_async()
+        pending = op.expect(1)[0].number()
+        if pending < 0:
+            raise op.error("wait_group takes a number of groups")
+        return ptx.WaitGroup(reads_only, pending, unit)
+    return None
+
+
+def _tensormap(op: _Operation) -> ptx.PtxInstruction:
+    if op.take("replace"):
+        target, *_, value = op.expect(2, 3)
+        return ptx.St(target.location(), value.value())
+    op.drop()
+    words = [each for each in op.qualifiers if each not in ptx.SCOPES]
+    scope = op.scope()
+    if words != ["cp_fenceproxy", "tensormap::generic", "release"] or scope is None:
+        raise op.error(
+            "expected tensormap.replace or tensormap.cp_fenceproxy.tensormap::generic.release.scope"
+        )
+    target, source, *_ = op.expect(2, 3)
+    return ptx.MapCopy(target.location(), source.location(), scope)
+
+
+def _multimem(op: _Operation) -> ptx.PtxInstruction:
+    kind = next((each for each in ("ld_reduce", "st", "red") if op.take(each)), None)
+    if kind is None:
+        raise op.error("expected multimem.ld_reduce, multimem.st or multimem.red")
+    operation = None if kind == "st" else op.operation()
+    if kind != "st" and operation is None:
+        raise op.error(f"{op.mnemonic} needs one operation: {_listed(ATOMICS)}")
+    op.drop()
+    op.head = {"ld_reduce": "ld", "st": "st", "red": "red"}[kind]
+    allowed = _LOAD_ORDERINGS if kind == "ld_reduce" else _STORE_ORDERINGS
+    if kind == "red":
+        ordering = op.ordering(Ordering.RELAXED, (Ordering.RELAXED, Ordering.RELEASE))
+        scope = op.scope() or Scope.AGENT
         op.finish()
-        if op.expect(1)[0].number() != 0:
-            raise op.error("wait_group is supported for 0 pending groups only")
-        return ptx.WaitGroup(reads_only)
-    if op.take("bulk_group"):
-        op.finish()
-        target, source = op.expect(2)
-        return ptx.AsyncCopy(target.location(), source.location())
+    else:
+        ordering, scope = op.access(allowed)
+    first, second = op.expect(2)
+    if kind == "ld_reduce":
+        return ptx.Multimem(_words(second), 0, operation, first.register(), ordering, scope)
+    return ptx.Multimem(_words(first), second.value(), operation, None, ordering, scope)
+
+
+def _hint(op: _Operation) -> ptx.PtxInstruction:
+    return ptx.Hint(op.piece.text)
+
+
+def _wgmma(op: _Operation) -> ptx.PtxInstruction:
+    if (group := _group(op, ptx.Unit.PRODUCT)) is not None:
+        return group
+    if op.take("fence"):
+        op.finish_async()
+        op.expect(0)
+        return ptx.RegisterFence()
+    if not op.take("mma_async"):
+        raise op.error("expected wgmma.fence, .mma_async, .commit_group or .wait_group")
+    op.finish_async()
+    target, a, b, *rest = op.expect(3, 8)
+    is_register = _REGISTER.match(a.text) is not None
+    adds = rest[0].value() if rest else 1
+    name = a.register() if is_register else a.location()
+    return ptx.WgmmaProduct(target.register(), name, b.location(), adds, is_register)
+
+
+_TENSOR_SYNCS = {each.value: each for each in ptx.TensorSync}
+
+
+def _tcgen05(op: _Operation) -> ptx.PtxInstruction:
+    op.drop()
+    sync = _TENSOR_SYNCS.get(f"{op.head}.{'.'.join(op.qualifiers)}")
+    if sync is not None:
+        op.expect(0)
+        return ptx.TensorFence(sync)
+    words = ("ld", "st", "cp", "mma", "commit")
+    word = next((each for each in words if op.take(each)), None)
     op.finish()
-    target, source, mbarrier = op.expect(3)
-    return ptx.AsyncCopy(target.location(), source.location(), 0, mbarrier.location())
+    match word:
+        case "ld":
+            target, source = op.expect(2)
+            return ptx.TensorLoad(target.register(), source.location())
+        case "st":
+            target, source = op.expect(2)
+            return ptx.TensorStore(target.location(), source.value())
+        case "cp":
+            target, source = op.expect(2)
+            return ptx.TensorCopy(target.location(), source.location())
+        case "commit":
+            return ptx.TensorCommit(op.expect(1)[0].location())
+        case _:
+            target, a, b, *rest = op.expect(3, 4)
+            adds = rest[0].value() if rest else 1
+            return ptx.TensorProduct(target.location(), a.location(), b.location(), adds)
+
+
+def _elect(op: _Operation) -> ptx.PtxInstruction:
+    """A thread of a test is a warp of its own, or the lane that its warp elects."""
+    op.finish_async()
+    return Move(op.expect(1, 2)[0].register(), 1)
 
 
 def _compute(op: _Operation) -> ptx.PtxInstruction:
@@ -502,6 +850,12 @@ _READERS: Mapping[str, Callable[[_Operation], ptx.PtxInstruction]] = {
     "barrier": _barrier,
     "mbarrier": _mbarrier,
     "cp": _copy,
+    "tensormap": _tensormap,
+    "multimem": _multimem,
+    **dict.fromkeys(("prefetch", "prefetchu", "applypriority"), _hint),
+    "wgmma": _wgmma,
+    "tcgen05": _tcgen05,
+    "elect": _elect,
     "mov": _move,
     **dict.fromkeys(_COMPUTED, _compute),
     "setp": _set,
@@ -540,11 +894,30 @@ def parse_litmus(text: str, file: str = "<litmus>") -> PtxLitmusTest:
         mbarriers=initial.mbarriers,
         shared=initial.shared,
         registers=initial.registers,
+        tensor=frozenset(initial.tensor),
     )
+    program = _with_tensor_operands(program)
     condition = parse_condition(source, condition_at.start())
     written = _Piece(source, source.text[condition_at.start() :], condition_at.start())
     _check_condition(written, condition, program)
     return PtxLitmusTest(program, condition, remarks)
+
+
+def _with_tensor_operands(program: ptx.PtxProgram) -> ptx.PtxProgram:
+    """The program where each product knows whether its first operand is in tensor memory."""
+    if not program.tensor:
+        return program
+    threads = tuple(
+        replace(thread, instructions=tuple(_with_operand(program, e) for e in thread.instructions))
+        for thread in program.threads
+    )
+    return replace(program, threads=threads)
+
+
+def _with_operand(program: ptx.PtxProgram, instruction: ptx.PtxInstruction) -> ptx.PtxInstruction:
+    if not isinstance(instruction, ptx.TensorProduct):
+        return instruction
+    return replace(instruction, a_is_tensor=program.physical(instruction.a) in program.tensor)
 
 
 def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
@@ -570,6 +943,7 @@ def _head(source: SourceText) -> tuple[str, tuple[str, ...], int]:
 def _check_condition(text: _Piece, condition: Condition, program: ptx.PtxProgram) -> None:
     """Refuse a name that stands for nothing, which would read as 0."""
     locations = {*program.initial, *program.aliases}
+    locations |= {name for name, count in program.mbarriers.items() if not count}
     for thread in program.threads:
         locations |= {name for each in thread.instructions for name, _ in ptx.accesses(each)}
     for each in sorted(condition.formula.observables(), key=observable_order):
@@ -603,19 +977,22 @@ class _Initial:
         self.aliases: dict[str, ptx.Alias] = {}
         self.mbarriers: dict[str, int] = {}
         self.shared: dict[str, Placement] = {}
+        self.tensor: set[str] = set()
         self._pieces: dict[str | tuple[int, str], _Piece] = {}
 
     def read(self, piece: _Piece) -> None:
         if not piece.text:
             return
         if match := _MBARRIER.match(piece.text):
-            count = parse_word(match["count"])
+            count = 1 if match["count"] is None else parse_word(match["count"])
             if count is None or count not in range(1, 1 << 20):
                 raise piece.error("an mbarrier expects 1 to 2^20 - 1 arrivals")
             self._declare(piece, match["name"])
-            self.mbarriers[match["name"]] = count
+            self.mbarriers[match["name"]] = 0 if match["count"] is None else count
         elif match := _ALIAS.match(piece.text):
             self._alias(piece, match)
+        elif match := _TENSOR.match(piece.text):
+            self.tensor.add(match["name"])
         elif match := _SHARED.match(piece.text):
             self.shared[match["name"]] = _placement(match, piece)
         elif match := _INITIAL_REGISTER.match(piece.text):
@@ -754,33 +1131,15 @@ def instruction_text(instruction: ptx.PtxInstruction) -> str:
             return _atomic_text(instruction)
         case ptx.PtxFence():
             return _fence_text(instruction)
-        case ptx.ProxyFence():
-            return f"fence.proxy.{instruction.proxy.value if instruction.proxy else 'alias'}"
+        case ptx.ProxyFence(proxy, space):
+            where = "" if space is None else f".{space.value}"
+            return f"fence.proxy.{proxy.value if proxy else 'alias'}{where}"
         case ptx.Bar():
             operands = _operands(instruction.instance, instruction.number, instruction.count)
             return f"bar.cta.{instruction.role.value} {operands}"
         case ptx.ClusterBarrier():
             ordering = _ORDERING_WORDS[instruction.ordering]
             return f"barrier.cluster.{instruction.role.value}.{ordering}"
-        case ptx.MbarrierArrive():
-            expect = ".expect_tx" if instruction.expect_tx else ""
-            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
-            operands = _operands(instruction.mbarrier, instruction.expect_tx or None)
-            return f"mbarrier.arrive{expect}{qualifiers} {operands}"
-        case ptx.MbarrierWait():
-            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
-            return f"mbarrier.try_wait{qualifiers} {instruction.mbarrier}, {instruction.phase}"
-        case ptx.AsyncCopy(source=None):
-            operands = _operands(instruction.location, instruction.value, instruction.mbarrier)
-            return f"st.async {operands}"
-        case ptx.AsyncCopy():
-            group = ".bulk_group" if instruction.mbarrier is None else ""
-            operands = _operands(instruction.location, instruction.source, instruction.mbarrier)
-            return f"cp.async.bulk{group} {operands}"
-        case ptx.CommitGroup():
-            return "cp.async.bulk.commit_group"
-        case ptx.WaitGroup():
-            return f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0"
         case Arithmetic(kind, dst, a, b):
             return f"{_SETS.get(kind, kind)} {_operands(dst, a, b)}"
         case Branch(target, None):
@@ -791,6 +1150,117 @@ def instruction_text(instruction: ptx.PtxInstruction) -> str:
             return f"{_BRANCH_WORDS[comparison]} {_operands(left, right, target)}"
         case Move() | Label():
             return str(instruction)
+        case _:
+            return _async_text(instruction)
+
+
+def _async_text(instruction: ptx.AsyncInstruction) -> str:
+    """An asynchronous instruction as a litmus test writes it."""
+    match instruction:
+        case ptx.CrossingFence(ordering, scope, proxy, location):
+            words = [f"fence.proxy.{proxy.value}::generic", _ORDERING_WORDS[ordering]]
+            if proxy is ptx.PtxProxy.ASYNC:
+                words.append(
+                    next(_restriction_word(e) for e in ptx.Restriction if e.ordering is ordering)
+                )
+            head = ".".join([*words, _SCOPE_WORDS[scope]])
+            return head if location is None else f"{head} {location}"
+        case ptx.InitFence():
+            return "fence.mbarrier_init.release.cluster"
+        case ptx.MbarrierInit(mbarrier, count):
+            return f"mbarrier.init {mbarrier}, {count}" if count else f"mbarrier.inval {mbarrier}"
+        case ptx.MbarrierArrive():
+            return _arrival_text(instruction)
+        case ptx.MbarrierTx(mbarrier, size, scope):
+            word = "expect_tx" if size > 0 else "complete_tx"
+            return f"mbarrier.{word}.relaxed.{_SCOPE_WORDS[scope]} {mbarrier}, {abs(size)}"
+        case ptx.MbarrierWait():
+            parity = ".parity" if instruction.by_parity else ""
+            qualifiers = _qualifiers(instruction.ordering, instruction.scope)
+            operands = _operands(instruction.dst, instruction.mbarrier, instruction.phase)
+            return f"mbarrier.try_wait{parity}{qualifiers} {operands}"
+        case ptx.AsyncCopy():
+            return _copy_text(instruction)
+        case ptx.AsyncRelease(location, value, scope, operation):
+            word = "" if operation is None else f".{_ATOMIC_WORDS[operation]}"
+            head = "st" if operation is None else "red"
+            return f"{head}.async.release.{_SCOPE_WORDS[scope]}{word} {location}, {value}"
+        case ptx.CommitGroup(unit):
+            return f"{unit.value}.commit_group"
+        case ptx.WaitGroup(commits=True, unit=unit):
+            return f"{unit.value}.wait_all"
+        case ptx.WaitGroup(reads_only, pending, unit):
+            return f"{unit.value}.wait_group{'.read' if reads_only else ''} {pending}"
+        case ptx.CopyArrive(mbarrier, counted):
+            return f"cp.async.mbarrier.arrive{'' if counted else '.noinc'} {mbarrier}"
+        case ptx.MapCopy(location, source, scope):
+            words = f"tensormap::generic.release.{_SCOPE_WORDS[scope]}"
+            return f"tensormap.cp_fenceproxy.{words} {location}, {source}"
+        case ptx.Multimem():
+            return _multimem_text(instruction)
+        case ptx.Hint(text):
+            return text
+        case ptx.RegisterFence():
+            return "wgmma.fence"
+        case ptx.WgmmaProduct(dst, a, b, adds):
+            return f"wgmma.mma_async {_operands(dst, a, b, adds)}"
+        case ptx.TensorLoad(dst, location):
+            return f"tcgen05.ld {dst}, {location}"
+        case ptx.TensorStore(location, value):
+            return f"tcgen05.st {location}, {value}"
+        case ptx.TensorCopy(location, source):
+            return f"tcgen05.cp {location}, {source}"
+        case ptx.TensorProduct(location, a, b, adds):
+            return f"tcgen05.mma {_operands(location, a, b, adds)}"
+        case ptx.TensorCommit(mbarrier):
+            return f"tcgen05.commit {mbarrier}"
+        case ptx.TensorFence(kind):
+            return kind.value
+
+
+def _arrival_text(arrive: ptx.MbarrierArrive) -> str:
+    word = "arrive_drop" if arrive.drops else "arrive"
+    expect = ".expect_tx" if arrive.expect_tx else ""
+    qualifiers = _qualifiers(arrive.ordering, arrive.scope)
+    count = None if arrive.count == 1 else arrive.count
+    operands = _operands(arrive.token, arrive.mbarrier, arrive.expect_tx or count)
+    return f"mbarrier.{word}{expect}{qualifiers} {operands}"
+
+
+def _copy_text(copy: ptx.AsyncCopy) -> str:
+    operation = "" if copy.operation is None else f".{_ATOMIC_WORDS[copy.operation]}"
+    size = None if copy.bytes == 1 else copy.bytes
+    if copy.source is None:
+        head = "st.async" if copy.operation is None else f"red.async{operation}"
+        return f"{head} {_operands(copy.location, copy.value, size, copy.mbarrier)}"
+    by_map = copy.read_map is not None or copy.written_map is not None
+    head = "cp.async" if copy.operation is None else "cp.reduce.async"
+    if copy.unit is ptx.Unit.BULK:
+        head += ".bulk" + (".tensor" if by_map else "")
+        head += ".bulk_group" if copy.mbarrier is None else ""
+    target = _moved_text([written for written, _ in copy.words], copy.written_map)
+    source = _moved_text([read or "" for _, read in copy.words], copy.read_map)
+    return f"{head}{operation} {_operands(target, source, size, copy.mbarrier)}"
+
+
+def _moved_text(words: Sequence[str], described: ptx.TensorMap | None) -> str:
+    if described is None:
+        return _words_text(words)
+    return f"[{_operands(described.location, *map(_words_text, described.choices))}]"
+
+
+def _words_text(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{{{', '.join(words)}}}"
+
+
+def _multimem_text(access: ptx.Multimem) -> str:
+    operation = "" if access.operation is None else f".{_ATOMIC_WORDS[access.operation]}"
+    peers = f"{{{', '.join(access.locations)}}}"
+    qualifiers = _qualifiers(access.ordering, access.scope)
+    if access.dst is not None:
+        return f"multimem.ld_reduce{qualifiers}{operation} {access.dst}, {peers}"
+    head = "st" if access.operation is None else "red"
+    return f"multimem.{head}{qualifiers}{operation} {peers}, {access.value}"
 
 
 def _fence_text(fence: ptx.PtxFence) -> str:
@@ -812,12 +1282,16 @@ def write_litmus(test: PtxLitmusTest) -> str:
     program = test.program
     lines = [f"PTX {test.name}", *(f'"{remark}"' for remark in test.remarks), "{"]
     lines += [f"{each.name}={each.initial};" for each in program.locations]
-    lines += [f"{name} = mbarrier({count});" for name, count in program.mbarriers.items()]
+    lines += [
+        f"{name} = mbarrier{f'({count})' if count else ''};"
+        for name, count in program.mbarriers.items()
+    ]
     lines += [
         f"{name} @ {alias.proxy.value} aliases {alias.location};"
         for name, alias in program.aliases.items()
     ]
     lines += [f"{name}{_place_text(home)};" for name, home in program.shared.items()]
+    lines += [f"{name} @ tmem;" for name in sorted(program.tensor)]
     by_thread = sorted(program.registers.items(), key=lambda each: each[0].thread)
     lines += [f"{register}={value};" for register, value in by_thread]
     lines.append("}")

@@ -26,23 +26,28 @@ from fencewright.simulator.core.partial_runs import (
 from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
 from fencewright.simulator.core.thread_runs import StepFunctions
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
-    Atom,
-    Bar,
-    CompareBranch,
     PtxEvent,
     PtxEventKind,
-    PtxInstruction,
     PtxPath,
-    PtxProgram,
-    PtxProxy,
     PtxRun,
     PtxRunner,
-    St,
-    accesses,
     initial_words,
     skeletons,
     unmet,
+)
+from fencewright.simulator.ptx.instructions import (
+    AsyncCopy,
+    Bar,
+    CompareBranch,
+    Ld,
+    MbarrierArrive,
+    MbarrierWait,
+    PtxInstruction,
+    PtxProgram,
+    PtxProxy,
+    TensorProduct,
+    WgmmaProduct,
+    accesses,
 )
 from fencewright.simulator.ptx.model import PtxExecution, PtxFrame, PtxModel, synchronizes
 from fencewright.simulator.ptx.saturation import (
@@ -62,11 +67,12 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         path = self.path(run, blocked=self.blocked)
         events = path.events
         shape = (
-            tuple((event.position, event.kind.value) for event in events),
+            tuple((event.position, event.kind.value, event.phase) for event in events),
             path.dependences,
             path.read_modify_writes,
             path.order,
             path.issued,
+            path.started,
             path.blocked,
         )
         reads = tuple(self._accesses(path, PtxEventKind.READ))
@@ -83,8 +89,8 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         return super().begin()
 
     def written(self, instruction: PtxInstruction) -> Iterator[str]:
-        if isinstance(instruction, St | Atom | AsyncCopy):
-            yield self.locations[instruction.location]
+        if not isinstance(instruction, Ld):
+            yield from (self.locations[name] for name, _ in accesses(instruction))
 
     def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
         (value,) = self.domain.choices(event.location or "")
@@ -120,9 +126,16 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             return self.halt(run, Stop.HELD, run.taint(branch.left, branch.right))
         return self.compare_branch(run, branch)
 
+    def partial_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
+        """Wait at an mbarrier, once it is known for which phase."""
+        if self.unknown(run, wait.phase):
+            return self.halt(run, Stop.HELD, run.taint(wait.phase))
+        return self.mbarrier_wait(run, wait)
+
     STEPS: ClassVar[StepFunctions] = {
         **PtxRunner.STEPS,
         **PARTIAL_STEPS,
+        MbarrierWait: partial_wait,
         CompareBranch: partial_compare_branch,
     }
 
@@ -292,11 +305,26 @@ def _is_in_order(program: PtxProgram) -> bool:
 
 
 def can_be_built(program: PtxProgram) -> bool:
-    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it."""
-    return not any(
-        isinstance(operand, str)
-        for thread in program.threads
-        for each in thread.instructions
-        if isinstance(each, Bar)
-        for operand in (each.instance, each.number, each.count)
-    )
+    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it,
+    and no instruction does one of several things by itself.
+    """
+    if not all(program.mbarriers.values()):
+        return False
+    return not any(_is_open(each) for t in program.threads for each in t.instructions)
+
+
+def _is_open(instruction: PtxInstruction) -> bool:
+    match instruction:
+        case Bar():
+            named = instruction.instance, instruction.number, instruction.count
+            return any(isinstance(operand, str) for operand in named)
+        case MbarrierArrive():
+            return instruction.token is not None
+        case MbarrierWait():
+            return instruction.dst is not None
+        case AsyncCopy():
+            return instruction.read_map is not None or instruction.written_map is not None
+        case WgmmaProduct() | TensorProduct():
+            return True
+        case _:
+            return False

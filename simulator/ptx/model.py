@@ -33,7 +33,7 @@ from fencewright.simulator.core.condition import (
 )
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.core.interleaving import InterleavingHint
-from fencewright.simulator.core.program import ProgramError
+from fencewright.simulator.core.program import Placement, ProgramError
 from fencewright.simulator.core.relation import (
     Mask,
     Relation,
@@ -49,22 +49,29 @@ from fencewright.simulator.core.relation import (
     union,
 )
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
-    Atom,
-    CommitGroup,
-    Ld,
-    ProxyFence,
     PtxCandidates,
     PtxCombination,
-    PtxEvent,
-    PtxEventKind,
-    PtxProgram,
-    PtxProxy,
     PtxSkeleton,
     PtxWalks,
-    St,
-    WaitGroup,
 )
+from fencewright.simulator.ptx.instructions import (
+    AsyncCopy,
+    AsyncRelease,
+    CommitGroup,
+    CopyArrive,
+    CrossingFence,
+    MapCopy,
+    ProxyFence,
+    PtxProgram,
+    PtxProxy,
+    RegisterFence,
+    Space,
+    TensorCommit,
+    TensorFence,
+    WaitGroup,
+    accesses,
+)
+from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind
 
 _READ, _WRITE, _FENCE = PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE
 
@@ -90,17 +97,31 @@ class Axiom(Enum):
 ALL_AXIOMS: frozenset[Axiom] = frozenset(Axiom)
 
 
+class SyncRestrict(Enum):
+    """Through what a fence with ``.sync_restrict`` may synchronise, which the text leaves open.
+
+    It "restrict[s] the class of memory operations for which the fence instruction provides the
+    memory ordering guarantees". WEAKER: through objects in the cluster's shared memory alone, the
+    least that the example of the text needs. STRONGER: through anything, as another fence.
+    Source: PTX ISA 9.4, "membar / fence", description and examples.
+    """
+
+    WEAKER = "weaker"
+    STRONGER = "stronger"
+
+
 @dataclass(frozen=True, slots=True)
 class PtxModel:
     """Which version, with which axioms.
 
-    Axioms are left out, and moral strength in synchronizes-with ignored, only to see that a
+    Where the text can be read in two ways the weaker is meant. Axioms are left out, and moral strength in synchronizes-with ignored, only to see that a
     test notices.
     """
 
     version: Version = Version.V7_5
     axioms: frozenset[Axiom] = ALL_AXIOMS
     moral_strength_in_sync: bool = True
+    sync_restrict: SyncRestrict = SyncRestrict.WEAKER
 
     @property
     def is_whole(self) -> bool:
@@ -109,7 +130,7 @@ class PtxModel:
 
     def without(self, axiom: Axiom) -> "PtxModel":
         """The same model less one axiom."""
-        return PtxModel(self.version, self.axioms - {axiom}, self.moral_strength_in_sync)
+        return replace(self, axioms=self.axioms - {axiom})
 
 
 # Relations that depend on the program alone
@@ -153,43 +174,74 @@ def _overlap(first: PtxEvent, second: PtxEvent, version: Version) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RestrictedFence:
-    """A fence with ``.sync_restrict``: masks of the operations that it may synchronise through
-    (``signals``), and, among them, of those that it ``orders``.
+    """A fence that does not order everything: masks of the operations that it may synchronise through
+    (``signals``), and of those that it ``orders`` with those in ``targets``.
     """
 
     signals: Mask
     orders: Mask
+    targets: Mask
 
 
-def restricted_fences(skeleton: PtxSkeleton) -> Mapping[int, RestrictedFence]:
-    """What each fence with ``.sync_restrict`` is for.
+def restricted_fences(
+    skeleton: PtxSkeleton, reading: SyncRestrict = SyncRestrict.WEAKER
+) -> Mapping[int, RestrictedFence]:
+    """What each fence is for that has ``.sync_restrict``, ``.mbarrier_init`` or ``X::generic``.
 
-    It "restrict[s] the class of memory operations for which the fence instruction provides the
-    memory ordering guarantees": "the effect of the fence only applies to operations performed on
-    objects in .shared::cta state space" for a release, ".shared::cluster" for an acquire. Whether
-    that includes the operations by which threads synchronise the text leaves open. This is the
-    weakest reading that its example allows, a release of ``.shared::cta`` through an mbarrier in
-    ``.shared::cluster``: through objects in the cluster's shared memory alone, so neither through
-    a flag in global memory nor through ``barrier.cluster``, which is in no state space. What is
-    ordered is ordered transitively, since only the ``::read`` form is said to be non-cumulative.
-    Source: PTX ISA 9.4, "membar / fence", description, caution and examples.
+    With ``.sync_restrict`` "the effect of the fence only applies to operations performed on
+    objects in .shared::cta state space" for a release, ".shared::cluster" for an acquire;
+    ``reading`` says through what it synchronises. It orders transitively, since only the ``::read``
+    form is said to be non-cumulative. ``fence.mbarrier_init`` "only applies to the prior
+    mbarrier.init operations executed by the same thread". A uni-directional proxy fence orders
+    "a prior memory access performed via the from-proxykind and a subsequent memory access
+    performed via the to-proxykind". Source: PTX ISA 9.4, "membar / fence".
     """
-    events, homes = skeleton.events, skeleton.program.shared
+    events = skeleton.events
+    every = (1 << len(events)) - 1
     found: dict[int, RestrictedFence] = {}
     for number, fence in enumerate(events):
         here = skeleton.placement(number)
-        if fence.restriction is None or here is None:
+        if here is None or fence.kind is not _FENCE:
             continue
-        signals = orders = 0
-        for n, event in enumerate(events):
-            home = homes.get(event.location or "")
-            is_mbarrier = event.rendezvous is not None and event.rendezvous.mbarrier
-            if is_mbarrier or (home is not None and here.shares(home, Scope.CLUSTER)):
-                signals |= 1 << n
-            if home is not None and here.shares(home, fence.restriction.reach):
-                orders |= 1 << n
-        found[number] = RestrictedFence(signals, orders)
+        signals = orders = targets = every
+        if fence.restriction is not None:
+            orders = _homed(skeleton, here, fence.restriction.reach)
+            if reading is SyncRestrict.WEAKER:
+                mbarriers = (n for n, e in enumerate(events) if e.rendezvous is not None)
+                signals = mask_of(n for n in mbarriers if _is_at_mbarrier(events[n]))
+                signals |= _homed(skeleton, here, Scope.CLUSTER)
+        if fence.of_inits:
+            orders = mask_of(
+                n for n, e in enumerate(events) if e.thread == fence.thread and _is_init(e)
+            )
+        if fence.crosses is not None:
+            orders &= mask_of(n for n, e in enumerate(events) if e.proxy is PtxProxy.GENERIC)
+            targets = mask_of(
+                n
+                for n, e in enumerate(events)
+                if e.proxy is fence.crosses and fence.covers in (None, e.location)
+            )
+        if orders & targets & signals != every:
+            found[number] = RestrictedFence(signals, orders, targets)
     return found
+
+
+def _homed(skeleton: PtxSkeleton, here: Placement, reach: Scope) -> Mask:
+    """The operations on locations in shared memory as far as ``reach`` from ``here``."""
+    homes = skeleton.program.shared
+    return mask_of(
+        n
+        for n, event in enumerate(skeleton.events)
+        if (home := homes.get(event.location or "")) is not None and here.shares(home, reach)
+    )
+
+
+def _is_at_mbarrier(event: PtxEvent) -> bool:
+    return event.rendezvous is not None and event.rendezvous.mbarrier
+
+
+def _is_init(event: PtxEvent) -> bool:
+    return event.update is not None and event.update.initialised is not None
 
 
 def release_patterns(
@@ -295,13 +347,16 @@ class PtxFrame:
         ]
         self.ms = morally_strong(skeleton, model.version)
         self.write_mask = mask_of(skeleton.writes)
-        restricted = restricted_fences(skeleton)
+        restricted = restricted_fences(skeleton, model.sync_restrict)
+        self.restricted = restricted
+        self.crossings = [n for n in restricted if events[n].crosses is not None]
         self.release = release_patterns(skeleton, self.po_loc, restricted)
         self.releasing = tuple(n for n, row in enumerate(self.release) if row)
         self.acquire = acquire_patterns(skeleton, self.po_loc, restricted)
         self.spheres = _spheres(self.size, restricted)
         self.barrier = barrier_synchronization(skeleton)
         self.phases = phase_observation(skeleton, self.ms)
+        self.of_tensor = mask_of(n for n, e in enumerate(events) if e.tensor is not None)
         self.is_plain = not restricted and not _mixes_addresses(skeleton)
         self.rmw = skeleton.rmw
         self.rmw_reads = tuple(n for n, row in enumerate(self.rmw) if row)
@@ -348,15 +403,36 @@ class PtxFrame:
         yield from extend(tuple(fences), [0] * self.size, 0)
 
 
-def _spheres(size: int, restricted: Mapping[int, RestrictedFence]) -> Mapping[Mask, Mask]:
-    """The events by the restricted fences that do not order them; those that none orders first."""
+@dataclass(frozen=True, slots=True)
+class _Sphere:
+    """Pairs of operations that the fences ``idle`` do not order, all others do."""
+
+    idle: Mask
+    sources: Mask
+    targets: Mask
+
+
+def _spheres(size: int, restricted: Mapping[int, RestrictedFence]) -> tuple[_Sphere, ...]:
+    """All pairs of operations by the restricted fences that do not order them.
+
+    First comes what holds of all pairs, with all those fences idle.
+    """
+    every = (1 << size) - 1
     if not restricted:
-        return {0: (1 << size) - 1}
-    found: dict[Mask, Mask] = {mask_of(restricted): 0}
+        return (_Sphere(0, every, every),)
+    found: dict[tuple[Mask, Mask], Mask] = {}
+    classes: dict[Mask, Mask] = {}
     for number in range(size):
-        idle = mask_of(n for n, fence in restricted.items() if not fence.orders >> number & 1)
-        found[idle] = found.get(idle, 0) | 1 << number
-    return found
+        aimed = mask_of(n for n, fence in restricted.items() if fence.targets >> number & 1)
+        classes[aimed] = classes.get(aimed, 0) | 1 << number
+    all_idle = mask_of(restricted)
+    for number in range(size):
+        active = mask_of(n for n, fence in restricted.items() if fence.orders >> number & 1)
+        for aimed, targets in classes.items():
+            key = all_idle & ~(active & aimed), targets
+            found[key] = found.get(key, 0) | 1 << number
+    spheres = [_Sphere(idle, sources, targets) for (idle, targets), sources in found.items()]
+    return (_Sphere(all_idle, 0, 0), *spheres)
 
 
 def _address(event: PtxEvent, version: Version) -> str:
@@ -450,10 +526,12 @@ def proxy_preserved(frame: PtxFrame, base: Relation) -> Relation:
         aliased = image(reach & alias_fences, base)
         for y in bits(base[x] & frame.of_location[event.location or ""]):
             other = events[y]
-            entries = _entries(frame, base, y)
             same_address = event.variable == other.variable
-            if entries & (reach if same_address else aliased) or (
-                same_address and event.proxy is other.proxy and _same_cta(frame, x, y)
+            between = reach if same_address else aliased
+            if (
+                _entries(frame, base, y) & between
+                or _crossed(frame, base, x, y) & between
+                or (same_address and event.proxy is other.proxy and _same_cta(frame, x, y))
             ):
                 result[x] |= 1 << y
     return result
@@ -471,23 +549,81 @@ def _same_cta(frame: PtxFrame, a: int, b: int) -> bool:
     return frame.skeleton.placement(a) == frame.skeleton.placement(b)
 
 
-def _cta_fences(frame: PtxFrame, event: int) -> Mask:
-    fences = _proxy_fences(frame, frame.skeleton.events[event].proxy)
-    return mask_of(n for n in bits(fences) if _same_cta(frame, n, event))
+def _cta_fences(frame: PtxFrame, event: int, proxy: PtxProxy | None) -> Mask:
+    """The fences of a proxy, and of the location's state space, in the CTA of an access."""
+    location = frame.skeleton.events[event].location or ""
+    return mask_of(
+        n
+        for n in bits(_proxy_fences(frame, proxy))
+        if _same_cta(frame, n, event) and _is_about(frame.skeleton, n, location)
+    )
+
+
+def _is_about(skeleton: PtxSkeleton, fence: int, location: str) -> bool:
+    """Whether a proxy fence is about the state space of a location.
+
+    "The memory ordering is limited only to operations performed on objects in the state space
+    specified"; ``.shared::cluster`` has the thread's own shared memory too. Source: PTX ISA,
+    "membar / fence", "State Spaces".
+    """
+    space, home = skeleton.events[fence].space, skeleton.program.shared.get(location)
+    here = skeleton.placement(fence)
+    if space is None or here is None:
+        return True
+    if home is None or space is Space.GLOBAL:
+        return home is None and space is Space.GLOBAL
+    return here.shares(home, Scope.WORKGROUP if space is Space.OWN else Scope.CLUSTER)
+
+
+_NATIVE = (PtxProxy.GENERIC, PtxProxy.TENSOR)
+"""The proxies that nobody has to enter or leave: nothing else reaches tensor memory."""
 
 
 def _exits(frame: PtxFrame, base: Relation, x: int) -> Mask:
-    """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one."""
-    if frame.skeleton.events[x].proxy is PtxProxy.GENERIC:
+    """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one.
+
+    A copy that is done has done with its tensor map, of which the text says nothing.
+    """
+    proxy = frame.skeleton.events[x].proxy
+    if proxy in _NATIVE:
         return 1 << x
-    return base[x] & _cta_fences(frame, x)
+    return base[x] & _cta_fences(frame, x, _left_by(proxy))
+
+
+def _left_by(proxy: PtxProxy | None) -> PtxProxy | None:
+    return PtxProxy.ASYNC if proxy is PtxProxy.TENSORMAP else proxy
 
 
 def _entries(frame: PtxFrame, base: Relation, y: int) -> Mask:
     """Where ``y`` enters its proxy."""
-    if frame.skeleton.events[y].proxy is PtxProxy.GENERIC:
+    proxy = frame.skeleton.events[y].proxy
+    if proxy in _NATIVE:
         return 1 << y
-    return mask_of(n for n in bits(_cta_fences(frame, y)) if base[n] >> y & 1)
+    return mask_of(n for n in bits(_cta_fences(frame, y, proxy)) if base[n] >> y & 1)
+
+
+def _crossed(frame: PtxFrame, base: Relation, x: int, y: int) -> Mask:
+    """The uni-directional acquires by which ``y`` enters its proxy after the generic access ``x``.
+
+    They stand in the CTA of ``y``. For a tensor map a release of the same kind comes first, as
+    wherever the text uses them. Source: PTX ISA, "membar / fence", examples.
+    """
+    events = frame.skeleton.events
+    proxy = events[y].proxy
+    if events[x].proxy is not PtxProxy.GENERIC:
+        return 0
+    fences = [n for n in frame.crossings if events[n].crosses is proxy]
+    releases = mask_of(n for n in fences if events[n].ordering.releases and base[x] >> n & 1)
+    released = image(releases, base)
+    entries = 0
+    for n in fences:
+        if not (events[n].ordering.acquires and base[n] >> y & 1 and _same_cta(frame, n, y)):
+            continue
+        if proxy is PtxProxy.TENSORMAP and not released >> n & 1:
+            continue
+        if frame.restricted[n].targets >> y & 1 and frame.restricted[n].orders >> x & 1:
+            entries |= 1 << n
+    return entries
 
 
 def causality(frame: PtxFrame, obs: Relation, base: Relation) -> Relation:
@@ -513,14 +649,50 @@ def causality_by_sphere(
     Causality order from an operation is by the fences that order operations on its object: it
     is one relation for each object, of which only pairs on one object matter.
     """
-    everywhere, *limited = frame.spheres.items()
-    base = base_causality(frame, _without(sync, everywhere[0]))
+    everywhere, *limited = frame.spheres
+    base = base_causality(frame, _without(sync, everywhere.idle))
     cause = causality(frame, obs, base)
-    for idle, events in limited:
-        ordered = causality(frame, obs, base_causality(frame, _without(sync, idle)))
-        for number in bits(events):
-            cause[number] = ordered[number]
+    if limited:
+        whole, cause = cause, [0] * frame.size
+        for sphere in limited:
+            ordered = whole
+            if sphere.idle != everywhere.idle:
+                ordered = causality(frame, obs, base_causality(frame, _without(sync, sphere.idle)))
+            for number in bits(sphere.sources):
+                cause[number] |= ordered[number] & sphere.targets
+    if frame.of_tensor:
+        executed = tensor_order(frame, obs, sync)
+        for number in bits(frame.of_tensor):
+            cause[number] = executed[number] & frame.of_tensor
     return base, cause
+
+
+def tensor_order(frame: PtxFrame, obs: Relation, sync: Relation) -> Relation:
+    """The order of operations on tensor memory: any synchronisation that orders execution counts.
+
+    "tcgen05.fence::before_thread_sync and tcgen05.fence::after_thread_sync compose with execution
+    ordering instructions", relaxed ones too. Operations that stay in order once they are started
+    do so across threads as well. Source: PTX ISA, "Memory Consistency Model for 5th generation of
+    TensorCore operations".
+    """
+    skeleton = frame.skeleton
+    links = [a | b | c for a, b, c in zip(frame.po, sync, obs, strict=True)]
+    for meeting in skeleton.meetings:
+        for arrival in meeting.arrivals:
+            links[arrival] |= mask_of(meeting.waits) & ~(1 << arrival)
+    reach = _issue_copies(frame, transitive_closure(links))
+    changed = False
+    for number, fences in enumerate(skeleton.started):
+        role = skeleton.events[number].tensor
+        if not fences or role is None:
+            continue
+        there = frame.of_location[skeleton.events[number].location or ""]
+        for later in bits(image(fences, reach) & there & ~links[number]):
+            other = skeleton.events[later].tensor
+            if other is not None and role.is_before(other):
+                links[number] |= 1 << later
+                changed = True
+    return _issue_copies(frame, transitive_closure(links)) if changed else reach
 
 
 def _without(relation: Relation, events: Mask) -> Relation:
@@ -646,6 +818,14 @@ def fence_sc(x: PtxExecution) -> Violation:
     return ()
 
 
+def mbarrier_order(x: PtxExecution) -> Violation:
+    """No operation on an mbarrier comes before one that it followed there."""
+    for one, other in x.frame.skeleton.ordered:
+        if x.base[other] >> one & 1:
+            return (one, other, one)
+    return ()
+
+
 def no_thin_air(x: PtxExecution) -> Violation:
     """No value depends on itself."""
     order = [a | b for a, b in zip(x.rf, x.frame.skeleton.dependences, strict=True)]
@@ -731,6 +911,8 @@ class _Enumeration:
             for sc in frame.fence_sc_orders:
                 x.order_fences(released, sc)
                 if Axiom.FENCE_SC in axioms and fence_sc(x):
+                    continue
+                if Axiom.CAUSALITY in axioms and mbarrier_order(x):
                     continue
                 yield x
 
@@ -865,10 +1047,14 @@ def check_version(program: PtxProgram, model: PtxModel) -> None:
         raise ProgramError("aliases need the model of PTX 7.5")
     for thread in program.threads:
         for each in thread.instructions:
-            if isinstance(each, ProxyFence | AsyncCopy | CommitGroup | WaitGroup) or (
-                isinstance(each, Ld | St | Atom) and each.proxy is not PtxProxy.GENERIC
-            ):
+            proxies = {proxy for _, proxy in accesses(each)} - {PtxProxy.GENERIC}
+            if proxies or isinstance(each, _OF_PROXIES):
                 raise ProgramError("proxies need the model of PTX 7.5")
+
+
+_OF_PROXIES = (
+    ProxyFence | CrossingFence | MapCopy | AsyncCopy | AsyncRelease | CopyArrive | CommitGroup
+) | (WaitGroup | TensorCommit | TensorFence | RegisterFence)
 
 
 def enumerated_outcomes(
@@ -1065,6 +1251,8 @@ def _witness(
             else (check(x),)
         )
         violation = next(filter(None, found), ())
+        if axiom is Axiom.CAUSALITY and not violation:
+            violation = mbarrier_order(x)
         if violation:
             violations.append((axiom, violation))
     relations = {

@@ -33,11 +33,11 @@ from fencewright.simulator.ptx.events import (
     PtxFence,
     PtxInstruction,
     PtxProgram,
-    Restriction,
     St,
     operands,
     variables,
 )
+from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import PtxModel
 from fencewright.simulator.ptx.outcomes import outcomes
 

@@ -28,6 +28,7 @@ from fencewright.simulator.ptx.model import (
     Version,
     close,
     fence_sc,
+    mbarrier_order,
     synchronizes,
 )
 
@@ -297,7 +298,7 @@ class FinalMemories:
         whole = self._in_a_row(sc)
         if whole is not None:
             reached = self._possible(whole)
-            if not fence_sc(self.x):
+            if not fence_sc(self.x) and not mbarrier_order(self.x):
                 self.known |= reached
             if possible <= self.known:
                 return
@@ -333,10 +334,10 @@ class FinalMemories:
         x, part = self.x, self.part
         if not part.fence_pairs:
             x.order_fences(self.released, sc)
-            return None if fence_sc(x) else sc
+            return None if fence_sc(x) or mbarrier_order(x) else sc
         while True:
             x.order_fences(self.released, sc)
-            if fence_sc(x):
+            if fence_sc(x) or mbarrier_order(x):
                 return None
             contradicted = [0] * part.frame.size
             for number, place in enumerate(part.places):

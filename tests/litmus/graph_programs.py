@@ -24,12 +24,10 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.ptx.events import (
-    Alias,
     AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
-    CommitGroup,
     CompareBranch,
     Ld,
     ProxyFence,
@@ -38,8 +36,8 @@ from fencewright.simulator.ptx.events import (
     PtxProgram,
     PtxProxy,
     St,
-    WaitGroup,
 )
+from fencewright.simulator.ptx.instructions import Alias, CommitGroup, WaitGroup
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,

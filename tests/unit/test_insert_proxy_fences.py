@@ -41,7 +41,6 @@ from fencewright.simulator.ptx.events import (
     Bar,
     BarrierRole,
     ClusterBarrier,
-    CommitGroup,
     Ld,
     MbarrierArrive,
     MbarrierWait,
@@ -50,10 +49,9 @@ from fencewright.simulator.ptx.events import (
     PtxInstruction,
     PtxProgram,
     PtxProxy,
-    Restriction,
     St,
-    WaitGroup,
 )
+from fencewright.simulator.ptx.instructions import CommitGroup, Restriction, WaitGroup
 from fencewright.simulator.ptx.outcomes import outcomes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "async"

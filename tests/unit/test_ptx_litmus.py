@@ -14,7 +14,6 @@ from fencewright.simulator.ptx.columns import (
     write_litmus,
 )
 from fencewright.simulator.ptx.events import (
-    Alias,
     Atom,
     Bar,
     BarrierRole,
@@ -23,9 +22,9 @@ from fencewright.simulator.ptx.events import (
     PtxFence,
     PtxInstruction,
     PtxProxy,
-    Restriction,
     St,
 )
+from fencewright.simulator.ptx.instructions import Alias, Restriction
 from fencewright.simulator.ptx.model import explain
 from fencewright.simulator.ptx.outcomes import outcomes
 
@@ -163,7 +162,7 @@ def test_instructions_and_their_defaults(text: str, instruction: PtxInstruction)
         ("atom.gpu r0, x, 1", "atom.gpu needs one operation"),
         ("mbarrier.arrive.release.gpu b", "an mbarrier operation has the scope .cta or .cluster"),
         ("barrier.cluster.wait.relaxed", "barrier cannot be .relaxed; it takes .acquire"),
-        ("cp.async.bulk.wait_group 1", "wait_group is supported for 0 pending groups only"),
+        ("cp.async.bulk.wait_group -1", "wait_group takes a number of groups"),
         ("membar.gpu", "membar needs one of .cta, .gl, .sys"),
         ("?", "expected an instruction, found '?'"),
     ],

@@ -26,9 +26,9 @@ from fencewright.simulator.ptx.events import (
     PtxFence,
     PtxInstruction,
     PtxProgram,
-    Restriction,
     St,
 )
+from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import Axiom, PtxModel, Version, explain
 from fencewright.simulator.ptx.outcomes import outcomes
 

@@ -12,15 +12,8 @@ from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import parse_condition
 from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.columns import PtxLitmusTest
-from fencewright.simulator.ptx.events import (
-    Atom,
-    Ld,
-    PtxFence,
-    PtxInstruction,
-    PtxProgram,
-    Restriction,
-    St,
-)
+from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
+from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import (
     MutationKind,

@@ -1,0 +1,278 @@
+"""Which barrier operations of an execution meet: every way in which they can.
+
+An mbarrier is a small machine: its counts, and the operations on it in some order. What matters of
+the order is in which phase each operation is, and which one completes the phase.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import NamedTuple
+
+from fencewright.lowering.vocabulary import Scope
+from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, transitive_closure
+from fencewright.simulator.ptx.instructions import BarrierRole, PtxProgram
+from fencewright.simulator.ptx.paths import Pair, PtxEvent, PtxEventKind, Rendezvous, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Barrier operations of one completed phase: every arrival is before every wait."""
+
+    arrivals: tuple[int, ...]
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """One combination of meetings; ``ordered`` are the operations on an mbarrier as its counts need
+    them: none of a pair comes after the other.
+    """
+
+    meetings: tuple[Meeting, ...] = ()
+    ordered: tuple[Pair, ...] = ()
+
+
+def all_met(
+    program: PtxProgram, events: list[PtxEvent], order: Relation, blocked: set[int]
+) -> Iterator[Met]:
+    """Every combination of meetings of the barrier operations of an execution.
+
+    ``order`` is what is known of the order of events, ``blocked`` who waits for ever.
+    """
+    objects: dict[object, list[int]] = {}
+    for number, event in enumerate(events):
+        if event.rendezvous is not None:
+            place = _place(event.rendezvous, program.threads[event.thread].placement)
+            objects.setdefault((event.rendezvous, place), []).append(number)
+    choices: list[list[Met]] = []
+    closed: Relation = []
+    for members in objects.values():
+        rendezvous = events[members[0]].rendezvous
+        if rendezvous is None or rendezvous.count is None:
+            choices.append([Met((*_everyone_who_comes(events, members),))])
+        elif rendezvous.mbarrier:
+            closed = closed or transitive_closure(order)
+            machine = _Mbarrier(events, members, rendezvous.count, closed, blocked)
+            choices.append(list(machine.all_met()))
+        else:
+            choices.append(
+                [Met(each) for each in _counted(events, members, rendezvous.count, blocked)]
+            )
+    counted = [bool(r.rendezvous and r.rendezvous.count is not None) for r in events]
+    for choice in product(*choices):
+        meetings = tuple(meeting for each in choice for meeting in each.meetings)
+        ordered = tuple(pair for each in choice for pair in each.ordered)
+        if not any(counted) or _is_possible(meetings, ordered, order, counted):
+            yield Met(meetings, ordered)
+
+
+def _place(rendezvous: Rendezvous, placement: Placement) -> object:
+    """Which threads share the object: an mbarrier may be reached from everywhere."""
+    if rendezvous.mbarrier:
+        return None
+    return shared_place(rendezvous.name, placement)
+
+
+def shared_place(name: str, placement: Placement) -> object:
+    """The CTA or the cluster that shares the barrier of a thread."""
+    return placement.instance(Scope.CLUSTER if name == "barrier.cluster" else Scope.WORKGROUP)
+
+
+def _everyone_who_comes(events: list[PtxEvent], members: list[int]) -> Iterator[Meeting]:
+    arrivals: dict[int, list[int]] = {}
+    waits: dict[int, list[int]] = {}
+    arrived: dict[int, int] = {}
+    waited: dict[int, int] = {}
+    for number in members:
+        thread, role = events[number].thread, events[number].role
+        if role is not BarrierRole.WAIT:
+            turn = arrived.get(thread, 0)
+            arrived[thread] = turn + 1
+            arrivals.setdefault(turn, []).append(number)
+        if role is not BarrierRole.ARRIVE:
+            turn = waited.get(thread, 0)
+            waited[thread] = turn + 1
+            waits.setdefault(turn, []).append(number)
+    for turn in sorted(arrivals):
+        yield Meeting(tuple(arrivals[turn]), tuple(waits.get(turn, ())))
+
+
+def _counted(
+    events: list[PtxEvent], members: list[int], count: int, blocked: set[int]
+) -> Iterator[tuple[Meeting, ...]]:
+    """Partitions into phases of ``count`` threads each; who is blocked must be too few for one."""
+    queues: dict[int, list[int]] = {}
+    for number in members:
+        queues.setdefault(events[number].thread, []).append(number)
+    seen: set[frozenset[Meeting]] = set()
+
+    def extend(
+        positions: dict[int, int], done: tuple[Meeting, ...]
+    ) -> Iterator[tuple[Meeting, ...]]:
+        heads = [
+            queue[positions[thread]]
+            for thread, queue in queues.items()
+            if positions[thread] < len(queue)
+        ]
+        if len(heads) < count:
+            waiting = [n for n in heads if events[n].role is BarrierRole.SYNC and n not in blocked]
+            key = frozenset(done)
+            if not waiting and key not in seen:
+                seen.add(key)
+                yield done
+            return
+        for group in combinations([n for n in heads if n not in blocked], count):
+            waits = tuple(n for n in group if events[n].role is BarrierRole.SYNC)
+            after = dict(positions)
+            for number in group:
+                after[events[number].thread] += 1
+            yield from extend(after, (*done, Meeting(group, waits)))
+
+    yield from extend(dict.fromkeys(queues, 0), ())
+
+
+class _Counts(NamedTuple):
+    """The contents of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object"."""
+
+    phase: int
+    pending: int
+    expected: int
+    bytes: int
+
+    def after(self, update: Update) -> "_Counts | None":
+        """The contents after an operation, which may complete the phase; None for inval.
+
+        Source: PTX ISA, "Phase Completion of the mbarrier object".
+        """
+        if update.initialised is not None:
+            count = update.initialised
+            return _Counts(0, count, count, 0) if count else None
+        expected = self.expected - update.dropped
+        pending, left = self.pending - update.arrivals, self.bytes + update.bytes
+        if pending or left:
+            return _Counts(self.phase, pending, expected, left)
+        return _Counts(self.phase + 1, expected, expected, 0)
+
+    def is_complete(self, event: PtxEvent) -> bool:
+        """Whether the phase that a wait asks for is."""
+        asked = event.phase or 0
+        return self.phase % 2 != asked if event.by_parity else self.phase > asked
+
+
+class _Mbarrier:
+    """The operations on one mbarrier, in every order that ``order`` leaves them."""
+
+    def __init__(
+        self,
+        events: list[PtxEvent],
+        members: list[int],
+        count: int,
+        order: Relation,
+        blocked: set[int],
+    ):
+        self.events = events
+        self.stuck = [n for n in members if n in blocked]
+        self.members = [n for n in members if n not in blocked]
+        self.initial = _Counts(0, count, count, 0) if count else None
+        self.before = {
+            n: sum(1 << i for i, m in enumerate(self.members) if order[m] >> n & 1)
+            for n in self.members
+        }
+
+    def all_met(self) -> Iterator[Met]:
+        """Each assignment of the operations to phases, with who completes each of these."""
+        every = (1 << len(self.members)) - 1
+        stack: list[tuple[Mask, _Counts | None, tuple[tuple[int, int], ...], tuple[int, ...]]]
+        stack = [(0, self.initial, (), ())]
+        seen: set[object] = set()
+        while stack:
+            taken, counts, phases, completing = stack.pop()
+            key = (taken, frozenset(phases), completing)
+            if key in seen:
+                continue
+            seen.add(key)
+            if taken == every:
+                if not any(counts and counts.is_complete(self.events[n]) for n in self.stuck):
+                    yield self._met(dict(phases), completing)
+                continue
+            for i, number in enumerate(self.members):
+                if taken >> i & 1 or self.before[number] & ~taken:
+                    continue
+                after = self._step(number, counts)
+                if after is None:
+                    continue
+                (left,) = after
+                era = len(completing)
+                completes = left is None or counts is None or left.phase != counts.phase
+                update = self.events[number].update
+                ends = completing
+                if update is not None and (completes or update.initialised is not None):
+                    ends = (*completing, number)
+                stack.append((taken | 1 << i, left, (*phases, (number, era)), ends))
+
+    def _step(self, number: int, counts: _Counts | None) -> "tuple[_Counts | None] | None":
+        """The contents after an operation; None if it cannot come now."""
+        event = self.events[number]
+        update = event.update
+        if update is not None and update.initialised is not None:
+            return ((update.initialised and _Counts(0, 0, 0, 0).after(update)) or None,)
+        if counts is None:
+            return None
+        if update is None:
+            return (counts,) if counts.is_complete(event) is event.passes else None
+        if event.parity is not None and counts.phase % 2 != event.parity:
+            return None
+        return (counts.after(update),)
+
+    def _met(self, eras: dict[int, int], completing: tuple[int, ...]) -> Met:
+        """Who observes whom; an era ends with each completed phase, and with init and inval."""
+        waits = [n for n in self.members if self.events[n].update is None and self.events[n].passes]
+        arrivals = [n for n in self.members if self._arrives(n)]
+        meetings = [
+            Meeting(
+                tuple(n for n in arrivals if eras[n] == era),
+                tuple(n for n in waits if eras[n] > era),
+            )
+            for era in range(len(completing))
+        ]
+        ordered = [
+            (one, other)
+            for one, other in product(eras, repeat=2)
+            if eras[one] < eras[other] or (eras[one] == eras[other] and other in completing)
+            if one != other
+        ]
+        return Met((*(m for m in meetings if m.arrivals),), (*ordered,))
+
+    def _arrives(self, number: int) -> bool:
+        """Whether an operation can be observed: one that takes from a count."""
+        event = self.events[number]
+        return event.kind is PtxEventKind.ARRIVE
+
+
+def _is_possible(
+    meetings: tuple[Meeting, ...],
+    ordered: tuple[Pair, ...],
+    order: Relation,
+    counted: list[bool],
+) -> bool:
+    """Whether nobody waits for an arrival that only comes after the wait."""
+    representative = list(range(len(order)))
+    for meeting in meetings:
+        both = [n for n in meeting.arrivals if n in meeting.waits and counted[n]]
+        for number in both:
+            representative[number] = both[0]
+    whole = [0] * len(order)
+    for source, row in enumerate(order):
+        for target in bits(row):
+            whole[representative[source]] |= 1 << representative[target]
+    for meeting in meetings:
+        for arrival in meeting.arrivals:
+            for wait in meeting.waits:
+                source, target = representative[arrival], representative[wait]
+                if source != target and counted[arrival]:
+                    whole[source] |= 1 << target
+    for source, target in ordered:
+        whole[representative[source]] |= 1 << representative[target]
+    return is_acyclic(whole)

@@ -1,0 +1,700 @@
+"""Asynchronous operations in the PTX model: every ordering with a program that needs it.
+
+A case is a program whose condition holds always, and what of it can be weakened: then the
+condition fails. So each rule is seen to order, and its absence to leave something unordered.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, write_litmus
+from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
+from fencewright.simulator.ptx.model import PtxModel, enumerated_outcomes
+from fencewright.simulator.ptx.outcomes import outcomes
+
+
+@dataclass(frozen=True)
+class Case:
+    """Threads as ``cta 0: a; b``; ``weaker`` are instructions, each with what takes its place."""
+
+    name: str
+    initial: str
+    threads: tuple[str, ...]
+    condition: str
+    weaker: dict[str, str] = field(default_factory=dict[str, str])
+
+    def test(self, old: str = "", new: str = "") -> PtxLitmusTest:
+        """The test, with every instruction ``old`` as ``new``, or without it."""
+        columns: list[list[str]] = []
+        assert any(old in thread for thread in self.threads)
+        for number, thread in enumerate(self.threads):
+            place, code = thread.split(": ", 1)
+            lines = [line.strip() for line in code.split(";")]
+            lines = [new if line == old else line for line in lines]
+            columns.append([f"P{number}@{place},gpu 0", *filter(None, lines)])
+        height = max(map(len, columns))
+        rows = [" | ".join(c[n] if n < len(c) else "" for c in columns) for n in range(height)]
+        table = "".join(f" {row} ;\n" for row in rows)
+        return parse_litmus(f"PTX {self.name}\n{{ {self.initial} }}\n{table}{self.condition}\n")
+
+
+MBARRIER = "b = mbarrier(1);"
+TILES = "s @ cta 0,cluster 0,gpu 0; u @ cta 1,cluster 0,gpu 0;"
+C0, C1 = "cta 0,cluster 0", "cta 1,cluster 0"
+WAIT = "mbarrier.try_wait.parity b, 0"
+WAIT_RELAXED = "mbarrier.try_wait.parity.relaxed.cluster b, 0"
+STORED = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld r0, x"
+BEFORE, AFTER = "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"
+ARRIVE_RELAXED = "mbarrier.arrive.relaxed.cluster b"
+
+CASES = (
+    # mbarriers
+    Case(
+        "counts",
+        "x=0; b = mbarrier(3);",
+        ("cta 0: st x, 1; mbarrier.arrive b, 2; mbarrier.arrive b", f"cta 0: {WAIT}; ld r0, x"),
+        "forall (P1:r0 == 1)",
+        {
+            WAIT: "mbarrier.try_wait.parity b, 1",
+            "mbarrier.arrive b": "",
+            "mbarrier.arrive b, 2": "mbarrier.arrive b",
+        },
+    ),
+    Case(
+        "expect_tx",
+        f"x=7; s=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.expect_tx.relaxed.cta b, 4; cp.async.bulk s, x, 4, b; mbarrier.arrive b",
+            f"cta 0: {WAIT}; ld r0, s",
+        ),
+        "forall (P1:r0 == 7)",
+        {
+            "mbarrier.expect_tx.relaxed.cta b, 4": "",
+            "cp.async.bulk s, x, 4, b": "cp.async.bulk s, x, 8, b",
+            WAIT: "",
+        },
+    ),
+    Case(
+        "complete_tx",
+        f"x=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 4; mbarrier.complete_tx.relaxed.cta b, 4",
+            f"cta 0: {WAIT}; mov r0, 1",
+        ),
+        "forall (P1:r0 == 1)",
+        {"mbarrier.complete_tx.relaxed.cta b, 4": ""},
+    ),
+    Case(
+        "arrive_drop",
+        "x=0; b = mbarrier(2);",
+        (
+            "cta 0: mbarrier.arrive_drop b",
+            f"cta 0: mbarrier.arrive b; {WAIT}; mbarrier.arrive b; "
+            "mbarrier.try_wait.parity b, 1; mov r0, 1",
+        ),
+        "forall (P1:r0 == 1)",
+        {"mbarrier.arrive_drop b": "mbarrier.arrive b"},
+    ),
+    Case(
+        "parity of two phases",
+        "x=0; full = mbarrier(1); empty = mbarrier(1);",
+        (
+            "cta 0: mbarrier.try_wait.parity empty, 1; st x, 1; mbarrier.arrive full; "
+            "mbarrier.try_wait.parity empty, 0; st x, 2; mbarrier.arrive full",
+            "cta 0: mbarrier.try_wait.parity full, 0; ld r0, x; mbarrier.arrive empty; "
+            "mbarrier.try_wait.parity full, 1; ld r1, x; mbarrier.arrive empty",
+        ),
+        "forall (P1:r0 == 1 /\\ P1:r1 == 2)",
+        {
+            "mbarrier.try_wait.parity empty, 0": "mbarrier.try_wait.parity empty, 1",
+            "mbarrier.try_wait.parity full, 1": "mbarrier.try_wait.parity full, 0",
+            "mbarrier.try_wait.parity empty, 1": "mbarrier.try_wait.parity empty, 0",
+        },
+    ),
+    Case(
+        "a look and a loop",
+        f"x=0; {MBARRIER}",
+        (
+            "cta 0: st x, 1; mbarrier.arrive b",
+            "cta 0: again:; mbarrier.test_wait.parity r1, b, 0; beq r1, 0, again; ld r0, x",
+        ),
+        "forall (P1:r0 == 1)",
+        {
+            "beq r1, 0, again": "",
+            "mbarrier.test_wait.parity r1, b, 0": "mbarrier.test_wait.parity.relaxed.cta r1, b, 0",
+        },
+    ),
+    Case(
+        "a token",
+        "x=0; b = mbarrier(2);",
+        (
+            "cta 0: st x, 1; mbarrier.arrive b",
+            "cta 0: mbarrier.arrive r1, b; mbarrier.try_wait b, r1; ld r0, x",
+        ),
+        "forall (P1:r0 == 1)",
+        {"mbarrier.try_wait b, r1": ""},
+    ),
+    Case(
+        "a look after what completed the phase",
+        f"x=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive b; st.release.gpu x, 1",
+            "cta 0: ld.acquire.gpu r0, x; mbarrier.test_wait.parity r1, b, 0",
+        ),
+        "~exists (P1:r0 == 1 /\\ P1:r1 == 0)",
+        {"st.release.gpu x, 1": "st.relaxed.gpu x, 1"},
+    ),
+    Case(
+        "init",
+        "x=0; b = mbarrier;",
+        (
+            f"cta 0: mbarrier.init b, 1; bar.cta.sync 0; {WAIT}; ld r0, x",
+            "cta 0: bar.cta.sync 0; st x, 1; mbarrier.arrive b",
+        ),
+        "forall (P0:r0 == 1)",
+        {"bar.cta.sync 0": "", "mbarrier.init b, 1": ""},
+    ),
+    Case(
+        "init in a cluster",
+        "x=0; y=0; b = mbarrier;",
+        (
+            f"{C0}: mbarrier.init b, 1; fence.mbarrier_init.release.cluster; "
+            "barrier.cluster.arrive.relaxed; mbarrier.try_wait.parity.acquire.cluster b, 0; ld r0, x",
+            f"{C1}: barrier.cluster.arrive.relaxed; barrier.cluster.wait; st x, 1; "
+            "mbarrier.arrive.release.cluster b",
+        ),
+        "forall (P0:r0 == 1)",
+        {
+            "fence.mbarrier_init.release.cluster": "",
+            "barrier.cluster.wait": "",
+            "mbarrier.arrive.release.cluster b": "mbarrier.arrive.release.cta b",
+        },
+    ),
+    Case(
+        "inval and init",
+        "x=0; b = mbarrier;",
+        (
+            f"cta 0: mbarrier.init b, 1; mbarrier.arrive b; {WAIT}; mbarrier.inval b; "
+            "mbarrier.init b, 2; mbarrier.arrive b, 2; mbarrier.try_wait.parity b, 0; mov r0, 1",
+        ),
+        "forall (P0:r0 == 1)",
+        {"mbarrier.init b, 2": ""},
+    ),
+    # cp.async: in the generic proxy
+    Case(
+        "cp.async and its group",
+        "x=0; s=0;",
+        (
+            "cta 0: st x, 1; cp.async.ca.shared.global [s], [x], 4; cp.async.commit_group; "
+            "cp.async.wait_group 0; ld r0, s",
+        ),
+        "forall (P0:r0 == 1)",
+        {
+            "cp.async.commit_group": "",
+            "cp.async.wait_group 0": "cp.async.wait_group 1",
+        },
+    ),
+    Case(
+        "cp.async, the first of two groups",
+        "x=1; s=0; t=0;",
+        (
+            "cta 0: cp.async s, x; cp.async.commit_group; cp.async t, x; cp.async.commit_group; "
+            "cp.async.wait_group 1; ld r0, s",
+        ),
+        "forall (P0:r0 == 1)",
+        {"cp.async.wait_group 1": "cp.async.wait_group 2"},
+    ),
+    Case(
+        "cp.async, the second of two groups",
+        "x=1; s=0; t=0;",
+        (
+            "cta 0: cp.async s, x; cp.async.commit_group; cp.async t, x; cp.async.commit_group; "
+            "cp.async.wait_group 0; ld r0, t",
+        ),
+        "forall (P0:r0 == 1)",
+        {"cp.async.wait_group 0": "cp.async.wait_group 1"},
+    ),
+    Case(
+        "cp.async.wait_all",
+        "x=1; s=0;",
+        ("cta 0: cp.async s, x; cp.async.wait_all; ld r0, s",),
+        "forall (P0:r0 == 1)",
+        {"cp.async.wait_all": ""},
+    ),
+    Case(
+        "cp.async.mbarrier.arrive.noinc",
+        f"x=1; s=0; {MBARRIER}",
+        (
+            "cta 0: cp.async s, x; cp.async.mbarrier.arrive.noinc.shared.b64 [b]",
+            f"cta 0: {WAIT}; ld r0, s",
+        ),
+        "forall (P1:r0 == 1)",
+        {
+            "cp.async.mbarrier.arrive.noinc.shared.b64 [b]": "mbarrier.arrive b",
+            WAIT: "mbarrier.try_wait.parity.relaxed.cta b, 0",
+        },
+    ),
+    Case(
+        "cp.async.mbarrier.arrive",
+        f"x=1; s=0; {MBARRIER}",
+        (
+            "cta 0: cp.async s, x; cp.async.mbarrier.arrive b; mbarrier.arrive b",
+            f"cta 0: {WAIT}; ld r0, s",
+        ),
+        "forall (P1:r0 == 1)",
+        {
+            "cp.async.mbarrier.arrive b": "",
+            "mbarrier.arrive b": "",
+        },
+    ),
+    Case(
+        "cp.async and a bulk copy of what it wrote",
+        f"x=1; s=0; y=0; {MBARRIER} s @ cta 0,gpu 0;",
+        (
+            "cta 0: cp.async s, x; cp.async.mbarrier.arrive.noinc b",
+            f"cta 0: {WAIT}; fence.proxy.async; cp.async.bulk.bulk_group y, s; "
+            "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld r0, y",
+        ),
+        "forall (P1:r0 == 1)",
+        {"fence.proxy.async": ""},
+    ),
+    # Bulk copies
+    Case(
+        "bulk copies of two words",
+        f"x=1; y=2; s=0; u=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 16; "
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes {s, u}, {x, y}, 16, [b]",
+            f"cta 0: {WAIT}; ld r0, s; ld r1, u",
+        ),
+        "forall (P1:r0 == 1 /\\ P1:r1 == 2)",
+        {WAIT: "mbarrier.try_wait.parity.relaxed.cta b, 0"},
+    ),
+    Case(
+        "a bulk copy between shared memories",
+        f"s=0; u=0; {MBARRIER} {TILES}",
+        (
+            f"{C0}: st s, 1; fence.proxy.async.shared::cta; cp.async.bulk u, s, 4, b",
+            f"{C1}: mbarrier.arrive.expect_tx b, 4; mbarrier.try_wait.parity.acquire.cluster b, 0; "
+            "ld r0, u",
+        ),
+        "forall (P1:r0 == 1)",
+        {
+            "fence.proxy.async.shared::cta": "fence.proxy.async.global",
+            "mbarrier.try_wait.parity.acquire.cluster b, 0": WAIT,
+        },
+    ),
+    Case(
+        "the first of two bulk groups",
+        "s=1; u=1; x=0; y=0;",
+        (
+            "cta 0: cp.async.bulk.bulk_group x, s; cp.async.bulk.commit_group; "
+            "cp.async.bulk.bulk_group y, u; cp.async.bulk.commit_group; "
+            "cp.async.bulk.wait_group 1; ld r0, x",
+        ),
+        "forall (P0:r0 == 1)",
+        {"cp.async.bulk.wait_group 1": "cp.async.bulk.wait_group.read 1"},
+    ),
+    Case(
+        "bulk reductions are atomic",
+        "s=1; x=0;",
+        (
+            "cta 0: cp.reduce.async.bulk.bulk_group.add x, s",
+            "cta 1: cp.reduce.async.bulk.bulk_group.add x, s",
+        ),
+        "forall (x == 2)",
+        {"cp.reduce.async.bulk.bulk_group.add x, s": "cp.async.bulk.bulk_group x, s"},
+    ),
+    Case(
+        "a bulk reduction and its mbarrier",
+        f"s=1; x=2; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 4; cp.reduce.async.bulk.add.u32 x, s, 4, b",
+            f"cta 0: {WAIT}; ld r0, x",
+        ),
+        "forall (P1:r0 == 3)",
+        {WAIT: ""},
+    ),
+    # st.async and red.async: in the generic proxy
+    Case(
+        "st.async takes no proxy fence",
+        f"x=0; {MBARRIER}",
+        (
+            f"{C0}: st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [x], 1, [b]",
+            f"{C1}: mbarrier.arrive.expect_tx b, 4; mbarrier.try_wait.parity.acquire.cluster b, 0; "
+            "ld r0, x; st x, 2; ld r1, x",
+        ),
+        "forall (P1:r0 == 1 /\\ P1:r1 == 2)",
+        {"mbarrier.arrive.expect_tx b, 4": "mbarrier.arrive b"},
+    ),
+    Case(
+        "st.async and a bulk copy of what it wrote",
+        f"u=0; y=0; {MBARRIER} {TILES}",
+        (
+            f"{C0}: st.async u, 1, 4, b",
+            f"{C1}: mbarrier.arrive.expect_tx b, 4; mbarrier.try_wait.parity.acquire.cluster b, 0; "
+            "fence.proxy.async.shared::cta; cp.async.bulk.bulk_group y, u; "
+            "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld r0, y",
+        ),
+        "forall (P1:r0 == 1)",
+        {"fence.proxy.async.shared::cta": ""},
+    ),
+    Case(
+        "red.async",
+        f"x=1; {MBARRIER}",
+        (
+            f"{C0}: red.async.relaxed.cluster.add.u32 x, 2, b",
+            f"{C1}: mbarrier.arrive.expect_tx b, 4; mbarrier.try_wait.parity.acquire.cluster b, 0; "
+            "ld r0, x",
+        ),
+        "forall (P1:r0 == 3)",
+        {"mbarrier.try_wait.parity.acquire.cluster b, 0": WAIT_RELAXED},
+    ),
+    Case(
+        "st.async.release",
+        "x=0; f=0;",
+        (
+            "cta 0: st x, 1; st.async.release.gpu.global.b32 [f], 1",
+            "cta 1: ld.acquire.gpu r0, f; ld r1, x",
+        ),
+        "~exists (P1:r0 == 1 /\\ P1:r1 == 0)",
+        {"st.async.release.gpu.global.b32 [f], 1": "st.relaxed.gpu f, 1"},
+    ),
+    Case(
+        "red.async.release",
+        "x=0; f=0;",
+        ("cta 0: st x, 1; red.async.release.gpu.add f, 1", "cta 1: ld.acquire.gpu r0, f; ld r1, x"),
+        "~exists (P1:r0 == 1 /\\ P1:r1 == 0)",
+        {"red.async.release.gpu.add f, 1": "red.relaxed.gpu.add f, 1"},
+    ),
+    # Proxy fences
+    Case(
+        "a fence of shared memory",
+        f"s=0; x=0; {TILES}",
+        (f"{C0}: st s, 1; fence.proxy.async.shared::cta; cp.async.bulk.bulk_group x, s; {STORED}",),
+        "forall (P0:r0 == 1)",
+        {"fence.proxy.async.shared::cta": "fence.proxy.async.global"},
+    ),
+    Case(
+        "a fence of global memory",
+        f"s=0; x=0; y=0; {TILES}",
+        (f"{C0}: st y, 1; fence.proxy.async.global; cp.async.bulk.bulk_group x, y; {STORED}",),
+        "forall (P0:r0 == 1)",
+        {"fence.proxy.async.global": "fence.proxy.async.shared::cluster"},
+    ),
+    Case(
+        "a fence of the cluster's shared memory",
+        f"u=0; x=0; {TILES}",
+        (
+            f"{C0}: st u, 1; fence.proxy.async.shared::cluster; cp.async.bulk.bulk_group x, u; {STORED}",
+        ),
+        "forall (P0:r0 == 1)",
+        {"fence.proxy.async.shared::cluster": "fence.proxy.async.shared::cta"},
+    ),
+    Case(
+        "fences from the generic to the async proxy",
+        f"s=1; x=7; {MBARRIER} {TILES}",
+        (
+            f"{C0}: ld r0, s; fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster; "
+            f"{ARRIVE_RELAXED}",
+            f"{C1}: {WAIT_RELAXED}; "
+            "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; "
+            "cp.async.bulk.bulk_group s, x",
+        ),
+        "forall (P0:r0 == 1)",
+        {
+            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster": "",
+            "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster": "fence.acquire.sync_restrict::shared::cluster.cluster",
+        },
+    ),
+    Case(
+        "fences of the generic proxy alone",
+        f"s=0; {MBARRIER} {TILES}",
+        (
+            f"{C0}: st s, 1; fence.release.sync_restrict::shared::cta.cluster; {ARRIVE_RELAXED}",
+            f"{C1}: {WAIT_RELAXED}; fence.acquire.sync_restrict::shared::cluster.cluster; ld r0, s",
+        ),
+        "forall (P1:r0 == 1)",
+        {
+            "fence.release.sync_restrict::shared::cta.cluster": "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
+            "fence.acquire.sync_restrict::shared::cluster.cluster": "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
+        },
+    ),
+    # Tensor maps
+    Case(
+        "a tensor map, in one thread",
+        f"m=0; n=0; x=5; y=6; s=0; {MBARRIER}",
+        (
+            "cta 0: tensormap.replace.tile.global_address.global.b1024.b64 [m], 1; "
+            "fence.proxy.tensormap::generic.release.gpu; "
+            "fence.proxy.tensormap::generic.acquire.gpu m, 128; "
+            "mbarrier.arrive.expect_tx b, 4; "
+            "cp.async.bulk.tensor.1d.shared::cta.global.tile s, [m, x, y], 4, b; "
+            f"{WAIT}; ld r0, s",
+        ),
+        "forall (P0:r0 == 6)",
+        {
+            "fence.proxy.tensormap::generic.release.gpu": "",
+            "fence.proxy.tensormap::generic.acquire.gpu m, 128": "fence.proxy.tensormap::generic.acquire.gpu n, 128",
+        },
+    ),
+    Case(
+        "a tensor map, between threads",
+        f"m=0; k=1; x=5; y=6; s=0; f=0; {MBARRIER}",
+        (
+            "cta 0: tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [m], [k], 128; "
+            "st.relaxed.gpu f, 1",
+            "cta 1: ld.relaxed.gpu r1, f; fence.proxy.tensormap::generic.acquire.gpu [m], 128; "
+            f"mbarrier.arrive.expect_tx b, 4; cp.async.bulk.tensor s, [m, x, y], 4, b; {WAIT}; ld r0, s",
+        ),
+        "~exists (P1:r1 == 1 /\\ P1:r0 == 5)",
+        {
+            "fence.proxy.tensormap::generic.acquire.gpu [m], 128": "fence.acquire.gpu",
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [m], [k], 128": "st m, 1",
+        },
+    ),
+    Case(
+        "a tensor map is used no longer than its copy",
+        f"m=0; x=5; y=6; s=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 4; cp.async.bulk.tensor s, [m, x, y], 4, b; "
+            f"{WAIT}; tensormap.replace m, 1; ld r0, s",
+        ),
+        "forall (P0:r0 == 5)",
+        {WAIT: ""},
+    ),
+    Case(
+        "a store through a tensor map",
+        "m=1; s=3; x=0; y=0;",
+        (
+            "cta 0: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [m, x, y], s; "
+            "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld r0, y",
+        ),
+        "forall (P0:r0 == 3 /\\ x == 0)",
+        {"cp.async.bulk.wait_group 0": ""},
+    ),
+    # wgmma
+    Case(
+        "wgmma of what threads wrote",
+        "a=2; c=0; c @ cta 0,gpu 0;",
+        (
+            "cta 0: st c, 3; fence.proxy.async.shared::cta; mov r0, 1; wgmma.fence.sync.aligned; "
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 r0, a, c, 1, 1, 1, 0, 0; "
+            "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0",
+        ),
+        "forall (P0:r0 == 7)",
+        {
+            "fence.proxy.async.shared::cta": "",
+            "wgmma.fence.sync.aligned": "",
+            "wgmma.commit_group.sync.aligned": "",
+            "wgmma.wait_group.sync.aligned 0": "",
+        },
+    ),
+    Case(
+        "wgmma of what a copy wrote",
+        f"x=3; a=1; c=0; {MBARRIER}",
+        (
+            f"cta 0: mbarrier.arrive.expect_tx b, 4; cp.async.bulk c, x, 4, b; {WAIT}; wgmma.fence; "
+            "wgmma.mma_async r0, a, c, 0; wgmma.commit_group; wgmma.wait_group 0",
+        ),
+        "forall (P0:r0 == 3)",
+        {"wgmma.fence": "", WAIT: ""},
+    ),
+    Case(
+        "wgmma has read its operands when it is waited for",
+        "a=1; c=2;",
+        (
+            "cta 0: wgmma.fence; wgmma.mma_async r0, a, c, 0; wgmma.commit_group; "
+            "wgmma.wait_group 0; st c, 9; mov r1, r0",
+        ),
+        "forall (P0:r1 == 2)",
+        {"wgmma.wait_group 0": ""},
+    ),
+    Case(
+        "two products with one accumulator and a register",
+        "c=2;",
+        (
+            "cta 0: mov r0, 1; mov r1, 5; wgmma.fence; wgmma.mma_async r0, r1, c; "
+            "wgmma.mma_async r0, r1, c; wgmma.commit_group; wgmma.wait_group 0",
+        ),
+        "forall (P0:r0 == 21)",
+        {"wgmma.fence": ""},
+    ),
+    # tcgen05
+    Case(
+        "tcgen05.st, then .ld, in one thread",
+        "t=0; t @ tmem;",
+        (
+            "cta 0: tcgen05.st.sync.aligned.32x32b.x1.b32 [t], 1; tcgen05.wait::st.sync.aligned; "
+            "tcgen05.ld r0, t",
+        ),
+        "forall (P0:r0 == 1)",
+        {"tcgen05.wait::st.sync.aligned": ""},
+    ),
+    Case(
+        "tcgen05.mma, then .ld, in one thread",
+        f"a=2; c=3; t=1; t @ tmem; {MBARRIER}",
+        (
+            "cta 0: tcgen05.mma.cta_group::1.kind::f16 [t], a, c, 1; "
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [b]; "
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P0:r0 == 7)",
+        {AFTER: "", WAIT_RELAXED: ""},
+    ),
+    Case(
+        "tcgen05.mma, then .ld, in two threads",
+        f"a=2; c=3; t=1; t @ tmem; {MBARRIER}",
+        (
+            "cta 0: tcgen05.mma t, a, c; tcgen05.commit b",
+            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P1:r0 == 7)",
+        {AFTER: "", WAIT_RELAXED: "", "tcgen05.commit b": ARRIVE_RELAXED},
+    ),
+    Case(
+        "tcgen05.st, then .mma, in two threads",
+        f"a=0; c=0; t=0; t @ tmem; {MBARRIER} d = mbarrier(1);",
+        (
+            f"cta 0: tcgen05.st t, 5; tcgen05.wait::st; {BEFORE}; {ARRIVE_RELAXED}",
+            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.mma t, a, c; tcgen05.commit d; "
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P1:r0 == 5)",
+        {"tcgen05.wait::st": "", BEFORE: "", AFTER: "", WAIT_RELAXED: ""},
+    ),
+    Case(
+        "tcgen05.ld, then .st, in two threads",
+        f"t=1; t @ tmem; {MBARRIER}",
+        (
+            f"cta 0: tcgen05.ld r0, t; tcgen05.wait::ld; {BEFORE}; {ARRIVE_RELAXED}",
+            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.st t, 2",
+        ),
+        "forall (P0:r0 == 1)",
+        {"tcgen05.wait::ld": "", BEFORE: "", AFTER: ""},
+    ),
+    Case(
+        "tcgen05.cp, then .mma: in order in one thread",
+        f"s=4; c=1; u=0; t=0; u @ tmem; t @ tmem; {MBARRIER}",
+        (
+            "cta 0: tcgen05.cp u, s; tcgen05.mma t, u, c, 0; tcgen05.commit b; "
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P0:r0 == 4)",
+        {"tcgen05.cp u, s": "tcgen05.st u, 4"},
+    ),
+    Case(
+        "tcgen05.cp, then .mma: in order in two threads",
+        f"s=4; c=1; u=0; t=0; u @ tmem; t @ tmem; {MBARRIER} d = mbarrier(1);",
+        (
+            f"cta 0: tcgen05.cp u, s; {BEFORE}; {ARRIVE_RELAXED}",
+            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.mma t, u, c, 0; tcgen05.commit d; "
+            "mbarrier.try_wait.parity.relaxed.cluster d, 0; tcgen05.fence::after_thread_sync; "
+            "tcgen05.ld r0, t",
+        ),
+        "forall (P1:r0 == 4)",
+        {BEFORE: "", WAIT_RELAXED: "", "tcgen05.cp u, s": "tcgen05.st u, 4"},
+    ),
+    Case(
+        "tcgen05.mma with one accumulator: in order",
+        f"a=1; c=1; t=0; t @ tmem; u=0; u @ tmem; {MBARRIER}",
+        (
+            "cta 0: tcgen05.mma t, a, c, 0; tcgen05.mma t, a, c; tcgen05.commit b; "
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P0:r0 == 2)",
+        {"tcgen05.mma t, a, c, 0": "tcgen05.st t, 1"},
+    ),
+    Case(
+        "tcgen05.mma of what threads wrote in shared memory",
+        f"s=0; c=1; t=0; t @ tmem; s @ cta 0,gpu 0; {MBARRIER} d = mbarrier(1);",
+        (
+            "cta 0: st s, 4; fence.proxy.async.shared::cta; mbarrier.arrive b",
+            f"cta 0: {WAIT}; {AFTER}; tcgen05.mma t, s, c, 0; tcgen05.commit d; "
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P1:r0 == 4)",
+        {"fence.proxy.async.shared::cta": "", AFTER: "", WAIT: ""},
+    ),
+    Case(
+        "tcgen05.mma of what a copy wrote",
+        f"x=4; s=0; c=1; t=0; t @ tmem; {MBARRIER} d = mbarrier(1);",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 4; cp.async.bulk s, x, 4, b",
+            f"cta 0: {WAIT}; {AFTER}; tcgen05.mma t, s, c, 0; tcgen05.commit d; "
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+        ),
+        "forall (P1:r0 == 4)",
+        {WAIT: WAIT_RELAXED},
+    ),
+    # Barriers
+    Case(
+        "a named barrier with a count",
+        "x=0;",
+        ("cta 0: st x, 1; barrier.cta.arrive 2, 2", "cta 0: barrier.cta.sync 2, 2; ld r0, x"),
+        "forall (P1:r0 == 1)",
+        {"barrier.cta.sync 2, 2": "barrier.cta.sync 3, 2", "barrier.cta.arrive 2, 2": ""},
+    ),
+    # Peers, elections, hints
+    Case(
+        "multimem accesses every peer",
+        "x=0; y=0; f=0;",
+        (
+            "cta 0: multimem.st.weak {x, y}, 1; multimem.red.release.gpu.add {f}, 1",
+            "cta 1: ld.acquire.gpu r0, f; multimem.ld_reduce.relaxed.gpu.add r1, {x, y}",
+        ),
+        "~exists (P1:r0 == 1 /\\ not (P1:r1 == 2))",
+        {"multimem.red.release.gpu.add {f}, 1": "multimem.red.relaxed.gpu.add {f}, 1"},
+    ),
+    Case(
+        "an elected lane and prefetches",
+        "x=3;",
+        (
+            "cta 0: elect.sync r1, -1; beq r1, 0, out; prefetch.global.L2 [x]; "
+            "cp.async.bulk.prefetch.L2.global [x], 16; ld r0, x; out:",
+        ),
+        "forall (P0:r0 == 3)",
+        {"elect.sync r1, -1": ""},
+    ),
+)
+WEAKER = [
+    pytest.param(case, old, new, id=f"{case.name}: {old} -> {new}")
+    for case in CASES
+    for old, new in case.weaker.items()
+]
+
+
+def holds(test: PtxLitmusTest) -> bool:
+    """Whether the condition holds whatever happens, and every thread ends."""
+    allowed = outcomes(test.program)
+    assert allowed.states
+    ends = all(None not in state for state in allowed.states)
+    return ends and test.condition.verdict(allowed)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_ordered(case: Case) -> None:
+    test = case.test()
+    assert parse_litmus(write_litmus(test)) == test
+    assert holds(test)
+
+
+@pytest.mark.parametrize(("case", "old", "new"), WEAKER)
+def test_not_ordered_without(case: Case, old: str, new: str) -> None:
+    assert not holds(case.test(old, new))
+
+
+def test_execution_graphs_have_the_same_outcomes() -> None:
+    built = 0
+    for case in CASES:
+        for old, new in [("", ""), *case.weaker.items()]:
+            program = case.test(old, new).program
+            if can_be_built(program):
+                built += 1
+                graphs = PtxConstruction(program, PtxModel(), 1, WorkBudget())
+                assert graphs.explore()
+                found = enumerated_outcomes(program, PtxModel(), 1, WorkBudget())
+                assert graphs.result().project(found.observables) == found, (case.name, old)
+    assert built > 60
