@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Generic, TypeVar
 
+from fencewright.lowering.evidence import Evidence
+
 Value = TypeVar("Value", covariant=True)
 Key = tuple[Hashable, ...]
 
@@ -20,11 +22,15 @@ class TableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[Value]):
-    """One rule: the column values it covers, what holds there, and where that is written."""
+    """One rule: the column values it covers, what holds there, and where that is written.
+
+    ``evidence`` says how well it is known, in tables that say so.
+    """
 
     where: Mapping[str, tuple[Hashable, ...]]
     value: Value
     source: str
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,12 @@ class Illegal:
     accepted: tuple[str, ...] = ()
 
 
-def row(value: Value, source: str, **where: Hashable | tuple[Hashable, ...]) -> Row[Value]:
+def row(
+    value: Value,
+    source: str,
+    evidence: Evidence | None = None,
+    **where: Hashable | tuple[Hashable, ...],
+) -> Row[Value]:
     """A row; each column takes one value or a tuple of them. An empty source is refused."""
     if not source:
         raise TableError(f"a row needs a source: {value!r}")
@@ -43,7 +54,7 @@ def row(value: Value, source: str, **where: Hashable | tuple[Hashable, ...]) -> 
         name: v if isinstance(v, tuple) else (v,)
         for name, v in where.items()  # pyright: ignore[reportUnknownVariableType]  (isinstance narrows a Hashable to an unknown tuple)
     }
-    return Row(columns, value, source)
+    return Row(columns, value, source, evidence)
 
 
 class Table(Generic[Value]):

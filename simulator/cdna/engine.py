@@ -201,13 +201,14 @@ class SetLine:
             event = MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
             after = (memory, l2s, l1s, queues, scalars, pending)
             return [self.finished(after, ((op.number, LEFT_QUEUE),), event)]
-        if op.past_l2:
+        past_l2 = op.past_l2 and not self.finds_dirty(op, l2s[l2])
+        if past_l2:
             memory, l2s = self.written_back(memory, l2s, l2)
-        any_version = not op.past_l2 and op.code is not StepKind.STORE
+        any_version = not past_l2 and op.code is not StepKind.STORE
         choices = bits_of(l2s[l2][1]) if any_version else [len(l2s[l2][0]) - 1]
         result: list[LineEvent[SetState]] = []
         for i in choices:
-            old = memory if op.past_l2 else l2s[l2][0][i]
+            old = memory if past_l2 else l2s[l2][0][i]
             new = op.written(old, entry)
             kept, changed = self.performed(memory, l2s, l2, i, new, op)
             owned = self.own_stored(l1s, at, queue, op, changed[l2])
@@ -218,6 +219,10 @@ class SetLine:
             event = MachineEvent(MachineEventKind.PERFORM, cu, op.number, line, read, new)
             result.append(self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event))
         return result
+
+    def finds_dirty(self, op: Op, l2: Versions) -> bool:
+        """Whether the L2 serves a load that would go past it."""
+        return op.code is StepKind.LOAD and l2[2]
 
     def performed(
         self, memory: int, l2s: tuple[Versions, ...], l2: int, chosen: int, new: int | None, op: Op
@@ -463,8 +468,8 @@ class CdnaEngine(WaveMachine[SetState]):
         a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
         too early for scalar loads in flight.
         """
-        op, error, _ = self.position(state, wave)
-        if error is not None or op.code >= StepKind.BARRIER:
+        op, error, _, held_up = self.position(state, wave)
+        if error is not None or op.code >= StepKind.BARRIER or held_up:
             return False
         if op.in_lds or op.code is StepKind.SCALAR_LOAD:
             return True

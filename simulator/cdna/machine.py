@@ -5,7 +5,8 @@ rules that comments refer to:
 
 1. A wave issues in program order. A vector-memory operation goes through its CU's L1 stage
    when issued and increments vmcnt, which retires in order. LDS operations of one wave are
-   performed in order and increment lgkmcnt. (``cdna_wave``)
+   performed in order and increment lgkmcnt. A counter that is full holds up the next operation
+   that it counts. (``cdna_wave``)
 2. L1 stage. A load that may hit (``AccessEffect.l1``) and finds its line present is bound at
    once, else it queues. A store updates a present line, or with wider bits drops it; it queues.
    Other loads and atomics drop the line and queue. An L1 invalidate empties the L1 now.
@@ -14,16 +15,18 @@ rules that comments refer to:
    for it. Markers (write-back, L2 part of an invalidate) enter every FIFO of the CU, and are
    complete when they have left all of them.
 4. At the L2 an access hits a present line, or fetches it; a store or atomic leaves it dirty.
-   An access past the L2 writes a dirty line back first, drops the line, and is done at memory.
-   A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
+   An access past the L2 writes a dirty line back first, drops the line, and is done at memory;
+   but a load finds a dirty line of its own L2 there, and leaves it as it is. A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
    memory drops clean copies of a LOCAL location in the other L2s.
 5. Any clean line may vanish, any line may be fetched, any dirty line may be written back, at
    any time. Without this spontaneous activity: the progress mode.
-6. Scalar loads go through a cache of their own, which only ``s_dcache_inv`` empties.
+6. Scalar loads go through a cache of their own, which only ``s_dcache_inv`` empties. It may
+   hold lines from before the first instruction; in the progress mode it does.
 
 Final memory is what memory holds when every queue has drained and every dirty line has been
 written back; two dirty copies of a line in two L2s are written back in either order.
-Every location has a cache line of its own. The scalar cache is one per CU.
+Every location has a cache line of its own. The scalar cache is one per CU. How well each rule is
+known says ``evidence``.
 """
 
 from collections.abc import Iterable
@@ -68,14 +71,18 @@ class PlainLine:
         self.kind = topology.location.kind
 
     def initial(self) -> PlainState:
-        """Nothing cached, nothing queued."""
+        """Nothing queued; nothing cached, but for the scalar caches without spontaneous activity.
+
+        With it they may fetch their lines before the first instruction (rule 6).
+        """
         t = self.topology
+        scalar = ABSENT if self.spontaneous else t.location.initial
         return (
             t.location.initial,
             (ABSENT,) * len(t.l2s),
             (ABSENT,) * len(t.l1s),
             ((),) * len(t.cus),
-            (ABSENT,) * len(t.scalars),
+            (scalar,) * len(t.scalars),
             ((),) * len(t.scalars),
         )
 
@@ -145,7 +152,7 @@ class PlainLine:
             after = (memory, l2s, l1s, queues, scalars, pending)
             left = ((op.number, LEFT_QUEUE),)
             return after, left, MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
-        if op.past_l2:
+        if op.past_l2 and not self.finds_dirty(op, l2s[l2]):
             memory, l2s = self.written_back(memory, l2s, l2)
             old = memory
             new = op.written(old, entry)
@@ -165,6 +172,10 @@ class PlainLine:
         )
         result = old if op.dst >= 0 else 0
         return (memory, l2s, l1s, queues, scalars, pending), ((op.number, result),), event
+
+    def finds_dirty(self, op: Op, held: int) -> bool:
+        """Whether the L2 serves a load that would go past it (rule 4)."""
+        return op.code is StepKind.LOAD and held != ABSENT and bool(held & 1)
 
     def answered(
         self,

@@ -8,7 +8,8 @@ A machine configuration is a chip, tgsplit, and how many L2s one agent has; the 
 itself knows no chip. ``nt`` (gfx908, gfx90a: ``slc``) is a hint to the replacement policy
 and stripped before a row is looked up.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; CDNA4 ISA = its load
-and store control tables (scope from sc1 sc0: 00 wave, 01 group, 10 agent, 11 system).
+and store control tables (scope from sc1 sc0: 00 wave, 01 group, 10 agent, 11 system); MI300X =
+the experiments of ``evidence``. A row's evidence is the strongest that it has.
 """
 
 from collections.abc import Hashable, Iterable
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP, Generation
+from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.simulator.core.program import ProgramError
@@ -69,6 +71,8 @@ class CacheEffect:
     scalar: bool = False
 
 
+MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
+
 _MODES = {"tgsplit": (False, True), "l2": (ONE, MANY)}
 
 _CDNA4 = "CDNA4 ISA load/store scope tables; AMDGPUUsage gfx942; MI300 ISA 4.4"
@@ -77,6 +81,13 @@ _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc",))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1"))
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
 
+
+def _seen(*experiments: int) -> str:
+    """The part of a source that names experiments on an MI300X, by their numbers."""
+    noun = "experiment" if len(experiments) == 1 else "experiments"
+    return f"; MI300X, {noun} {', '.join(map(str, experiments))}"
+
+
 L, S, A = VectorAccessKind.LOAD, VectorAccessKind.STORE, VectorAccessKind.ATOMIC
 
 ACCESS: Table[AccessEffect | Illegal] = Table(
@@ -84,44 +95,59 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
     {"generation": Generation, "access": VectorAccessKind, "bits": BITS, **_MODES},
     [
         # gfx942, gfx950: loads
-        row(AccessEffect(l1=True, past_l2=False), _CDNA4, generation=NEW, access=L, bits=""),
-        row(AccessEffect(l1=True, past_l2=False), _CDNA4, generation=NEW, access=L, bits="sc0",
-            tgsplit=False),
+        row(AccessEffect(l1=True, past_l2=False), _CDNA4 + _seen(1, 2), MEASURED, generation=NEW,
+            access=L, bits=""),
+        row(AccessEffect(l1=True, past_l2=False), _CDNA4, DOCUMENTED, generation=NEW, access=L,
+            bits="sc0", tgsplit=False),
         row(AccessEffect(l1=False, past_l2=False),
-            _CDNA4 + ": group scope misses the L1 in tgsplit", generation=NEW, access=L,
-            bits="sc0", tgsplit=True),
-        row(AccessEffect(False, past_l2=False), _CDNA4, generation=NEW, access=L, bits=AGENT,
-            l2=ONE),
-        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=L, bits=AGENT,
-            l2=MANY),
-        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=L, bits=SYSTEM),
+            _CDNA4 + ": group scope misses the L1 in tgsplit", DOCUMENTED, generation=NEW,
+            access=L, bits="sc0", tgsplit=True),
+        row(AccessEffect(False, past_l2=False), _CDNA4, DOCUMENTED, generation=NEW, access=L,
+            bits=AGENT, l2=ONE),
+        row(AccessEffect(False, past_l2=True), _CDNA4 + _seen(5), MEASURED, generation=NEW,
+            access=L, bits=AGENT, l2=MANY),
+        row(AccessEffect(False, past_l2=True), _CDNA4, DOCUMENTED, generation=NEW, access=L,
+            bits=SYSTEM),
         # gfx942, gfx950: stores
-        row(AccessEffect(True, past_l2=False), _CDNA4, generation=NEW, access=S, bits=("", "sc0")),
-        row(AccessEffect(False, past_l2=False), _CDNA4, generation=NEW, access=S, bits=AGENT,
-            l2=ONE),
-        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=S, bits=AGENT,
-            l2=MANY),
-        row(AccessEffect(False, past_l2=True), _CDNA4, generation=NEW, access=S, bits=SYSTEM),
+        row(AccessEffect(True, past_l2=False), _CDNA4 + _seen(1, 2, 8), MEASURED, generation=NEW,
+            access=S, bits=""),
+        row(AccessEffect(True, past_l2=False), _CDNA4, DOCUMENTED, generation=NEW, access=S,
+            bits="sc0"),
+        row(AccessEffect(False, past_l2=False), _CDNA4, DOCUMENTED, generation=NEW, access=S,
+            bits=AGENT, l2=ONE),
+        row(AccessEffect(False, past_l2=True), _CDNA4 + _seen(3), MEASURED, generation=NEW,
+            access=S, bits=AGENT, l2=MANY),
+        row(AccessEffect(False, past_l2=True), _CDNA4, DOCUMENTED, generation=NEW, access=S,
+            bits=SYSTEM),
         # gfx942, gfx950: atomics; sc0 asks for the old value, sc1 is system scope, else agent
-        row(AccessEffect(False, False), _CDNA4, generation=NEW, access=A, bits="", l2=ONE),
-        row(AccessEffect(False, True), _CDNA4, generation=NEW, access=A, bits="", l2=MANY),
-        row(AccessEffect(False, False, True), _CDNA4, generation=NEW, access=A, bits="sc0", l2=ONE),
-        row(AccessEffect(False, True, True), _CDNA4, generation=NEW, access=A, bits="sc0", l2=MANY),
-        row(AccessEffect(False, True), _CDNA4, generation=NEW, access=A, bits="sc1"),
-        row(AccessEffect(False, True, True), _CDNA4, generation=NEW, access=A, bits=SYSTEM),
-        row(_NO_GLC, "MI300 ISA: sc0, sc1 and nt replace glc and slc", generation=NEW, bits="glc"),
+        row(AccessEffect(False, False), _CDNA4, DOCUMENTED, generation=NEW, access=A, bits="",
+            l2=ONE),
+        row(AccessEffect(False, True), _CDNA4, DOCUMENTED, generation=NEW, access=A, bits="",
+            l2=MANY),
+        row(AccessEffect(False, False, True), _CDNA4, DOCUMENTED, generation=NEW, access=A,
+            bits="sc0", l2=ONE),
+        row(AccessEffect(False, True, True), _CDNA4, DOCUMENTED, generation=NEW, access=A,
+            bits="sc0", l2=MANY),
+        row(AccessEffect(False, True), _CDNA4, DOCUMENTED, generation=NEW, access=A, bits="sc1"),
+        row(AccessEffect(False, True, True), _CDNA4, DOCUMENTED, generation=NEW, access=A,
+            bits=SYSTEM),
+        row(_NO_GLC, "MI300 ISA: sc0, sc1 and nt replace glc and slc", DOCUMENTED, generation=NEW,
+            bits="glc"),
         # gfx908, gfx90a: one L2, the agent's point of coherence
-        row(AccessEffect(True, False), _LLVM_OLD, generation=OLD, access=L, bits="", l2=ONE),
-        row(AccessEffect(False, False), _LLVM_OLD, generation=OLD, access=L, bits="glc", l2=ONE),
-        row(AccessEffect(True, False), "AMDGPUUsage gfx90a: stores carry no scope bit",
+        row(AccessEffect(True, False), _LLVM_OLD, DOCUMENTED, generation=OLD, access=L, bits="",
+            l2=ONE),
+        row(AccessEffect(False, False), _LLVM_OLD, DOCUMENTED, generation=OLD, access=L,
+            bits="glc", l2=ONE),
+        row(AccessEffect(True, False), "AMDGPUUsage gfx90a: stores carry no scope bit", DOCUMENTED,
             generation=OLD, access=S, bits=("", "glc"), l2=ONE),
         row(AccessEffect(False, False), "AMDGPUUsage gfx90a: atomics are performed at the L2",
-            generation=OLD, access=A, bits="", l2=ONE),
+            DOCUMENTED, generation=OLD, access=A, bits="", l2=ONE),
         row(AccessEffect(False, False, True),
-            "AMDGPUUsage gfx90a: glc=1 on an atomic returns the old value", generation=OLD,
-            access=A, bits="glc", l2=ONE),
-        row(_NO_SC, "MI200 ISA", generation=OLD, bits=("sc0", "sc1", "sc0 sc1"), l2=ONE),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=OLD, l2=MANY),
+            "AMDGPUUsage gfx90a: glc=1 on an atomic returns the old value", DOCUMENTED,
+            generation=OLD, access=A, bits="glc", l2=ONE),
+        row(_NO_SC, "MI200 ISA", DOCUMENTED, generation=OLD, bits=("sc0", "sc1", "sc0 sc1"),
+            l2=ONE),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
     ],
 )  # fmt: skip
 """(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
@@ -146,44 +172,55 @@ CACHE: Table[CacheEffect | Illegal] = Table(
     "cache instruction",
     {"generation": Generation, "mnemonic": MNEMONICS, "bits": BITS, **_MODES},
     [
-        row(CacheEffect(counts=True), _COUNTED, generation=NEW, mnemonic=_WB, bits=("", "sc0")),
+        row(CacheEffect(counts=True), _COUNTED, DOCUMENTED, generation=NEW, mnemonic=_WB,
+            bits=("", "sc0")),
         row(_QUEUED,
             _COUNTED + "; it travels to the agent's one L2, which has nothing to write back",
-            generation=NEW, mnemonic=_WB, bits=AGENT, l2=ONE),
-        row(_WRITE_BACK, _COUNTED, generation=NEW, mnemonic=_WB, bits=AGENT, l2=MANY),
-        row(_WRITE_BACK, _COUNTED, generation=NEW, mnemonic=_WB, bits=SYSTEM),
-        row(CacheEffect(counts=True), _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=""),
-        row(CacheEffect(counts=True), _INV_COUNTED, generation=NEW, mnemonic=_INV, bits="sc0",
-            tgsplit=False),
-        row(_INVALIDATE_L1, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits="sc0", tgsplit=True),
-        row(_INVALIDATE_L1, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=AGENT, l2=ONE),
-        row(_INVALIDATE, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=AGENT, l2=MANY),
-        row(_INVALIDATE, _INV_COUNTED, generation=NEW, mnemonic=_INV, bits=SYSTEM),
+            INFERRED, generation=NEW, mnemonic=_WB, bits=AGENT, l2=ONE),
+        row(_WRITE_BACK, _COUNTED + _seen(4, 7), MEASURED, generation=NEW, mnemonic=_WB,
+            bits=AGENT, l2=MANY),
+        row(_WRITE_BACK, _COUNTED, DOCUMENTED, generation=NEW, mnemonic=_WB, bits=SYSTEM),
+        row(CacheEffect(counts=True), _INV_COUNTED, DOCUMENTED, generation=NEW, mnemonic=_INV,
+            bits=""),
+        row(CacheEffect(counts=True), _INV_COUNTED, DOCUMENTED, generation=NEW, mnemonic=_INV,
+            bits="sc0", tgsplit=False),
+        row(_INVALIDATE_L1, _INV_COUNTED, DOCUMENTED, generation=NEW, mnemonic=_INV, bits="sc0",
+            tgsplit=True),
+        row(_INVALIDATE_L1, _INV_COUNTED, DOCUMENTED, generation=NEW, mnemonic=_INV, bits=AGENT,
+            l2=ONE),
+        row(_INVALIDATE, _INV_COUNTED + _seen(6, 7), MEASURED, generation=NEW, mnemonic=_INV,
+            bits=AGENT, l2=MANY),
+        row(_INVALIDATE, _INV_COUNTED, DOCUMENTED, generation=NEW, mnemonic=_INV, bits=SYSTEM),
         row(CacheEffect(l1=True),
             "AMDGPUUsage gfx6-gfx9, gfx90a; LLVM SIInsertWaitcnts counts no L1 invalidate",
-            generation=OLD, mnemonic=(_VOL, _L1), bits="", l2=ONE),
-        row(_WRITE_BACK, "AMDGPUUsage gfx90a: system scope; llvm/llvm-project#178316",
+            DOCUMENTED, generation=OLD, mnemonic=(_VOL, _L1), bits="", l2=ONE),
+        row(_WRITE_BACK, "AMDGPUUsage gfx90a: system scope; llvm/llvm-project#178316", DOCUMENTED,
             generation=GFX90A, mnemonic=_WB, bits="", l2=ONE),
         row(CacheEffect(marker=True, invalidate=True, counts=True),
             "AMDGPUUsage gfx90a: invalidates L2 lines of MTYPE NC; taken to count in vmcnt as "
             "buffer_inv does (llvm/llvm-project#220694), since otherwise nothing could order it "
-            "before a release to another CU", generation=GFX90A, mnemonic=_INV2, bits="", l2=ONE),
-        row(CacheEffect(scalar=True), "MI300 ISA 8.2", generation=NEW, mnemonic=_DC, bits=""),
-        row(CacheEffect(scalar=True), "MI200 ISA 7.2", generation=OLD, mnemonic=_DC, bits="",
+            "before a release to another CU", INFERRED, generation=GFX90A, mnemonic=_INV2, bits="",
             l2=ONE),
+        row(CacheEffect(scalar=True), "MI300 ISA 8.2", DOCUMENTED, generation=NEW, mnemonic=_DC,
+            bits=""),
+        row(CacheEffect(scalar=True), "MI200 ISA 7.2", DOCUMENTED, generation=OLD, mnemonic=_DC,
+            bits="", l2=ONE),
         # what does not exist
-        row(Illegal("not on this chip"), _ABSENT, generation=NEW, mnemonic=(_VOL, _L1, _INV2)),
-        row(Illegal("no glc on it"), _ABSENT, generation=NEW, mnemonic=(_WB, _INV, _DC),
-            bits="glc"),
-        row(Illegal("it takes no bits"), _ABSENT, generation=NEW, mnemonic=_DC,
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=NEW,
+            mnemonic=(_VOL, _L1, _INV2)),
+        row(Illegal("no glc on it"), _ABSENT, DOCUMENTED, generation=NEW,
+            mnemonic=(_WB, _INV, _DC), bits="glc"),
+        row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=NEW, mnemonic=_DC,
             bits=("sc0", "sc1", "sc0 sc1")),
-        row(Illegal("not on this chip"), _ABSENT, generation=OLD, mnemonic=_INV, l2=ONE),
-        row(Illegal("not on this chip"), _ABSENT, generation=GFX908, mnemonic=(_WB, _INV2), l2=ONE),
-        row(Illegal("it takes no bits"), _ABSENT, generation=OLD, mnemonic=(_VOL, _L1, _DC),
-            bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
-        row(Illegal("it takes no bits"), _ABSENT, generation=GFX90A, mnemonic=(_WB, _INV2),
-            bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=OLD, l2=MANY),
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=OLD, mnemonic=_INV,
+            l2=ONE),
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=GFX908,
+            mnemonic=(_WB, _INV2), l2=ONE),
+        row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=OLD,
+            mnemonic=(_VOL, _L1, _DC), bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
+        row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=GFX90A,
+            mnemonic=(_WB, _INV2), bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
     ],
 )  # fmt: skip
 """(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""

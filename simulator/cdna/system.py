@@ -197,11 +197,15 @@ class LineRules(Protocol[LineState]):
 
 
 class Position(NamedTuple):
-    """Where a wave is: its next instruction, why that is an error, whether all is over."""
+    """Where a wave is: its next instruction, why that is an error, whether all is over.
+
+    ``held_up``: a counter that the instruction increments is full.
+    """
 
     op: Op
     error: str | None
     ended: bool
+    held_up: bool
 
 
 class WaveMachine(Generic[LineState]):
@@ -280,7 +284,8 @@ class WaveMachine(Generic[LineState]):
             kept = self.wave_states[wave].items[number]
             op = self.compiled.ops[wave][kept[0]]
             ended = op.code is StepKind.END and not kept[2] and not kept[3]
-            known = Position(op, self.rules.error(kept, op), ended)
+            error, held_up = self.rules.error(kept, op), self.rules.is_held_up(kept, op)
+            known = Position(op, error, ended, held_up)
             self._positions[wave][number] = known
         return known
 
@@ -291,8 +296,8 @@ class WaveMachine(Generic[LineState]):
 
     def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
         """The steps of a wave on its own: everything but a barrier."""
-        op, error, _ = self.position(state, wave)
-        if error is not None or op.code in (StepKind.END, StepKind.BARRIER):
+        op, error, _, held_up = self.position(state, wave)
+        if error is not None or held_up or op.code in (StepKind.END, StepKind.BARRIER):
             return []
         if op.code <= StepKind.SCALAR_LOAD:
             return self.access_steps(state, wave, op)

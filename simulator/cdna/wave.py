@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.simulator.cdna.instructions import (
     Atomic,
@@ -356,6 +357,9 @@ class WaveRules:
     def __init__(self, compiled: CompiledProgram):
         self.compiled = compiled
         self.by_number = compiled.by_number
+        counters = CHIPS[compiled.configuration.chip].counters
+        self.most_vm = counters[Counter.VMCNT]
+        self.most_lgkm = counters[Counter.LGKMCNT]
 
     def initial(self, wave: int) -> Wave:
         """The wave at its first instruction, registers 0, nothing outstanding."""
@@ -389,6 +393,15 @@ class WaveRules:
         value = regs[~op.a] if op.a < 0 else op.a
         compare = regs[~op.b] if op.b < 0 else op.b
         return op.number | value << ID_BITS | compare << COMPARE_SHIFT
+
+    def is_held_up(self, state: Wave, op: Op) -> bool:
+        """Whether a counter that ``op`` increments is full. Source: MI300 ISA 4.4."""
+        _, _, vm, lgkm = state
+        if len(vm) < self.most_vm and len(lgkm) < self.most_lgkm:
+            return False
+        return (op.path in _IN_VMCNT and self._count(vm) >= self.most_vm) or (
+            op.path in _IN_LGKMCNT and self._count(lgkm) >= self.most_lgkm
+        )
 
     def can_step(self, state: Wave, op: Op) -> bool:
         """Whether a wave-local instruction can execute now: everything but a wait always can."""
@@ -460,11 +473,14 @@ class WaveRules:
 
     def _reached(self, pending: tuple[int, ...], count: int | None) -> bool:
         """Whether a counter is at most ``count``. In order: whatever is younger counts as well."""
-        if count is None or len(pending) <= count:
-            return True
+        return count is None or len(pending) <= count or self._count(pending) <= count
+
+    def _count(self, pending: tuple[int, ...]) -> int:
+        """What a counter stands at. In order: whatever is younger than one outstanding counts."""
         if self._in_order(pending):
-            return all(each & DONE for each in pending[: len(pending) - count])
-        return sum(not each & DONE for each in pending) <= count
+            done = next((n for n, each in enumerate(pending) if not each & DONE), len(pending))
+            return len(pending) - done
+        return sum(not each & DONE for each in pending)
 
     def _retire(
         self, regs: tuple[int, ...], pending: tuple[int, ...], count: int | None

@@ -22,6 +22,7 @@ from fencewright.simulator.cdna.instructions import (
     WorkgroupBarrier,
 )
 from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.wave import CompiledProgram, WaveRules
 from fencewright.simulator.core.condition import parse_condition
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -72,6 +73,14 @@ def load(dst: str, location: str, *bits: str) -> VectorLoad:
 def store(location: str, value: int | str, *bits: str) -> VectorStore:
     """A global store with cache policy ``bits``."""
     return VectorStore(location, value, bits)
+
+
+class TwoAtATime(WaveRules):
+    """Small counters: two operations are outstanding in each at most."""
+
+    def __init__(self, compiled: CompiledProgram):
+        super().__init__(compiled)
+        self.most_vm = self.most_lgkm = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from cdna_cases import BY_NAME
+from cdna_cases import BY_NAME, TwoAtATime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.cdna.wave import StepKind
+from fencewright.simulator.cdna.wave import StepKind, WaveRules
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
     Branch,
@@ -162,11 +162,14 @@ def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     deadline=None,
     suppress_health_check=(HealthCheck.too_slow,),
 )
-@given(programs())
-def test_engine_equals_the_plain_machine(example: tuple[CdnaProgram, CdnaConfiguration]):
+@given(programs(), st.sampled_from((WaveRules, WaveRules, TwoAtATime)))
+def test_engine_equals_the_plain_machine(
+    example: tuple[CdnaProgram, CdnaConfiguration], counters: type[WaveRules]
+):
     program, configuration = example
-    plain = explore(CdnaMachine(program, configuration), PLAIN_LIMIT)
-    engine = explore(CdnaEngine(program, configuration))
+    machine = CdnaMachine(program, configuration, wave_rules=counters)
+    plain = explore(machine, PLAIN_LIMIT)
+    engine = explore(CdnaEngine(program, configuration, wave_rules=counters))
     assert engine.complete
     assert plain.outcomes.states <= engine.outcomes.states
     assert plain.errors <= engine.errors
@@ -188,6 +191,25 @@ def test_plain_machine_follows_the_engine(example: tuple[CdnaProgram, CdnaConfig
     program, configuration = example
     for outcome in sorted(explore(CdnaEngine(program, configuration)).outcomes.states)[:4]:
         assert find_execution(program, outcome.__eq__, configuration) is not None
+
+
+class ForgetsCounters(CdnaEngine):
+    """Issues early what a full counter holds up."""
+
+    def is_early(self, state: State, wave: int, future: list[int]) -> bool:
+        position = self.position(state, wave)
+        is_early = super().is_early(state, wave, future)
+        return is_early or (position.held_up and position.op.code is not StepKind.END)
+
+
+def test_issuing_early_what_a_counter_holds_up_is_caught():
+    program = BY_NAME["mp-agent-cheap-without-wait"].test.program
+    plain = explore(CdnaMachine(program, wave_rules=TwoAtATime))
+    assert plain.outcomes == explore(CdnaEngine(program, wave_rules=TwoAtATime)).outcomes
+    stores = tuple[CdnaInstruction, ...](VectorStore("x", n, ("sc1",)) for n in (1, 2, 3))
+    three = Program((Location("x"),), (Thread(Placement(), stores),))
+    assert explore(CdnaEngine(three, wave_rules=TwoAtATime)).outcomes.states == {(3,)}
+    assert not explore(ForgetsCounters(three, wave_rules=TwoAtATime)).outcomes.states
 
 
 class ForgetsMates(CdnaEngine):

@@ -28,6 +28,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
+from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.markdown import markdown_table
@@ -270,6 +271,7 @@ PAGES = {
     "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
     "hierarchy.md": hierarchy_page,
+    "cdna-machine.md": cdna_machine_page,
 }
 
 

@@ -1,0 +1,201 @@
+"""How well each rule of the CDNA machine is known, and what was seen on an MI300X.
+
+The rules are those of ``machine``, by number; rows of ``rows`` carry their evidence themselves.
+Where the machine allows more than was seen, ``weaker`` says what and why it stays so: it never
+allows less. ``tests/litmus/test_cdna_experiments.py`` holds the machine to every experiment.
+"""
+
+from dataclasses import dataclass
+
+from fencewright.lowering.evidence import Evidence
+
+MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A program that was run on hardware: each CU of an MI300X polls what one CU stores.
+
+    ``rules`` are the numbers of the machine's rules that it speaks of.
+    """
+
+    number: int
+    title: str
+    writer: str
+    reader: str
+    seen: str
+    rules: tuple[int, ...]
+
+
+EXPERIMENTS_SOURCE = (
+    "MrRoy09/AMD-CDNA3-Cache-MicroBenchmarking, commit 90676cc (2026-02-14): an MI300X, its memory "
+    "its own, one agent of 8 XCDs and 304 CUs"
+)
+
+EXPERIMENTS = (
+    Experiment(
+        1, "plain store, plain load", "`global_store`", "`global_load`, polled",
+        "no other CU ever sees the store; one work-group of the writer's XCD did", (1, 2, 4),
+    ),
+    Experiment(
+        2, "nt loads", "`global_store`", "`global_load nt`, polled",
+        "all 38 CUs of the writer's XCD see it within two polls; of each other XCD 0 or 1 of 38 in "
+        "200,000 polls, as long as the writer's XCD is busy", (2, 4, 5, 7),
+    ),
+    Experiment(
+        3, "sc1 store", "`global_store sc1`", "`global_load nt`, polled",
+        "all 304 CUs see it: the store invalidates the line in the other L2s", (4,),
+    ),
+    Experiment(
+        4, "write-back", "`global_store`; `buffer_wbl2 sc1`", "`global_load nt`, polled",
+        "all 304 CUs see it", (3, 4),
+    ),
+    Experiment(
+        5, "sc1 load", "`global_store`", "`global_load sc1`, polled",
+        "the 38 CUs of the writer's XCD see it, of the others 0 to 2: the loads of the first "
+        "leave the line dirty, and those of the others do not reach it", (4,),
+    ),
+    Experiment(
+        6, "invalidate", "`global_store`", "`buffer_inv sc1`; `global_load`, polled",
+        "38 CUs see it, 266 stay stale: an invalidate writes nothing back", (2, 3, 4),
+    ),
+    Experiment(
+        7, "write-back and invalidate", "`global_store`; `buffer_wbl2 sc1`",
+        "`buffer_inv sc1`; `global_load`, polled", "all 304 CUs see it", (2, 3, 4),
+    ),
+    Experiment(
+        8, "what a store leaves in the L1", "", "`global_store`; `global_load`; `global_load`",
+        "127 cycles for a load after a load, 208 after a store, 116 for the next: a store brings no "
+        "line into the L1", (2,),
+    ),
+    Experiment(
+        9, "what serves an sc1 load", "", "`global_load` with each of the bits, of a line that is in "
+        "the L2", "1,212 cycles from memory, 112 from the L1; 224 with nt and with sc1, 212 after "
+        "`buffer_inv sc1`: the L2 serves them all", (2, 4),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRule:
+    """A part of a numbered rule, how well it is known, and from where.
+
+    ``weaker``: what the machine allows beyond what was seen, and why.
+    """
+
+    number: int
+    rule: str
+    evidence: Evidence
+    source: str
+    weaker: str = ""
+
+
+RULES = (
+    MachineRule(
+        1, "A wave issues in order; vmcnt counts loads, stores, atomics and cache instructions, and "
+        "retires in order.", DOCUMENTED, "MI300 ISA 4.4; llvm/llvm-project#178316, #220694",
+        "Flat accesses are counted as they return: MI300 ISA 10.2.2 says that they may return out "
+        "of order.",
+    ),
+    MachineRule(
+        1, "lgkmcnt counts LDS operations, in order, and scalar loads, out of order.", DOCUMENTED,
+        "MI300 ISA 4.4",
+    ),
+    MachineRule(
+        1, "A full counter (vmcnt 63, lgkmcnt 15) holds up what it would count.", INFERRED,
+        "MI300 ISA 4.4 has the widths; a counter that went on would count wrongly",
+        "A scalar load of several words counts once; hardware counts it twice, and is held up "
+        "sooner.",
+    ),
+    MachineRule(
+        2, "Loads without sc1 may hit the L1; nothing keeps it coherent.", MEASURED,
+        "experiments 1, 6, 9; CDNA4 ISA, load control",
+        "An nt load may hit too, though it missed in experiments 2 to 4, as the CDNA4 ISA's table "
+        "says. It stays: nt is a hint about reuse, and no code should be right because of it.",
+    ),
+    MachineRule(
+        2, "A store writes through: it updates a line that is in the L1, and brings none in.",
+        MEASURED, "experiment 8; CDNA4 ISA, store control",
+        "Whatever else may bring the line in, by rule 5.",
+    ),
+    MachineRule(
+        2, "An invalidate empties the L1 when it is issued.", MEASURED, "experiments 6 and 7",
+    ),
+    MachineRule(
+        3, "From each CU to its L2 there is a queue for each line, in order; different lines in any "
+        "order.", DOCUMENTED, "AMDGPUUsage gfx942: channels of the L2 are independent, a queue for "
+        "each CU and channel",
+        "Lines of one channel would keep their order; which lines share one is a matter of "
+        "addresses, which litmus tests do not have.",
+    ),
+    MachineRule(
+        3, "A write-back, and an invalidate of the L2, wait for what the CU has queued before them, "
+        "and count in vmcnt until they are done.", DOCUMENTED,
+        "AMDGPUUsage gfx942; llvm/llvm-project#178316",
+    ),
+    MachineRule(
+        3, "The L1 takes no line in while a store of its CU to that line is queued.", INFERRED,
+        "a wave reads its own stores",
+    ),
+    MachineRule(
+        4, "A plain store leaves a dirty line in its L2, which no other L2 sees.", MEASURED,
+        "experiments 2, 5 and 6",
+    ),
+    MachineRule(
+        4, "Stores and atomics past the L2 (sc1 with many L2s) are done at memory, and leave no "
+        "dirty line.", MEASURED, "experiment 3, for stores; CDNA4 ISA, store control, for atomics",
+    ),
+    MachineRule(
+        4, "A load past the L2 finds a dirty line of its own L2 and leaves it dirty; it does not "
+        "reach one of another L2.", MEASURED, "experiments 5 and 9",
+        "A clean line is dropped and memory read, as the CDNA4 ISA says (coherent bypass). "
+        "Experiment 9 found it served by the L2. For local memory that is the same value, because "
+        "probes keep the line as memory is; other memory was not measured.",
+    ),
+    MachineRule(
+        4, "A write that reaches memory drops clean copies of local memory in the other L2s "
+        "(probes).", MEASURED, "experiments 3, 4 and 7",
+        "Memory is nonlocal unless a test says otherwise: no probe, and an invalidate has to drop "
+        "the line. The experiments had local memory; another GPU's, or the host's, has no probes "
+        "(AMDGPUUsage gfx942, MTYPE NC), and code does not know which it gets.",
+    ),
+    MachineRule(
+        4, "buffer_wbl2 sc1 writes dirty lines back and keeps them clean.", MEASURED,
+        "experiments 4 and 7",
+    ),
+    MachineRule(
+        4, "buffer_inv sc1 drops clean nonlocal lines of the L2, and neither dirty nor local ones.",
+        MEASURED, "experiments 6 and 9, for local and dirty lines; AMDGPUUsage gfx942 for nonlocal",
+    ),
+    MachineRule(
+        5, "Any clean line may vanish, any line may be fetched, any dirty line may be written back, "
+        "at any time.", INFERRED, "capacity, false sharing, prefetches",
+        "In experiments 2 and 5 hardly a line was written back in 200,000 polls. It stays: a busy "
+        "cache evicts. The progress mode is the other extreme, in which a dirty line stays for "
+        "ever, as it did there; an execution has to be right in the first and to end in the "
+        "second.",
+    ),
+    MachineRule(
+        6, "The scalar cache is kept coherent by nothing; s_dcache_inv empties it.", DOCUMENTED,
+        "MI300 ISA 8.2; AMDGPUUsage gfx942: invalidated between dispatches",
+        "One for each CU; hardware has one for a few CUs, which others' invalidates empty too.",
+    ),
+    MachineRule(
+        6, "It may hold lines before the first instruction; in the progress mode it does.",
+        INFERRED, "another CU's work-group may have brought them in; llvm/llvm-project#219991",
+    ),
+    MachineRule(
+        7, "In the end every dirty line is written back, those of two L2s in either order.",
+        MEASURED, "experiment 2: when the work-groups of an XCD have ended, the others see",
+    ),
+    MachineRule(
+        7, "LDS operations of a wave are performed in order; flat ones pass them and are passed, but "
+        "at one location.", DOCUMENTED, "MI300 ISA 4.4, 10.2.2, 11.1",
+    ),
+    MachineRule(
+        7, "s_barrier waits for every wave of the work-group that has not ended, and for no memory.",
+        DOCUMENTED, "MI300 ISA 4.3; LLVM FeatureBackOffBarrier",
+        "On gfx908, too, which has to have waited: the lowering puts the wait there.",
+    ),
+)  # fmt: skip
+"""By number; 7 is what the machine's text has outside the numbered rules."""

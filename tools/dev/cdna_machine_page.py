@@ -1,0 +1,113 @@
+"""The page on the CDNA machine: rule by rule, how well it is known, from the rows."""
+
+from collections.abc import Sequence
+
+from fencewright.lowering.table import Illegal, Table
+from fencewright.simulator.cdna.evidence import EXPERIMENTS, EXPERIMENTS_SOURCE, RULES
+from fencewright.simulator.cdna.rows import ACCESS, CACHE, AccessEffect, CacheEffect
+from fencewright.tools.dev.markdown import markdown_table
+
+_NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
+
+
+def cdna_machine_page() -> str:
+    """``docs/cdna-machine.md``."""
+    return "\n".join(
+        [
+            _NOTE,
+            "# The CDNA machine, rule by rule\n",
+            "What CDNA code may do is decided by a machine of waves, L1s, queues, L2s and memory "
+            "(`simulator/cdna/machine.py`). Each of its rules is here with how well it is known: "
+            "*measured* on hardware, *documented* by AMD or LLVM, or *inferred*; and with what the "
+            "machine allows beyond what was seen, and why it stays so. It allows nothing less: a "
+            "behaviour that hardware has and the machine has not would make every certificate "
+            "worthless.\n",
+            "No AMD hardware was at hand. What is measured was measured by others:\n",
+            f"{EXPERIMENTS_SOURCE}. One CU stores, each of the 304 polls.\n",
+            "## The experiments\n",
+            markdown_table(
+                ("", "experiment", "stores", "reads", "what was seen", "rules"),
+                [
+                    (
+                        str(each.number),
+                        each.title,
+                        each.writer,
+                        each.reader,
+                        each.seen,
+                        ", ".join(map(str, each.rules)),
+                    )
+                    for each in EXPERIMENTS
+                ],
+            ),
+            "`tests/litmus/test_cdna_experiments.py` has them as litmus tests. The machine has every "
+            "outcome that was seen. What was seen never to end, as a poll of a line that another L2 "
+            "holds dirty, is a hang of its progress mode.\n",
+            "## The rules\n",
+            markdown_table(
+                ("", "rule", "known", "from", "weaker than what was seen, and why"),
+                [
+                    (str(each.number), each.rule, each.evidence, each.source, each.weaker)
+                    for each in RULES
+                ],
+            ),
+            "Rule 7 is what the machine's text has outside the numbered rules.\n",
+            "## What bits do on an access\n",
+            "A blank cell covers every value of its column. *L1*: a load may hit it, a store updates "
+            "it. *past the L2*: rule 4. `nt` and `slc` are left out: they are hints.\n",
+            _effects(ACCESS),
+            "## What cache instructions do\n",
+            _effects(CACHE),
+        ]
+    )
+
+
+def _effects(
+    table: "Table[AccessEffect | Illegal] | Table[CacheEffect | Illegal]",
+) -> str:
+    def cell(column: str, given: Sequence[object]) -> str:
+        everything = set(given) == set(table.columns[column])
+        return "" if everything else ", ".join(map(_word, given))
+
+    return markdown_table(
+        (*table.columns, "effect", "known", "source"),
+        [
+            (
+                *(
+                    cell(name, row.where.get(name, domain))
+                    for name, domain in table.columns.items()
+                ),
+                _effect(row.value),
+                str(row.evidence or ""),
+                row.source,
+            )
+            for row in table.rows
+        ],
+    )
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) or "none"
+
+
+def _effect(value: "AccessEffect | CacheEffect | Illegal") -> str:
+    match value:
+        case Illegal(reason=reason):
+            return f"refused: {reason}"
+        case AccessEffect():
+            parts = [
+                "L1" if value.l1 else "misses the L1",
+                "past the L2" if value.past_l2 else "at the L2",
+                "returns the old value" if value.returns else "",
+            ]
+        case CacheEffect():
+            parts = [
+                "empties the L1" if value.l1 else "",
+                "empties the scalar cache" if value.scalar else "",
+                "goes through the queues" if value.marker else "",
+                "writes dirty lines back" if value.write_back else "",
+                "drops clean nonlocal lines" if value.invalidate else "",
+                "counts in vmcnt" if value.counts else "",
+            ]
+    return ", ".join(filter(None, parts)) or "nothing"
