@@ -121,22 +121,25 @@ class SourceTest(LanguageTest):
         return Run(found.outcomes, races, incomplete=note, steps=work.done)
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        from fencewright.simulator.pictures.execution_graph import source_graph
         from fencewright.simulator.source.model import explain
 
         work = WorkBudget(limits.states)
         found = explain(self.test.program, formula, bound=limits.bound, work=work)
         if found is None or not found.allowed:
             return None
+        graph = source_graph(self.test.program, found)
         lines = [
             f"{number:3}  {event}"
             + (f" reads {found.read[number]}" if found.read[number] is not None else "")
             + (f" writes {found.written[number]}" if found.written[number] is not None else "")
+            + graph.where(number)
             for number, event in enumerate(found.events)
         ]
         for name, related in found.relations.items():
             lines.append(f"{name:<6}{' '.join(f'{a}->{b}' for a, b in related) or '-'}")
         lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
-        return tuple(lines)
+        return (graph.story, *lines)
 
     def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
         from fencewright.simulator.core.sequential import sequential_hangs
@@ -219,6 +222,7 @@ class PtxTest(LanguageTest):
         return Run(found, incomplete=note, steps=work.done)
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
+        from fencewright.simulator.pictures.execution_graph import ptx_graph
         from fencewright.simulator.ptx.columns import witness_text
         from fencewright.simulator.ptx.model import explain
 
@@ -226,7 +230,10 @@ class PtxTest(LanguageTest):
         found = explain(self.test.program, formula, self.model, limits.bound, work)
         if found is None or not found.allowed:
             return None
-        return tuple(witness_text(self.test, found).splitlines())
+        graph = ptx_graph(self.test, found)
+        lines = witness_text(self.test, found).splitlines()
+        located = (f"{line}{graph.where(n)}" for n, line in enumerate(lines))
+        return (graph.story, *located)
 
     def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
         from fencewright.simulator.core.sequential import sequential_hangs

@@ -5,14 +5,16 @@ machine then follows that order and fills in what the caches do in between. That
 check of the engine: a trace of the plain machine needs no trust in any reduction.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.story import story
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
+from fencewright.simulator.cdna.wave import StepKind
 from fencewright.simulator.core.condition import Formula, Observable
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Trace, shortest_trace
 
@@ -22,6 +24,7 @@ _FOLLOWED = (
     MachineEventKind.PERFORM,
     MachineEventKind.BARRIER,
 )
+_REGISTER_CODES = (StepKind.MOVE, StepKind.ARITHMETIC, StepKind.BRANCH)
 _ASKED_FOR = (*_FOLLOWED, MachineEventKind.LOCAL, MachineEventKind.MARKER)
 
 
@@ -37,14 +40,58 @@ class Counterexample:
         """The final registers and memory."""
         return dict(zip(self.machine.observables, self.trace.outcome, strict=True))
 
-    def __str__(self) -> str:
-        """One step a line, register arithmetic and waits included, then the outcome."""
-        steps = [
-            f"{number:3}  {self.machine.describe_event(event)}"
+    @property
+    def story(self) -> str:
+        """What goes wrong, in one sentence."""
+        return story(self.machine, self.trace.events, self.trace.states)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Each step with the place of its instruction, if that is known."""
+        return tuple(self._step(event) for event in self.trace.events)
+
+    def _step(self, event: MachineEvent) -> str:
+        described = self.machine.describe_event(event)
+        if event.number < 0:
+            return described
+        place = self.machine.compiled.place(self.machine.compiled.by_number[event.number])
+        if place is None:
+            return described
+        return f"{described}  ({f'line {place.line}' if self._is_of_one_file else place})"
+
+    @property
+    def _is_of_one_file(self) -> bool:
+        threads = self.machine.compiled.program.threads
+        return len({place.file for each in threads for place in each.places if place}) == 1
+
+    @property
+    def register_steps(self) -> frozenset[int]:
+        """The numbers, from 1, of the steps that touch nothing but the registers of a wave."""
+        by_number = self.machine.compiled.by_number
+        return frozenset(
+            number
             for number, event in enumerate(self.trace.events, 1)
-        ]
+            if event.kind is MachineEventKind.LOCAL
+            and by_number[event.number].code in _REGISTER_CODES
+        )
+
+    def __str__(self) -> str:
+        """The story; then one step a line, those in registers folded; then the outcome."""
         outcome = " ".join(f"{each}={value}" for each, value in self.outcome.items())
-        return "\n".join((*steps, f"     {outcome}"))
+        return "\n".join((self.story, *self._folded(), f"     {outcome}"))
+
+    def _folded(self) -> Iterator[str]:
+        folded: list[int] = []
+        for number, step in enumerate((*self.steps, ""), 1):
+            if number in self.register_steps:
+                folded.append(number)
+                continue
+            if folded:
+                noun = "step" if len(folded) == 1 else "steps"
+                yield f"     ({len(folded)} {noun} in registers)"
+                folded = []
+            if step:
+                yield f"{number:3}  {step}"
 
 
 def find_counterexample(

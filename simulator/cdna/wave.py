@@ -47,7 +47,9 @@ from fencewright.simulator.core.program import (
     MemoryKind,
     Move,
     Operand,
+    Place,
     ProgramError,
+    place_at,
 )
 
 Wave = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -223,6 +225,12 @@ class CompiledProgram:
         end = Op(len(self.by_number), wave, len(kept), StepKind.END, None)
         self.by_number.append(end)
         return [*ops, end]
+
+    def place(self, op: Op) -> Place | None:
+        """Where an instruction was written; None if that is not known."""
+        thread = self.program.threads[op.wave]
+        executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]
+        return place_at(thread.places, executed[op.pc]) if op.pc < len(executed) else None
 
     def _register(self, wave: int, name: str | None) -> int:
         if name is None:

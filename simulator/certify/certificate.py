@@ -227,6 +227,7 @@ class PtxMachine(Machine):
 
     def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
         from fencewright.simulator.core import condition
+        from fencewright.simulator.pictures.execution_graph import ptx_graph
         from fencewright.simulator.ptx import columns as ptx_litmus
         from fencewright.simulator.ptx import model as ptx_model
 
@@ -240,7 +241,9 @@ class PtxMachine(Machine):
         exists = condition.Condition(condition.Quantifier.EXISTS, formula)
         witness = ptx_model.explain(program, formula)
         test = ptx_litmus.PtxLitmusTest(program, exists)
-        return "" if witness is None else ptx_litmus.witness_text(test, witness)
+        if witness is None:
+            return ""
+        return f"{ptx_graph(test, witness).story}\n{ptx_litmus.witness_text(test, witness)}"
 
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
         return ptx_weakenings(request, sequence, self.forms)

@@ -7,15 +7,19 @@ A graph says which relations are worth drawing and which cycle speaks against th
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
+from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.condition import Observable
-from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.program import Place, Placement, Thread, place_at
 from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
+from fencewright.simulator.pictures.graph_story import ToldEvent, told_forbidden, told_weak
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.model import PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source.events import ScopedProgram
+from fencewright.simulator.source.execution import Race
 from fencewright.simulator.source.model import SourceWitness as SourceWitness
 
 INITIAL = -1
@@ -29,13 +33,14 @@ Relations = Mapping[str, frozenset[Pair]]
 class GraphEvent:
     """``effect`` is what the event does to memory, ``instruction`` where it comes from.
 
-    ``from_initial``: it reads an initial value.
+    ``from_initial``: it reads an initial value. ``place`` is where the instruction was written.
     """
 
     thread: int
     effect: str
     instruction: str = ""
     from_initial: bool = False
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,12 @@ class ExecutionGraph:
     what initial writes are related to. ``cycle``
     is what speaks against the execution: the cycle of a broken axiom, else one that no
     interleaving has, else (). ``verdict`` says which; ``is_defect`` when the model forbids the
-    execution or gives it no meaning.
+    execution or gives it no meaning. ``story`` is one sentence on why it is as it is.
     """
 
     name: str
     verdict: str
+    story: str
     is_defect: bool
     outcome: str
     threads: tuple[str, ...]
@@ -71,6 +77,14 @@ class ExecutionGraph:
     def thread(self, event: int) -> int:
         """The thread of an event."""
         return self.events[event].thread
+
+    def where(self, event: int) -> str:
+        """The line of an event, with its file where there are several; empty if it is not known."""
+        place = self.events[event].place if event < len(self.events) else None
+        if place is None:
+            return ""
+        files = {each.place.file for each in self.events if each.place is not None}
+        return f"  (line {place.line})" if len(files) == 1 else f"  ({place})"
 
 
 _DRAWN = ("race", "rmw", "po", "rf", "co", "fr", "sync", "sw", "sc")
@@ -86,8 +100,28 @@ _DERIVED_FROM = (("rmw", "po", "sync", "sw", "sc"), ("rmw", "po", "sync", "sw", 
 def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
     """An execution of the PTX model."""
     events = [
-        GraphEvent(event.thread, _ptx_effect(event, value), _ptx_instruction(test, event))
+        GraphEvent(
+            event.thread,
+            _ptx_effect(event, value),
+            _ptx_instruction(test, event),
+            place=_place(test.program.threads, event.thread, event.position),
+        )
         for event, value in zip(witness.events, witness.values, strict=True)
+    ]
+    told = [
+        _told(
+            drawn,
+            test.program.threads,
+            f"{_NOUNS[event.kind.value]} of {event.variable}" if event.is_access else "",
+            value=f"{event.variable} = {value}" if event.is_access else "",
+            ordering=event.ordering,
+            scope=event.scope,
+            is_fence=event.kind is ptx_events.PtxEventKind.FENCE,
+            writes=event.kind is ptx_events.PtxEventKind.WRITE,
+            scope_word=_PTX_SCOPES.get(event.scope, ""),
+            proxy=_proxy(event),
+        )
+        for drawn, event, value in zip(events, witness.events, witness.values, strict=True)
     ]
     threads = [
         f"P{number}: {_ptx_place(each.placement)}"
@@ -97,9 +131,36 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
         test.name,
         threads,
         events,
+        told,
         {**witness.relations, "rmw": _halves(witness.events)},
         [(axiom.value, cycle) for axiom, cycle in witness.violations],
         witness.state,
+    )
+
+
+def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> Place | None:
+    return None if thread == INITIAL else place_at(threads[thread].places, position)
+
+
+_NOUNS = {"R": "load", "W": "store", "U": "atomic", "A": "arrival", "B": "wait"}
+_PTX_SCOPES: Mapping[Scope | None, str] = {s: word for word, s in ptx_events.SCOPES.items()}
+_SOURCE_SCOPES: Mapping[Scope | None, str] = {Scope.WORKGROUP: "work-group"}
+
+
+def _proxy(event: ptx_events.PtxEvent) -> str:
+    """The proxy of an access, where that is not the generic one; a second name is one as well."""
+    if event.is_access and event.variable != event.location:
+        return "alias"
+    usual = event.proxy in (None, ptx_events.PtxProxy.GENERIC)
+    return "" if usual or event.proxy is None or not event.is_access else event.proxy.value
+
+
+def _told(drawn: GraphEvent, threads: Sequence[Thread[Any]], noun: str, **more: Any) -> ToldEvent:
+    """An event as stories need it, with ``more`` of its fields; an initial write is nobody's."""
+    placement = Placement() if drawn.thread == INITIAL else threads[drawn.thread].placement
+    noun = noun or f"'{drawn.instruction}'"
+    return ToldEvent(
+        drawn.thread, noun, text=drawn.instruction, placement=placement, place=drawn.place, **more
     )
 
 
@@ -136,8 +197,25 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
             event.thread,
             _source_effect(event, read, written),
             "" if event.operation is None else str(event.operation),
+            place=_place(program.threads, event.thread, event.position),
         )
         for event, read, written in zip(witness.events, witness.read, witness.written, strict=True)
+    ]
+    told = [
+        _told(
+            drawn,
+            program.threads,
+            f"{_NOUNS[event.kind.value]} of {event.location}" if event.location else "",
+            value=f"{event.location} = {written if read is None else read}",
+            ordering=event.ordering,
+            scope=event.scope,
+            is_fence=event.kind is source_events.EventKind.FENCE,
+            writes=event.writes,
+            scope_word=_SOURCE_SCOPES.get(event.scope, str(event.scope)),
+        )
+        for drawn, event, read, written in zip(
+            events, witness.events, witness.read, witness.written, strict=True
+        )
     ]
     threads = [
         f"P{number}: {_source_place(each.placement)}" for number, each in enumerate(program.threads)
@@ -153,10 +231,11 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
         program.name,
         threads,
         events,
+        told,
         {**witness.relations, "race": race},
         [(rule.value, cycle) for rule, cycle in witness.violations],
         witness.state,
-        sorted({each.location for each in witness.races}),
+        witness.races,
     )
 
 
@@ -179,11 +258,13 @@ def _graph(
     name: str,
     threads: Sequence[str],
     events: Sequence[GraphEvent],
+    told: Sequence[ToldEvent],
     relations: Mapping[str, Iterable[Pair]],
     violations: Sequence[tuple[str, tuple[int, ...]]],
     state: Mapping[Observable, int | None],
-    racy: Sequence[str] = (),
+    races: Sequence[Race] = (),
 ) -> ExecutionGraph:
+    racy = sorted({each.location for each in races})
     full = {name: frozenset(pairs) for name, pairs in relations.items()}
     near = _reduced(full, events)
     initial = {n for n, event in enumerate(events) if event.thread == INITIAL}
@@ -194,12 +275,15 @@ def _graph(
     if violations:
         cycle = _explained(full, near, len(events), violations[0][1])
         verdict = "forbidden by " + " and ".join(axiom for axiom, _ in violations)
+        story = told_forbidden(told, violations[0][0], _steps(cycle))
     elif racy:
         cycle = ()
         verdict = "data race on " + ", ".join(racy)
+        story = f"{str(races[0]).capitalize()[0]}{str(races[0])[1:]}."
     else:
         cycle = _weak_cycle(near, len(events))
         verdict = "allowed, though no interleaving gives it" if cycle else "allowed"
+        story = told_weak(told, full, _steps(cycle)) if cycle else _INTERLEAVED
     in_cycle = {(each.source, each.target, each.relation) for each in cycle}
     edges = [
         Edge(source, target, relation)
@@ -212,6 +296,7 @@ def _graph(
     return ExecutionGraph(
         name,
         verdict,
+        story,
         bool(violations or racy),
         ", ".join(f"{each} = {value}" for each, value in state.items()),
         tuple(threads),
@@ -219,6 +304,13 @@ def _graph(
         tuple(edges),
         cycle,
     )
+
+
+_INTERLEAVED = "An interleaving of the threads ends so."
+
+
+def _steps(cycle: Sequence[Edge]) -> list[tuple[int, int, str]]:
+    return [(each.source, each.target, each.relation) for each in cycle]
 
 
 def _is_in_order(events: Sequence[GraphEvent], source: int, target: int) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -50,6 +51,8 @@ _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _FONT_SIZE = 11
 _CHARACTER = 0.61 * _FONT_SIZE / 72
 """The width of a character in inches: monospaced fonts agree on 0.6 em, or less."""
+_STORY = 72
+"""The characters of a line of the story."""
 _LINE = 1.35 * _FONT_SIZE / 72
 
 
@@ -235,6 +238,7 @@ def _columns(graph: ExecutionGraph) -> list[_Column]:
 
 def _lines(event: GraphEvent) -> list[str]:
     read = f"{event.effect} initially" if event.from_initial else event.effect
+    read += "" if event.place is None else f" :{event.place.line}"
     return [read, event.instruction] if event.instruction else [read]
 
 
@@ -282,6 +286,8 @@ def _label(event: GraphEvent) -> str:
     effect = f"<b>{escape(event.effect)}</b>"
     if event.from_initial:
         effect += f'<font color="{_FAINT}"> initially</font>'
+    if event.place is not None:
+        effect += f'<font color="{_FAINT}"> :{event.place.line}</font>'
     return f"<{'<br/>'.join((effect, *map(escape, _lines(event)[1:])))}>"
 
 
@@ -290,7 +296,8 @@ def _title(graph: ExecutionGraph) -> str:
     return (
         f'<<font point-size="14"><b>{escape(graph.name)}</b></font>'
         f'<br/><font point-size="13" color="{colour}"><b>{escape(graph.verdict)}</b></font>'
-        f"<br/>{escape(graph.outcome)}>"
+        f"<br/>{escape(graph.outcome)}"
+        f"{''.join(f'<br/>{escape(line)}' for line in wrap(graph.story, _STORY))}>"
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fencewright.simulator.cdna.machine import ABSENT, CdnaMachine, PlainState
+from fencewright.simulator.cdna.story import overwritten
 from fencewright.simulator.cdna.system import LineTopology, MachineEvent, MachineEventKind
 from fencewright.simulator.cdna.trace import Counterexample
 from fencewright.simulator.cdna.wave import ID_MASK, Op, StepKind
@@ -65,13 +66,15 @@ class Lane:
 class Timeline:
     """A whole execution.
 
-    ``steps`` describes each step, of column 1 on; ``stale_reads`` has the steps in which a load
+    ``story`` is one sentence on what goes wrong. ``steps`` describes each step, of column 1 on,
+    with the line of its instruction; ``stale_reads`` has the steps in which a load
     found a value that had been overwritten, each with a sentence; ``register_steps`` those that
     touch nothing but the registers of a wave: moves, arithmetic and branches.
     """
 
     name: str
     outcome: str
+    story: str
     steps: tuple[str, ...]
     stale_reads: tuple[tuple[int, str], ...]
     lanes: tuple[Lane, ...]
@@ -107,6 +110,8 @@ class _TimelineReader:
     """Reads an execution line by line, wave by wave."""
 
     def __init__(self, execution: Counterexample):
+        self.execution = execution
+        self.steps = execution.steps
         self.machine: CdnaMachine = execution.machine
         self.compiled = self.machine.compiled
         self.events = execution.trace.events
@@ -137,17 +142,14 @@ class _TimelineReader:
         return Timeline(
             name or self.compiled.program.name,
             ", ".join(f"{each} = {value}" for each, value in self.outcome.items()),
-            tuple(self.machine.describe_event(event) for event in self.events),
+            self.execution.story,
+            self.steps,
             tuple(self.stale_reads),
             tuple(self.lanes),
             tuple(self.bars),
             tuple(self.arrows),
-            frozenset(n for n, event in enumerate(self.events, 1) if self._is_of_registers(event)),
+            self.execution.register_steps,
         )
-
-    def _is_of_registers(self, event: MachineEvent) -> bool:
-        issues = event.kind in (MachineEventKind.ISSUE, MachineEventKind.LOCAL)
-        return issues and self.op(event.number).code in _REGISTER_CODES
 
     # States
 
@@ -176,8 +178,7 @@ class _TimelineReader:
 
     def is_stale(self, line: int, column: int, value: int) -> bool:
         """Whether ``value`` has been overwritten by then."""
-        *older, newest = self.newest[line][column]
-        return value != newest and value in older
+        return overwritten(self.newest[line][column], value)
 
     # Lanes
 
@@ -197,17 +198,23 @@ class _TimelineReader:
             self._wave_event(step, event)
 
     def _wave_event(self, step: int, event: MachineEvent) -> None:
-        detail = self.machine.describe_event(event)
+        detail = self.steps[step - 1]
         if event.kind is MachineEventKind.BARRIER:
             for wave in self._at_barrier(step):
                 self._add(
                     ("wave", wave), step, step + 1, BarLook.INSTRUCTION, ("s_barrier",), detail
                 )
         elif event.kind in (MachineEventKind.ISSUE, MachineEventKind.HIT, MachineEventKind.LOCAL):
-            words = tuple(self.instruction(event.number).split(" ", 1))
+            words = self._words(event.number)
             self._add(("wave", event.place), step, step + 1, BarLook.INSTRUCTION, words, detail)
         if event.read is not None and self.op(event.number).dst >= 0:
             self._result(step, event, detail)
+
+    def _words(self, number: int) -> tuple[str, ...]:
+        """An instruction in two rows, the line where it was written beside its name."""
+        name, *rest = self.instruction(number).split(" ", 1)
+        place = self.compiled.place(self.op(number))
+        return (name if place is None else f"{name} :{place.line}", *rest)
 
     def _at_barrier(self, step: int) -> Iterator[int]:
         """The waves that pass a barrier in a step."""
@@ -343,7 +350,7 @@ class _TimelineReader:
             start = column
 
     def _describe(self, column: int) -> str:
-        return self.machine.describe_event(self.events[column - 1]) if column else "at the start"
+        return self.steps[column - 1] if column else "at the start"
 
     def _flight(self, key: Key, flight: "_Flight", line: int) -> None:
         self.queued[flight.number, line] = key
@@ -399,8 +406,6 @@ class _TimelineReader:
             return ("memory", event.line)
         return ("L2", self.compiled.l2[event.place], event.line)
 
-
-_REGISTER_CODES = (StepKind.MOVE, StepKind.ARITHMETIC, StepKind.BRANCH)
 
 _NOTES: Mapping[BarLook, tuple[str, ...]] = {
     BarLook.DIRTY: ("dirty",),

@@ -6,6 +6,7 @@ Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.pictures.missing import MissingLibraryError
@@ -55,6 +56,8 @@ _STEP = 10
 """By how many pixels a name is moved to make room for an arrow."""
 _TOP = 72
 _NARROWEST = 34
+_STORY = 110
+"""The characters of a line of the story."""
 _ARROW_FROM_LEFT = 9
 
 
@@ -77,7 +80,7 @@ class _Layout:
         gap = _NAME_GAP if self.names else _LANE_GAP
         self.rows: list[float] = []
         self.lanes: list[float] = []
-        self.top = _TOP + 13.0 * len(drawn.stale_reads)
+        self.top = _TOP + 13.0 * len(_notes(drawn))
         below = self.top
         for number, lane in enumerate(drawn.lanes):
             below += gap if number else 0
@@ -131,14 +134,14 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     layout = _Layout(drawn, left_out)
     bars = [bar for bar in drawn.bars if not {*range(bar.start, bar.end)} <= left_out]
     legend = _legend_rows(drawn, layout)
-    title = [f"ends with {drawn.outcome}", *(f"step 00: {text}" for _, text in drawn.stale_reads)]
+    notes = _notes(drawn)
+    title = [f"ends with {drawn.outcome}", *notes]
     width = max(layout.right, _width(title, _TEXT)) + 2 * _PAD
     height = layout.bottom + 24 * len(legend) + 2 * _PAD + (18 if left_out else 0)
     svg = Drawing(width, height, font_family=_FONT)
     svg.append(Rectangle(0, 0, width, height, fill="white"))
     _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
     _text(svg, [f"ends with {drawn.outcome}"], _PAD, 38)
-    notes = [f"step {step}: {text}" for step, text in drawn.stale_reads]
     _text(svg, notes, _PAD, 55, colour=PAINTS[BarLook.STALE].stroke)
     _add_columns(svg, drawn, layout)
     for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
@@ -166,6 +169,14 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
         below = layout.bottom + 24 * len(legend) + 14
         _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _SMALL, _GREY)
     return svg.as_svg() + "\n"
+
+
+def _notes(drawn: Timeline) -> list[str]:
+    """What stands above the columns: the story, and where it shows."""
+    return [
+        *wrap(drawn.story, _STORY),
+        *(f"step {step}: {text}" for step, text in drawn.stale_reads),
+    ]
 
 
 def _text(

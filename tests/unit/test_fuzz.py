@@ -518,6 +518,7 @@ def test_the_command_shows_what_it_finds(
     text = file.read_text()
     assert text.startswith(HEAD)
     assert "unsound by drop-invalidates" in text
+    assert re.search(r"^// P\d+ reads .*; nothing invalidates it", text, re.MULTILINE)
     assert main(["fuzz", "--seed", str(seed)]) == 1
     assert "by drop-invalidates" in capsys.readouterr().out
 

@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "simulator/core": ("lowering", *CORE),
     "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
     "simulator/memory": ("lowering", "simulator.memory"),
-    "simulator/pictures": ("simulator",),
+    "simulator/pictures": ("lowering", "simulator"),
     "simulator/ptx": ("lowering", "simulator.ptx", *CORE),
     "simulator/random": ("lowering", "simulator"),
     "simulator/source": ("lowering", "simulator.source", *CORE),

@@ -135,14 +135,16 @@ def _summary(totals: "Totals") -> str:
 def _tell(violation: "Violation", folder: Path | None) -> None:
     """Print a violation with the smallest program that shows it, and write that down."""
     from fencewright.passes.litmus.build_litmus import build
-    from fencewright.tools.fuzz.checks import HEAD, SETTINGS, smallest
+    from fencewright.tools.fuzz.checks import HEAD, SETTINGS, meant_by, smallest, story_of
 
     program, guilty = smallest(violation)
+    story = story_of(program, SETTINGS[violation.setting], meant_by(program))
     text = "\n".join(
         [
             f"{HEAD}{violation.setting}",
             f"// Seed {violation.seed}, {violation.verdict} by {guilty or 'the lowering'}: "
             f"{violation.message}",
+            *([f"// {story}"] if story else []),
             "",
             str(build(SETTINGS[violation.setting].place(program))),
             "",

@@ -41,7 +41,9 @@ from fencewright.simulator.litmus_run import (
     Limits,
     Run,
     SourceTest,
+    execution,
     forbidden,
+    formula_of,
     run,
     stuck_waves,
 )
@@ -401,6 +403,26 @@ def _kind(op: Operation) -> str:
     if isinstance(op, CacheOp):
         return "write-backs" if op.opcode.data == "buffer_wbl2" else "invalidates"
     return "fences" if isinstance(op, FenceOp) else ""
+
+
+def story_of(program: SmallProgram, setting: Setting, meant: Run) -> str:
+    """Why code that a setting makes can end as the source forbids, in one sentence.
+
+    Empty where it does not, or where it is compiled by LLVM.
+    """
+    if setting.through is not LoweringRoute.MLIR:
+        return ""
+    try:
+        code = lowered(build(setting.place(program)), setting.passes(2))
+        test = read_only_test(code, setting.options)
+        does = run(test, LIMITS)
+        extra = None if does.errors else forbidden(meant, does)
+        if extra is None:
+            return ""
+        steps = execution(test, formula_of(extra, min(extra.states, key=str)), LIMITS)
+    except (DiagnosticException, LimitReached):
+        return ""
+    return steps[0] if steps else ""
 
 
 def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:

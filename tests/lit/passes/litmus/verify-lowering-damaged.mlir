@@ -16,8 +16,11 @@
 // forbids: an instruction is left out, or narrowed.
 
 // CHECK: verify-lowering-damaged.mlir:{{[0-9]+}}:1: error: the lowering of 'fences' can end with P1:r0=1 P1:r1=0 x=1 f=1, which the source forbids
+// INV: note: P1 reads x = 0 from its L2, which has kept the line since before P0's store of x (line {{[0-9]+}}) reached memory; nothing invalidates it there between line {{[0-9]+}} and line {{[0-9]+}}.
 // INV: note: {{[0-9]+}} agent 0 XCD 1 CU 1: L1 takes in x=0
+// WB: note: P1 reads x = 0, while P0's store of x (line {{[0-9]+}}) is still dirty in the L2 of agent 0 XCD 0; nothing writes it back between
 // WB: note: {{[0-9]+}} P0: s_waitcnt vmcnt(0)
+// FENCE: note: P1 sees f = 1 (line {{[0-9]+}}), but reads x = 0 (line {{[0-9]+}}), which P0's store of x (line {{[0-9]+}}) had overwritten: P0's store of f (line {{[0-9]+}}) is relaxed and releases nothing, and no release fence stands between
 // FENCE: note: {{[0-9]+}} P1 R x = 0 ld.weak
 // CHECK: note:
 // NONSENSE: error: dropping nonsense: no synchronising instruction is called so; accepted: buffer_inv, buffer_wbl2, {{.*}}

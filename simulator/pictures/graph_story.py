@@ -1,0 +1,216 @@
+"""What an execution of an axiomatic model comes down to, in one sentence.
+
+Of an execution that no interleaving has: which order is missing, between which two lines, and why
+what stands there does not give it. Of one that is forbidden: what orders the write before the read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.program import Place, Placement
+
+Pair = tuple[int, int]
+Step = tuple[int, int, str]
+"""From, to, and the relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """An event in words: ``noun`` as "load of x", ``value`` as "x = 1"; empty for a fence.
+
+    ``text`` is its instruction, ``placement`` that of its thread; ``scope_word`` what its language
+    calls the scope, ``proxy`` how it reaches memory where that is not the usual way.
+    """
+
+    thread: int
+    noun: str
+    value: str
+    text: str
+    ordering: Ordering
+    scope: Scope | None
+    placement: Placement
+    is_fence: bool = False
+    writes: bool = False
+    scope_word: str = ""
+    proxy: str = ""
+    place: Place | None = None
+
+    @property
+    def name(self) -> str:
+        """With whose it is, and where."""
+        return f"P{self.thread}'s {self.noun}{self.at}"
+
+    @property
+    def at(self) -> str:
+        """Where it is, in brackets."""
+        return f" ('{self.text}')" if self.place is None else f" (line {self.place.line})"
+
+
+class _Cycle:
+    """A cycle as communications between threads: each with where its thread's part began."""
+
+    def __init__(self, steps: Sequence[Step], within: Iterable[str]):
+        inside = frozenset(within)
+        communications = [each for each in steps if each[2] not in inside]
+        self.steps = communications
+        count = len(communications)
+        self.starts = [communications[n - 1][1] for n in range(count)]
+        self.ends = [communications[(n + 1) % count][0] for n in range(count)]
+
+
+def told_weak(
+    events: Sequence[ToldEvent], relations: Mapping[str, frozenset[Pair]], steps: Sequence[Step]
+) -> str:
+    """Why the model allows an execution with a cycle of program order and communication."""
+    cycle = _Cycle(steps, ("po", "rmw"))
+    po = relations["po"]
+    links = relations.get("sync", frozenset()) | relations.get("sw", frozenset())
+    synchronised = {(events[a].thread, events[b].thread) for a, b in links}
+    has_reads_from = is_ordered = False
+    for number, (write, read, relation) in enumerate(cycle.steps):
+        if relation != "rf":
+            continue
+        has_reads_from = True
+        reason = _unsynchronised(
+            events, po, (cycle.starts[number], write), (read, cycle.ends[number])
+        )
+        if reason:
+            return f"{_seen(events, cycle, number)}: {reason}."
+        if cycle.starts[number] == write:
+            continue
+        is_ordered = True
+        if (events[write].thread, events[read].thread) not in synchronised:
+            return (
+                f"{_seen(events, cycle, number)}: what releases and what acquires are there, but "
+                "the one does not reach the other."
+            )
+    for number in {n for step in cycle.steps for n in step[:2]}:
+        if events[number].proxy:
+            return (
+                f"{events[number].name} goes through the {events[number].proxy} proxy, and no proxy "
+                "fence orders it with the others."
+            )
+    if is_ordered:
+        return (
+            "What releases and what acquires synchronise, but do not order every access of the cycle: "
+            "they are restricted to other objects, or not passed on from thread to thread."
+        )
+    for number, start in enumerate(cycle.starts):
+        end = cycle.steps[number][0]
+        counts = not has_reads_from or not events[end].writes
+        if counts and start != end and not _fences(events, po, start, end):
+            later, earlier = events[end], events[start]
+            return (
+                f"{later.name} may come before its earlier {earlier.noun}{earlier.at}: only a seq_cst fence between the two keeps that order for all "
+                "threads, and there is none."
+            )
+    return (
+        "The threads do not agree on an order: what they have between their accesses does not "
+        "order those of all threads of the cycle, because of its scope or because an access is weak."
+    )
+
+
+def _seen(events: Sequence[ToldEvent], cycle: _Cycle, number: int) -> str:
+    """What a read saw, and what it should then have seen."""
+    _, read, _ = cycle.steps[number]
+    source, target, relation = cycle.steps[(number + 1) % len(cycle.steps)]
+    reader = f"P{events[read].thread} sees {events[read].value}{events[read].at}"
+    if relation == "fr":
+        stale = events[source]
+        return (
+            f"{reader}, but reads {stale.value}{stale.at}, which {events[target].name} had "
+            "overwritten"
+        )
+    if relation == "rf":
+        return (
+            f"{reader}, though {events[target].name} takes the value of {events[source].name}, "
+            "which comes later"
+        )
+    return f"{reader}, but {events[target].name} overwrites {events[source].name}"
+
+
+def _unsynchronised(
+    events: Sequence[ToldEvent], po: frozenset[Pair], release: Pair, acquire: Pair
+) -> str:
+    """Why a write and the read that took its value do not synchronise; empty if they do.
+
+    ``release`` is from where on P's accesses have to be ordered, and the write; ``acquire`` the
+    read, and up to where.
+    """
+    start, write = release
+    read, end = acquire
+    releasing = [write] if events[write].ordering.releases else []
+    releasing += [n for n in _fences_of(events, po, start, write) if events[n].ordering.releases]
+    acquiring = [read] if events[read].ordering.acquires else []
+    acquiring += [n for n in _fences_of(events, po, read, end) if events[n].ordering.acquires]
+    for one, what in ((events[write], "write"), (events[read], "read")):
+        if one.ordering is Ordering.WEAK:
+            return f"{one.name} is weak, and a weak {what} orders nothing"
+    if start != write and not releasing:
+        return (
+            f"{events[write].name} is {events[write].ordering} and releases nothing, and no "
+            f"release fence stands {_span(events[start], events[write])}"
+        )
+    if read != end and not acquiring:
+        return (
+            f"{events[read].name} is {events[read].ordering} and acquires nothing, and no "
+            f"acquire fence stands {_span(events[read], events[end])}"
+        )
+    sides = [*(releasing or [write]), *(acquiring or [read]), write, read]
+    for number in sides:
+        one = events[number]
+        other = events[read if one.thread == events[write].thread else write]
+        if one.scope is not None and not one.placement.shares(other.placement, one.scope):
+            word = one.scope_word
+            return f"{one.name} has {word} scope, and P{other.thread} is in another {word}"
+    return ""
+
+
+def _span(one: ToldEvent, other: ToldEvent) -> str:
+    """Between which lines, or instructions."""
+    if one.place is not None and other.place is not None and one.place != other.place:
+        return f"between line {one.place.line} and line {other.place.line}"
+    return f"between '{one.text}' and '{other.text}'"
+
+
+def _fences_of(events: Sequence[ToldEvent], po: frozenset[Pair], start: int, end: int) -> list[int]:
+    return [
+        n
+        for n, each in enumerate(events)
+        if each.is_fence and (start, n) in po and ((n, end) in po or n == end)
+    ]
+
+
+def _fences(events: Sequence[ToldEvent], po: frozenset[Pair], start: int, end: int) -> bool:
+    """Whether a seq_cst fence, or two seq_cst accesses, keep the order of two events."""
+    both = all(events[n].ordering is Ordering.SEQ_CST for n in (start, end))
+    fences = _fences_of(events, po, start, end)
+    return both or any(events[n].ordering is Ordering.SEQ_CST for n in fences)
+
+
+def told_forbidden(events: Sequence[ToldEvent], axiom: str, steps: Sequence[Step]) -> str:
+    """What a forbidden execution contradicts: the steps of ``cycle``, which break ``axiom``."""
+    stale = next((step for step in steps if step[2] == "fr"), None)
+    links = [step for step in steps if step[2] in _LINKS]
+    through = " and ".join(
+        f"{events[target].name} {_LINKS[relation]} {events[source].name}"
+        for source, target, relation in links
+    )
+    if stale is None:
+        chain = ", then ".join(dict.fromkeys(events[source].name for source, _, _ in steps))
+        return f"It breaks {axiom}: {chain}, then the first again."
+    read, write, _ = stale
+    how = f", for {through}" if through else ""
+    return (
+        f"P{events[read].thread} cannot read {events[read].value}{events[read].at}: "
+        f"{events[write].name} overwrites that and comes before it{how} ({axiom})."
+    )
+
+
+_LINKS = {
+    "sync": "synchronises with",
+    "sw": "synchronises with",
+    "rf": "reads from",
+    "sc": "comes in Fence-SC order after",
+}

@@ -1,0 +1,180 @@
+"""The sentence that a counterexample begins with names what is missing, and where."""
+
+import re
+from pathlib import Path
+
+import cdna_cases
+import pytest
+import source_cases
+
+from fencewright.simulator.cdna.trace import Counterexample, find_counterexample
+from fencewright.simulator.core.condition import Quantifier
+from fencewright.simulator.core.program import Place, Program, Thread
+from fencewright.simulator.litmus_run import Limits, execution
+from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
+from fencewright.simulator.pictures.timeline import timeline
+from fencewright.simulator.ptx import model as ptx_model
+from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.source import model as source_model
+from fencewright.simulator.source.behaviour import behaviour
+from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, read
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")
+SEEN = tuple(
+    each for each in cdna_cases.CASES if each.test.condition.quantifier is Quantifier.EXISTS
+)
+
+
+def counterexample(name: str) -> Counterexample:
+    case = cdna_cases.BY_NAME[name]
+    found = find_counterexample(case.test.program, case.test.condition.formula, case.configuration)
+    assert found is not None
+    return found
+
+
+def test_every_weak_outcome_has_a_cause():
+    for each in SEEN:
+        story = counterexample(each.name).story
+        assert story.endswith(".")
+        assert "\n" not in story
+        assert "interleaving" not in story
+
+
+MISSING = {
+    "write-back": "writes it back",
+    "invalidate": "invalidates it",
+    "l1-invalidate": "its L1",
+    "l2-invalidate": "its L2",
+    "wait": "nothing waits for that one",
+}
+
+
+def test_the_sentence_asks_for_what_was_left_out():
+    left_out = {
+        each.name: match[1]
+        for each in SEEN
+        if (match := re.search("without-(?:release-|acquire-)?(.*)", each.name)) is not None
+    }
+    assert len(left_out) > 15
+    for name, what in left_out.items():
+        assert MISSING[what] in counterexample(name).story, name
+
+
+@pytest.mark.parametrize(
+    ("name", "story"),
+    [
+        (
+            "mp-agent-one-xcd-without-invalidate",
+            "P1 reads x = 0 from its L1, filled before f = 1 was seen; nothing invalidates it "
+            "between 'global_load r0, f sc1' and 'global_load r1, x'.",
+        ),
+        (
+            "mp-agent-without-write-back",
+            "P1 reads x = 0, while P0's store of x is still dirty in the L2 of agent 0 XCD 0; "
+            "nothing writes it back between 'global_store x, 1' and 'global_store f, 1 sc1'.",
+        ),
+        (
+            "payload-by-another-wave",
+            "P2 reads x = 0 before P0's store of x is performed: P0 passes s_barrier without "
+            "waiting for it.",
+        ),
+        (
+            "scalar-load-is-not-coherent",
+            "P1 reads x = 0 from its scalar cache, filled before f = 1 was seen; nothing "
+            "invalidates that between 'global_load r0, f sc1' and 's_load r1, x'.",
+        ),
+        (
+            "2+2w-waits-only",
+            "x ends dirty in the L2 of agent 0 XCD 0 and the L2 of agent 0 XCD 1, which are "
+            "written back in either order; nothing writes one back before the other is stored.",
+        ),
+    ],
+)
+def test_sentences_of_the_machine(name: str, story: str):
+    found = counterexample(name)
+    assert found.story == story
+    assert timeline(found).story == story
+
+
+def test_lines_stand_in_for_instructions_where_they_are_known():
+    case = cdna_cases.BY_NAME["mp-agent-one-xcd-without-invalidate"]
+    first, second = case.test.program.threads
+    places = tuple(Place("k.mlir", 12 + n) for n in range(len(second.instructions)))
+    threads = (first, Thread(second.placement, second.instructions, places))
+    program = Program(case.test.program.locations, threads, None, "mp")
+    found = find_counterexample(program, case.test.condition.formula, case.configuration)
+    assert found is not None
+    assert found.story == (
+        "P1 reads x = 0 from its L1, filled before f = 1 was seen; nothing invalidates it between "
+        "line 12 and line 14."
+    )
+    assert any(step.endswith("(line 14)") for step in found.steps)
+    assert any("global_load :14" in bar.lines[0] for bar in timeline(found).bars)
+
+
+def test_steps_in_registers_are_folded():
+    (test,) = read(EXAMPLE, Lowering("gfx942", damages=(Damage("buffer_inv"),)))
+    steps = execution(test, test.condition.deciding, Limits())
+    assert steps is not None
+    assert steps[0].startswith("P1 reads data = 0 from its L2")
+    assert "     (2 steps in registers)" in steps
+    assert not any("mov " in step for step in steps)
+    assert sum("(line 16)" in step for step in steps[1:]) == 2
+
+
+def ptx(name: str) -> str:
+    test = read_litmus(ROOT / f"tests/litmus/ptx/{name}.litmus")
+    witness = ptx_model.explain(test.program, test.condition.deciding)
+    assert witness is not None
+    return ptx_graph(test, witness).story
+
+
+SEES = (
+    "P1 sees y = 1 (line 5), but reads x = 0 ({}), which P0's store of x (line 5) had overwritten: "
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "story"),
+    [
+        ("MP", SEES.format("line 6") + "P0's store of y (line 6) is weak, and a weak write orders "
+         "nothing."),
+        ("MP+volatile", SEES.format("line 6") + "P0's store of y (line 6) is relaxed and releases "
+         "nothing, and no release fence stands between line 5 and line 6."),
+        ("MP+rel+acq.cta", SEES.format("line 6") + "P0's store of y (line 6) has cta scope, and P1 "
+         "is in another cta."),
+        ("MP+fences.cta-fence", SEES.format("line 7") + "P1's 'fence.acq_rel.cta' (line 6) has cta "
+         "scope, and P0 is in another cta."),
+        ("SB", "P0's load of y (line 6) may come before its earlier store of x (line 5): only a "
+         "seq_cst fence between the two keeps that order for all threads, and there is none."),
+        ("proxy.texture", "P0's load of x (line 6) goes through the texture proxy, and no proxy "
+         "fence orders it with the others."),
+        ("MP+rel+acq", "P1 cannot read x = 0 (line 6): P0's store of x (line 5) overwrites that and "
+         "comes before it, for P1's load of y (line 5) synchronises with P0's store of y (line 6) "
+         "(Causality)."),
+    ],
+)  # fmt: skip
+def test_sentences_of_the_ptx_model(name: str, story: str):
+    assert ptx(name) == story
+
+
+def source(name: str) -> str:
+    case = source_cases.BY_NAME[name]
+    program = case.test.program
+    races = behaviour(program).races
+    if races:
+        witness = source_model.explain_race(program, races[0])
+    else:
+        witness = source_model.explain(program, case.test.condition.formula)
+    assert witness is not None
+    return source_graph(program, witness).story
+
+
+def test_sentences_of_the_source_model():
+    assert "is relaxed and releases nothing, and no release fence stands between" in source("S+rlx")
+    assert "is relaxed and acquires nothing, and no acquire fence" in source("WRC+rlx")
+    assert "only a seq_cst fence" in source("SB+acq_rel-fences")
+    assert "only a seq_cst fence" not in source("exchange")
+    assert source("weak-flag").startswith("Data race on f: ")
+    assert source("CoWW") == "An interleaving of the threads ends so."
