@@ -1,0 +1,138 @@
+"""A program as its compiler was given it: what its functions access, and how that is ordered.
+
+Made from LLVM IR by ``source_text``. Values are not followed; of an address only its address
+space is known.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+
+
+class SourceError(ValueError):
+    """A source that cannot be read: ``file:line: error: ..``."""
+
+
+class SourceKind(Word):
+    """What an operation does.
+
+    ``COPY``: ``memcpy`` and its like, which become several accesses. ``TO_LDS``: a load from
+    memory that writes to LDS. ``OPAQUE``: a call or inline assembly, which may do anything.
+    """
+
+    LOAD = "load"
+    STORE = "store"
+    RMW = "atomicrmw"
+    CMPXCHG = "cmpxchg"
+    COPY = "copy"
+    TO_LDS = "load to LDS"
+    FENCE = "fence"
+    BARRIER = "barrier"
+    OPAQUE = "call"
+
+
+_READS = frozenset(
+    {SourceKind.LOAD, SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.COPY, SourceKind.TO_LDS}
+)
+_WRITES = frozenset(
+    {SourceKind.STORE, SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.COPY, SourceKind.TO_LDS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DebugPlace:
+    """Where an operation was written, as debug information says (``!dbg``)."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOperation:
+    """One operation, called by its ``number`` in its function.
+
+    ``line``: of the source's text. ``space``: what is accessed; a generic pointer may be to
+    global memory, LDS or private memory. ``spaces``: what a fence orders, none: all.
+    ``failure``: the ordering of a compare-exchange that fails. ``available``: whether ordering
+    makes memory available and visible, too (``amdgcn-av``).
+    """
+
+    number: int
+    kind: SourceKind
+    line: int
+    text: str
+    place: DebugPlace | None = None
+    ordering: Ordering = Ordering.WEAK
+    failure: Ordering | None = None
+    scope: Scope = Scope.SYSTEM
+    one_as: bool = False
+    space: AddressSpace | None = None
+    spaces: frozenset[AddressSpace] = frozenset()
+    rmw: str = ""
+    volatile: bool = False
+    available: bool = True
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it is an atomic access."""
+        return self.ordering is not Ordering.WEAK and self.kind is not SourceKind.FENCE
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads memory."""
+        return self.kind in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes memory."""
+        return self.kind in _WRITES
+
+    @property
+    def is_access(self) -> bool:
+        """Whether it reads or writes memory that others may access."""
+        return (self.reads or self.writes) and self.space is not None
+
+    def __str__(self) -> str:
+        words = [self.kind.value]
+        if self.ordering is not Ordering.WEAK:
+            words = [self.ordering.value, self.scope.value, self.kind.value]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBlock:
+    """Operations that run one after another, and the blocks that may run next."""
+
+    operations: tuple[SourceOperation, ...]
+    successors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFunction:
+    """A function, which begins in its first block.
+
+    ``line``: where it is defined. ``problem``: why what it does is not known, if so. ``cpu``:
+    the chip that it names itself. ``most_threads``: of a work-group, if it says so.
+    """
+
+    name: str
+    line: int
+    blocks: tuple[SourceBlock, ...]
+    problem: str = ""
+    cpu: str = ""
+    most_threads: int | None = None
+
+    @property
+    def operations(self) -> tuple[SourceOperation, ...]:
+        """All operations, in the order of the text."""
+        return tuple(each for block in self.blocks for each in block.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceModule:
+    """A module: its functions by name, and the file that it was read from."""
+
+    file: str
+    functions: Mapping[str, SourceFunction] = field(default_factory=dict[str, SourceFunction])
