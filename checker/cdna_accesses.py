@@ -196,13 +196,16 @@ SCALAR_INVALIDATES = frozenset({"s_dcache_inv", "s_dcache_inv_vol"})
 """What leaves nothing stale in the scalar cache (MI300 ISA 7.2.3); vector memory's do not."""
 
 
-def operations_of(flow: Flow, mode: Mode) -> tuple[tuple[Operation, ...], Mapping[int, Operation]]:
+def operations_of(
+    flow: Flow, mode: Mode, data: frozenset[int] = frozenset()
+) -> tuple[tuple[Operation, ...], Mapping[int, Operation]]:
     """The operations by their numbers, and those that are instructions by the ``id`` of their step.
 
     Number 0 is what came before: the caller of a function that is called, or nothing. Loads of
-    what does not change while a kernel runs, its arguments, are not among them.
+    what does not change while a kernel runs, its arguments, are not among them. ``data``: scalar
+    loads that are known to read what may change, by the ``id`` of their step.
     """
-    data = data_loads(flow)
+    data |= data_loads(flow)
     before = Operation(0, _O.OUTSIDE, 0, "before the function")
     found = [before]
     of_step: dict[int, Operation] = {}

@@ -104,9 +104,12 @@ class Code:
 _COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
 
 
-def code_of(flow: Flow, mode: Mode) -> Code:
-    """What the dataflow needs of a function; raises ``AssemblyError`` at a wait it cannot read."""
-    operations, of_step = operations_of(flow, mode)
+def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
+    """What the dataflow needs of a function; raises ``AssemblyError`` at a wait it cannot read.
+
+    ``data`` as ``operations_of`` has it.
+    """
+    operations, of_step = operations_of(flow, mode, data)
     counted = tuple(
         tuple(
             (step, of_step.get(id(step)))

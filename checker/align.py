@@ -1,0 +1,332 @@
+"""Which operation of the source each instruction of the code comes from.
+
+By place where both sides have line numbers: the compiler carries them from each operation to the
+instructions that it becomes. Operations that share a place and a kind are taken in their order if
+there are as many instructions, else they are not told apart. Without line numbers by order, and
+only if each block has the same kinds in the same order as one block of the source. What is
+not certain is said as the function's ``problem``, and nothing is judged then. Accesses are
+aligned, not fences: a fence may leave no instruction.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.checker.cdna_flow import Block, Flow
+from fencewright.checker.cdna_operands import InstructionKind
+from fencewright.checker.cdna_text import AssemblyInstruction, Registers, SourceLine
+from fencewright.checker.obligations import WAVE
+from fencewright.checker.source_program import (
+    DebugPlace,
+    SourceFunction,
+    SourceKind,
+    SourceOperation,
+)
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Word
+
+
+class Method(Word):
+    """How a function was aligned."""
+
+    PLACES = "places"
+    ORDER = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """``candidates``: by the line of an instruction, the numbers of the operations that it may
+    come from: of one of them, if there are several. ``problem``: why nothing can be judged.
+    ``unplaced``: instructions that access memory and come from no operation that is known.
+    """
+
+    method: Method
+    candidates: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    problem: str = ""
+    unplaced: int = 0
+
+
+_S, _I = SourceKind, InstructionKind
+
+_KINDS: Mapping[InstructionKind, frozenset[SourceKind]] = {
+    # An atomic that the chip does not have is a load, and a compare-exchange in a loop.
+    _I.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
+    _I.STORE: frozenset({_S.STORE, _S.COPY}),
+    _I.ATOMIC: frozenset({_S.RMW, _S.CMPXCHG}),
+    _I.MEMORY_TO_LDS: frozenset({_S.TO_LDS}),
+    _I.BARRIER: frozenset({_S.BARRIER}),
+}
+"""The operations that an instruction of a kind may come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An instruction that accesses memory others may access, or a barrier."""
+
+    instruction: AssemblyInstruction
+    kind: InstructionKind
+    space: AddressSpace | None
+    block: int
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it goes through the scalar cache."""
+        return self.space is AddressSpace.CONSTANT
+
+    def may_be(self, operation: SourceOperation) -> bool:
+        """Whether it may come from ``operation``, by what both do."""
+        if operation.kind not in _KINDS[self.kind]:
+            return False
+        if self.kind is InstructionKind.BARRIER:
+            return True
+        if operation.space is None or (self.is_scalar and operation.is_atomic):
+            return False
+        if operation.space is AddressSpace.GENERIC or self.space is AddressSpace.GENERIC:
+            return True
+        in_lds = self.space is AddressSpace.LOCAL
+        return in_lds == (operation.space is AddressSpace.LOCAL)
+
+
+def align(
+    source: SourceFunction,
+    flow: Flow,
+    files: Mapping[int, str],
+    elsewhere: Iterable[DebugPlace] = (),
+) -> Alignment:
+    """The operations of ``source`` that the instructions of a function come from.
+
+    ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
+    """
+    found = list(_accesses(flow))
+    have_places = any(each.instruction.source is not None for each in found)
+    if have_places and any(each.place is not None for each in source.operations):
+        return _Places(source, found, files, frozenset(map(_key, elsewhere))).align()
+    return _by_order(source, flow, found)
+
+
+def _accesses(flow: Flow) -> Iterator[_Found]:
+    for number, block in enumerate(flow.blocks):
+        for position, step in enumerate(block.steps):
+            effects = step.effects
+            if effects.kind not in _KINDS or effects.space is AddressSpace.PRIVATE:
+                continue
+            if is_scratch(step.instruction) or (not effects.events and effects.space is not None):
+                continue
+            if effects.space is AddressSpace.CONSTANT and is_constant_load(flow, block, position):
+                continue
+            yield _Found(step.instruction, effects.kind, effects.space, number)
+
+
+_RESOURCES = frozenset(
+    Registers(tuple(f"s{n}" for n in range(chip.scratch.resource_registers)))
+    for chip in CHIPS.values()
+    if chip.scratch.resource_registers
+)
+
+
+def is_scratch(instruction: AssemblyInstruction) -> bool:
+    """Whether a buffer access is to private memory."""
+    return instruction.mnemonic.startswith("buffer_") and any(
+        each in _RESOURCES for each in instruction.operands
+    )
+
+
+def is_constant_load(flow: Flow, block: Block, position: int) -> bool:
+    """Whether a scalar load is of what nobody writes: an argument, or an address in the GOT.
+
+    Its base then is what the function began with, or was computed from such a symbol.
+    """
+    operands = block.steps[position].instruction.operands
+    base = operands[1] if len(operands) > 1 else None
+    if not isinstance(base, Registers):
+        return False
+    for step in reversed(block.steps[:position]):
+        if not set(base.names).isdisjoint(step.effects.defines):
+            return "gotpcrel" in step.instruction.text
+    return block is flow.blocks[0] or not any(
+        not set(base.names).isdisjoint(step.effects.defines)
+        for other in flow.blocks
+        for step in other.steps
+    )
+
+
+_Key = tuple[str, int, int]
+
+
+def _key(place: DebugPlace) -> _Key:
+    return _base(place.file), place.line, place.column
+
+
+def _base(file: str) -> str:
+    return file.rpartition("/")[2]
+
+
+class _Places:
+    """Alignment by file, line and column."""
+
+    def __init__(
+        self,
+        source: SourceFunction,
+        found: Sequence[_Found],
+        files: Mapping[int, str],
+        elsewhere: frozenset[_Key],
+    ):
+        self.source = source
+        self.found = found
+        self.files = files
+        self.groups: defaultdict[_Key, list[SourceOperation]] = defaultdict(list)
+        for each in source.operations:
+            if each.place is not None and each.place.line:
+                self.groups[_key(each.place)].append(each)
+        self.elsewhere = elsewhere - self.groups.keys()
+
+    def align(self) -> Alignment:
+        """The alignment, which has a problem where an atomic or a barrier cannot be told."""
+        asked: dict[int, tuple[int, ...]] = {}
+        together: defaultdict[tuple[int, ...], list[_Found]] = defaultdict(list)
+        unplaced = 0
+        for each in self.found:
+            key = self._key_of(each.instruction.source)
+            operations = [op for op in self.groups.get(key, ()) if each.may_be(op)]
+            if not operations:
+                if key in self.elsewhere:
+                    return self._failed(each, "comes from another function, inlined here")
+                if each.kind in (InstructionKind.ATOMIC, InstructionKind.BARRIER):
+                    return self._failed(each, "comes from no operation of the source that is known")
+                unplaced += 1
+                continue
+            together[tuple(op.number for op in operations)].append(each)
+        for numbers, instructions in together.items():
+            chosen = _without_scalar(instructions)
+            if len(numbers) == len(chosen):
+                for number, each in zip(numbers, chosen, strict=True):
+                    asked[each.instruction.line] = (number,)
+                continue
+            for each in chosen:
+                asked[each.instruction.line] = numbers
+        return Alignment(Method.PLACES, asked, self._problem(asked), unplaced)
+
+    def _key_of(self, place: SourceLine | None) -> _Key:
+        if place is None:
+            return "", 0, 0
+        return _base(self.files.get(place.file, "")), place.line, place.column
+
+    def _failed(self, found: _Found, problem: str) -> Alignment:
+        instruction = found.instruction
+        text = f"'{instruction.text}' of line {instruction.line} {problem}"
+        return Alignment(Method.PLACES, problem=text)
+
+    def _problem(self, asked: Mapping[int, tuple[int, ...]]) -> str:
+        """Which operation that orders others is not found, or not told from others."""
+        aligned = {number for numbers in asked.values() for number in numbers}
+        for each in _synchronising(self.source):
+            if each.number not in aligned:
+                return f"the {each} of source line {each.line} is not found in the code"
+        orders = {each.number for each in _synchronising(self.source)}
+        for numbers in asked.values():
+            if len(numbers) > 1 and not orders.isdisjoint(numbers):
+                first = self.source.operations[numbers[0]]
+                return (
+                    f"operations of source line {first.line} and others share their place, and "
+                    "cannot be told apart"
+                )
+        return ""
+
+
+def _without_scalar(instructions: Sequence[_Found]) -> Sequence[_Found]:
+    """Of a place with vector accesses, those: its scalar loads are of addresses."""
+    vector = [each for each in instructions if not each.is_scalar]
+    return vector or instructions
+
+
+def _synchronising(source: SourceFunction) -> Iterator[SourceOperation]:
+    """The atomics and barriers that have to be in the code."""
+    reached = _reached(source)
+    alone = source.most_threads is not None and source.most_threads <= WAVE
+    for number, block in enumerate(source.blocks):
+        if number not in reached:
+            continue
+        for each in block.operations:
+            is_barrier = each.kind is SourceKind.BARRIER and not alone
+            if is_barrier or (each.is_atomic and each.space is not None):
+                yield each
+
+
+def _reached(source: SourceFunction) -> set[int]:
+    reached = {0}
+    work = [0]
+    while work:
+        for each in source.blocks[work.pop()].successors if source.blocks else ():
+            if each not in reached:
+                reached.add(each)
+                work.append(each)
+    return reached
+
+
+# By order
+
+_Class = tuple[str, bool]
+
+
+def _source_class(operation: SourceOperation) -> _Class:
+    atomic = operation.kind in (SourceKind.RMW, SourceKind.CMPXCHG)
+    kind = InstructionKind.ATOMIC.value if atomic else operation.kind.value
+    return kind, operation.space is AddressSpace.LOCAL
+
+
+def _code_class(found: _Found) -> _Class:
+    return found.kind.value, found.space is AddressSpace.LOCAL
+
+
+def _by_order(source: SourceFunction, flow: Flow, found: Sequence[_Found]) -> Alignment:
+    """Alignment of the blocks that alone have their kinds of accesses, in order."""
+    theirs = [
+        [op for op in block.operations if op.is_access or op.kind is SourceKind.BARRIER]
+        for number, block in enumerate(source.blocks)
+        if number in _reached(source)
+    ]
+    ours: list[list[_Found]] = [[] for _ in flow.blocks]
+    for each in found:
+        ours[each.block].append(each)
+    theirs, ours = [each for each in theirs if each], [each for each in ours if each]
+    wanted = [tuple(map(_source_class, each)) for each in theirs]
+    have = [tuple(map(_code_class, each)) for each in ours]
+    if not theirs and not ours:
+        return Alignment(Method.ORDER)
+    if any(
+        op.space is AddressSpace.GENERIC or op.kind is SourceKind.COPY for b in theirs for op in b
+    ):
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and generic pointers in the source"
+        )
+    if Counter(wanted) != Counter(have):
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and the blocks have other accesses"
+        )
+    if max(Counter(wanted).values()) > 1:
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and two blocks have the same accesses"
+        )
+    candidates: dict[int, tuple[int, ...]] = {}
+    for operations, kinds in zip(theirs, wanted, strict=True):
+        instructions = ours[have.index(kinds)]
+        for numbers, each in zip(_runs(operations), instructions, strict=True):
+            candidates[each.instruction.line] = numbers
+    return Alignment(Method.ORDER, candidates)
+
+
+def _runs(operations: Sequence[SourceOperation]) -> Iterator[tuple[int, ...]]:
+    """For each operation what it may be: plain ones of a kind change places between atomics."""
+    segment = 0
+    places: list[tuple[int, _Class] | None] = []
+    for each in operations:
+        if each.kind is SourceKind.BARRIER or each.ordering is not Ordering.WEAK or each.volatile:
+            segment += 1
+            places.append(None)
+        else:
+            places.append((segment, _source_class(each)))
+    for each, place in zip(operations, places, strict=True):
+        if place is None:
+            yield (each.number,)
+        else:
+            yield tuple(op.number for op, at in zip(operations, places, strict=True) if at == place)

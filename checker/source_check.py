@@ -1,0 +1,321 @@
+"""What the code does not provide of what its source asks.
+
+``obligations`` has the pairs that are owed, ``align`` says which instructions they are about, and
+``cdna_lift`` what is done where. Judged is each pair by itself, so that what the source does not
+order is no finding. An instruction that may come from several operations is judged by what all of
+them are owed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fencewright.checker.align import Alignment, align
+from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
+from fencewright.checker.cdna_flow import Flow
+from fencewright.checker.cdna_lift import LiftedFunction, lift_code
+from fencewright.checker.cdna_operands import InstructionKind
+from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.obligations import Order, obligations_of
+from fencewright.checker.source_program import (
+    DebugPlace,
+    SourceFunction,
+    SourceKind,
+    SourceOperation,
+)
+from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.vocabulary import Ordering, Scope, Word
+
+
+class SourceRule(Word):
+    """What is missing: the stable names of findings."""
+
+    RELEASE = "release"
+    ACQUIRE = "acquire"
+    SEQ_CST = "seq-cst"
+    COHERENCE = "coherence"
+    SCALAR_STALE = "scalar-stale"
+    NOT_COMPARED = "not-compared"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFinding:
+    """One finding, at ``line`` of the assembly; 0: of no line of it.
+
+    ``later`` and ``earlier``: the operations of the code that it is about, if there are;
+    ``scope``: at which the earlier one is owed to the later one.
+    """
+
+    line: int
+    rule: SourceRule
+    function: str
+    message: str
+    source_line: int = 0
+    earlier_source_line: int = 0
+    later: Operation | None = None
+    earlier: Operation | None = None
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What comparing one function with its source found."""
+
+    function: str
+    alignment: Alignment | None
+    findings: tuple[SourceFinding, ...]
+    lifted: LiftedFunction | None = None
+
+    @property
+    def was_compared(self) -> bool:
+        """Whether the function could be judged."""
+        return all(each.rule is not SourceRule.NOT_COMPARED for each in self.findings)
+
+
+def compare(
+    source: SourceFunction,
+    flow: Flow,
+    mode: Mode,
+    files: Mapping[int, str],
+    elsewhere: Iterable[DebugPlace] = (),
+) -> Comparison:
+    """What ``flow``, the code of ``source``, lacks; raises ``AssemblyError``.
+
+    ``files`` and ``elsewhere`` are those of ``align``.
+    """
+    if not any(map(synchronises, source.operations)):
+        return Comparison(source.name, None, ())
+    alignment = None
+    problem = _unfit(source, flow, mode)
+    if not problem:
+        alignment = align(source, flow, files, elsewhere)
+        problem = alignment.problem
+    if problem or alignment is None:
+        return Comparison(source.name, alignment, (not_compared(source.name, problem),))
+    data = frozenset(
+        id(step)
+        for block in flow.blocks
+        for step in block.steps
+        if step.instruction.line in alignment.candidates
+    )
+    code = code_of(flow, mode, data)
+    lifted = lift_code(code, solve(code))
+    findings = _Comparer(source, lifted, alignment).findings()
+    return Comparison(source.name, alignment, tuple(findings), lifted)
+
+
+def not_compared(function: str, problem: str) -> SourceFinding:
+    """That a function could not be judged, and why."""
+    message = f"{function} is not compared with its source: {problem}"
+    return SourceFinding(0, SourceRule.NOT_COMPARED, function, message)
+
+
+def synchronises(operation: SourceOperation) -> bool:
+    """Whether an operation orders others, or is an atomic."""
+    return operation.ordering is not Ordering.WEAK or operation.kind is SourceKind.BARRIER
+
+
+def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
+    """Why the two cannot be compared at all."""
+    if source.problem:
+        return source.problem
+    if source.cpu and source.cpu != mode.chip.name:
+        return f"its source is for {source.cpu}, the code for {mode.chip.name}"
+    for block in flow.blocks:
+        for step in block.steps:
+            if step.effects.kind is InstructionKind.UNKNOWN:
+                return f"'{step.instruction.mnemonic}' is not known"
+    return ""
+
+
+_IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """An operation of the code with those of the source that it may come from."""
+
+    code: Operation
+    source: tuple[SourceOperation, ...]
+
+    def __str__(self) -> str:
+        first = self.source[0]
+        where = f" of source line {first.line}" if first.line else f" '{first.text}'"
+        return f"{first}{where} (code line {self.code.line}: {self.code.text})"
+
+
+class _Comparer:
+    """One function: ``aligned`` by the numbers of the code's operations."""
+
+    def __init__(self, source: SourceFunction, lifted: LiftedFunction, alignment: Alignment):
+        self.source = source
+        self.lifted = lifted
+        self.obligations = obligations_of(source)
+        self.aligned: dict[int, _Aligned] = {}
+        self.found: dict[tuple[SourceRule, int, int], SourceFinding] = {}
+        for each in lifted.operations[1:]:
+            numbers = alignment.candidates.get(each.line, ())
+            operations = tuple(source.operations[number] for number in numbers)
+            if each.kind is _O.LOAD:
+                # An atomic that is a loop begins with a load, which decides nothing.
+                operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
+            if operations and each.number in lifted.places:
+                self.aligned[each.number] = _Aligned(each, operations)
+
+    def findings(self) -> list[SourceFinding]:
+        """One finding for each rule and pair of the source, in the order of the text."""
+        for later in self.aligned.values():
+            kind = later.code.kind
+            writes = kind.writes or kind is _O.BARRIER
+            if writes:
+                self._late(Order.RELEASE, SourceRule.RELEASE, later)
+            if writes or kind.reads:
+                self._late(Order.ACQUIRE, SourceRule.ACQUIRE, later)
+            if kind.reads:
+                self._late(Order.SEQ_CST, SourceRule.SEQ_CST, later)
+                self._older(later)
+            self._coherence(later)
+        return sorted(self.found.values(), key=lambda each: (each.line, each.rule))
+
+    def _owed(self, order: Order, bits: int, later: _Aligned) -> Iterator[tuple[_Aligned, Scope]]:
+        """The operations among ``bits`` that are owed to ``later``, and at which scope."""
+        owed = [self.obligations.before(order, each.number) for each in later.source]
+        if not all(any(each.at) for each in owed):
+            return
+        for operation in self.lifted.code.those(bits):
+            earlier = self.aligned.get(operation.number)
+            if earlier is None:
+                continue
+            scopes = [each.scope(first.number) for each in owed for first in earlier.source]
+            known = [each for each in scopes if each is not None]
+            if len(known) == len(scopes):
+                yield earlier, self._can_ask(min(known, key=lambda scope: scope.rank))
+
+    def _can_ask(self, scope: Scope) -> Scope:
+        """A scope as the chip can provide it: without maintenance of the L2, the agent's is all."""
+        most = Scope.SYSTEM if self.lifted.mode.chip.l2_maintenance else Scope.AGENT
+        return scope.clamp(most)
+
+    def _late(self, order: Order, rule: SourceRule, later: _Aligned) -> None:
+        """What is owed to ``later`` and may not be done when it issues."""
+        bits = 0
+        for scope in SCOPES:
+            bits |= self.lifted.late_bits(later.code, scope)
+        for earlier, scope in self._owed(order, bits, later):
+            if not self.lifted.is_late(earlier.code, later.code, scope):
+                continue
+            said = f"may not be done at {scope} when the {later} issues"
+            self._add(rule, earlier, later, scope, said, self._release_lacks(earlier, later, scope))
+
+    def _older(self, later: _Aligned) -> None:
+        """The reads that ``later`` is owed not to be older than, and may be."""
+        bits = 0
+        for each in self.lifted.places[later.code.number].older:
+            bits |= each
+        is_scalar = later.code.kind is _O.SCALAR_LOAD
+        rule = SourceRule.SCALAR_STALE if is_scalar else SourceRule.ACQUIRE
+        for earlier, scope in self._owed(
+            Order.ACQUIRE, bits & (1 << self.lifted.code.others) - 1, later
+        ):
+            if self.lifted.may_be_older(later.code, earlier.code, scope):
+                said = f"does not keep the {later} from reading what is older at {scope}"
+                lacks = self._acquire_lacks(earlier, later, scope)
+                self._add(rule, earlier, later, scope, said, lacks)
+
+    def _coherence(self, aligned: _Aligned) -> None:
+        """Whether an atomic access is one at its scope."""
+        code = aligned.code
+        if not code.in_memory:
+            return
+        wanted = [atomic_scope(each) for each in aligned.source]
+        narrowest = min(wanted, key=lambda scope: scope.rank)
+        if narrowest.rank < Scope.WORKGROUP.rank or code.scope.includes(narrowest):
+            return
+        said = f"is coherent at {code.scope} only, not at {narrowest}"
+        lacks = f"the bits of a scope of {narrowest} are missing"
+        self._add(SourceRule.COHERENCE, aligned, aligned, narrowest, said, lacks)
+
+    def _add(
+        self,
+        rule: SourceRule,
+        earlier: _Aligned,
+        later: _Aligned,
+        scope: Scope,
+        said: str,
+        lacks: str,
+    ) -> None:
+        key = (rule, earlier.source[0].number, later.source[0].number)
+        if key in self.found:
+            return
+        message = f"the {earlier} {said}: {lacks}"
+        self.found[key] = SourceFinding(
+            later.code.line,
+            rule,
+            self.source.name,
+            message,
+            later.source[0].line,
+            earlier.source[0].line,
+            later.code,
+            earlier.code,
+            scope,
+        )
+
+    # What would provide it
+
+    def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
+        operation, mode = earlier.code, self.lifted.mode
+        fence = self._fence(earlier, later, scope)
+        for number, covers in self.lifted.places[later.code.number].unwaited:
+            if covers & operation.bit:
+                line = self.lifted.operations[number].line
+                return f"s_waitcnt vmcnt(0) after the write-back of line {line} is missing{fence}"
+        stores = operation.effect.stores
+        if stores is not None and stores < mode.reach(scope):
+            row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]
+            texts = [" ".join((each.mnemonic, *each.modifiers)) for each in row.value]
+            return f"{', '.join(texts)} and s_waitcnt vmcnt(0) are missing{fence}"
+        return f"{_wait(operation)} is missing{fence}"
+
+    def _acquire_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
+        operation, mode = earlier.code, self.lifted.mode
+        fence = self._fence(earlier, later, scope)
+        if later.code.kind is _O.SCALAR_LOAD:
+            return (
+                f"the scalar cache is not invalidated: a vector load, or s_dcache_inv, is "
+                f"missing{fence}"
+            )
+        row = load_chip(mode.chip.name).invalidate[scope, mode.tgsplit]
+        texts = [" ".join((each.mnemonic, *each.modifiers)) for each in row.value]
+        if self.lifted.late_bits(later.code, Scope.SYSTEM) & operation.bit:
+            texts.insert(0, _wait(operation))
+            if not later.code.effect.reads & mode.caches(scope):
+                texts = texts[:1]
+        verb = "is" if len(texts) == 1 else "are"
+        return f"{' and '.join(texts)} {verb} missing between them{fence}"
+
+    def _fence(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
+        """Which fence of the source asks for it, if one does."""
+        numbers = (earlier.source[0].number, later.source[0].number)
+        fences = [
+            each
+            for each in self.source.operations
+            if each.kind is SourceKind.FENCE
+            and each.scope.includes(scope)
+            and numbers[0] < each.number < numbers[1]
+        ]
+        return (
+            f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
+        )
+
+
+def atomic_scope(operation: SourceOperation) -> Scope:
+    """The scope at which an operation has to be coherent by itself; a cluster is the agent's."""
+    if not operation.is_atomic:
+        return Scope.SINGLETHREAD
+    return Scope.AGENT if operation.scope is Scope.CLUSTER else operation.scope
+
+
+def _wait(operation: Operation) -> str:
+    if operation.in_lds:
+        return "s_waitcnt lgkmcnt(0)"
+    return "s_waitcnt vmcnt(0)"

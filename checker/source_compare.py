@@ -1,0 +1,117 @@
+"""A module of the source with the assembly that a compiler made of it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from fencewright.checker.cdna_accesses import mode_of
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_text import Assembly, AssemblyInstruction, Function
+from fencewright.checker.source_check import Comparison, compare, not_compared, synchronises
+from fencewright.checker.source_program import SourceBlock, SourceFunction, SourceModule
+from fencewright.lowering.vocabulary import L2PerAgent
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+
+
+def files_in(text: str) -> Mapping[int, str]:
+    """The names of source files by the numbers that ``.loc`` has."""
+    return {int(number): name or folder for number, folder, name in _FILE.findall(text)}
+
+
+def compare_modules(
+    source: SourceModule,
+    assembly: Assembly,
+    files: Mapping[int, str],
+    l2_per_agent: L2PerAgent | None = None,
+) -> Iterator[Comparison]:
+    """Each function of either side that synchronises; raises ``AssemblyError``."""
+    places = {
+        name: [each.place for each in function.operations if each.place is not None]
+        for name, function in source.functions.items()
+    }
+    for name, function in assembly.functions.items():
+        theirs = source.functions.get(name)
+        if theirs is None:
+            if function.instructions:
+                yield _missing(name, "it is not in the source")
+            continue
+        elsewhere = [place for other, known in places.items() if other != name for place in known]
+        mode = mode_of(assembly, function, l2_per_agent)
+        yield compare(theirs, flow_of(function), mode, files, elsewhere)
+    for name, function in source.functions.items():
+        if name not in assembly.functions and any(map(synchronises, function.operations)):
+            yield _missing(name, "it is not in the code")
+
+
+def _missing(name: str, problem: str) -> Comparison:
+    return Comparison(name, None, (not_compared(name, problem),))
+
+
+def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
+    """``source`` with the places that a numbered copy of it has; that copy where they differ."""
+    functions: dict[str, SourceFunction] = {}
+    for name, copy in numbered.functions.items():
+        mine = source.functions.get(name)
+        functions[name] = _placed(mine, copy) if mine is not None else _unnamed(copy)
+    return SourceModule(source.file, MappingProxyType(functions))
+
+
+def _placed(mine: SourceFunction, copy: SourceFunction) -> SourceFunction:
+    ours, theirs = mine.operations, copy.operations
+    if [each.kind for each in ours] != [each.kind for each in theirs]:
+        return _unnamed(copy)
+    lines = {a.number: b.line for a, b in zip(theirs, ours, strict=True)}
+    return replace(copy, line=mine.line, blocks=_blocks(copy, lines))
+
+
+def _unnamed(copy: SourceFunction) -> SourceFunction:
+    """A function whose lines are not those of the file that the user has."""
+    return replace(copy, line=0, blocks=_blocks(copy, {}))
+
+
+def _blocks(function: SourceFunction, lines: Mapping[int, int]) -> tuple[SourceBlock, ...]:
+    return tuple(
+        SourceBlock(
+            tuple(replace(each, line=lines.get(each.number, 0)) for each in block.operations),
+            block.successors,
+        )
+        for block in function.blocks
+    )
+
+
+def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
+    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
+    functions: dict[str, Function] = {}
+    problems: dict[str, str] = {}
+    for name, function in code.functions.items():
+        copy = numbered.functions.get(name)
+        if copy is None or not _is_same(function, copy):
+            problems[name] = "the compiler makes other code of it when instructions have lines"
+            functions[name] = function
+            continue
+        lines = iter(copy.instructions)
+        body = tuple(
+            replace(each, source=next(lines).source)
+            if isinstance(each, AssemblyInstruction)
+            else each
+            for each in function.body
+        )
+        functions[name] = replace(function, body=body)
+    return Assembly(code.chip, MappingProxyType(functions)), problems
+
+
+def _is_same(a: Function, b: Function) -> bool:
+    ours, theirs = a.instructions, b.instructions
+    if len(ours) != len(theirs):
+        return False
+    return all(_plain(x.text) == _plain(y.text) for x, y in zip(ours, theirs, strict=True))
+
+
+_TEMPORARY = re.compile(r"\.Ltmp\d+")
+
+
+def _plain(text: str) -> str:
+    """An instruction without the numbers of labels that debug information adds to."""
+    return _TEMPORARY.sub(".Ltmp", text) if ".Ltmp" in text else text

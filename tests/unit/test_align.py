@@ -1,0 +1,156 @@
+"""Which operation of the source each instruction comes from, and when that is not certain."""
+
+from fencewright.checker.align import Alignment, Method, align
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.source_program import DebugPlace
+from fencewright.checker.source_text import read_source
+
+TAIL = """
+!1 = !DIFile(filename: "k.py", directory: "/")
+!2 = distinct !DISubprogram(name: "k", file: !1, line: 1)
+"""
+HEAD = 4
+"""The line of the assembly's first instruction."""
+
+DATA, FLAG = "ptr addrspace(1) %d", "ptr addrspace(1) %f"
+
+
+def aligned(
+    source: list[tuple[int, str]],
+    code: list[tuple[int, str]],
+    attributes: str = "",
+    elsewhere: tuple[int, ...] = (),
+) -> Alignment:
+    """Both sides as (line, text); line 0: without a place. Labels stand alone."""
+    body = [
+        f"{text}, !dbg !DILocation(line: {line}, column: 1, scope: !2)" if line else text
+        for line, text in source
+    ]
+    text = "\n".join((f"define void @k() {attributes} {{", *body, "ret void", "}", TAIL))
+    lines = ['\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "\t.type k,@function", "k:"]
+    for line, instruction in code:
+        lines.append(f"{f'.loc 1 {line} 1' if line else ''}")
+        lines.append(instruction)
+    assembly = read_assembly("\n".join((*lines, "s_endpgm")), "k.s")
+    places = [DebugPlace("k.py", line, 1) for line in elsewhere]
+    flow = flow_of(assembly.functions["k"])
+    return align(read_source(text).functions["k"], flow, {1: "dir/k.py"}, places)
+
+
+def found(alignment: Alignment) -> dict[int, tuple[int, ...]]:
+    """By the position of an instruction."""
+    return {(line - HEAD - 1) // 2: numbers for line, numbers in alignment.candidates.items()}
+
+
+STORE, LOAD = "global_store_dword v0, v1, s[0:1]", "global_load_dword v2, v0, s[0:1]"
+SET = f"store i32 1, {DATA}"
+GET = f"%v = load i32, {DATA}"
+RAISE = f'store atomic i32 1, {FLAG} syncscope("agent") monotonic, align 4'
+ADD = f'%o = atomicrmw add {FLAG}, i32 1 syncscope("agent") monotonic, align 4'
+
+
+def test_by_line() -> None:
+    alignment = aligned(
+        [(1, SET), (2, GET), (3, 'fence syncscope("agent") release'), (4, RAISE)],
+        [(2, LOAD), (1, STORE), (3, "buffer_wbl2 sc1"), (4, STORE)],
+    )
+    assert (alignment.method, alignment.problem) == (Method.PLACES, "")
+    assert found(alignment) == {0: (1,), 1: (0,), 3: (3,)}
+
+
+def test_what_is_done_must_fit() -> None:
+    # What has the line of a store but loads, as of an argument or a spilled register.
+    alignment = aligned(
+        [(1, SET)], [(1, LOAD), (1, "scratch_store_dword off, v1, s32"), (1, STORE), (7, LOAD)]
+    )
+    assert found(alignment) == {2: (0,)}
+    assert alignment.unplaced == 2
+    lds = aligned(
+        [(1, "store i32 1, ptr addrspace(3) %l")], [(1, "ds_write_b32 v0, v1"), (1, STORE)]
+    )
+    assert found(lds) == {0: (0,)}
+    generic = aligned([(1, "store i32 1, ptr %p")], [(1, "ds_write_b32 v0, v1"), (1, STORE)])
+    assert found(generic) == {0: (0,), 1: (0,)}
+
+
+def test_arguments_are_no_data() -> None:
+    kernel = [(1, "s_load_dwordx2 s[0:1], s[4:5], 0x0"), (1, LOAD)]
+    assert found(aligned([(1, GET)], kernel)) == {1: (0,)}
+    # A uniform load of data goes through the scalar cache.
+    uniform = [*kernel[:1], (2, "s_load_dword s2, s[0:1], 0x0")]
+    assert found(aligned([(1, SET), (2, GET)], [*uniform, (1, STORE)])) == {1: (1,), 2: (0,)}
+    table = [
+        (1, "s_getpc_b64 s[0:1]"),
+        (1, "s_add_u32 s0, s0, data@gotpcrel32@lo+4"),
+        (1, "s_addc_u32 s1, s1, data@gotpcrel32@hi+12"),
+        (1, "s_load_dwordx2 s[0:1], s[0:1], 0x0"),
+        (1, "s_load_dword s2, s[0:1], 0x0"),
+    ]
+    assert found(aligned([(1, GET)], table)) == {4: (0,)}
+
+
+def test_a_loop_of_a_compare_exchange_is_one_atomic() -> None:
+    alignment = aligned(
+        [(1, ADD)], [(1, LOAD), (1, "global_atomic_cmpswap v0, v1, v[2:3], s[0:1] sc0")]
+    )
+    assert found(alignment) == {0: (0,), 1: (0,)}
+    assert alignment.problem == ""
+
+
+def test_several_on_one_line() -> None:
+    add = "global_atomic_add v0, v1, s[0:1]"
+    # As many on both sides: in their order.
+    assert found(aligned([(1, ADD), (1, ADD)], [(1, add), (1, add)])) == {0: (0,), 1: (1,)}
+    # Plain ones may be any of those.
+    assert found(aligned([(1, SET), (1, SET)], [(1, STORE)])) == {0: (0, 1)}
+    assert "cannot be told apart" in aligned([(1, ADD), (1, ADD)], [(1, add)]).problem
+    # One operation, copied by the compiler.
+    assert found(aligned([(1, ADD)], [(1, add), (1, add)])) == {0: (0,), 1: (0,)}
+
+
+def test_what_orders_others_is_never_guessed() -> None:
+    add = "global_atomic_add v0, v1, s[0:1]"
+    assert aligned([(1, SET), (2, ADD)], [(1, STORE)]).problem == (
+        "the relaxed agent atomicrmw of source line 3 is not found in the code"
+    )
+    assert "comes from no operation" in aligned([(1, SET)], [(1, STORE), (1, add)]).problem
+    assert "comes from no operation" in aligned([(1, SET)], [(1, STORE), (3, "s_barrier")]).problem
+    inlined = aligned([(1, SET)], [(1, STORE), (5, LOAD)], elsewhere=(5,))
+    assert "inlined here" in inlined.problem
+    unreachable = [
+        (1, SET),
+        (0, "br label %e"),
+        (0, "dead:"),
+        (2, ADD),
+        (0, "br label %e"),
+        (0, "e:"),
+    ]
+    assert aligned(unreachable, [(1, STORE)]).problem == ""
+
+
+def test_a_barrier_of_one_wave_may_go() -> None:
+    source = [(1, SET), (2, "call void @llvm.amdgcn.s.barrier()")]
+    assert "barrier of source line 3" in aligned(source, [(1, STORE)]).problem
+    one_wave = '"amdgpu-flat-work-group-size"="64,64"'
+    assert aligned(source, [(1, STORE)], one_wave).problem == ""
+
+
+def test_by_order() -> None:
+    source = [(0, SET), (0, GET), (0, RAISE), (0, GET)]
+    alignment = aligned(source, [(0, STORE), (0, LOAD), (0, STORE), (0, LOAD)])
+    assert (alignment.method, alignment.problem) == (Method.ORDER, "")
+    assert found(alignment) == {0: (0,), 1: (1,), 2: (2,), 3: (3,)}
+    # Between two atomics, plain accesses of a kind are not told apart.
+    plain = aligned([(0, SET), (0, SET), (0, RAISE)], [(0, STORE), (0, STORE), (0, STORE)])
+    assert found(plain) == {0: (0, 1), 1: (0, 1), 2: (2,)}
+
+
+def test_order_is_refused_where_it_is_not_certain() -> None:
+    assert "other accesses" in aligned([(0, SET), (0, RAISE)], [(0, STORE)]).problem
+    assert "other accesses" in aligned([(0, GET), (0, RAISE)], [(0, STORE), (0, LOAD)]).problem
+    assert "generic" in aligned([(0, "store i32 1, ptr %p")], [(0, STORE)]).problem
+    branch = [(0, "br i1 %c, label %a, label %b"), (0, "a:"), (0, RAISE), (0, "br label %b"),
+        (0, "b:"), (0, RAISE)]  # fmt: skip
+    code = [(0, "s_cbranch_scc1 .LBB0_2"), (0, STORE), (0, ".LBB0_2:"), (0, STORE)]
+    assert "two blocks" in aligned(branch, code).problem

@@ -1,0 +1,293 @@
+"""What code lacks of what its source asks: one right form for each order, broken in every way."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from fencewright.checker.cdna_accesses import Mode
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.source_check import Comparison, SourceRule, compare
+from fencewright.checker.source_compare import compare_modules, files_in, with_lines, with_places
+from fencewright.checker.source_text import read_source
+from fencewright.lowering.vocabulary import L2PerAgent
+
+GFX942 = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)
+SPLIT = Mode("gfx942", L2PerAgent.MANY, tgsplit=True)
+GFX90A = Mode("gfx90a", L2PerAgent.ONE, tgsplit=False)
+GFX908 = Mode("gfx908", L2PerAgent.ONE, tgsplit=False)
+
+DATA, FLAG, LDS = "ptr addrspace(1) %d", "ptr addrspace(1) %f", "ptr addrspace(3) %l"
+AGENT = 'syncscope("agent")'
+TAIL = """
+!1 = !DIFile(filename: "k.py", directory: "/")
+!2 = distinct !DISubprogram(name: "k", file: !1, line: 1)
+"""
+
+Lines = Sequence[tuple[int, str]]
+
+
+def ir(source: Lines, attributes: str = "") -> str:
+    """LLVM IR of (line, text)."""
+    body = [
+        f"{text}, !dbg !DILocation(line: {line}, column: 1, scope: !2)" if line else text
+        for line, text in source
+    ]
+    return "\n".join((f"define void @k() {attributes} {{", *body, "ret void", "}", TAIL))
+
+
+def asm(code: Lines, chip: str = "gfx942") -> str:
+    """Assembly of (line, text)."""
+    lines = [f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"', "\t.type k,@function", "k:"]
+    lines.append('.file 1 "/" "k.py"')
+    for line, instruction in code:
+        lines += [f".loc 1 {line} 1", instruction] if line else [instruction]
+    return "\n".join((*lines, "s_endpgm\n"))
+
+
+def check(source: Lines, code: Lines, mode: Mode = GFX942, attributes: str = "") -> Comparison:
+    assembly = read_assembly(asm(code, mode.target), "k.s")
+    flow = flow_of(assembly.functions["k"])
+    return compare(read_source(ir(source, attributes)).functions["k"], flow, mode, {1: "k.py"})
+
+
+def rules(comparison: Comparison) -> list[str]:
+    return [each.rule.value for each in comparison.findings]
+
+
+STORE = (1, "global_store_dword v0, v1, s[0:1]")
+BACK, WAIT, INV = (3, "buffer_wbl2 sc1"), (3, "s_waitcnt vmcnt(0)"), (3, "buffer_inv sc1")
+RAISE = (4, "global_store_dword v0, v1, s[2:3] sc1")
+PRODUCER: Lines = (
+    (1, f"store i32 1, {DATA}"),
+    (3, f"fence {AGENT} release"),
+    (4, f"store atomic i32 1, {FLAG} {AGENT} monotonic, align 4"),
+)
+PRODUCES: Lines = (STORE, BACK, WAIT, RAISE)
+
+SEE = (1, "global_load_dword v2, v0, s[2:3] sc1")
+READ = (4, "global_load_dword v3, v0, s[0:1]")
+CONSUMER: Lines = (
+    (1, f"%f1 = load atomic i32, {FLAG} {AGENT} monotonic, align 4"),
+    (3, f"fence {AGENT} acquire"),
+    (4, f"%v = load i32, {DATA}"),
+)
+CONSUMES: Lines = (SEE, WAIT, INV, READ)
+
+DEKKER: Lines = (
+    (1, f"store atomic i32 1, {DATA} {AGENT} seq_cst, align 4"),
+    (4, f"%v = load atomic i32, {FLAG} {AGENT} seq_cst, align 4"),
+)
+MEETS: Lines = ((1, "global_store_dword v0, v1, s[0:1] sc1"), WAIT,
+    (4, "global_load_dword v2, v0, s[2:3] sc1"))  # fmt: skip
+
+BARRIER: Lines = (
+    (1, f"store i32 1, {LDS}"),
+    (3, 'fence syncscope("workgroup") release'),
+    (4, "call void @llvm.amdgcn.s.barrier()"),
+    (5, 'fence syncscope("workgroup") acquire'),
+    (6, f"%v = load i32, {LDS}"),
+)
+MEET: Lines = ((1, "ds_write_b32 v0, v1"), (3, "s_waitcnt lgkmcnt(0)"), (4, "s_barrier"),
+    (6, "ds_read_b32 v2, v0"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [(PRODUCER, PRODUCES), (CONSUMER, CONSUMES), (DEKKER, MEETS), (BARRIER, MEET)],
+)
+def test_right_forms_lack_nothing(source: Lines, code: Lines) -> None:
+    comparison = check(source, code)
+    assert comparison.findings == ()
+    assert comparison.was_compared
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "removed", "rule"),
+    [
+        (PRODUCER, PRODUCES, 1, "release"),
+        (PRODUCER, PRODUCES, 2, "release"),
+        (CONSUMER, CONSUMES, 1, "acquire"),
+        (CONSUMER, CONSUMES, 2, "acquire"),
+        (DEKKER, MEETS, 1, "seq-cst"),
+        (BARRIER, MEET, 1, "release"),
+    ],
+)
+def test_every_synchronising_instruction_is_needed(
+    source: Lines, code: Lines, removed: int, rule: str
+) -> None:
+    broken = [each for position, each in enumerate(code) if position != removed]
+    assert rules(check(source, broken)) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "expected"),
+    [
+        (PRODUCER, PRODUCES, ["coherence"]),
+        (CONSUMER, CONSUMES, ["coherence"]),
+        (DEKKER, MEETS, ["coherence", "coherence", "seq-cst"]),
+    ],
+)
+def test_scope_bits_are_needed(source: Lines, code: Lines, expected: list[str]) -> None:
+    without = [
+        (line, text.removesuffix(" sc1") if text.startswith("global") else text)
+        for line, text in code
+    ]
+    assert sorted(rules(check(source, without))) == expected
+
+
+def test_a_message_names_both_sides_and_what_is_missing() -> None:
+    (found,) = check(PRODUCER, (STORE, WAIT, BACK, RAISE)).findings
+    assert (found.rule, found.line, found.source_line) == (SourceRule.RELEASE, 12, 4)
+    assert found.message == (
+        "the store of source line 2 (code line 6: global_store_dword v0, v1, s[0:1]) may not be "
+        "done at agent when the relaxed agent store of source line 4 (code line 12: "
+        "global_store_dword v0, v1, s[2:3] sc1) issues: s_waitcnt vmcnt(0) after the write-back of "
+        "line 10 is missing, which the release agent fence of source line 3 asks for"
+    )
+    (dirty,) = check(PRODUCER, (STORE, WAIT, RAISE)).findings
+    assert ": buffer_wbl2 sc1 and s_waitcnt vmcnt(0) are missing" in dirty.message
+    (old,) = check(CONSUMER, (SEE, WAIT, READ)).findings
+    assert ": buffer_inv sc1 is missing between them" in old.message
+    (early,) = check(CONSUMER, (SEE, INV, WAIT, READ)).findings
+    assert ": buffer_inv sc1 is missing between them" in early.message
+
+
+def test_a_scalar_load_is_stale_whatever_is_invalidated() -> None:
+    code = [
+        (0, "s_load_dwordx4 s[0:3], s[4:5], 0x0"),
+        *CONSUMES[:-1],
+        (4, "s_load_dword s6, s[0:1], 0x0"),
+    ]
+    (found,) = check(CONSUMER, code).findings
+    assert found.rule is SourceRule.SCALAR_STALE
+    assert "the scalar cache is not invalidated" in found.message
+    # Of a global that is addressed beside the code, too.
+    beside = [
+        *CONSUMES[:-1],
+        (4, "s_getpc_b64 s[0:1]"),
+        (4, "s_add_u32 s0, s0, data@rel32@lo+4"),
+        (4, "s_addc_u32 s1, s1, data@rel32@hi+12"),
+        (4, "s_load_dword s6, s[0:1], 0x0"),
+    ]
+    assert rules(check(CONSUMER, beside)) == ["scalar-stale"]
+    assert rules(check(CONSUMER, [*beside[:-1], (4, "s_dcache_inv"), (4, "s_waitcnt lgkmcnt(0)"),
+        beside[-1]])) == []  # fmt: skip
+
+
+def test_what_the_source_does_not_order_is_no_finding() -> None:
+    weak = [each for each in PRODUCER if not each[1].startswith("fence")]
+    assert rules(check(weak, (STORE, RAISE))) == []
+    # Paths of the code that the source does not have: both branches meet in a block of the code.
+    source: Lines = (
+        (0, "br i1 %c, label %a, label %b"),
+        (0, "a:"),
+        (1, f"store i32 1, {DATA}"),
+        (0, "ret void"),
+        (0, "b:"),
+        (3, f"fence {AGENT} release"),
+        (4, f"store atomic i32 1, {FLAG} {AGENT} monotonic, align 4"),
+    )
+    flow = [
+        (0, "s_cbranch_scc1 .L1"),
+        STORE,
+        (0, ".L1:"),
+        (0, "s_cbranch_scc0 .L2"),
+        RAISE,
+        (0, ".L2:"),
+    ]
+    assert rules(check(source, flow)) == []
+    straight = [*source[2:3], *source[5:]]
+    assert rules(check(straight, flow)) == ["release"]
+
+
+def test_scopes_and_modes() -> None:
+    wide = [(line, text.replace(AGENT, "")) for line, text in PRODUCER]
+    system = [STORE, (3, "buffer_wbl2 sc0 sc1"), WAIT, (4, f"{RAISE[1]}".replace("sc1", "sc0 sc1"))]
+    assert rules(check(wide, system)) == []
+    assert sorted(rules(check(wide, PRODUCES))) == ["coherence", "release"]
+    group = [(line, text.replace("agent", "workgroup")) for line, text in CONSUMER]
+    assert rules(check(group, (SEE, WAIT, READ))) == []
+    assert rules(check(group, (SEE, WAIT, READ), SPLIT)) == ["acquire"]
+    # What a chip has no instruction for cannot be asked of its code.
+    old = [STORE, WAIT, (4, "global_store_dword v0, v1, s[2:3]")]
+    assert rules(check(wide, old, GFX908)) == []
+    assert rules(check(wide, [old[0], old[2]], GFX908)) == ["release"]
+    assert rules(check(wide, old, GFX90A)) == ["release"]
+
+
+def test_an_access_is_not_accused_by_its_own_operation() -> None:
+    source: Lines = (
+        (1, f"%o = atomicrmw fmax {DATA}, float 1.0 {AGENT} acq_rel, align 4"),
+        (2, f"%v = load i32, {FLAG}"),
+    )
+    loop: Lines = (
+        (1, "global_load_dword v2, v0, s[0:1]"),
+        (1, "s_waitcnt vmcnt(0)"),
+        (0, ".L1:"),
+        (1, "buffer_wbl2 sc1"),
+        (1, "s_waitcnt vmcnt(0)"),
+        (1, "global_atomic_cmpswap v2, v0, v[2:3], s[0:1] sc0"),
+        (1, "s_waitcnt vmcnt(0)"),
+        (1, "buffer_inv sc1"),
+        (1, "s_cbranch_vccnz .L1"),
+        (2, "global_load_dword v3, v0, s[2:3]"),
+    )
+    assert rules(check(source, loop)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "attributes", "said"),
+    [
+        (PRODUCER, (STORE, BACK, WAIT), "", "is not found in the code"),
+        (
+            PRODUCER,
+            PRODUCES,
+            '"target-cpu"="gfx803"',
+            "its source is for gfx803, the code for gfx942",
+        ),
+        (PRODUCER, (*PRODUCES, (4, "x_frobnicate v0")), "", "'x_frobnicate' is not known"),
+        ([*PRODUCER, (5, 'fence syncscope("galaxy") release')], PRODUCES, "", "galaxy"),
+    ],
+)
+def test_what_cannot_be_judged_is_said(
+    source: Lines, code: Lines, attributes: str, said: str
+) -> None:
+    comparison = check(source, code, attributes=attributes)
+    assert not comparison.was_compared
+    (found,) = comparison.findings
+    assert found.rule is SourceRule.NOT_COMPARED
+    assert said in found.message
+
+
+def test_functions_of_one_side_alone() -> None:
+    source, code = read_source(ir(PRODUCER)), read_assembly(asm(PRODUCES), "k.s")
+    (right,) = compare_modules(source, code, files_in(asm(PRODUCES)))
+    assert right.was_compared
+    other = read_source(ir(PRODUCER).replace("@k(", "@other("))
+    said = [each.findings[0].message for each in compare_modules(other, code, {})]
+    assert said == [
+        "k is not compared with its source: it is not in the source",
+        "other is not compared with its source: it is not in the code",
+    ]
+
+
+def test_lines_come_from_a_numbered_copy() -> None:
+    plain = asm([(0, text) for _, text in PRODUCES])
+    lined, problems = with_lines(read_assembly(plain, "k.s"), read_assembly(asm(PRODUCES), "n.s"))
+    assert problems == {}
+    assert [each.source.line for each in lined.functions["k"].instructions if each.source] == [
+        1, 3, 3, 4, 4]  # fmt: skip
+    other = asm((STORE, WAIT, RAISE))
+    _, problems = with_lines(read_assembly(plain, "k.s"), read_assembly(other, "n.s"))
+    assert "other code" in problems["k"]
+    user = read_source("; first\n" + ir([(0, text) for _, text in PRODUCER]))
+    both = with_places(user, read_source(ir(PRODUCER))).functions["k"].operations
+    assert [(each.line, each.place and each.place.line) for each in both] == [
+        (3, 1),
+        (4, 3),
+        (5, 4),
+    ]
+    # Where opt has changed what it was given, the lines of the file say nothing.
+    other_source = with_places(user, read_source(ir(PRODUCER[1:])))
+    assert [each.line for each in other_source.functions["k"].operations] == [0, 0]
