@@ -127,7 +127,7 @@ class _Patterns:
             f"data are read through the scalar cache, which the invalidate of line {first.line} "
             "leaves as it is: a vector load, or s_dcache_inv before this one, is missing"
         )
-        self._add(Rule.SCALAR_STALE, load, first, text)
+        self._add(Rule.SCALAR_STALE, load, first, text, Level.WARNING)
 
     def _unwaited(self, operation: Operation, state: State) -> None:
         own = (1 << self.code.others) - 1

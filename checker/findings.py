@@ -12,6 +12,10 @@ class Rule(Word):
     WAW = "hazard-waw"
     ENTRY = "hazard-entry"
     RETURN = "hazard-return"
+    RELEASE = "release"
+    ACQUIRE = "acquire"
+    SEQ_CST = "seq-cst"
+    COHERENCE = "coherence"
     LDS_DMA = "lds-dma"
     SCALAR_STALE = "scalar-stale"
     UNWAITED = "write-back-unwaited"
@@ -24,6 +28,7 @@ class Rule(Word):
     SURPLUS_INVALIDATE = "surplus-invalidate"
     UNKNOWN = "unknown-instruction"
     UNREACHED = "unreached-code"
+    NOT_COMPARED = "not-compared"
 
 
 class Level(Word):
@@ -39,11 +44,15 @@ LEVELS = {
     Rule.WAW: Level.ERROR,
     Rule.ENTRY: Level.ERROR,
     Rule.RETURN: Level.ERROR,
+    Rule.RELEASE: Level.ERROR,
+    Rule.ACQUIRE: Level.ERROR,
+    Rule.SEQ_CST: Level.ERROR,
+    Rule.COHERENCE: Level.ERROR,
+    Rule.SCALAR_STALE: Level.ERROR,
     # Which of the LDS a load writes is not known, nor which the read is of.
     Rule.LDS_DMA: Level.NOTE,
     Rule.LDS_DMA_BARRIER: Level.NOTE,
     # What the source asks for is not known.
-    Rule.SCALAR_STALE: Level.WARNING,
     Rule.UNWAITED: Level.WARNING,
     Rule.LDS_BARRIER: Level.WARNING,
     Rule.CUMULATIVE: Level.WARNING,
@@ -53,6 +62,7 @@ LEVELS = {
     Rule.SURPLUS_INVALIDATE: Level.NOTE,
     Rule.UNKNOWN: Level.WARNING,
     Rule.UNREACHED: Level.WARNING,
+    Rule.NOT_COMPARED: Level.WARNING,
 }
 """The level of each rule, at most."""
 
@@ -61,7 +71,8 @@ LEVELS = {
 class Finding:
     """One finding, at a line of the assembly; ``about``: the other lines that it concerns.
 
-    ``lesser``: its level, where that is less than its rule's.
+    ``lesser``: its level, where that is less than its rule's. ``source_line``: where its source asks
+    for what is missing; 0: not known.
     """
 
     line: int
@@ -69,6 +80,7 @@ class Finding:
     message: str
     lesser: Level | None = field(default=None, compare=False)
     about: tuple[int, ...] = field(default=(), compare=False)
+    source_line: int = field(default=0, compare=False)
 
     @property
     def level(self) -> Level:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from fencewright.checker.align import Alignment, align
 from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
 from fencewright.checker.cdna_flow import Flow
-from fencewright.checker.cdna_lift import LiftedFunction, lift_code
+from fencewright.checker.cdna_lift import LiftedFunction, lift_code, older_bits
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.findings import Finding, Rule
 from fencewright.checker.obligations import Order, obligations_of
 from fencewright.checker.source_program import (
     DebugPlace,
@@ -23,18 +24,7 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.lowering.cdna.common import load_chip
-from fencewright.lowering.vocabulary import Ordering, Scope, Word
-
-
-class SourceRule(Word):
-    """What is missing: the stable names of findings."""
-
-    RELEASE = "release"
-    ACQUIRE = "acquire"
-    SEQ_CST = "seq-cst"
-    COHERENCE = "coherence"
-    SCALAR_STALE = "scalar-stale"
-    NOT_COMPARED = "not-compared"
+from fencewright.lowering.vocabulary import Ordering, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class SourceFinding:
     """
 
     line: int
-    rule: SourceRule
+    rule: Rule
     function: str
     message: str
     source_line: int = 0
@@ -54,6 +44,13 @@ class SourceFinding:
     later: Operation | None = None
     earlier: Operation | None = None
     scope: Scope | None = None
+
+    def finding(self) -> Finding:
+        """As all findings are."""
+        about = () if self.earlier is None else (self.earlier.line,)
+        return Finding(
+            self.line, self.rule, self.message, about=about, source_line=self.source_line
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class Comparison:
     @property
     def was_compared(self) -> bool:
         """Whether the function could be judged."""
-        return all(each.rule is not SourceRule.NOT_COMPARED for each in self.findings)
+        return all(each.rule is not Rule.NOT_COMPARED for each in self.findings)
 
 
 def compare(
@@ -106,7 +103,7 @@ def compare(
 def not_compared(function: str, problem: str) -> SourceFinding:
     """That a function could not be judged, and why."""
     message = f"{function} is not compared with its source: {problem}"
-    return SourceFinding(0, SourceRule.NOT_COMPARED, function, message)
+    return SourceFinding(0, Rule.NOT_COMPARED, function, message)
 
 
 def synchronises(operation: SourceOperation) -> bool:
@@ -152,7 +149,7 @@ class _Comparer:
         self.lifted = lifted
         self.obligations = obligations_of(source)
         self.aligned: dict[int, _Aligned] = {}
-        self.found: dict[tuple[SourceRule, int, int], SourceFinding] = {}
+        self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
         for each in lifted.operations[1:]:
             numbers = alignment.candidates.get(each.line, ())
             operations = tuple(source.operations[number] for number in numbers)
@@ -168,11 +165,11 @@ class _Comparer:
             kind = later.code.kind
             writes = kind.writes or kind is _O.BARRIER
             if writes:
-                self._late(Order.RELEASE, SourceRule.RELEASE, later)
+                self._late(Order.RELEASE, Rule.RELEASE, later)
             if writes or kind.reads:
-                self._late(Order.ACQUIRE, SourceRule.ACQUIRE, later)
+                self._late(Order.ACQUIRE, Rule.ACQUIRE, later)
             if kind.reads:
-                self._late(Order.SEQ_CST, SourceRule.SEQ_CST, later)
+                self._late(Order.SEQ_CST, Rule.SEQ_CST, later)
                 self._older(later)
             self._coherence(later)
         return sorted(self.found.values(), key=lambda each: (each.line, each.rule))
@@ -196,7 +193,7 @@ class _Comparer:
         most = Scope.SYSTEM if self.lifted.mode.chip.l2_maintenance else Scope.AGENT
         return scope.clamp(most)
 
-    def _late(self, order: Order, rule: SourceRule, later: _Aligned) -> None:
+    def _late(self, order: Order, rule: Rule, later: _Aligned) -> None:
         """What is owed to ``later`` and may not be done when it issues."""
         bits = 0
         for scope in SCOPES:
@@ -209,11 +206,12 @@ class _Comparer:
 
     def _older(self, later: _Aligned) -> None:
         """The reads that ``later`` is owed not to be older than, and may be."""
+        code, place = self.lifted.code, self.lifted.places[later.code.number]
         bits = 0
-        for each in self.lifted.places[later.code.number].older:
-            bits |= each
+        for scope in SCOPES:
+            bits |= older_bits(code, place, later.code, scope)
         is_scalar = later.code.kind is _O.SCALAR_LOAD
-        rule = SourceRule.SCALAR_STALE if is_scalar else SourceRule.ACQUIRE
+        rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
         for earlier, scope in self._owed(
             Order.ACQUIRE, bits & (1 << self.lifted.code.others) - 1, later
         ):
@@ -233,11 +231,11 @@ class _Comparer:
             return
         said = f"is coherent at {code.scope} only, not at {narrowest}"
         lacks = f"the bits of a scope of {narrowest} are missing"
-        self._add(SourceRule.COHERENCE, aligned, aligned, narrowest, said, lacks)
+        self._add(Rule.COHERENCE, aligned, aligned, narrowest, said, lacks)
 
     def _add(
         self,
-        rule: SourceRule,
+        rule: Rule,
         earlier: _Aligned,
         later: _Aligned,
         scope: Scope,
@@ -265,10 +263,12 @@ class _Comparer:
     def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         operation, mode = earlier.code, self.lifted.mode
         fence = self._fence(earlier, later, scope)
-        for number, covers in self.lifted.places[later.code.number].unwaited:
-            if covers & operation.bit:
-                line = self.lifted.operations[number].line
-                return f"s_waitcnt vmcnt(0) after the write-back of line {line} is missing{fence}"
+        place = self.lifted.places[later.code.number]
+        for each in self.lifted.code.those(place.flight):
+            back = each.effect.writes_back
+            if back is not None and back >= mode.reach(scope) and operation.number < each.number:
+                missing = f"s_waitcnt vmcnt(0) after the write-back of line {each.line}"
+                return f"{missing} is missing{fence}"
         stores = operation.effect.stores
         if stores is not None and stores < mode.reach(scope):
             row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]

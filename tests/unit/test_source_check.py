@@ -7,7 +7,8 @@ import pytest
 from fencewright.checker.cdna_accesses import Mode
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_text import read_assembly
-from fencewright.checker.source_check import Comparison, SourceRule, compare
+from fencewright.checker.findings import Rule
+from fencewright.checker.source_check import Comparison, compare
 from fencewright.checker.source_compare import compare_modules, files_in, with_lines, with_places
 from fencewright.checker.source_text import read_source
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -138,7 +139,7 @@ def test_scope_bits_are_needed(source: Lines, code: Lines, expected: list[str]) 
 
 def test_a_message_names_both_sides_and_what_is_missing() -> None:
     (found,) = check(PRODUCER, (STORE, WAIT, BACK, RAISE)).findings
-    assert (found.rule, found.line, found.source_line) == (SourceRule.RELEASE, 12, 4)
+    assert (found.rule, found.line, found.source_line) == (Rule.RELEASE, 12, 4)
     assert found.message == (
         "the store of source line 2 (code line 6: global_store_dword v0, v1, s[0:1]) may not be "
         "done at agent when the relaxed agent store of source line 4 (code line 12: "
@@ -160,7 +161,7 @@ def test_a_scalar_load_is_stale_whatever_is_invalidated() -> None:
         (4, "s_load_dword s6, s[0:1], 0x0"),
     ]
     (found,) = check(CONSUMER, code).findings
-    assert found.rule is SourceRule.SCALAR_STALE
+    assert found.rule is Rule.SCALAR_STALE
     assert "the scalar cache is not invalidated" in found.message
     # Of a global that is addressed beside the code, too.
     beside = [
@@ -256,7 +257,7 @@ def test_what_cannot_be_judged_is_said(
     comparison = check(source, code, attributes=attributes)
     assert not comparison.was_compared
     (found,) = comparison.findings
-    assert found.rule is SourceRule.NOT_COMPARED
+    assert found.rule is Rule.NOT_COMPARED
     assert said in found.message
 
 

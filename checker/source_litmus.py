@@ -1,0 +1,563 @@
+"""The smallest litmus test in which code that lacks something shows it on the CDNA machine.
+
+One wave runs the instructions as found, from the earlier to the later operation of a finding, each
+access to a location of its own. The other wave is the partner that the source's order is there for:
+lowered by our own rows, so that what shows is the fault of the code. The path between the two is
+the shortest on which it shows. Accesses that make no difference are left out, but none that a
+wait counts. An access of another width runs as the one of 32 bits, as a location is a word.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fencewright.checker import cdna_rows as rows
+from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
+from fencewright.checker.cdna_flow import Flow, Step
+from fencewright.checker.cdna_lift import LiftedFunction
+from fencewright.checker.cdna_operands import InstructionKind
+from fencewright.checker.findings import Rule
+from fencewright.checker.source_check import SourceFinding
+from fencewright.lowering.cdna.chips import TGSPLIT
+from fencewright.lowering.lower import lower
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
+from fencewright.lowering.vocabulary import Operation as Word
+from fencewright.simulator.cdna import instructions as machine
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.core.condition import Condition, parse_condition
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import Location, Placement, Program, Thread
+
+_O = OperationKind
+DATA, FLAG = "data", "flag"
+_MOST_PATHS = 32
+_MOST_STATES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One instruction of the test. ``line``: of the code it was found in; 0: of the partner.
+
+    An access has a ``location``, what it stores in ``value`` (of a compare-exchange also
+    ``compare``), and the register ``dst`` of what it loads.
+    """
+
+    mnemonic: str
+    modifiers: tuple[str, ...] = ()
+    line: int = 0
+    location: str = ""
+    value: int | None = None
+    compare: int | None = None
+    dst: str = ""
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def space(self) -> AddressSpace:
+        """The space of its location."""
+        meaning = rows.ROWS[self.mnemonic].meaning
+        if isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.LOCAL:
+            return AddressSpace.LOCAL
+        return AddressSpace.GLOBAL
+
+    def instruction(self) -> CdnaInstruction:
+        """As the machine executes it."""
+        if self.counts:
+            return machine.Wait(**dict(self.counts))
+        match rows.ROWS[self.mnemonic].meaning:
+            case rows.AccessRow() as row:
+                return self._access(row)
+            case rows.LoadScalar():
+                return machine.ScalarLoad(self.dst, self.location)
+            case rows.Meet():
+                return machine.WorkgroupBarrier()
+            case _:
+                return machine.CacheInstruction(self.mnemonic, self.modifiers)
+
+    def _access(self, row: rows.AccessRow) -> CdnaInstruction:
+        flat = row.space is AddressSpace.GENERIC
+        dst, bits = self.dst or None, self.modifiers
+        in_lds = row.space is AddressSpace.LOCAL
+        value, compare = self.value or 0, self.compare or 0
+        match row.operation:
+            case Word.LOAD if in_lds:
+                return machine.LdsLoad(self.dst, self.location)
+            case Word.LOAD:
+                return machine.VectorLoad(self.dst, self.location, bits, flat)
+            case Word.STORE if in_lds:
+                return machine.LdsStore(self.location, value)
+            case Word.STORE:
+                return machine.VectorStore(self.location, value, bits, flat)
+            case Word.CMPXCHG if in_lds:
+                return machine.LdsCompareSwap(self.location, compare, value, dst)
+            case Word.CMPXCHG:
+                return machine.CompareSwap(self.location, compare, value, dst, bits, flat)
+            case _:
+                kind = row.kind or RmwKind.ADD
+                if in_lds:
+                    return machine.LdsAtomic(kind, self.location, value, dst)
+                return machine.Atomic(kind, self.location, value, dst, bits, flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A test with an outcome that the source forbids: its waves, and the condition it breaks."""
+
+    name: str
+    mode: Mode
+    waves: tuple[tuple[Placement, tuple[Executed, ...]], ...]
+    condition: Condition
+
+    def program(self) -> CdnaProgram:
+        """The test as the machine executes it."""
+        spaces = {
+            each.location: each.space for _, wave in self.waves for each in wave if each.location
+        }
+        locations = tuple(
+            Location(name, space=space, workgroup=0) for name, space in sorted(spaces.items())
+        )
+        threads = tuple(
+            Thread(place, (*(each.instruction() for each in wave), machine.Wait(0, 0)))
+            for place, wave in self.waves
+        )
+        observed = tuple(self.condition.formula.observables())
+        return Program(locations, threads, observed, self.name)
+
+    @property
+    def configuration(self) -> CdnaConfiguration:
+        """The machine that executes it."""
+        return CdnaConfiguration(self.mode.target, self.mode.tgsplit, self.mode.l2_per_agent)
+
+    @property
+    def forbidden(self) -> str:
+        """The outcome that must not come out."""
+        return str(self.condition.formula).replace("/\\", "and")
+
+    def shows(self) -> bool:
+        """Whether the machine reaches the outcome."""
+        found = explore(CdnaEngine(self.program(), self.configuration), _MOST_STATES)
+        return not self.condition.verdict(found.outcomes)
+
+    @property
+    def command(self) -> str:
+        """The options with which ``fence-sim run`` replays it."""
+        mode = self.mode
+        options = ["--mcpu", mode.target]
+        if mode.tgsplit:
+            options.append(f"--mattr=+{TGSPLIT}")
+        if mode.chip.l2_per_agent is not mode.l2_per_agent:
+            options += ["--l2-per-agent", mode.l2_per_agent]
+        return " ".join(options)
+
+    def text(self, file: str) -> str:
+        """The test as MLIR, each instruction as found with its line of ``file``."""
+        spaces = {
+            each.location: each.space for _, wave in self.waves for each in wave if each.location
+        }
+        lines = [
+            f"// fence-sim run {self.name}.mlir {self.command}",
+            f"litmus.test @{self.name} {{",
+        ]
+        for name, space in sorted(spaces.items()):
+            where = " in local" if space is AddressSpace.LOCAL else ""
+            lines.append(f"  litmus.location @{name} = 0 : i32{where}")
+        for number, (place, wave) in enumerate(self.waves):
+            lines += _WaveText(number, place, wave, file).lines()
+        # Backslashes are for escapes in a string.
+        return "\n".join((*lines, f'  litmus.condition "~exists ({self.forbidden})"', "}", ""))
+
+
+class _WaveText:
+    """A wave in the ``cdna`` dialect."""
+
+    def __init__(self, number: int, place: Placement, wave: Sequence[Executed], file: str):
+        self.number = number
+        self.place = place
+        self.wave = wave
+        self.file = file
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the thread."""
+        place = self.place
+        fields = f"workgroup = {place.workgroup}, xcd = {place.xcd}, cu = {place.cu}"
+        yield f"  litmus.thread @P{self.number} at <{fields}, agent = {place.agent}> {{"
+        for name in dict.fromkeys(self._address(each) for each in self.wave if each.location):
+            location, _, file = name.partition(".")
+            kind = {"lds": "vgpr", "scalar": "sgpr<2>"}.get(file, "vgpr<2>")
+            yield f"    %{name} = litmus.address @{location} : !cdna.{kind}"
+        if any(each.value is not None for each in self.wave):
+            yield "    %one = cdna.const 1 : !cdna.vgpr"
+        if any(
+            each.compare is not None and each.space is not AddressSpace.LOCAL for each in self.wave
+        ):
+            yield "    %one_for_zero = cdna.const 1 : !cdna.vgpr<2>"
+        if any(each.compare is not None and each.space is AddressSpace.LOCAL for each in self.wave):
+            yield "    %zero = cdna.const 0 : !cdna.vgpr"
+        for each in self.wave:
+            where = f"  // {self.file}:{each.line}" if each.line else ""
+            yield f"    {self._instruction(each)}{where}"
+        for each in self.wave:
+            if each.dst.startswith("r"):
+                kind = "sgpr" if each.mnemonic.startswith("s_") else "vgpr"
+                yield f'    litmus.observe "{each.dst}", %{each.dst} : !cdna.{kind}'
+        yield "    cdna.end s_endpgm"
+        yield "  }"
+
+    def _address(self, each: Executed) -> str:
+        """The name of the registers with an address: LDS has one, scalar memory its own."""
+        if each.mnemonic.startswith("s_"):
+            return f"{each.location}.scalar"
+        return f"{each.location}.lds" if each.space is AddressSpace.LOCAL else each.location
+
+    def _instruction(self, each: Executed) -> str:
+        if each.counts:
+            return "cdna.s_waitcnt " + " ".join(f"{name}({count})" for name, count in each.counts)
+        bits = ", ".join(f'"{bit}"' for bit in each.modifiers)
+        modifiers = f" {{modifiers = [{bits}]}}" if bits else ""
+        meaning = rows.ROWS[each.mnemonic].meaning
+        if isinstance(meaning, rows.Meet):
+            return f"cdna.barrier {each.mnemonic}"
+        if isinstance(meaning, rows.Maintain):
+            return f"cdna.cache {each.mnemonic}{modifiers}"
+        address = self._address(each)
+        of = (
+            "sgpr<2>"
+            if address.endswith(".scalar")
+            else "vgpr"
+            if address.endswith(".lds")
+            else "vgpr<2>"
+        )
+        result = "sgpr" if isinstance(meaning, rows.LoadScalar) else "vgpr"
+        operands, types = [f"%{address}"], [f"!cdna.{of}"]
+        operation = meaning.operation if isinstance(meaning, rows.AccessRow) else Word.LOAD
+        if operation is Word.CMPXCHG and each.space is AddressSpace.LOCAL:
+            operands += ["%zero", "%one"]
+            types += ["!cdna.vgpr"] * 2
+        elif operation is Word.CMPXCHG:
+            operands.append("%one_for_zero")
+            types.append("!cdna.vgpr<2>")
+        elif each.value is not None:
+            operands.append("%one")
+            types.append("!cdna.vgpr")
+        name = {Word.LOAD: "load", Word.STORE: "store"}.get(operation, "atomic")
+        made = f"%{each.dst} = " if each.dst else ""
+        gives = f"!cdna.{result}" if each.dst else "()"
+        return (
+            f"{made}cdna.{name} {each.mnemonic} {', '.join(operands)}{modifiers} : "
+            f"({', '.join(types)}) -> {gives}"
+        )
+
+
+def counterexample(
+    lifted: LiftedFunction, finding: SourceFinding, name: str = "found"
+) -> Counterexample | None:
+    """The test for a finding; None if none shows it, or the machine does not have what is found."""
+    if finding.later is None or finding.earlier is None or finding.scope is None:
+        return None
+    shape = _shape(finding, lifted.mode)
+    if shape is None:
+        return None
+    for path in _paths(lifted, finding.earlier, finding.later):
+        found = _test(lifted.mode, shape, path, name)
+        if found is not None and found.shows():
+            return _smallest(found, shape.found)
+    return None
+
+
+# The partner
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the wave as found does at both ends, the partner, and what must not come out.
+
+    ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
+    load), and register, if what is loaded is observed.
+    """
+
+    found: int
+    first: tuple[str, int | None, str]
+    last: tuple[str, int | None, str]
+    partner: tuple[Executed, ...]
+    forbidden: str
+    scope: Scope
+
+
+def _shape(finding: SourceFinding, mode: Mode) -> _Shape | None:
+    earlier, later, scope = finding.earlier, finding.later, finding.scope
+    assert earlier is not None
+    assert later is not None
+    assert scope is not None
+    if _O.LOAD_TO_LDS in (earlier.kind, later.kind) or _O.SCALAR_STORE in (
+        earlier.kind,
+        later.kind,
+    ):
+        return None
+    make = _Partner(mode, scope)
+    data, flag = (_space(each) for each in (earlier, later))
+    match finding.rule:
+        case Rule.RELEASE:
+            if later.kind is _O.BARRIER:
+                seen, raised = make.barrier(), ("", None, "")
+            else:
+                seen, raised = make.load(FLAG, flag, "r0", "acquire"), (FLAG, 1, "")
+            flag_is_seen = "" if later.kind is _O.BARRIER else " and P1:r0 = 1"
+            if earlier.kind.writes:
+                partner = (*seen, *make.load(DATA, data, "r1"))
+                return _Shape(0, (DATA, 1, ""), raised, partner, f"P1:r1 = 0{flag_is_seen}", scope)
+            partner = (*seen, *make.store(DATA, data))
+            return _Shape(0, (DATA, None, "r2"), raised, partner, f"P0:r2 = 1{flag_is_seen}", scope)
+        case Rule.ACQUIRE | Rule.SCALAR_STALE:
+            return _acquires(earlier, later, make)
+        case Rule.SEQ_CST:
+            partner = (
+                *make.store(FLAG, flag, "seq_cst"),
+                *make.load(DATA, data, "r0", "seq_cst"),
+            )
+            forbidden = "P0:r1 = 0 and P1:r0 = 0"
+            return _Shape(0, (DATA, 1, ""), (FLAG, None, "r1"), partner, forbidden, scope)
+        case _:
+            return None
+
+
+def _acquires(earlier: Operation, later: Operation, make: "_Partner") -> _Shape | None:
+    """The wave as found sees a flag, then accesses data."""
+    flag, data = _space(earlier), _space(later)
+    met = earlier.kind is _O.BARRIER
+    raised = make.barrier() if met else make.store(FLAG, flag, "release")
+    is_seen = "" if met else " and P1:r0 = 1"
+    first = ("", None, "") if met else (FLAG, None, "r0")
+    if later.kind.reads:
+        partner = (*make.store(DATA, data), *raised)
+        return _Shape(1, first, (DATA, None, "r1"), partner, f"P1:r1 = 0{is_seen}", make.scope)
+    partner = (*make.load(DATA, data, "r2"), *raised)
+    return _Shape(1, first, (DATA, 1, ""), partner, f"P0:r2 = 1{is_seen}", make.scope)
+
+
+def _space(operation: Operation) -> AddressSpace:
+    in_lds = operation.space is AddressSpace.LOCAL
+    return AddressSpace.LOCAL if in_lds else AddressSpace.GLOBAL
+
+
+@dataclass(frozen=True, slots=True)
+class _Partner:
+    """What the other wave executes, lowered by our own rows."""
+
+    mode: Mode
+    scope: Scope
+
+    def load(
+        self, location: str, space: AddressSpace, dst: str, ordering: str = "weak"
+    ) -> tuple[Executed, ...]:
+        """A load of that ordering."""
+        return self._lowered("load", ordering, space, location=location, dst=dst)
+
+    def store(
+        self, location: str, space: AddressSpace, ordering: str = "weak"
+    ) -> tuple[Executed, ...]:
+        """A store of 1."""
+        return self._lowered("store", ordering, space, location=location, value=1)
+
+    def barrier(self) -> tuple[Executed, ...]:
+        """A barrier between fences of the work-group."""
+        release = self._lowered("fence", "release", None)
+        acquire = self._lowered("fence", "acquire", None)
+        return (*release, Executed("s_barrier"), *acquire)
+
+    def _lowered(
+        self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
+    ) -> tuple[Executed, ...]:
+        mode = self.mode
+        sequence = lower(
+            op=op,
+            ordering=ordering,
+            scope=self.scope,
+            space=space,
+            target=mode.target,
+            features=(TGSPLIT,) if mode.tgsplit else (),
+            l2_per_agent=mode.l2_per_agent,
+        )
+        found: list[Executed] = []
+        for each in sequence.instructions:
+            if each.wait is not None:
+                counts = (("vmcnt", each.wait.vmcnt), ("lgkmcnt", each.wait.lgkmcnt))
+                known = tuple((name, count) for name, count in counts if count is not None)
+                found.append(Executed("s_waitcnt", counts=known))
+                continue
+            made = Executed(each.mnemonic, each.modifiers)
+            if isinstance(rows.ROWS[each.mnemonic].meaning, rows.AccessRow):
+                made = replace(made, **access)
+            found.append(made)
+        return tuple(found)
+
+
+# The wave as found
+
+
+def _paths(
+    lifted: LiftedFunction, earlier: Operation, later: Operation
+) -> Iterator[tuple[tuple[Step, Operation | None], ...]]:
+    """The instructions that matter on paths between the two, both included, the shortest first."""
+    if earlier.step is None or later.step is None:
+        return
+    operation_of = {id(each.step): each for each in lifted.operations if each.step is not None}
+    found = sorted(_walks(lifted.code.flow, earlier.step, later.step), key=len)
+    for steps in found[:_MOST_PATHS]:
+        yield tuple(
+            (step, operation_of.get(id(step)))
+            for step in steps
+            if id(step) in operation_of or step.effects.kind is InstructionKind.WAIT
+        )
+
+
+def _walks(flow: Flow, first: Step, last: Step) -> Iterator[tuple[Step, ...]]:
+    """The paths from one step to another that enter no block twice, some hundreds at most."""
+    start, position = next(
+        (number, place)
+        for number, block in enumerate(flow.blocks)
+        for place, step in enumerate(block.steps)
+        if step is first
+    )
+    work: list[tuple[tuple[int, ...], tuple[Step, ...]]] = [
+        ((), flow.blocks[start].steps[position:])
+    ]
+    number, tried = start, 0
+    while work and tried < 16 * _MOST_PATHS:
+        tried += 1
+        visited, steps = work.pop(0)
+        number = visited[-1] if visited else start
+        ends = [place for place, step in enumerate(steps) if step is last and place]
+        if ends:
+            yield steps[: ends[0] + 1]
+            continue
+        for target in flow.blocks[number].successors:
+            if target not in visited:
+                work.append(((*visited, target), (*steps, *flow.blocks[target].steps)))
+
+
+def _test(
+    mode: Mode, shape: _Shape, path: Sequence[tuple[Step, Operation | None]], name: str
+) -> Counterexample | None:
+    """The test with the instructions of one path; None if the machine lacks one of them."""
+    wave: list[Executed] = []
+    for place, (step, operation) in enumerate(path):
+        end = shape.first if not place else shape.last if place == len(path) - 1 else None
+        made = _found(step, operation, end, f"other{place}")
+        if made is None:
+            return None
+        wave += made
+    waves = [tuple(wave), shape.partner]
+    places = _placements(mode, shape.scope)
+    if shape.found:
+        waves.reverse()
+    condition = parse_condition(f"~exists ({shape.forbidden})")
+    return Counterexample(name, mode, tuple(zip(places, waves, strict=True)), condition)
+
+
+def _placements(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
+    """Two waves as far apart as ``scope`` allows."""
+    first = Placement(0, 0, 0, 0, 0)
+    match scope:
+        case Scope.WORKGROUP:
+            return first, Placement(0, int(mode.tgsplit), 0, 0, 0)
+        case Scope.AGENT:
+            far = int(mode.l2_per_agent is L2PerAgent.MANY)
+            return first, Placement(1, 1, far, 0, 1)
+        case _:
+            return first, Placement(1, 1, 0, 1, 1)
+
+
+_FORMS = {
+    (_O.LOAD, False): "global_load_dword",
+    (_O.STORE, False): "global_store_dword",
+    (_O.ATOMIC, False): "global_atomic_add",
+    (_O.LOAD, True): "ds_read_b32",
+    (_O.STORE, True): "ds_write_b32",
+    (_O.ATOMIC, True): "ds_add_u32",
+}
+"""What runs for an access of another width or kind, by whether it is in LDS."""
+
+_SETS_ONE = frozenset(
+    {RmwKind.ADD, RmwKind.OR, RmwKind.XOR, RmwKind.XCHG, RmwKind.UMAX, RmwKind.MAX}
+)
+"""The atomics that make 1 of 0 with the operand 1."""
+
+
+def _found(
+    step: Step, operation: Operation | None, end: tuple[str, int | None, str] | None, other: str
+) -> tuple[Executed, ...] | None:
+    """An instruction as found; ``end``: what it accesses there, if it is one of the two.
+
+    None: the machine does not have it.
+    """
+    instruction = step.instruction
+    mnemonic, line = instruction.mnemonic, instruction.line
+    if step.effects.kind is InstructionKind.WAIT:
+        words = (*instruction.operands, *instruction.modifiers)
+        counts = rows.wait_counts(
+            each for each in words if isinstance(each, int | str) and each != "&"
+        )
+        known = tuple((name, n) for name, n in counts.items() if name != "expcnt")
+        return (Executed(mnemonic, line=line, counts=known),) if known else ()
+    if operation is None:
+        return None
+    policy = tuple(each for each in instruction.modifiers if each in _POLICY)
+    if operation.kind in (_O.WRITE_BACK, _O.INVALIDATE, _O.BARRIER):
+        return (Executed(mnemonic, policy, line),) if mnemonic in rows.ROWS else None
+    location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
+    if operation.kind is _O.SCALAR_LOAD:
+        return (Executed("s_load_dword", (), line, location, dst=dst or f"t{line}"),)
+    row = rows.ROWS.get(mnemonic)
+    meaning = row.meaning if row is not None else None
+    if not _runs(meaning):
+        form = _FORMS.get((operation.kind, operation.in_lds))
+        if form is None:
+            return None
+        mnemonic = form
+        meaning = rows.ROWS[mnemonic].meaning
+    assert isinstance(meaning, rows.AccessRow)
+    compare = 0 if meaning.operation is Word.CMPXCHG else None
+    returns = bool(set(policy) & {"sc0", "glc"}) or "_rtn_" in mnemonic
+    if operation.kind is _O.ATOMIC:
+        value = 1 if value is None else value
+        dst = (dst or f"t{line}") if returns else ""
+        if end is not None and end[2] and not returns:
+            return None
+    elif operation.kind.reads:
+        dst = dst or f"t{line}"
+    return (Executed(mnemonic, policy, line, location, value, compare, dst),)
+
+
+_POLICY = ("sc0", "sc1", "nt", "glc", "slc")
+
+
+def _runs(meaning: rows.Meaning | None) -> bool:
+    """Whether the machine has an access, and it sets what is 0 to 1."""
+    if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
+        return False
+    return meaning.operation is not Word.ATOMIC_RMW or meaning.kind in _SETS_ONE
+
+
+def _smallest(test: Counterexample, found: int) -> Counterexample:
+    """The test without the accesses as found that make no difference."""
+    place, wave = test.waves[found]
+    position = 1
+    while position < len(wave) - 1:
+        each = wave[position]
+        rest = (*wave[:position], *wave[position + 1 :])
+        if _may_go(each, wave[position + 1 :]):
+            waves = list(test.waves)
+            waves[found] = (place, rest)
+            smaller = replace(test, waves=tuple(waves))
+            if smaller.shows():
+                test, wave = smaller, rest
+                continue
+        position += 1
+    return test
+
+
+def _may_go(each: Executed, after: Sequence[Executed]) -> bool:
+    """Whether no wait counts an instruction, so that all others mean the same without it."""
+    if not each.location:
+        return False
+    return all(count == 0 for later in after for _, count in later.counts)
