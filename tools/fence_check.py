@@ -24,8 +24,18 @@ from fencewright.checker.cdna_text import (
     read_disassembly,
 )
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.source_program import SourceError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
+from fencewright.tools.commands.compare_source import (
+    CodeAndSource,
+    add_options,
+    check_options,
+    compile_and_read,
+    merged,
+    read_beside,
+    show_counterexamples,
+)
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
@@ -36,7 +46,7 @@ STDIN = "<stdin>"
 _LEVELS = tuple(Level)
 """The worst first."""
 
-_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED)
+_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED)
 """What says that something could not be judged."""
 
 _FORMATS = (
@@ -47,8 +57,8 @@ _FORMATS = (
 """What else may be given by mistake, by what it has in it."""
 
 
-def read_input(path: str | None, file: str) -> Assembly:
-    """The assembly in a file, which may be a code object.
+def read_input(path: str | None, file: str) -> tuple[Assembly, str]:
+    """The assembly in a file, which may be a code object, and its text.
 
     Raises ``AssemblyError``, and ``ToolError`` where llvm-objdump is missing or fails.
     """
@@ -57,7 +67,8 @@ def read_input(path: str | None, file: str) -> Assembly:
         raise diagnostics.error("the input is empty", file)
     if content.startswith(MAGIC):
         chip = chip_of_object(content, file)
-        return read_disassembly(_disassembled(content, file), chip, file)
+        listing = _disassembled(content, file)
+        return read_disassembly(listing, chip, file), listing
     if diagnostics.is_bitcode(content):
         raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
     text = diagnostics.as_text(content)
@@ -67,7 +78,17 @@ def read_input(path: str | None, file: str) -> Assembly:
                 raise diagnostics.error(f"{name}, not AMD assembly", file)
     assembly = read_assembly(text, file)
     check_whole(text, file)
-    return assembly
+    return assembly, text
+
+
+def read_beside_source(path: str, file: str, arguments: Namespace) -> CodeAndSource:
+    """The assembly in a file, or made of it, with its source if there is one."""
+    if arguments.run:
+        return compile_and_read(path, arguments.run, arguments.code)
+    assembly, text = read_input(None if path == "-" else path, file)
+    if arguments.source:
+        return read_beside(assembly, text, file, arguments.source)
+    return CodeAndSource(assembly, file)
 
 
 def _disassembled(content: bytes, file: str) -> str:
@@ -129,7 +150,9 @@ def _diagnostic(problem: Exception, file: str) -> ToolError:
     """What to say of an input that could not be read. Raises ``problem`` if nothing is known."""
     if isinstance(problem, ToolError):
         return ToolError(problem.diagnostics, status=USAGE)
-    if isinstance(problem, AssemblyError) and (found := _PLACE.fullmatch(str(problem))):
+    if isinstance(problem, AssemblyError | SourceError) and (
+        found := _PLACE.fullmatch(str(problem))
+    ):
         return ToolError((Diagnostic(found[3], found[1], int(found[2]), 1),), status=USAGE)
     known = diagnostics.diagnose(problem, file)
     if known is None:
@@ -141,10 +164,15 @@ def _check(path: str, arguments: Namespace) -> int:
     """Check one file, print what was found, and return its status."""
     file = STDIN if path == "-" else path
     try:
-        assembly = read_input(None if path == "-" else path, file)
+        beside = read_beside_source(path, file, arguments)
+        assembly, file = beside.assembly, beside.file
         many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
         functions = list(checked(assembly, file, many))
         found = sorted(each for one in functions for each in findings_of(one, arguments))
+        comparisons = beside.comparisons(many)
+        found = merged(found, comparisons)
+        shown = show_counterexamples(comparisons, file, arguments.counterexamples)
+        executed = {each: said for each, said in shown}
     except Exception as problem:
         print(_diagnostic(problem, file), file=sys.stderr)
         return USAGE
@@ -155,7 +183,14 @@ def _check(path: str, arguments: Namespace) -> int:
         if _is_shown(each, arguments):
             severity = Severity(each.level.value)
             text = f"{each.message} [{each.rule}]"
-            print(Diagnostic(text, file, each.line, 1, severity))
+            place = (
+                (path, each.source_line)
+                if arguments.run and each.source_line
+                else (file, each.line)
+            )
+            print(Diagnostic(text, *place, 1, severity))
+            if each in executed:
+                print(Diagnostic(executed[each], *place, 1, Severity.NOTE))
     names = {each.name: bool(each.descriptor) for each in assembly.functions.values()}
     kernels = [name for name, is_kernel in names.items() if is_kernel]
     others = [name for name, is_kernel in names.items() if not is_kernel]
@@ -164,6 +199,11 @@ def _check(path: str, arguments: Namespace) -> int:
     number = Counter(each.level for each in found)
     counts = ", ".join(_count(number[level], level) for level in _LEVELS)
     print(f"{file}: {assembly.chip}: {said}: {counts}")
+    if beside.source is not None:
+        judged = sum(each.was_compared for each in comparisons)
+        print(
+            f"{file}: {judged} of {len(comparisons)} functions compared with {beside.source.file}"
+        )
     bad = _LEVELS[: _LEVELS.index(arguments.fail_on) + 1]
     if any(each.level in bad for each in found if each.rule not in _NOT_CHECKED):
         return DOES_NOT_HOLD
@@ -200,6 +240,7 @@ def _parser() -> ArgumentParser:
         action="store_true",
         help="print the write-backs, invalidates and waits that can go, and what each costs",
     )
+    add_options(parser)
     parser.add_argument(
         "--l2-per-agent",
         choices=tuple(L2PerAgent),
@@ -222,6 +263,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         arguments = _parser().parse_args(argv)
+        check_options(arguments, NAME)
         return worst([_check(path, arguments) for path in arguments.inputs])
 
     return diagnostics.run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)

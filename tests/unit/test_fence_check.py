@@ -114,3 +114,45 @@ def test_a_code_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert (status, err) == (1, "")
     assert "v1 is used while the load of line" in out
     assert out.endswith("k.s: gfx942: functions k: 1 error, 0 warnings, 1 note\n")
+
+
+MESSAGE = Path(__file__).parents[1] / "data" / "fence-check" / "message.ll"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--source", "no.ll"), "no.ll: error: No such file or directory"),
+        (("--code", "x.s"), "fence-check: error: --code needs --run"),
+        (("--source", str(MESSAGE), "--run", "llc"), "--source has no effect"),
+        (("--source", str(MESSAGE)), "message.ll: error: no function of the source is in the code"),
+        (("--run", "true"), "--run takes an llc and its options"),
+        (("--run", "llc -filetype=obj"), "where the output goes is not for the command to say"),
+        (("--run", "/nowhere/llc -O2"), "there is no program '/nowhere/llc'"),
+    ],
+)
+def test_sources_that_cannot_be_compared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    content = MESSAGE.read_text() if "--run" in options else GOOD.replace("k", "other")
+    status, _, err = run(capsys, tmp_path, content, *options)
+    assert status == 2
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_source_is_for_one_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "k.s"
+    path.write_text(GOOD)
+    fence_check.main(["--source", str(MESSAGE), str(path), str(path)])
+    assert "--source is for one input" in capsys.readouterr().err
+
+
+def test_bad_sources_are_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "k.ll"
+    for content in (b"", b"BC\xc0\xde", b"\xff\xfe", b"define void @k() {\n", b"\ts_endpgm\n"):
+        source.write_bytes(content)
+        status, _, err = run(capsys, tmp_path, GOOD, "--source", str(source))
+        assert (status, err.count("\n")) == (2, 1), content

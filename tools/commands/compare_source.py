@@ -1,0 +1,187 @@
+"""What ``fence-check --source`` and ``--run`` do: assembly beside the source that it was made of."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fencewright.checker.cdna_text import Assembly, read_assembly
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.source_check import Comparison, not_compared
+from fencewright.checker.source_compare import (
+    compare_modules,
+    files_in,
+    with_lines,
+    with_places,
+)
+from fencewright.checker.source_program import SourceModule
+from fencewright.checker.source_text import read_source
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.tools.diagnostics import (
+    ToolError,
+    as_text,
+    error,
+    is_bitcode,
+    output_file,
+    read_bytes,
+)
+from fencewright.tools.inputs.compiler_runs import run_compiler
+from fencewright.tools.statuses import USAGE
+
+_MOST_SHOWN = 8
+"""The findings of one file that are executed: each may take a second."""
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add what asks for a comparison."""
+    parser.add_argument(
+        "--source",
+        metavar="FILE.ll",
+        help="the LLVM IR that the assembly was made of: what it asks for must be there",
+    )
+    parser.add_argument(
+        "--run",
+        metavar="COMMAND",
+        help="the inputs are LLVM IR: compile them, as with 'llc-22 -O2 -mcpu=gfx942', and check "
+        "what comes out against them, line by line",
+    )
+    parser.add_argument(
+        "--code", metavar="FILE.s", help="with --run: write the assembly that is checked"
+    )
+    parser.add_argument(
+        "--counterexamples",
+        metavar="FOLDER",
+        help="write a litmus test and a picture of each error against the source",
+    )
+
+
+def check_options(arguments: Namespace, name: str) -> None:
+    """Raise ``ToolError`` for options that do not go together."""
+    one_only = "--source" if arguments.source else "--code" if arguments.code else ""
+    if one_only and len(arguments.inputs) > 1:
+        raise _usage(f"{one_only} is for one input", name)
+    if arguments.source and arguments.run:
+        raise _usage("--run takes its inputs for the source; --source has no effect", name)
+    if arguments.code and not arguments.run:
+        raise _usage("--code needs --run", name)
+
+
+def _usage(message: str, name: str) -> ToolError:
+    return ToolError(error(message, name).diagnostics, status=USAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAndSource:
+    """Assembly, and the source beside it. ``file``: what messages call the assembly.
+
+    ``files``: names of source files by their numbers in the assembly. ``apart``: functions that
+    cannot be compared, and why.
+    """
+
+    assembly: Assembly
+    file: str
+    source: SourceModule | None = None
+    files: Mapping[int, str] = field(default_factory=dict[int, str])
+    apart: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def comparisons(self, l2_per_agent: L2PerAgent | None) -> list[Comparison]:
+        """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
+        if self.source is None:
+            return []
+        if self.source.functions.keys().isdisjoint(self.assembly.functions):
+            raise error("no function of the source is in the code", self.source.file)
+        found = compare_modules(self.source, self.assembly, self.files, l2_per_agent)
+        return [
+            Comparison(
+                each.function, None, (not_compared(each.function, self.apart[each.function]),)
+            )
+            if each.findings and each.function in self.apart
+            else each
+            for each in found
+        ]
+
+
+def read_beside(assembly: Assembly, text: str, file: str, source: str) -> CodeAndSource:
+    """The assembly ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
+    return CodeAndSource(assembly, file, _source(source), files_in(text))
+
+
+def _source(path: str) -> SourceModule:
+    content = read_bytes(path)
+    if is_bitcode(content):
+        raise error("LLVM bitcode, not its text: llvm-dis makes that", path)
+    return read_source(as_text(content), path)
+
+
+def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource:
+    """What the command makes of ``path``, beside it; written to ``code`` if that is given."""
+    source = _source(path)
+    done = run_compiler(command, path)
+    file = code or f"{path} (compiled)"
+    if code is not None:
+        with output_file(code) as stream:
+            stream.write(done.code)
+    assembly = read_assembly(done.code, file)
+    if done.problem:
+        return CodeAndSource(assembly, file, source)
+    numbered = read_source(done.numbered_source, path)
+    lined, apart = with_lines(assembly, read_assembly(done.numbered_code, file))
+    files = files_in(done.numbered_code)
+    return CodeAndSource(lined, file, with_places(source, numbered), files, apart)
+
+
+_JUDGED = (Rule.SCALAR_STALE,)
+"""What a comparison with the source decides, so that guesses without one say nothing more."""
+
+
+def merged(found: Sequence[Finding], comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Findings with and without the source, each once."""
+    with_source = [each.finding() for one in comparisons for each in one.findings]
+    places = {each.line for each in with_source if each.level is Level.ERROR}
+    compared = any(each.was_compared for each in comparisons)
+    kept = [
+        each
+        for each in found
+        if not (compared and each.rule in _JUDGED)
+        and not (each.rule is Rule.UNWAITED and each.line in places)
+    ]
+    return sorted([*kept, *with_source])
+
+
+def show_counterexamples(
+    comparisons: Sequence[Comparison], file: str, folder: str | None
+) -> Iterator[tuple[Finding, str]]:
+    """For each error against the source, what the machine makes of it; tests go to ``folder``."""
+    from fencewright.checker.source_litmus import counterexample
+
+    errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]
+    for number, (one, each) in enumerate(errors[:_MOST_SHOWN], 1):
+        assert one.lifted is not None
+        test = counterexample(one.lifted, each, f"found{number}")
+        if test is None:
+            continue
+        said = f"on the machine, two waves end with {test.forbidden}"
+        if folder is not None:
+            path = Path(folder, f"{test.name}.mlir")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(test.text(file), encoding="utf-8")
+            path.with_suffix(".svg").write_text(_picture(test), encoding="utf-8")
+            said += f": fence-sim run {path} {test.command}"
+        else:
+            said += ": --counterexamples writes the test"
+        yield each.finding(), said
+
+
+def _picture(test: "Counterexample") -> str:
+    from fencewright.simulator.cdna.trace import find_counterexample
+    from fencewright.simulator.pictures.timeline import timeline
+    from fencewright.simulator.pictures.timeline_svg import timeline_svg
+
+    found = find_counterexample(test.program(), test.condition.formula, test.configuration)
+    assert found is not None
+    return timeline_svg(timeline(found))
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fencewright.checker.source_litmus import Counterexample

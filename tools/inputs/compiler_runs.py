@@ -1,0 +1,86 @@
+"""Runs a compiler on LLVM IR twice: as it is, and with a line number for each instruction.
+
+``opt``'s debugify gives the lines; at level ``locations`` it adds no variables, which change code.
+That the code is the same with and without them is for the caller to check.
+"""
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencewright.tools.diagnostics import error
+
+_NUMBERED = ("--strip-debug", "-passes=debugify", "-debugify-level=locations")
+_TIMEOUT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """``code``: the assembly. ``numbered_source`` and ``numbered_code``: with lines; empty, for
+    the reason ``problem``, where the compiler fails on lines."""
+
+    code: str
+    numbered_source: str = ""
+    numbered_code: str = ""
+    problem: str = ""
+
+
+def run_compiler(command: str, file: str) -> Compiled:
+    """What the command, an ``llc`` with its options, makes of ``file``.
+
+    Raises ``ToolError`` where the compiler is missing or fails on the file as it is.
+    """
+    words = shlex.split(command)
+    llc, opt = _tools(words, command)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        numbered = Path(folder, "numbered.ll")
+        plain = pool.submit(_run, [llc, *words[1:], file, "-o", "-"])
+        made = _run([opt, "-S", *_NUMBERED, file, "-o", str(numbered)])
+        lined = _run([llc, *words[1:], str(numbered), "-o", "-"]) if not made.returncode else made
+        done = plain.result()
+        if done.returncode:
+            raise error(f"{words[0]}: {_said(done)}", file)
+        if lined.returncode:
+            problem = f"with a line for each instruction the compiler fails: {_said(lined)}"
+            return Compiled(done.stdout, problem=problem)
+        return Compiled(done.stdout, numbered.read_text(encoding="utf-8"), lined.stdout)
+
+
+def _tools(words: list[str], command: str) -> tuple[str, str]:
+    """The compiler, and the ``opt`` beside it."""
+    if not words or "llc" not in Path(words[0]).name:
+        raise error(f"--run takes an llc and its options, as 'llc-22 -O2', not '{command}'", _NAME)
+    if any(each == "-o" or each.startswith(("-o=", "--filetype", "-filetype")) for each in words):
+        raise error("--run: where the output goes is not for the command to say", _NAME)
+    llc = shutil.which(words[0])
+    if llc is None:
+        raise error(f"--run: there is no program '{words[0]}'", _NAME)
+    beside = str(Path(words[0]).with_name(Path(words[0]).name.replace("llc", "opt")))
+    opt = shutil.which(beside)
+    if opt is None:
+        raise error(f"--run: '{beside}', of the same LLVM, is not there", _NAME)
+    return llc, opt
+
+
+_NAME = "fence-check"
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        said = f"no end after {_TIMEOUT} s"
+        return subprocess.CompletedProcess(command, 1, "", said)
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    """The first line in which a program says what is wrong."""
+    lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
+    wanted = (each for each in lines if "rror" in each or "ssertion" in each)
+    return next(wanted, lines[0] if lines else f"exit status {done.returncode}")
