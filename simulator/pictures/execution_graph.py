@@ -16,6 +16,7 @@ from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest
 from fencewright.simulator.pictures.graph_story import ToldEvent, told_forbidden, told_weak
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
+from fencewright.simulator.ptx.instructions import SCOPES
 from fencewright.simulator.ptx.model import PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source.events import ScopedProgram
@@ -143,7 +144,7 @@ def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> Place 
 
 
 _NOUNS = {"R": "load", "W": "store", "U": "atomic", "A": "arrival", "B": "wait"}
-_PTX_SCOPES: Mapping[Scope | None, str] = {s: word for word, s in ptx_events.SCOPES.items()}
+_PTX_SCOPES: Mapping[Scope | None, str] = {s: word for word, s in SCOPES.items()}
 _SOURCE_SCOPES: Mapping[Scope | None, str] = {Scope.WORKGROUP: "work-group"}
 
 

@@ -320,7 +320,7 @@ def test_the_launch_adds_shared_memory_after_the_kernels_own(
     words += ["--arg", "iota:i32:128", "--arg", "i32:128"]
     assert main(words) == 2
     assert "beyond the 512 bytes of shared memory" in capsys.readouterr().err
-    held = []
+    held: list[int] = []
     for shared in ("512", "32256"):
         assert main([*words, "--shared", shared]) == 0
         held.append(json.loads(capsys.readouterr().out)["occupancy"]["groups"])
