@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from typing import Any
 
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
@@ -53,13 +54,26 @@ def lower(
     means nothing or that the target cannot meet; never ignores or silently widens a scope.
     """
     features = features if isinstance(features, tuple) else several("features", features)
-    return lower_for(
-        _parsed(target, features, l2_per_agent, compat, ptx_version),
+    return _lower_named(
+        target, features, l2_per_agent, compat, ptx_version,
         op, ordering, scope, space, failure_ordering, returns,
         kind, width, volatile, nontemporal, one_as,
         spaces if spaces is None else frozenset(several("spaces", spaces)),
         availability, type, elementwise,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 16)
+def _lower_named(
+    target: str,
+    features: tuple[str, ...],
+    l2_per_agent: str,
+    compat: str | None,
+    ptx_version: str | None,
+    *words: Any,
+) -> Sequence:
+    # One cache for all words: what is asked for again is found in one look.
+    return lower_for(_parsed(target, features, l2_per_agent, compat, ptx_version), *words)
 
 
 _parsed = lru_cache(maxsize=1 << 10)(parse_target)
@@ -122,6 +136,7 @@ def lower_request(request: Request) -> Sequence:
 
 def forget_sequences() -> None:
     """Empty the caches of sequences, so that the next request is worked out anew."""
+    _lower_named.cache_clear()
     _parsed.cache_clear()
     lower_for.cache_clear()
     lower_request.cache_clear()
@@ -153,24 +168,26 @@ _FLOATS = tuple(each for each in ValueType if each.is_float)
 
 
 def _check_type(request: Request) -> None:
-    type_, asked = request.type, str(request)
+    type_ = request.type
     if type_ is not None and type_.bits != request.width:
         reason = f"{type_} has {type_.bits} bits, not {request.width}"
-        raise UnsupportedError(asked, reason, (f"width={type_.bits}",))
+        raise UnsupportedError(str(request), reason, (f"width={type_.bits}",))
     if request.elementwise and (type_ is None or not type_.is_packed):
         packed = tuple(str(each) for each in ValueType if each.is_packed)
-        raise UnsupportedError(asked, "elementwise is for packed values", packed)
+        raise UnsupportedError(str(request), "elementwise is for packed values", packed)
     if request.op is not Operation.ATOMIC_RMW or request.kind is RmwKind.XCHG:
         return
     is_float = request.kind in FLOAT_KINDS
     if is_float and type_ is None and request.width == 16:
         reason = "16 bits may be f16 or bf16, and the request does not say which"
-        raise UnsupportedError(asked, reason, _TYPES_OF_16)
+        raise UnsupportedError(str(request), reason, _TYPES_OF_16)
     if is_float and type_ is not None and not type_.is_float:
         reason = f"{request.kind} is of floating-point numbers"
-        raise UnsupportedError(asked, reason, tuple(map(str, _FLOATS)))
+        raise UnsupportedError(str(request), reason, tuple(map(str, _FLOATS)))
     if not is_float and type_ is not None and type_.is_float:
-        raise UnsupportedError(asked, f"{request.kind} is of integers", tuple(sorted(FLOAT_KINDS)))
+        raise UnsupportedError(
+            str(request), f"{request.kind} is of integers", tuple(sorted(FLOAT_KINDS))
+        )
 
 
 def _check_failure(request: Request) -> None:
