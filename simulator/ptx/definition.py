@@ -2,11 +2,11 @@
 
 The engine (``model``) is held equal to it on random programs. Relations are sets of pairs of
 operations; every reads-from, Fence-SC and coherence order is tried. The runs of each
-thread and the barriers that meet come from ``events``, for both. Proxies, aliases, asynchronous copies,
-mbarriers and barriers of a cluster are the engine's alone.
+thread and the barriers that meet come from ``events`` and ``meetings``, for both.
 
 Names and order: PTX ISA, "Memory Consistency Model", from "Morally strong operations" to
-"Axioms"; fences with ``.sync_restrict`` as ``model.restricted_fences`` reads them.
+"Axioms"; fences that do not order everything as ``model.restricted_fences`` reads them; proxies as
+in Lustig et al., ISCA 2022; tensor memory by the section on the order of ``tcgen05``.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,10 @@ from fencewright.simulator.core.condition import Outcomes, Register
 from fencewright.simulator.core.pairs import Pairs, acyclic, on, plus, seq
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import pairs
-from fencewright.simulator.ptx.events import PtxCandidates, PtxEventKind, PtxProgram, PtxSkeleton
-from fencewright.simulator.ptx.model import Version, observables_of
+from fencewright.simulator.ptx.events import PtxCandidates, PtxSkeleton
+from fencewright.simulator.ptx.instructions import PtxProgram, PtxProxy, Space
+from fencewright.simulator.ptx.model import SyncRestrict, Version, observables_of
+from fencewright.simulator.ptx.paths import PtxEventKind
 
 
 def includes(scope: Scope, here: Placement, there: Placement) -> bool:
@@ -33,33 +35,54 @@ def includes(scope: Scope, here: Placement, there: Placement) -> bool:
 class Operations:
     """The operations of an execution, and the relations that no value has a part in."""
 
-    def __init__(self, skeleton: PtxSkeleton, version: Version):
+    def __init__(
+        self,
+        skeleton: PtxSkeleton,
+        version: Version,
+        reading: SyncRestrict = SyncRestrict.WEAKER,
+    ):
         self.skeleton = skeleton
         self.version = version
+        self.reading = reading
+        self.has_proxies = version is Version.V7_5
         self.events = events = skeleton.events
         self.all = range(len(events))
-        self.reads, self.writes, self.fences = (
+        self.reads, self.writes, self.fences, self.arrivals, self.waits = (
             [n for n in self.all if events[n].kind is kind]
-            for kind in (PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE)
+            for kind in (
+                PtxEventKind.READ,
+                PtxEventKind.WRITE,
+                PtxEventKind.FENCE,
+                PtxEventKind.ARRIVE,
+                PtxEventKind.WAIT,
+            )
         )
         self.identity = on(self.all)
         self.po, self.rmw = set(pairs(skeleton.po)), set(pairs(skeleton.rmw))
+        self.issue, self.started = set(pairs(skeleton.issue)), set(pairs(skeleton.started))
         self.dependency = set(pairs(skeleton.dependences))
         self.overlap = {
             (a, b)
             for a, b in product([*self.reads, *self.writes], repeat=2)
             if events[a].location == events[b].location
         }
-        self.po_loc = self.po & self.overlap
+        self.same_address = {
+            (a, b)
+            for a, b in self.overlap
+            if not self.has_proxies or events[a].variable == events[b].variable
+        }
+        self.po_loc = self.po & self.same_address
         self.morally_strong = {
             (a, b) for a, b in product(self.all, repeat=2) if a != b and self.are_strong(a, b)
         }
-        self.barriers = {
+        met = {
             (arrival, wait)
             for meeting in skeleton.meetings
             for arrival, wait in product(meeting.arrivals, meeting.waits)
-            if arrival != wait and events[arrival].kind is PtxEventKind.BARRIER
+            if arrival != wait
         }
+        self.barriers = {(a, w) for a, w in met if events[a].kind is PtxEventKind.BARRIER}
+        self.phases = met - self.barriers
 
     def are_strong(self, a: int, b: int) -> bool:
         """Whether two operations are morally strong. "Morally strong operations"."""
@@ -75,30 +98,57 @@ class Operations:
         )
         if not ({(a, b), (b, a)} & self.po or include_each_other):
             return False
-        return not (first.is_access and second.is_access) or (a, b) in self.overlap
+        if self.has_proxies and first.proxy is not second.proxy:
+            return False
+        return not (first.is_access and second.is_access) or (a, b) in self.same_address
 
-    def may_signal(self, fence: int, access: int) -> bool:
-        """Whether a fence may synchronise through an access; with ``.sync_restrict`` not always."""
-        home = self.skeleton.program.shared.get(self.events[access].location or "")
-        here = self.skeleton.placement(fence)
-        if self.events[fence].restriction is None:
+    # Fences that do not order everything
+
+    def home(self, operation: int) -> Placement | None:
+        """The CTA in whose shared memory an operation is."""
+        return self.skeleton.program.shared.get(self.events[operation].location or "")
+
+    def is_near(self, fence: int, operation: int, scope: Scope) -> bool:
+        """Whether an operation is on shared memory within a scope of a fence."""
+        here, home = self.skeleton.placement(fence), self.home(operation)
+        return home is not None and here is not None and includes(scope, here, home)
+
+    def may_signal(self, fence: int, operation: int) -> bool:
+        """Whether a fence may synchronise through an operation; with ``.sync_restrict`` not always."""
+        if self.events[fence].restriction is None or self.reading is SyncRestrict.STRONGER:
             return True
-        return home is not None and here is not None and includes(Scope.CLUSTER, here, home)
+        rendezvous = self.events[operation].rendezvous
+        if rendezvous is not None and rendezvous.mbarrier:
+            return True
+        return self.is_near(fence, operation, Scope.CLUSTER)
 
-    def idle_fences(self, location: str) -> set[int]:
-        """The fences with ``.sync_restrict`` that do not order accesses of a location."""
-        home, idle = self.skeleton.program.shared.get(location), set[int]()
-        for n in self.fences:
-            here, restriction = self.skeleton.placement(n), self.events[n].restriction
-            if restriction is None or here is None:
-                continue
-            if home is None or not includes(restriction.reach, here, home):
-                idle.add(n)
-        return idle
+    def orders(self, fence: int, one: int, other: int) -> bool:
+        """Whether a fence orders an operation with another, should it come between them."""
+        event, first, second = self.events[fence], self.events[one], self.events[other]
+        if event.restriction is not None and not self.is_near(fence, one, event.restriction.reach):
+            return False
+        if event.of_inits:
+            update = first.update
+            is_init = update is not None and update.initialised is not None
+            return first.thread == event.thread and is_init
+        if event.crosses is None:
+            return True
+        crosses = first.proxy is PtxProxy.GENERIC and second.proxy is event.crosses
+        return crosses and event.covers in (None, second.location)
+
+    def idle_fences(self, one: int, other: int) -> frozenset[int]:
+        """The fences that do not order two operations whatever comes between them."""
+        return frozenset(n for n in self.fences if not self.orders(n, one, other))
+
+    def is_restricted(self, fence: int) -> bool:
+        """Whether there is something that a fence does not order."""
+        event = self.events[fence]
+        return event.of_inits or event.restriction is not None or event.crosses is not None
 
     def release_patterns(self) -> Pairs:
         """From the start of each release pattern to its last write. "Release and Acquire Patterns"."""
-        strong = {n for n in self.writes if self.events[n].scope is not None}
+        written = [*self.writes, *self.arrivals]
+        strong = {n for n in written if self.events[n].scope is not None}
         releases = {n for n in self.all if self.events[n].ordering in _RELEASES}
         patterns = {(w, w) for w in strong & releases}
         patterns |= {(a, b) for a, b in self.po_loc if a in strong & releases and b in strong}
@@ -110,7 +160,8 @@ class Operations:
 
     def acquire_patterns(self) -> Pairs:
         """From the first read of each acquire pattern to its end. "Release and Acquire Patterns"."""
-        strong = {n for n in self.reads if self.events[n].scope is not None}
+        seen = [*self.reads, *self.waits]
+        strong = {n for n in seen if self.events[n].scope is not None}
         acquires = {n for n in self.all if self.events[n].ordering in _ACQUIRES}
         patterns = {(r, r) for r in strong & acquires}
         patterns |= {(a, b) for a, b in self.po_loc if a in strong and b in strong & acquires}
@@ -124,24 +175,136 @@ class Operations:
     def observation(self, rf: Pairs) -> Pairs:
         """Writes before the reads that see them, through atomics too. "Observation Order"."""
         observed = self.morally_strong & rf
-        return observed | seq(plus(seq(observed, self.rmw)), observed)
+        chained = observed | seq(plus(seq(observed, self.rmw)), observed)
+        return chained | self.phases & self.morally_strong
 
     def base_causality(self, synchronizes: Pairs) -> Pairs:
-        """Program order and synchronization, chained. "Causality Order", base."""
+        """Program order and synchronization, chained. "Causality Order", base.
+
+        What is before an asynchronous operation is issued is before its accesses, and no further.
+        """
         po = self.po | self.identity
         base = plus(seq(po, synchronizes, po))
-        return plus(base | self.po) if self.version is Version.V7_5 else base
+        if self.has_proxies:
+            base = self.with_issue(plus(base | self.po))
+        return base
+
+    def with_issue(self, base: Pairs) -> Pairs:
+        """An order with what was issued after it. "Asynchronous Operations"."""
+        return base | seq(base | self.identity, self.issue)
+
+    def fences_of(self, access: int, proxy: PtxProxy | None) -> set[int]:
+        """The proxy fences that an access may leave or enter its proxy by: those of its CTA."""
+        return {
+            n
+            for n, event in enumerate(self.events)
+            if event.kind is PtxEventKind.PROXY_FENCE
+            and event.proxy is proxy
+            and self.skeleton.placement(n) == self.skeleton.placement(access)
+            and self.is_about(n, access)
+        }
+
+    def is_about(self, fence: int, access: int) -> bool:
+        """Whether a proxy fence is about the state space of an access."""
+        match self.events[fence].space:
+            case None:
+                return True
+            case Space.GLOBAL:
+                return self.home(access) is None
+            case Space.OWN:
+                return self.is_near(fence, access, Scope.WORKGROUP)
+            case Space.CLUSTER:
+                return self.is_near(fence, access, Scope.CLUSTER)
+
+    def exits(self, access: int, base: Pairs) -> set[int]:
+        """Where an access is done with its proxy."""
+        match self.events[access].proxy:
+            case PtxProxy.GENERIC | PtxProxy.TENSOR:
+                return {access}
+            case PtxProxy.TENSORMAP:
+                fences = self.fences_of(access, PtxProxy.ASYNC)
+            case proxy:
+                fences = self.fences_of(access, proxy)
+        return {n for n in fences if (access, n) in base}
+
+    def entries(self, one: int, access: int, base: Pairs) -> set[int]:
+        """Where ``one`` can be known to the proxy of an access."""
+        proxy = self.events[access].proxy
+        if proxy in (PtxProxy.GENERIC, PtxProxy.TENSOR):
+            return {access}
+        crossing = [
+            n
+            for n in self.fences
+            if self.events[n].crosses is proxy and proxy is not None
+            if self.orders(n, one, access) or self.events[n].ordering.releases
+        ]
+        released = {
+            other
+            for n, other in base
+            if n in crossing and self.events[n].ordering.releases and (one, n) in base
+        }
+        acquired = {
+            n
+            for n in crossing
+            if self.events[n].ordering.acquires
+            and self.skeleton.placement(n) == self.skeleton.placement(access)
+            and (proxy is not PtxProxy.TENSORMAP or n in released)
+        }
+        fences = self.fences_of(access, proxy) | acquired
+        return {n for n in fences if (n, access) in base}
+
+    def preserved(self, base: Pairs) -> Pairs:
+        """Base causality that survives proxies and addresses. "Proxy-preserved base causality"."""
+        at = base | self.identity
+        alias = {
+            n
+            for n, e in enumerate(self.events)
+            if e.kind is PtxEventKind.PROXY_FENCE and e.proxy is None
+        }
+        result: Pairs = set()
+        for x, y in base & self.overlap:
+            ways = product(self.exits(x, base), self.entries(x, y, base))
+            same_proxy = self.events[x].proxy is self.events[y].proxy
+            same_cta = self.skeleton.placement(x) == self.skeleton.placement(y)
+            if (x, y) not in self.same_address:
+                if any((e, a) in at and (a, n) in base for e, n in ways for a in alias):
+                    result.add((x, y))
+            elif (same_proxy and same_cta) or any(way in at for way in ways):
+                result.add((x, y))
+        return result
 
     def causality(self, synchronizes: Pairs, observed: Pairs) -> Pairs:
-        """Causality order on each location, by the fences that order it. "Causality Order"."""
+        """Causality order of each two operations, by the fences that order them. "Causality Order"."""
+        known: dict[frozenset[int], Pairs] = {}
         result: Pairs = set()
-        for location in self.skeleton.locations:
-            idle = self.idle_fences(location)
-            base = self.base_causality({p for p in synchronizes if not idle & {*p}})
-            follows = base if self.version is Version.V7_5 else base | self.po_loc
-            here = {n for n in self.all if self.events[n].location == location}
-            result |= {p for p in base | seq(observed, follows) if {*p} <= here}
-        return result
+        for one, other in self.overlap:
+            if self.events[one].tensor is not None:
+                continue
+            idle = self.idle_fences(one, other)
+            if idle not in known:
+                base = self.base_causality({p for p in synchronizes if not idle & {*p}})
+                base = self.preserved(base) if self.has_proxies else base
+                follows = base if self.has_proxies else base | self.po_loc
+                known[idle] = base | seq(observed, follows)
+            if (one, other) in known[idle]:
+                result.add((one, other))
+        return result | self.tensor_order(synchronizes, observed)
+
+    def tensor_order(self, synchronizes: Pairs, observed: Pairs) -> Pairs:
+        """The order of accesses of tensor memory: by all that orders execution, and by pipelines."""
+        tensor = {n for n, event in enumerate(self.events) if event.tensor is not None}
+        if not tensor:
+            return set()
+        links = self.po | synchronizes | observed | self.phases | self.barriers
+        order = self.with_issue(plus(links))
+        pipelines = {
+            (x, y)
+            for x, y in self.overlap & seq(self.started, order)
+            if (first := self.events[x].tensor) is not None
+            if (second := self.events[y].tensor) is not None and first.is_before(second)
+        }
+        order = self.with_issue(plus(links | pipelines))
+        return {(x, y) for x, y in order & self.overlap if x in tensor}
 
     def fence_sc_orders(self) -> Iterator[Pairs]:
         """Every order of the morally strong pairs of ``fence.sc``. "Fence-SC"."""
@@ -173,11 +336,13 @@ def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
         return
     ms, observed = x.morally_strong, x.observation(rf)
     patterns = seq(x.release_patterns(), observed, x.acquire_patterns()) & ms
-    restricted = {n for n in x.fences if x.events[n].restriction is not None}
+    restricted = {n for n in x.fences if x.is_restricted(n)}
     for sc in x.fence_sc_orders():
         synchronizes = patterns | sc | x.barriers
         base = x.base_causality({p for p in synchronizes if not restricted & {*p}})
         if any((b, a) in base for a, b in sc):  # Fence-SC
+            continue
+        if any((b, a) in base for a, b in x.skeleton.ordered):  # Causality, at an mbarrier
             continue
         cause = x.causality(synchronizes, observed)
         for co in x.coherence_orders(cause):
@@ -194,7 +359,9 @@ def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
                 yield co
 
 
-def outcomes(program: PtxProgram, version: Version) -> Outcomes:
+def outcomes(
+    program: PtxProgram, version: Version, reading: SyncRestrict = SyncRestrict.WEAKER
+) -> Outcomes:
     """Every final state of a program without loops. Raises ``ProgramError``."""
     candidates, states = PtxCandidates(program), set[tuple[int | None, ...]]()
     observed = observables_of(candidates)
@@ -206,7 +373,7 @@ def outcomes(program: PtxProgram, version: Version) -> Outcomes:
             if isinstance(each, Register)
         )
         for skeleton in combination.skeletons:
-            x = Operations(skeleton, version)
+            x = Operations(skeleton, version, reading)
             sources = (
                 [w for w in x.writes if (w, r) in x.overlap and values[w] == values[r]]
                 for r in x.reads

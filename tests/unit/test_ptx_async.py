@@ -4,15 +4,25 @@ A case is a program whose condition holds always, and what of it can be weakened
 condition fails. So each rule is seen to order, and its absence to leave something unordered.
 """
 
-from dataclasses import dataclass, field
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import permutations
 
 import pytest
 
+from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.program import Label, ProgramError
+from fencewright.simulator.ptx import definition
 from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, write_litmus
+from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
-from fencewright.simulator.ptx.model import PtxModel, enumerated_outcomes
+from fencewright.simulator.ptx.instructions import PtxProgram
+from fencewright.simulator.ptx.meetings import Meeting, all_met
+from fencewright.simulator.ptx.model import PtxModel, SyncRestrict, Version, enumerated_outcomes
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, Rendezvous, Update
 
 
 @dataclass(frozen=True)
@@ -698,3 +708,186 @@ def test_execution_graphs_have_the_same_outcomes() -> None:
                 found = enumerated_outcomes(program, PtxModel(), 1, WorkBudget())
                 assert graphs.result().project(found.observables) == found, (case.name, old)
     assert built > 60
+
+
+# The engine and the definition
+
+_POOL = (
+    "ld r5, x; ld.acquire.gpu r5, x; st x, 8; st.release.cluster x, 8; fence.acq_rel.gpu; fence.sc.cluster; "
+    "fence.proxy.async; fence.proxy.async.global; fence.proxy.async.shared::cta; bar.cta.sync 0; "
+    "fence.release.sync_restrict::shared::cta.cluster; "
+    "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; "
+    "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster; "
+    "fence.proxy.tensormap::generic.release.gpu; fence.mbarrier_init.release.cluster; "
+    "cp.async.bulk.bulk_group x, x; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; "
+    "cp.async x, x; cp.async.wait_all; tcgen05.fence::before_thread_sync; "
+    "tcgen05.fence::after_thread_sync; tcgen05.wait::ld; tcgen05.wait::st; wgmma.fence; "
+    "st.async.release.gpu x, 6; barrier.cluster.arrive; barrier.cluster.wait"
+).split("; ")
+
+
+def near(case: Case, seed: int) -> PtxProgram | None:
+    """A program like that of a case, with some instructions lost, moved or added, perhaps elsewhere.
+
+    None if it would mean nothing.
+    """
+    choose = random.Random(seed)
+    threads: list[str] = []
+    for thread in case.threads:
+        place, text = thread.split(": ", 1)
+        code = text.split("; ")
+        for _ in range(choose.choice((0, 1, 1, 2))):
+            at = choose.randrange(len(code) + 1)
+            match choose.randrange(3):
+                case 0 if code[at : at + 1]:
+                    del code[at]
+                case 1 if code[at : at + 1]:
+                    code.insert(choose.randrange(len(code)), code.pop(at))
+                case _:
+                    code.insert(at, choose.choice(_POOL))
+        if choose.random() < 0.2:
+            place = place.replace("cta 0", "cta 1")
+        threads.append(f"{place}: {'; '.join(code)}")
+    initial = case.initial if "x=" in case.initial else f"x=0; {case.initial}"
+    try:
+        program = (
+            replace(case, threads=tuple(threads), initial=initial, condition="exists true")
+            .test()
+            .program
+        )
+        PtxCandidates(program, work=WorkBudget(1))
+    except (LitmusError, ProgramError):
+        return None
+    labels = any(isinstance(e, Label) for t in program.threads for e in t.instructions)
+    return None if labels else program
+
+
+def same_as_defined(seeds: Iterable[int]) -> int:
+    """Holds the engine to the definition on random programs; how many of those had a meaning."""
+    compared = 0
+    for seed in seeds:
+        program = near(CASES[seed % len(CASES)], seed)
+        if program is None:
+            continue
+        work = WorkBudget(20_000)
+        reading = SyncRestrict.STRONGER if seed % 3 == 0 else SyncRestrict.WEAKER
+        found = outcomes(program, PtxModel(sync_restrict=reading), work=work)
+        if not found.complete:
+            continue
+        compared += 1
+        assert found == definition.outcomes(program, Version.V7_5, reading), seed
+    return compared
+
+
+def test_outcomes_agree_with_the_definition() -> None:
+    for case in CASES:
+        for old, new in [("", ""), *case.weaker.items()]:
+            program = case.test(old, new).program
+            if not any(isinstance(e, Label) for t in program.threads for e in t.instructions):
+                found = definition.outcomes(program, Version.V7_5)
+                assert outcomes(program) == found, (case.name, old)
+
+
+def test_random_programs_agree_with_the_definition() -> None:
+    assert same_as_defined(range(len(CASES))) > 40
+
+
+# An mbarrier by all the orders of its operations
+
+Operation = tuple[str, int]
+_OPERATIONS: tuple[Operation, ...] = (
+    ("arrive", 1), ("arrive", 2), ("drop", 1), ("expect", 4), ("complete", 4),
+    ("pass", 0), ("pass", 1), ("miss", 0), ("reach", 0), ("reach", 1), ("init", 2),
+)  # fmt: skip
+
+
+def event_of(thread: int, position: int, operation: Operation) -> PtxEvent:
+    """An operation as ``meetings`` sees it."""
+    word, number = operation
+    place = Rendezvous("b", 0, 2, mbarrier=True)
+    updates = {
+        "arrive": Update(arrivals=number),
+        "drop": Update(arrivals=number, dropped=number),
+        "expect": Update(bytes=number),
+        "complete": Update(bytes=-number),
+        "init": Update(initialised=number),
+    }
+    if (update := updates.get(word)) is not None:
+        arrives = word in ("arrive", "drop", "complete")
+        kind = PtxEventKind.ARRIVE if arrives else PtxEventKind.COUNT
+        return PtxEvent(kind, thread, position, rendezvous=place, update=update)
+    by_parity, passes = word != "reach", word != "miss"
+    return PtxEvent(
+        PtxEventKind.WAIT,
+        thread,
+        position,
+        rendezvous=place,
+        phase=number,
+        by_parity=by_parity,
+        passes=passes,
+    )
+
+
+def by_all_orders(operations: list[Operation], threads: list[int]) -> set[frozenset[Meeting]]:
+    """What can meet, by counting along every order that keeps that of each thread."""
+    found: set[frozenset[Meeting]] = set()
+    numbers = range(len(operations))
+    for order in permutations(numbers):
+        if any(
+            threads[a] == threads[b] and a > b for i, a in enumerate(order) for b in order[i + 1 :]
+        ):
+            continue
+        phase = era = size = 0
+        pending = expected = 2
+        eras: dict[int, int] = {}
+        for each in order:
+            word, number = operations[each]
+            eras[each] = era
+            if word == "init":
+                phase, pending, expected, size, era = 0, number, number, 0, era + 1
+                continue
+            if word in ("pass", "miss", "reach"):
+                complete = phase > number if word == "reach" else phase % 2 != number
+                if complete is (word == "miss"):
+                    break
+                continue
+            pending -= number if word in ("arrive", "drop") else 0
+            expected -= number if word == "drop" else 0
+            size += {"expect": number, "complete": -number}.get(word, 0)
+            if not pending and not size:
+                phase, pending, era = phase + 1, expected, era + 1
+        else:
+            arrivals = [n for n in numbers if operations[n][0] in ("arrive", "drop", "complete")]
+            waits = [n for n in numbers if operations[n][0] in ("pass", "reach")]
+            found.add(
+                frozenset(
+                    Meeting(
+                        tuple(n for n in arrivals if eras[n] == each),
+                        tuple(n for n in waits if eras[n] > each),
+                    )
+                    for each in range(era)
+                    if each in {eras[n] for n in arrivals}
+                )
+            )
+    return found
+
+
+def test_an_mbarrier_is_what_it_is_in_all_orders_of_its_operations() -> None:
+    choose = random.Random(5)
+    different = 0
+    for _ in range(150):
+        operations = [choose.choice(_OPERATIONS) for _ in range(choose.choice((3, 4, 5)))]
+        threads = sorted(choose.randrange(3) for _ in operations)
+        events = [event_of(t, n, operations[n]) for n, t in enumerate(threads)]
+        order = [
+            sum(1 << b for b, other in enumerate(threads) if other == t and b > a)
+            for a, t in enumerate(threads)
+        ]
+        program = parse_litmus(
+            "PTX t { b = mbarrier(2); }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0 ;\n"
+            " mov r0, 0 | | ;\nexists true"
+        ).program
+        found = {frozenset(met.meetings) for met in all_met(program, events, order, set())}
+        assert found == by_all_orders(operations, threads), (operations, threads)
+        different += len(found)
+    assert different > 80
