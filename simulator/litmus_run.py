@@ -205,7 +205,7 @@ class PtxTest(LanguageTest):
     @property
     def language(self) -> str:
         """The version of the model."""
-        return f"PTX model {self.model.version.value}"
+        return f"PTX model {self.model.name}"
 
     def run(self, limits: Limits) -> Run:
         from fencewright.simulator.ptx.model import sampled_outcomes

@@ -37,7 +37,7 @@ from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, parse_litmus
 from fencewright.simulator.ptx.instructions import SCOPES
-from fencewright.simulator.ptx.model import PtxModel, Version
+from fencewright.simulator.ptx.model import MODELS
 
 _END = "done"
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -51,7 +51,7 @@ def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     placed = tuple(replace(thread, places=reader.places()) for thread, reader in threads)
     test = replace(test, program=replace(test.program, threads=placed))
     shared = frozenset(each.name for each in code.locations if each.space in _SHARED)
-    return PtxTest(test, PtxModel(Version(options.ptx_model)), code.observed, shared)
+    return PtxTest(test, MODELS[options.ptx_model], code.observed, shared)
 
 
 def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:

@@ -25,7 +25,7 @@ from fencewright.simulator.ptx.paths import PtxEventKind
 
 def includes(scope: Scope, here: Placement, there: Placement) -> bool:
     """Whether the set of threads that ``scope`` means ``here`` has those ``there``. "Scope"."""
-    if scope is Scope.WORKGROUP:
+    if scope is Scope.WORKGROUP or (scope is Scope.CLUSTER and here.cluster is None):
         return here == there
     if scope is Scope.CLUSTER:
         return (here.agent, here.cluster) == (there.agent, there.cluster)

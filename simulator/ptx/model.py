@@ -124,6 +124,12 @@ class PtxModel:
     sync_restrict: SyncRestrict = SyncRestrict.WEAKER
 
     @property
+    def name(self) -> str:
+        """The version, and the reading where it is not the usual one."""
+        stronger = self.sync_restrict is SyncRestrict.STRONGER
+        return f"{self.version.value}{'-stronger' if stronger else ''}"
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing is left out."""
         return self.axioms == ALL_AXIOMS and self.moral_strength_in_sync
@@ -131,6 +137,14 @@ class PtxModel:
     def without(self, axiom: Axiom) -> "PtxModel":
         """The same model less one axiom."""
         return replace(self, axioms=self.axioms - {axiom})
+
+
+MODELS: Mapping[str, PtxModel] = {
+    "6.0": PtxModel(Version.V6_0),
+    "7.5": PtxModel(),
+    "7.5-stronger": PtxModel(sync_restrict=SyncRestrict.STRONGER),
+}
+"""The models by name; ``-stronger`` is the stronger reading where the text can be read in two ways."""
 
 
 # Relations that depend on the program alone

@@ -37,7 +37,13 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.instructions import Restriction
+from fencewright.simulator.ptx.instructions import (
+    CrossingFence,
+    InitFence,
+    RegisterFence,
+    Restriction,
+    TensorFence,
+)
 from fencewright.simulator.ptx.model import PtxModel
 from fencewright.simulator.ptx.outcomes import outcomes
 
@@ -67,11 +73,12 @@ _WITHOUT_RELEASE = {Ordering.RELEASE: Ordering.RELAXED, Ordering.ACQ_REL: Orderi
 _RESTRICTIONS = {each.ordering: each for each in Restriction}
 _ORDERED = Ld | St | Atom | ClusterBarrier | MbarrierArrive | MbarrierWait
 _SCOPED = Ld | St | Atom | PtxFence | MbarrierArrive | MbarrierWait
+_FENCES = PtxFence | ProxyFence | CrossingFence | InitFence | RegisterFence | TensorFence
 
 
 def _changed(instruction: PtxInstruction) -> Iterator[tuple[MutationKind, PtxInstruction | None]]:
     """What one instruction can be changed into; None takes it out."""
-    if isinstance(instruction, PtxFence | ProxyFence):
+    if isinstance(instruction, _FENCES):
         yield MutationKind.DROP_FENCE, None
     if isinstance(instruction, PtxFence):
         yield from _restricted(instruction)

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -15,14 +16,23 @@ from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Label, ProgramError
 from fencewright.simulator.ptx import definition
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, write_litmus
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus, write_litmus
 from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
 from fencewright.simulator.ptx.instructions import PtxProgram
 from fencewright.simulator.ptx.meetings import Meeting, all_met
-from fencewright.simulator.ptx.model import PtxModel, SyncRestrict, Version, enumerated_outcomes
+from fencewright.simulator.ptx.model import (
+    MODELS,
+    PtxModel,
+    SyncRestrict,
+    Version,
+    enumerated_outcomes,
+)
+from fencewright.simulator.ptx.mutants import MutationKind, mutants
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, Rendezvous, Update
+
+LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 
 
 @dataclass(frozen=True)
@@ -696,6 +706,21 @@ def test_not_ordered_without(case: Case, old: str, new: str) -> None:
     assert not holds(case.test(old, new))
 
 
+def test_every_fence_is_missed() -> None:
+    """But where nothing is behind it: no register is set before, no tile is written after."""
+    missed = {
+        (case.name, mutant.thread, mutant.position)
+        for case in CASES
+        for mutant in mutants(case.test().program)
+        if mutant.kind is MutationKind.DROP_FENCE
+        and outcomes(mutant.program).states == outcomes(case.test().program).states
+    }
+    assert missed == {
+        ("wgmma has read its operands when it is waited for", 0, 0),
+        ("tcgen05.st, then .mma, in two threads", 1, 5),
+    }
+
+
 def test_execution_graphs_have_the_same_outcomes() -> None:
     built = 0
     for case in CASES:
@@ -790,6 +815,23 @@ def test_outcomes_agree_with_the_definition() -> None:
 
 def test_random_programs_agree_with_the_definition() -> None:
     assert same_as_defined(range(len(CASES))) > 40
+
+
+@pytest.mark.parametrize("name", ["MP+sync_restrict.global-flag", "barrier.cluster.sync_restrict"])
+def test_two_readings_of_sync_restrict(name: str) -> None:
+    test = read_litmus(LITMUS / f"{name}.litmus")
+    weaker, stronger = (MODELS[each] for each in ("7.5", "7.5-stronger"))
+    assert test.condition.verdict(outcomes(test.program, weaker))
+    assert not test.condition.verdict(outcomes(test.program, stronger))
+
+
+def test_what_is_allowed_by_the_stronger_reading_is_by_the_weaker() -> None:
+    paths = sorted(LITMUS.glob("*sync_restrict*.litmus"))
+    assert len(paths) > 10
+    for path in paths:
+        program = read_litmus(path).program
+        stronger = outcomes(program, MODELS["7.5-stronger"])
+        assert stronger.states <= outcomes(program, MODELS["7.5"]).states
 
 
 # An mbarrier by all the orders of its operations

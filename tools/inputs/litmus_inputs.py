@@ -141,7 +141,7 @@ _IN_PTX = "the test is PTX already, for every chip"
 
 
 def _read_columns(path: str, text: str, lowering: Lowering, only: str | None) -> RunnableTest:
-    from fencewright.simulator.ptx.model import PtxModel, Version
+    from fencewright.simulator.ptx.model import MODELS
 
     lowers = lowering.chip is not None and not lowering.takes_columns
     if lowers or lowering.damages:
@@ -155,7 +155,7 @@ def _read_columns(path: str, text: str, lowering: Lowering, only: str | None) ->
     test = parse_columns(path, text)
     if only not in (None, test.name):
         raise error(f"no test '{only}' in the file; its test: {test.name}", name_of(path))
-    return PtxTest(test, PtxModel(Version(lowering.model)))
+    return PtxTest(test, MODELS[lowering.model])
 
 
 def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> list[RunnableTest]:
@@ -395,8 +395,9 @@ def _add_common(group: "_ArgumentGroup") -> None:
     )
     group.add_argument(
         "--model",
-        choices=("ptx-6.0", "ptx-7.5"),
-        help="text of the PTX memory model (default: ptx-7.5)",
+        choices=("ptx-6.0", "ptx-7.5", "ptx-7.5-stronger"),
+        help="text of the PTX memory model (default: ptx-7.5); -stronger: fences with .sync_restrict "
+        "synchronise through anything",
     )
     group.add_argument(
         "--without",
