@@ -141,7 +141,10 @@ def _time(time: "TimeRange") -> str:
     unknown = f"; not known: {', '.join(time.unknown)}" if time.unknown else ""
     if time.high is None:
         return f"at least {_nanoseconds(time.low, time.low)} (inferred{unknown})"
-    return f"{_nanoseconds(time.low, time.high)} (a range, inferred{unknown})"
+    return f"{_nanoseconds(time.low, time.high)} (a range, inferred; {_LEFT_OUT}{unknown})"
+
+
+_LEFT_OUT = "without launch, arithmetic, bank conflicts and what accesses wait for others"
 
 
 def _nanoseconds(low: float, high: float) -> str:

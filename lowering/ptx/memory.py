@@ -229,11 +229,31 @@ HIERARCHIES: tuple[PtxHierarchy, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class CrowdedFence:
+    """The most cycles of a fence where up to 32 warps on each of 132 SMs store and fence at once.
+
+    With no store outstanding, after coalesced stores, and after others.
+    """
+
+    idle: int
+    coalesced: int
+    scattered: int
+    source: str
+
+    def cycles(self, stores: int, sectors: int) -> int:
+        """After ``stores`` of a warp, which have ``sectors`` in all."""
+        if not stores:
+            return self.idle
+        return self.coalesced if sectors <= LINE // SECTOR * stores else self.scattered
+
+
+@dataclass(frozen=True, slots=True)
 class FenceCost:
     """What a fence waits for, in cycles, after ``n`` stores of one warp: at sm_90, one SM.
 
     ``idle``: with none outstanding. Up to ``few`` scattered stores (a sector for each lane) it
-    is ``start + n * step``, then ``later + n * later_step`` and at most ``most``.
+    is ``start + n * step``, then ``later + n * later_step`` and at most ``most``. ``crowded``: where
+    other warps do so too.
     """
 
     scope: str
@@ -246,6 +266,7 @@ class FenceCost:
     later: float
     later_step: float
     most: float
+    crowded: "CrowdedFence"
 
     def cycles(self, stores: int, sectors: int) -> tuple[float, float]:
         """The least and the most after ``stores`` of one warp, which have ``sectors`` in all.
@@ -267,15 +288,23 @@ class FenceCost:
 
 
 _FENCES = "fences after n stores of one warp on an H200; residuals up to 19 cycles"
-FENCE_COSTS: tuple[FenceCost, ...] = (
-    FenceCost("cta", measured(_FENCES, 86), measured(_FENCES, 86), 0, 0, 86, 0, 86, 0, 86),
-    FenceCost(
-        "gpu", measured(_FENCES, 312), measured(_FENCES, 621), 0.29, 2, 611, 32, 637, 48, 2061
-    ),
-    FenceCost(
-        "sys", measured(_FENCES, 1080), measured(_FENCES, 1080), 0, 2, 1064, 19, 1066, 43.5, 2418
-    ),
+_CROWDS = (
+    "fences after up to 48 stores of 1 to 32 warps on 1 to 132 SMs of an H200, the worst median"
 )
+FENCE_COSTS: tuple[FenceCost, ...] = (
+    FenceCost(
+        "cta", measured(_FENCES, 86), measured(_FENCES, 86), 0, 0, 86, 0, 86, 0, 86,
+        CrowdedFence(54, 209, 10160, _CROWDS),
+    ),
+    FenceCost(
+        "gpu", measured(_FENCES, 312), measured(_FENCES, 621), 0.29, 2, 611, 32, 637, 48, 2061,
+        CrowdedFence(405, 1873, 18472, _CROWDS),
+    ),
+    FenceCost(
+        "sys", measured(_FENCES, 1080), measured(_FENCES, 1080), 0, 2, 1064, 19, 1066, 43.5, 2418,
+        CrowdedFence(2136, 2447, 21601, _CROWDS),
+    ),
+)  # fmt: skip
 """The price of a fence by what is outstanding."""
 
 _KERNELS = "13 launches of whole kernels on an H200, Nsight Compute 2025.3"

@@ -731,7 +731,7 @@ class _Clocks:
             return np.zeros(len(waves)), np.zeros(len(waves))
         sectors = self._sectors[waves]
         self._sectors[waves] = 0
-        low, high = fence_cycles(cost, stores, sectors)
+        low, high = fence_cycles(cost, stores, sectors, is_crowded=self._waves > 1)
         return low / self.machine.clock, high / self.machine.clock
 
     def spend(self, waves: Numbers, low: Times, high: Times) -> None:
@@ -762,10 +762,18 @@ class _Clocks:
         return TimeRange(low, None if self._unknown else high, tuple(sorted(unknown)))
 
 
-def fence_cycles(cost: FenceCost, stores: Numbers, sectors: Numbers) -> tuple[Times, Times]:
-    """Cycles of a fence after so many stores of each warp, and sectors of them: the least, the most."""
+def fence_cycles(
+    cost: FenceCost, stores: Numbers, sectors: Numbers, *, is_crowded: bool = False
+) -> tuple[Times, Times]:
+    """Cycles of a fence after so many stores of each warp, and sectors of them: the least, the most.
+
+    ``is_crowded``: other warps store and fence too, so that it may wait for theirs.
+    """
     asked, places = np.unique(np.stack([stores, sectors]), axis=1, return_inverse=True)
     ranges = np.array([cost.cycles(*map(int, each)) for each in asked.T]).reshape(-1, 2)
+    if is_crowded:
+        worst = np.array([cost.crowded.cycles(*map(int, each)) for each in asked.T])
+        ranges[:, 1] = np.maximum(ranges[:, 1], worst)
     found = ranges[places.reshape(-1)]
     return found[:, 0], found[:, 1]
 

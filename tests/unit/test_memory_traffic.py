@@ -257,6 +257,26 @@ def test_between_coalesced_and_scattered_stores_a_fence_costs_a_range() -> None:
     assert (low[0], high[0]) == pytest.approx((621 + 4 * 0.29, 637 + 4 * 48))
 
 
+def test_a_fence_among_many_warps_costs_up_to_what_was_measured_there() -> None:
+    """The rows are the worst medians of the file."""
+    worst: dict[tuple[str, str], int] = {}
+    for line in (ROOT / "tests/data/memory/h200-fences.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        scope, step, stores, *_, median, _ = line.split()
+        kind = "idle" if stores == "0" else "coalesced" if step == "4" else "scattered"
+        worst[scope, kind] = max(worst.get((scope, kind), 0), int(median))
+    for cost in FENCE_COSTS:
+        found = [worst[cost.scope, each] for each in ("idle", "coalesced", "scattered")]
+        crowded = cost.crowded
+        assert [crowded.idle, crowded.coalesced, crowded.scattered] == found
+        stores, sectors = np.array([0, 4, 4]), np.array([0, 16, 64])
+        alone = fence_cycles(cost, stores, sectors)
+        among = fence_cycles(cost, stores, sectors, is_crowded=True)
+        assert (among[0] == alone[0]).all()
+        assert (among[1] == np.maximum(alone[1], found)).all()
+
+
 # The command line
 
 COPY = [str(EXAMPLES / "memory/copy.mlir"), "--grid", "2", "--block", "256"]

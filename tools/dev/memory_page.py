@@ -333,7 +333,10 @@ def _fences() -> str:
             f"{each.coalesced} + {each.coalesced_step:g} n",
             f"{each.start:g} + {each.step:g} n up to n = {each.few}, then {each.later:g} + "
             f"{each.later_step:g} n, at most {each.most:g}",
+            f"{each.crowded.idle}, {each.crowded.coalesced}, {each.crowded.scattered} "
+            f"({each.crowded.source})",
         )
         for each in ptx.FENCE_COSTS
     ]
-    return markdown_table(("scope", "no store", "coalesced", "scattered"), rows)
+    head = ("scope", "no store", "coalesced", "scattered", "the same among many warps, at most")
+    return markdown_table(head, rows)

@@ -32,12 +32,12 @@ func.func @publish(%data: !llvm.ptr<1>, %flags: !llvm.ptr<1>) attributes {gpu.ke
 // CDNA:      {{.*}}traffic.mlir:23:3  s_waitcnt vmcnt(0) {{ *}}16  16 stores to global memory (at most 1 of a wave)
 // CDNA:      L2 - last-level cache {{.*}}4,608
 // CDNA:      occupancy  {{.*}} of each CU
-// CDNA:      time {{.*}}(a range, inferred)
+// CDNA:      time {{.*}}(a range, inferred; without launch, arithmetic, bank conflicts and what accesses wait for others)
 // CDNA:      TCC_WRITEBACK {{ *}}32  inferred
 
 // PTX:      publish on sm_90 (h200, 132 SMs): 16 work-groups of 64 threads
 // PTX:      {{.*}}traffic.mlir:22:3  st.weak.global.b32 {{ *}}32 {{ *}}128 {{ *}}100% {{ *}}- {{ *}}100%
-// PTX:      {{.*}}traffic.mlir:23:3  {{.*}}32 stores to global memory (at most 1 of a wave) {{.*}}314 ns: one execution
+// PTX:      {{.*}}traffic.mlir:23:3  {{.*}}32 stores to global memory (at most 1 of a wave) {{.*}}314 to 946 ns: one execution
 // PTX:      L2 - memory {{ *}}0 {{ *}}0
 // PTX:      l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum {{ *}}160  measured
 
