@@ -134,7 +134,7 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
 _ROWS = MappingProxyType({each.rule: each for each in RULES})
 
 _INSTRUCTION = re.compile(
-    r"(?P<operation>ld|st|red|atom|ldu|cp\.async)(?P<words>(?:\.[a-z][a-z0-9_:]*)*)"
+    r"(?P<operation>ld|st|red|atom|ldu|cp\.async)(?P<words>(?:\.[a-zL][A-Za-z0-9_:]*)*)"
     r"\.(?P<type>[busf](?P<bits>8|16|32|64|128)|f16x2|bf16x2|bf16)"
 )
 _NAMED = MappingProxyType({"f16x2": 32, "bf16x2": 32, "bf16": 16})
@@ -142,6 +142,48 @@ _OPERATIONS = MappingProxyType(
     {each.value: each for each in (*_ACCESSES, *_ATOMICS)}
     | {"ldu": PtxMemoryOperation.LOAD, "cp.async": PtxMemoryOperation.COPY}
 )
+_SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster"})
+_ORDERED = frozenset(
+    {"weak", "relaxed", "volatile", "mmio", "acquire", "release", "acq_rel", "cta", "cluster", "gpu",
+     "sys"}
+)  # fmt: skip
+_HINTS = frozenset(
+    {
+        *(f"L1::{each}" for each in ("evict_normal", "evict_unchanged", "evict_first",
+                                     "evict_last", "no_allocate")),
+        *(f"L2::{each}" for each in ("evict_normal", "evict_first", "evict_last", "cache_hint",
+                                     "64B", "128B", "256B")),
+    }
+)  # fmt: skip
+_VECTORS = frozenset({"v2", "v4", "v8"})
+_ATOMIC_WORDS = frozenset(
+    {
+        "add",
+        "and",
+        "or",
+        "xor",
+        "min",
+        "max",
+        "inc",
+        "dec",
+        "exch",
+        "cas",
+        "noftz",
+        "v2",
+        "v4",
+        "v8",
+    }
+)
+_WORDS: Mapping[PtxMemoryOperation, frozenset[str]] = MappingProxyType(
+    {
+        PtxMemoryOperation.LOAD: _SPACES | _ORDERED | _HINTS | _VECTORS
+        | {"ca", "cg", "cs", "lu", "cv", "nc", "unified"},
+        PtxMemoryOperation.STORE: _SPACES | _ORDERED | _HINTS | _VECTORS | {"wb", "cg", "cs", "wt"},
+        PtxMemoryOperation.ATOMIC: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
+        PtxMemoryOperation.REDUCTION: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
+    }
+)  # fmt: skip
+"""The words that an instruction's name may have before its type: PTX ISA, ld, st, atom, red."""
 _COPIES: Mapping[tuple[str, ...], Evidence] = MappingProxyType(
     {("ca", "shared", "global"): Evidence.MEASURED, ("cg", "shared", "global"): Evidence.INFERRED}
 )
@@ -171,6 +213,8 @@ def parse(text: str) -> PtxInstruction | str:
         if known is None or bits not in (32, 64, 128):
             return f"unknown copy '{text}'; known is cp.async.ca.shared.global with .b32 to .b128"
         return PtxInstruction(operation, PtxSpace.GLOBAL, bits // 8, evidence=known)
+    if strange := [each for each in words if each not in _WORDS[operation]]:
+        return f"unknown word '.{strange[0]}' in '{text}'"
     spaces = [PtxSpace(each) for each in plain if each in ("global", "shared")]
     if len(spaces) > 1:
         return f"two address spaces in '{text}'"

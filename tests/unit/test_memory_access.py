@@ -246,6 +246,8 @@ def test_shared_memory_has_an_end() -> None:
         ("ld.global.shared.b32", "sm_90", "two address spaces"),
         ("ld.local.b32", "sm_90", ".local is not modelled"),
         ("mov.b32", "sm_90", "unknown instruction"),
+        ("ld.foo.b32", "sm_90", "unknown word '.foo'"),
+        ("st.global.nc.b32", "sm_90", "unknown word '.nc'"),
         ("ld.global.b32", "sm_91", "unknown chip"),
         ("ld.global.b32", "sm_90x", "unknown chip"),
         ("ds_read_b128 offset1", "gfx942", "unknown operand"),
@@ -288,3 +290,12 @@ def test_a_wrong_line_is_told_and_nothing_is_written(
 def test_it_is_part_of_the_api() -> None:
     found = fencewright.access("ds_read_b128", "lane*16", "gfx942")
     assert (found[cdna.CONFLICTS], found[cdna.ACTIVE]) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["L1::no_allocate", "L1::evict_first", "L2::cache_hint", "L2::128B", "relaxed.gpu", "nc"],
+)
+def test_a_hint_changes_no_count_of_an_access(hint: str) -> None:
+    plain = access("ld.global.b32", "lane*36", "sm_90")
+    assert access(f"ld.global.{hint}.b32", "lane*36", "sm_90").values == plain.values
