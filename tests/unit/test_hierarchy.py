@@ -6,6 +6,7 @@ docs/hierarchy.md has the same in words; each heading of the page is a section h
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fencewright.lowering.cache_policy import Lookup
@@ -21,10 +22,13 @@ from fencewright.lowering.ptx.memory import (
     SECTOR,
     SHARED_BANKS,
     TAG_BANKS,
+    PtxHierarchy,
 )
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import access
+from fencewright.simulator.memory.caches import Caches, Requests
+from fencewright.simulator.memory.machine import machine_of
 from fencewright.simulator.memory.occupancy import occupancy
 from fencewright.simulator.memory.partitions import partition_of
 from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
@@ -406,6 +410,49 @@ def test_partitions(device: str, mode: str, agents: int, dies: int, l2: L2PerAge
 def test_compute_units_of_an_xcd_differ() -> None:
     units = {each.name: each.compute_units for each in DEVICES}
     assert (units["mi300x"], units["mi355x"]) == (38, 32)
+
+
+def one_line(caches: Caches, kind: MemoryAccessKind, group: int) -> list[tuple[int, int, int]]:
+    """Looked up, hit and written by each level of gfx942 for a line of a work-group's."""
+    core = caches.chip.core_of(np.array([group]))
+    line = Requests(core, np.array([1 << 23]), np.array([0xFFFFFFFF], dtype=np.uint32))
+    moved = caches.access(line, kind, cdna_policy("gfx942", kind, (), ONE), is_scalar=False)
+    return [(each.looked_up, each.hit, len(each.writes)) for each in moved]
+
+
+def test_l2_is_written_back_and_brings_in_what_is_stored() -> None:
+    """Of work-groups 0 and 8, which are on one XCD: the store stays in L2, and the load hits there."""
+    caches = Caches(machine_of("gfx942").caches)
+    assert one_line(caches, STORE, 0)[1][2] == 0
+    loaded = one_line(caches, LOAD, 8)
+    assert loaded[0][1] == 0
+    assert loaded[1][1] == loaded[1][0] == 1
+    assert caches.dirty_bytes == 128
+
+
+def test_the_infinity_cache_is_never_dirty() -> None:
+    """What L2 writes back goes through it to memory at once."""
+    caches = Caches(machine_of("gfx942").caches)
+    one_line(caches, STORE, 0)
+    _, second, last = caches.write_back(np.array([0]))
+    assert len(second.writes) == len(last.writes) == 1
+    assert caches.dirty_bytes == 0
+
+
+def test_atomics_run_in_l2() -> None:
+    """Past L1, which loses its line of them. With several L2s an agent they pass those too."""
+    caches = Caches(machine_of("gfx942").caches)
+    one_line(caches, LOAD, 0)
+    assert one_line(caches, LOAD, 0)[0][1] == 1
+    found = one_line(caches, MemoryAccessKind.ATOMIC, 0)
+    assert found[0][2] == 1
+    assert found[1][1] == found[1][0]
+    assert one_line(caches, LOAD, 0)[0][1] == 0
+
+
+def test_how_many_ways_nvidias_caches_have_is_not_said_by_nvidia() -> None:
+    """The article says 16 to 32 of L2: no row has it."""
+    assert not [each for each in PtxHierarchy.__slots__ if "ways" in each]
 
 
 # The page
