@@ -148,7 +148,8 @@ def kernels_on_cdna() -> Iterator[str]:
         rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
     yield from table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
     names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
-    yield f"The counters: {names}."
+    yield f"The counters: {names}. Only the spin lock has a write-back, of its first wave, once each time"
+    yield "that the lock is given back: `elect-release` finds nothing to elect in any of them."
     yield ""
 
 

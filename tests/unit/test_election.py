@@ -1,7 +1,10 @@
 """Which branches one wave of a work-group takes, in MLIR and in LLVM IR."""
 
+from pathlib import Path
+
 import pytest
 from minimise_programs import parse
+from xdsl.context import Context
 from xdsl.dialects import cf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -10,6 +13,8 @@ from fencewright.lowering.cdna.memory import LANES
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.election import WAVE, Election, blocks_of_elected
 from fencewright.passes.analysis.uniformity import divergent_values
+from fencewright.passes.pipelines import CDNAPipeline
+from fencewright.tools.inputs.litmus_files import parse_module
 
 
 def thread_id(dimension: str) -> str:
@@ -176,3 +181,23 @@ def test_the_number_of_a_wave_is_the_same_in_all_its_lanes(
     found = function(parse(text))
     (compared,) = [op for op in found.walk() if op.name == "arith.cmpi"]
     assert (compared.results[0] in divergent_values(found.body.blocks, size)) == differs
+
+
+# The ten kernels of docs/gpu-memory.md
+
+
+@pytest.mark.parametrize("file", [
+    *(f"memory/{name}" for name in ("copy", "transpose_naive", "transpose_padded", "histogram",
+                                    "transpose_swizzled", "matrix_product", "stencil",
+                                    "reduction_waves", "look_back_scan_waves", "spin_lock_waves")),
+])  # fmt: skip
+def test_kernels_that_publish_from_one_wave_have_nothing_to_elect(file: str) -> None:
+    """The pass finds them as it leaves them; only the lock writes back, in its first wave."""
+    path = Path(__file__).parents[2] / "examples" / f"{file}.mlir"
+    module = parse_module(str(path), path.read_text())
+    for step in CDNAPipeline("gfx942").passes():
+        before = str(module) if step.name == "elect-release" else ""
+        step.apply(Context(), module)
+        if step.name == "elect-release":
+            assert str(module) == before
+            assert before.count("cdna.cache buffer_wbl2") == (file == "memory/spin_lock_waves")
