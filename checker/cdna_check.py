@@ -8,6 +8,7 @@ from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import find_hazards
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
 from fencewright.checker.cdna_patterns import find_patterns
+from fencewright.checker.cdna_scoped import to_scoped
 from fencewright.checker.cdna_state import State, code_of, solve
 from fencewright.checker.cdna_surplus import find_surplus
 from fencewright.checker.cdna_text import Assembly, Function
@@ -33,6 +34,10 @@ class Checked:
     def surplus(self) -> Iterator[Finding]:
         """What can go, and what it costs."""
         yield from (each.finding for each in find_surplus(self.lifted.code, self.entries))
+
+    def scoped(self) -> str:
+        """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""
+        return to_scoped(self.lifted, self.entries)
 
     def provided(self) -> Iterator[tuple[int, str]]:
         """The line of each operation, and what it provides."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.cdna_check import Checked, check
 from fencewright.checker.cdna_objects import MAGIC, chip_of_object
+from fencewright.checker.cdna_scoped import UnliftableError
 from fencewright.checker.cdna_targets import chip_of
 from fencewright.checker.cdna_text import (
     Assembly,
@@ -176,6 +177,8 @@ def _check(path: str, arguments: Namespace) -> int:
     except Exception as problem:
         print(_diagnostic(problem, file), file=sys.stderr)
         return USAGE
+    if arguments.to:
+        return _print_scoped(functions, file)
     if arguments.lift:
         for line, provided in (each for one in functions for each in one.provided()):
             print(f"{file}:{line}: {provided}")
@@ -210,6 +213,21 @@ def _check(path: str, arguments: Namespace) -> int:
     return INCOMPLETE if any(each.rule in _NOT_CHECKED for each in found) else HOLDS
 
 
+def _print_scoped(functions: Sequence[Checked], file: str) -> int:
+    """Print functions as MLIR, and say which cannot be; the status."""
+    status = HOLDS
+    for each in functions:
+        function = each.lifted.code.flow.function
+        try:
+            print(each.scoped())
+        except UnliftableError as problem:
+            status = INCOMPLETE
+            line = problem.line or function.instructions[0].line
+            text = f"{function.name} cannot be said in 'scoped': {problem}"
+            print(Diagnostic(text, file, line, 1), file=sys.stderr)
+    return status
+
+
 _ASKED = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT)
 
 
@@ -234,6 +252,12 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--lift", action="store_true", help="print what each access, atomic and barrier provides"
+    )
+    parser.add_argument(
+        "--to",
+        choices=("scoped",),
+        metavar="DIALECT",
+        help="print the functions as MLIR on a dialect and nothing else: scoped",
     )
     parser.add_argument(
         "--surplus",
