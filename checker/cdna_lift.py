@@ -167,7 +167,7 @@ def handed(code: Code, places: Mapping[int, Place]) -> Handed:
     """What waves may hand to others of their work-group."""
     at, by_flag = [0] * len(Reach), [False] * len(Reach)
     in_lds = list(by_flag)
-    unseen = [False] * len(SCOPES)
+    not_seen = [False] * len(SCOPES)
     crossing: dict[int, int] = {}
     own = (1 << code.others) - 1
     for number, place in places.items():
@@ -182,12 +182,12 @@ def handed(code: Code, places: Mapping[int, Place]) -> Handed:
                     by_flag[reach] = True
                     in_lds[reach] = in_lds[reach] or each.in_lds
             for rank, scope in enumerate(SCOPES):
-                seen = _unseen(code, place, scope) & code.coherent[rank]
-                unseen[rank] = unseen[rank] or bool(seen)
-    return Handed(tuple(at), tuple(by_flag), tuple(in_lds), tuple(unseen), crossing)
+                seen = unseen(code, place, scope) & code.coherent[rank]
+                not_seen[rank] = not_seen[rank] or bool(seen)
+    return Handed(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
 
 
-def _unseen(code: Code, place: Place, scope: Scope) -> int:
+def unseen(code: Code, place: Place, scope: Scope) -> int:
     """The reads since which nothing has made sure that what they saw is seen at ``scope``."""
     bits = place.flight & code.reads
     caches = int(code.mode.caches(scope))

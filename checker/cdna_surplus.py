@@ -23,9 +23,10 @@ from fencewright.checker.cdna_lift import (
     lines,
     older_bits,
     place_of,
+    unseen,
 )
 from fencewright.checker.cdna_operands import InstructionKind
-from fencewright.checker.cdna_state import Code, State, solve
+from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.findings import Finding, Rule
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.costs import UNIT, cost_of, read_line, write_back_time
@@ -88,6 +89,7 @@ class _Filter:
 
     def __init__(self, code: Code, passed: Handed):
         self.code = code
+        self.passed = passed
         own = (1 << code.others) - 1
         every_read = code.reads << code.others
         self.late: list[int] = []
@@ -104,6 +106,23 @@ class _Filter:
             always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
+    def is_handed_more(self, operation: Operation, place: Place) -> bool:
+        """Whether a wave may hand something on here that it might not have anywhere."""
+        passed, own = self.passed, (1 << self.code.others) - 1
+        if operation.kind is _O.BARRIER:
+            return any(
+                place.undone[reach] & own and not passed.at[reach] & operation.bit
+                for reach in Reach
+            )
+        if not operation.kind.writes:
+            return False
+        return any(
+            place.undone[reach] & own and not passed.by_flag[reach] for reach in Reach
+        ) or any(
+            not passed.unseen[rank] and unseen(self.code, place, scope) & self.code.coherent[rank]
+            for rank, scope in enumerate(SCOPES)
+        )
+
     def fact(self, operation: Operation, place: Place) -> _Fact:
         """What counts where ``operation`` issues."""
         found: list[int] = []
@@ -117,6 +136,14 @@ class _Filter:
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.crossing if publishes else 0)
         return tuple(found)
+
+
+def _is_candidate(step: Step, operation: Operation | None) -> bool:
+    """Whether a step is a wait, or maintains the caches of vector memory."""
+    if operation is None:
+        return step.effects.kind is InstructionKind.WAIT
+    effect = operation.effect
+    return effect.writes_back is not None or bool(effect.invalidates)
 
 
 def _mask(code: Code, kinds: Sequence[OperationKind]) -> int:
@@ -139,12 +166,18 @@ class _Search:
         places, hazards = _observe(code, entries)
         self.filter = _Filter(code, handed(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
-        self.gone: set[int] = set()
+        self._grows = False
+        self._kept: tuple[State | None, dict[int, State]] = (None, {})
+        self._changing = {id(step): each for block in code.counted for step, each in block}
+        self._position = {
+            id(step): place for block in code.flow.blocks for place, step in enumerate(block.steps)
+        }
 
     def found(self) -> Iterator[Surplus]:
         """What can go: first cache maintenance, then waits."""
         for candidates in (self._maintenance, self._waits):
             for number in sorted(self.entries, reverse=True):
+                self._kept = (None, {})
                 yield from candidates(number)
 
     def _facts(self, chosen: _Filter, places: Mapping[int, Place]) -> dict[int, _Fact]:
@@ -160,9 +193,7 @@ class _Search:
     def _maintenance(self, number: int) -> Iterator[Surplus]:
         for index in reversed(range(len(self.code.counted[number]))):
             step, operation = self.code.counted[number][index]
-            if operation is None or operation.kind not in (_O.WRITE_BACK, _O.INVALIDATE):
-                continue
-            if not (operation.effect.writes_back or operation.effect.invalidates):
+            if operation is None or not _is_candidate(step, operation):
                 continue
             state = self._state_at(number, index)
             counted = self.code.counted[number]
@@ -172,7 +203,7 @@ class _Search:
                     self.code.counted, number, counted[:index] + counted[index + 1 :]
                 ),
             )
-            if self._accept(less, number, index, state):
+            if self._accept(less, number, state, step, gone=step):
                 yield self._described(step, operation, state)
 
     def _waits(self, number: int) -> Iterator[Surplus]:
@@ -187,57 +218,89 @@ class _Search:
                 rest = {name: n for name, n in self.code.waits[line].items() if name != field}
                 waits = MappingProxyType({**self.code.waits, line: rest})
                 state = self._state_at(number, index)
-                if self._accept(replace(self.code, waits=waits), number, index, state):
+                if self._accept(replace(self.code, waits=waits), number, state, step):
                     text = f"s_waitcnt {field}({count})"
                     price = self._price(text)
                     yield self._surplus(Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON)
 
     def _state_at(self, number: int, index: int) -> State:
-        state = self.entries[number].copy()
-        for step, operation in self.code.counted[number][:index]:
-            state.step(self.code, step, operation)
-        return state
+        """What holds before a step; kept for a block, as what can go is looked for from its end."""
+        entry = self.entries[number]
+        if self._kept[0] is not entry:
+            state = entry.copy()
+            states: dict[int, State] = {}
+            for place, (step, operation) in enumerate(self.code.counted[number]):
+                if _is_candidate(step, operation):
+                    states[place] = state.copy()
+                state.step(self.code, step, operation)
+            self._kept = (entry, states)
+        return self._kept[1][index]
 
     # Whether something can go
 
-    def _accept(self, less: Code, number: int, index: int, state: State) -> bool:
-        """Whether ``less`` provides what the function did; it then is what is searched further."""
-        if self._is_worse_below(less, number, state, index):
-            return False
-        entries = solve(less)
-        places, hazards = _observe(less, entries)
-        if any(
-            not each <= self.before.hazards.get(at, _NO_HAZARDS) for at, each in hazards.items()
-        ):
-            return False
-        facts = self._facts(_Filter(less, handed(less, places)), places)
-        if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
+    def _accept(
+        self, less: Code, number: int, state: State, at: Step, gone: Step | None = None
+    ) -> bool:
+        """Whether ``less`` provides what the function did; it then is what is searched further.
+
+        What holds where blocks begin can only grow, as less is done: it is joined with what
+        follows from the place of the change on, until nothing grows or something is missing.
+        """
+        self._grows = False
+        leaving = self._leave(less, number, state.copy(), at, gone)
+        entries = dict(self.entries)
+        work: list[tuple[int, State]] = [] if leaving is None else [(number, leaving)]
+        while work:
+            source, leaving = work.pop()
+            normal = leaving.copy()
+            for target in less.flow.blocks[source].successors:
+                joined = entries[target].copy()
+                if not joined.join(normal):
+                    continue
+                entries[target] = joined
+                after = self._leave(less, target, joined.copy(), None, gone)
+                if after is None:
+                    return False
+                work.append((target, after))
+        if leaving is None or (self._grows and not self._provides_all(less, entries)):
             return False
         self.code, self.entries = less, entries
+        self._changing.pop(id(gone), None)
         return True
 
-    def _is_worse_below(self, less: Code, number: int, state: State, index: int) -> bool:
-        """Whether the rest of the block, from ``state`` on, shows that something is missing."""
-        state = state.copy()
+    def _leave(
+        self, less: Code, number: int, state: State, at: Step | None, gone: Step | None
+    ) -> State | None:
+        """The state after a block, or after its rest from ``at`` on; None if something is missing.
+
+        ``gone``: a step that is left out.
+        """
         block = self.code.flow.blocks[number].steps
-        changing = {id(step): operation for step, operation in less.counted[number][index:]}
-        first = id(self.code.counted[number][index][0])
-        start = next(place for place, step in enumerate(block) if id(step) == first)
-        for step in block[start:]:
+        changing, left_out = self._changing, id(gone)
+        for step in block if at is None else block[self._position[id(at)] :]:
             key = id(step)
             if state.loads:
                 found = frozenset(hazards_at(state, step))
                 if found and not found <= self.before.hazards.get(key, _NO_HAZARDS):
-                    return True
-            if key not in changing:
+                    return None
+            if key not in changing or key == left_out:
                 continue
             operation = changing[key]
             if operation is not None and operation.kind not in _COUNTS:
-                fact = self.filter.fact(operation, place_of(state))
-                if _exceeds(fact, self.before.operations[operation.number]):
-                    return True
+                place = place_of(state)
+                if _exceeds(
+                    self.filter.fact(operation, place), self.before.operations[operation.number]
+                ):
+                    return None
+                self._grows = self._grows or self.filter.is_handed_more(operation, place)
             state.step(less, step, operation)
-        return False
+        return state
+
+    def _provides_all(self, less: Code, entries: Mapping[int, State]) -> bool:
+        """Whether nothing is missing anywhere, where waves may hand more to one another."""
+        places, _ = _observe(less, entries)
+        facts = self._facts(_Filter(less, handed(less, places)), places)
+        return not any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items())
 
     # What is said of it
 
