@@ -11,7 +11,7 @@ IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split(".
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz mutants-of-passes fence-strings docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code mutants-of-passes fence-strings docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -95,6 +95,9 @@ certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
+
+own-code: $(READY) ## compare what the passes make of 1,000 random programs with what those ask for (four minutes)
+	$(BIN)/python -m fencewright.tools.dev.own_code
 
 mutants-of-passes: $(READY) ## mutate the passes, and see what notices (an hour on two cores)
 	$(BIN)/python -m fencewright.tools.dev.mutants_of_passes --jobs $(JOBS)

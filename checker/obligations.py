@@ -156,6 +156,7 @@ class _Finder:
 
     def _solve(self, transfer: Callable[[SourceOperation, _State, bool], _State]) -> None:
         blocks = self.function.blocks
+        acquires = transfer == self._acquire
         if not blocks:
             return
         entries = {0: _EMPTY}
@@ -166,14 +167,28 @@ class _Finder:
             for each in blocks[number].operations:
                 state = transfer(each, state, False)
             for target in blocks[number].successors:
+                leaving = self._along(number, target, state) if acquires else state
                 known = entries.get(target)
-                joined = state if known is None else known.join(state)
+                joined = leaving if known is None else known.join(leaving)
                 if joined != known:
                     entries[target] = joined
                     work.append(target)
         for number, state in entries.items():
             for each in blocks[number].operations:
                 state = transfer(each, state, True)
+
+    def _along(self, number: int, target: int, state: _State) -> _State:
+        """On the way to a block that runs if a compare-exchange has succeeded, it has acquired."""
+        for place, exchange in self.function.blocks[number].exchanged:
+            operation = self.operations[exchange]
+            if place == target and operation.ordering.acquires:
+                state = self._own_acquire(operation, state)
+        return state
+
+    def _own_acquire(self, operation: SourceOperation, state: _State) -> _State:
+        bit = 1 << operation.number
+        marks = [bit if not operation.one_as or operation.space is each else 0 for each in _CLASSES]
+        return state.order(marks, _rank(operation))
 
     def _after_fence(self, fence: SourceOperation, state: _State) -> _State:
         """What a fence orders: within its spaces; one-as: within each by itself."""
@@ -237,13 +252,11 @@ class _Finder:
             self._record(Order.ACQUIRE, operation, [a & b for a, b in pairs], most)
         if not _reads_atomically(operation):
             return state
-        bit = 1 << operation.number
-        state = state.begin(bit)
+        state = state.begin(1 << operation.number)
         failure = operation.failure is None or operation.failure.acquires
         if not (operation.ordering.acquires and failure):
             return state
-        marks = [bit if not operation.one_as or operation.space is each else 0 for each in _CLASSES]
-        return state.order(marks, _rank(operation))
+        return self._own_acquire(operation, state)
 
     def _seq_cst(self, operation: SourceOperation, state: _State, record: bool) -> _State:
         if operation.kind is SourceKind.FENCE:

@@ -9,7 +9,14 @@ from fencewright.checker.cdna_accesses import mode_of
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_text import Assembly, AssemblyInstruction, Function
 from fencewright.checker.source_check import Comparison, compare, not_compared, synchronises
-from fencewright.checker.source_program import SourceBlock, SourceFunction, SourceModule
+from fencewright.checker.source_program import (
+    SourceBlock,
+    SourceError,
+    SourceFunction,
+    SourceKind,
+    SourceModule,
+    SourceOperation,
+)
 from fencewright.lowering.vocabulary import L2PerAgent
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
@@ -79,6 +86,35 @@ def _blocks(function: SourceFunction, lines: Mapping[int, int]) -> tuple[SourceB
         )
         for block in function.blocks
     )
+
+
+def with_orders(code: SourceModule, asked: SourceModule) -> SourceModule:
+    """``asked`` with the places of the same accesses in ``code``, a copy with other synchronisation.
+
+    Raises ``SourceError`` where a function has other accesses.
+    """
+    functions: dict[str, SourceFunction] = {}
+    for name, function in asked.functions.items():
+        places = [each for each in code.functions[name].operations if _stays(each)]
+        wanted = [each for each in function.operations if _stays(each)]
+        if [each.kind for each in places] != [each.kind for each in wanted]:
+            raise SourceError(f"{asked.file}:{function.line}: error: {name} has other accesses")
+        place_of = {a.number: b.place for a, b in zip(wanted, places, strict=True)}
+        blocks = tuple(
+            replace(
+                block,
+                operations=tuple(
+                    replace(each, place=place_of.get(each.number)) for each in block.operations
+                ),
+            )
+            for block in function.blocks
+        )
+        functions[name] = replace(function, blocks=blocks)
+    return SourceModule(asked.file, MappingProxyType(functions))
+
+
+def _stays(operation: SourceOperation) -> bool:
+    return operation.is_access or operation.kind is SourceKind.BARRIER
 
 
 def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:

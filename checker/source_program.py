@@ -103,10 +103,14 @@ class SourceOperation:
 
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
-    """Operations that run one after another, and the blocks that may run next."""
+    """Operations that run one after another, and the blocks that may run next.
+
+    ``exchanged``: blocks that run next only if a compare-exchange has succeeded, with its number.
+    """
 
     operations: tuple[SourceOperation, ...]
     successors: tuple[int, ...]
+    exchanged: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

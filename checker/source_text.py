@@ -95,6 +95,9 @@ _COMPILED = tuple((re.compile(each.pattern), each) for each in INTRINSICS)
 _DEFINE = re.compile(r'define\b.*?@("[^"]*"|[\w$.-]+)\(')
 _LABEL = re.compile(r'^("[^"]*"|[\w$.-]+):')
 _OPCODE = re.compile(r'(?:%(?:"[^"]*"|[\w$.-]+) = )?(?:(?:tail|musttail|notail) )?([a-z]\w*)\b ?')
+_SUCCESS = re.compile(r"(%[\w$.-]+) = extractvalue \{[^}]*\} (%[\w$.-]+), 1\b")
+_INVERTED = re.compile(r"(%[\w$.-]+) = xor i1 (%[\w$.-]+), true\b")
+_TESTED = re.compile(r"br i1 (%[\w$.-]+), label %(\S+), label %([^\s,]+)")
 _TARGET = re.compile(r'label %("[^"]*"|[\w$.-]+)')
 _POINTER = re.compile(r"ptr(?: addrspace\((\d+)\))?")
 _SYNCSCOPE = re.compile(r'syncscope\("([^"]*)"\)')
@@ -250,12 +253,15 @@ class _Body:
         self.end = end
         self.problem = ""
         self.number = 0
+        self.results: dict[str, int] = {}
+        self.succeeded: dict[str, tuple[int, bool]] = {}
 
     def blocks(self) -> list[SourceBlock]:
         """The blocks, in the order of the text."""
         names: list[str] = [""]
         bodies: list[list[SourceOperation]] = [[]]
         targets: list[list[str]] = [[]]
+        tests: dict[int, tuple[str, int]] = {}
         ended = begun = False
         for line, text in self._instructions():
             if (found := _LABEL.match(text)) is not None:
@@ -275,18 +281,41 @@ class _Body:
             if name in _TERMINATORS:
                 targets[-1] += [name_of(each) for each in _TARGET.findall(text)]
                 ended = True
+                if (test := self._tested(text)) is not None:
+                    tests[len(names) - 1] = test
+            self._follow(text)
             made = self._operation(name, text[opcode.end() :], text, line)
             if made is not None:
+                if made.kind is SourceKind.CMPXCHG:
+                    self.results[text.partition(" = ")[0]] = made.number
                 bodies[-1].append(made)
                 self.number += 1
         of_name = {name: number for number, name in enumerate(names) if name}
         blocks: list[SourceBlock] = []
-        for body, wanted in zip(bodies, targets, strict=True):
+        for place, (body, wanted) in enumerate(zip(bodies, targets, strict=True)):
             if missing := [each for each in wanted if each not in of_name]:
                 self.problem = self.problem or f"there is no block called {missing[0]}"
             known = (of_name[each] for each in wanted if each in of_name)
-            blocks.append(SourceBlock(tuple(body), tuple(dict.fromkeys(known))))
+            name, exchange = tests.get(place, ("", 0))
+            exchanged = ((of_name[name], exchange),) if name in of_name else ()
+            blocks.append(SourceBlock(tuple(body), tuple(dict.fromkeys(known)), exchanged))
         return blocks
+
+    def _follow(self, text: str) -> None:
+        """Remember which value says that a compare-exchange has succeeded."""
+        if (found := _SUCCESS.match(text)) is not None and found[2] in self.results:
+            self.succeeded[found[1]] = (self.results[found[2]], True)
+        elif (found := _INVERTED.match(text)) is not None and found[2] in self.succeeded:
+            number, positive = self.succeeded[found[2]]
+            self.succeeded[found[1]] = (number, not positive)
+
+    def _tested(self, text: str) -> tuple[str, int] | None:
+        """The block that a branch goes to only if a compare-exchange has succeeded, and that one."""
+        found = _TESTED.match(text)
+        if found is None or found[2].rstrip(",") == found[3] or found[1] not in self.succeeded:
+            return None
+        number, positive = self.succeeded[found[1]]
+        return name_of(found[2].rstrip(",") if positive else found[3]), number
 
     def _open(
         self, names: list[str], bodies: list[list[SourceOperation]], targets: list[list[str]]
@@ -306,8 +335,10 @@ class _Body:
             if not text or text.startswith("#"):
                 continue
             if text.endswith("["):
-                while position < self.end and not text.endswith("]"):
-                    text += f" {without_comment(lines[position]).strip()}"
+                rest = ""
+                while position < self.end and not rest.startswith("]"):
+                    rest = without_comment(lines[position]).strip()
+                    text += f" {rest}"
                     position += 1
             elif " invoke " in f" {text} " and "label" not in text and position < self.end:
                 text += f" {without_comment(lines[position]).strip()}"

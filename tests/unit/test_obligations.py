@@ -143,6 +143,30 @@ def test_the_last_time_around_a_loop_counts() -> None:
     assert pairs(*late, RAISE) == set()
 
 
+def test_a_compare_exchange_that_has_succeeded_has_acquired() -> None:
+    exchange = f"%x = cmpxchg {FLAG}, i32 0, i32 1 {AGENT} acquire monotonic, align 4"
+    took = "%t = extractvalue { i32, i1 } %x, 1"
+    ends = ("in:", LOAD, "ret void", "out:", f"%w = load i32, {DATA}")
+    expected = {("acquire", 0, 1, "agent")}
+    assert pairs(exchange, took, "br i1 %t, label %in, label %out", *ends) == expected
+    other = {("acquire", 0, 2, "agent")}
+    assert pairs(exchange, took, "br i1 %t, label %out, label %in", *ends) == other
+    turned = (exchange, took, "%n = xor i1 %t, true", "br i1 %n, label %out, label %in", *ends)
+    assert pairs(*turned) == expected
+    assert pairs(exchange, "br i1 %u, label %in, label %out", *ends) == set()
+    # Where other paths join, it may have failed.
+    joined = (
+        exchange,
+        took,
+        "br i1 %t, label %in, label %out",
+        "in:",
+        "br label %out",
+        "out:",
+        LOAD,
+    )
+    assert pairs(*joined) == set()
+
+
 # The definition
 
 _RANK = {Scope.WORKGROUP: 0, Scope.AGENT: 1, Scope.SYSTEM: 2}

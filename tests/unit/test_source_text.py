@@ -157,7 +157,7 @@ def test_control_flow() -> None:
         "  switch i32 %x, label %5 [",
         "    i32 0, label %a",
         "    i32 1, label %\"b c\"",
-        "  ]",
+        "  ], !dbg !3",
         "\"b c\":",
         "  %r = invoke i32 @f()",
         "          to label %5 unwind label %a",
