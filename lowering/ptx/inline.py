@@ -1,0 +1,113 @@
+"""Inline PTX: the text of an ``asm`` call as statements, or nothing if it is not understood.
+
+Templates are LLVM's: ``$0`` is the first operand, ``$$`` a dollar, ``{`` begins a scope. Of
+control flow only the loop around one wait is understood, which becomes that wait; a text with a
+branch around anything that other threads could notice is not. Source: LLVM Language Reference,
+"Inline Assembler Expressions"; PTX ISA, "mbarrier.try_wait".
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fencewright.lowering.ptx.statements import EffectKind, Statement, read_statement
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_MODIFIED = re.compile(r"\$\{(\d+)(?::\w+)?\}")
+_OPERAND = re.compile(r"\$(\d+)")
+_GCC = re.compile(r"%(%|\d+|\[\w+\])")
+_LABEL = re.compile(r"([A-Za-z_$%][\w$%{}=]*)\s*:(?!:)\s*")
+_SILENT = frozenset({EffectKind.NONE, EffectKind.CONTROL})
+_DOLLAR = "\N{SYMBOL FOR SUBSTITUTE}"
+"""Stands for a dollar that is one, while places are read."""
+_LIKE_OPERAND = re.compile(rf"{_DOLLAR}\d")
+
+
+def read(template: str, constraints: str) -> tuple[Statement, ...] | None:
+    """The instructions of an inline text, those that compute among them; None if not understood.
+
+    An operand of the text that ``constraints`` do not have makes it not understood either.
+    """
+    text = _COMMENT.sub(" ", template)
+    text = _MODIFIED.sub(r"$\1", text.replace("$$", _DOLLAR))
+    count = operand_count(constraints)
+    if any(int(found[1]) >= count for found in _OPERAND.finditer(text)):
+        return None
+    if _LIKE_OPERAND.search(text):
+        return None
+    found: list[Statement | str] = []
+    for piece in pieces_of(text.replace(_DOLLAR, "$")):
+        if piece.endswith(":"):
+            found.append(piece[:-1])
+            continue
+        statement = read_statement(piece)
+        if statement is None or statement.kind is EffectKind.OPAQUE:
+            return None
+        found.append(statement)
+    return _without_control(found)
+
+
+def operand_count(constraints: str) -> int:
+    """How many operands a template may name: what is clobbered is none."""
+    given = [each.strip() for each in constraints.split(",")]
+    return sum(1 for each in given if each and not each.startswith("~"))
+
+
+def is_volatile_memory(constraints: str) -> bool:
+    """Whether the text is said to access memory that no operand is the address of."""
+    return "~{memory}" in constraints.replace(" ", "")
+
+
+def from_gcc(template: str) -> str:
+    """A template of CUDA C (``%0``, ``%%r``) as LLVM's (``$0``, ``%r``)."""
+    dollars = template.replace("$", "$$")
+
+    def place(found: re.Match[str]) -> str:
+        return "%" if found[1] == "%" else f"${found[1]}"
+
+    return _GCC.sub(place, dollars)
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Instructions and labels (with their colon); declarations and braces of scopes left out."""
+    depth = start = 0
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character in ";{}" and not depth:
+            is_operand = character == "{" and text[start:at].strip()
+            if is_operand:
+                depth = 1
+            else:
+                yield from _labelled(text[start:at])
+                start = at + 1
+        elif depth and character in "{}":
+            depth += 1 if character == "{" else -1
+        at += 1
+    yield from _labelled(text[start:])
+
+
+def _labelled(piece: str) -> Iterator[str]:
+    piece = piece.strip()
+    while found := _LABEL.match(piece):
+        yield f"{found[1]}:"
+        piece = piece[found.end() :]
+    if piece and not piece.startswith("."):
+        yield piece
+
+
+def _without_control(found: Iterable[Statement | str]) -> tuple[Statement, ...] | None:
+    """The statements, a loop around one wait as that wait; None for other control flow."""
+    statements = [each for each in found if isinstance(each, Statement)]
+    jumps = [each for each in statements if each.kind is EffectKind.CONTROL]
+    if not jumps:
+        return tuple(statements)
+    rest = tuple(each for each in statements if each.kind is not EffectKind.CONTROL)
+    if any(each.operation != "bra" for each in jumps):
+        return None
+    heard = [each for each in rest if each.kind not in _SILENT]
+    if not heard:
+        return rest
+    if len(heard) != 1 or heard[0].kind is not EffectKind.WAIT:
+        return None
+    return tuple(replace(each, loops=True) if each is heard[0] else each for each in rest)

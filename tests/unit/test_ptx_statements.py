@@ -1,0 +1,250 @@
+"""Statements of PTX: what a name says, in any order of its words, and inline texts."""
+
+import re
+from itertools import permutations
+
+import pytest
+
+from fencewright.lowering.ptx.inline import from_gcc, is_volatile_memory, operand_count, read
+from fencewright.lowering.ptx.instructions import ROWS as WRITTEN
+from fencewright.lowering.ptx.statements import (
+    ROWS,
+    AccessProxy,
+    EffectKind,
+    OperandRole,
+    Statement,
+    number,
+    read_opcode,
+    read_statement,
+)
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+GENERIC, GLOBAL = None, AddressSpace.GLOBAL
+LOCAL, CLUSTER = AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER
+
+
+def statement(text: str) -> Statement:
+    found = read_statement(text)
+    assert found is not None
+    return found
+
+
+def test_every_operation_is_one_row_with_its_source() -> None:
+    words = [(row.words[0], frozenset(row.words)) for row in ROWS]
+    assert len(words) == len(set(words))
+    assert all(row.source.startswith("PTX ISA") for row in ROWS)
+    assert all(row.kind is not EffectKind.OPAQUE for row in ROWS)
+
+
+def test_what_the_printer_knows_is_read() -> None:
+    assert {name for name in WRITTEN if read_opcode(f"{name}.b32").row is None} == {
+        "bar",
+        "barrier",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "ordering", "scope"),
+    [
+        ("ld.global.b32", Ordering.WEAK, None),
+        ("ld.weak.global.b32", Ordering.WEAK, None),
+        ("ld.volatile.global.b32", Ordering.RELAXED, Scope.SYSTEM),
+        ("ld.mmio.relaxed.sys.global.b32", Ordering.RELAXED, Scope.SYSTEM),
+        ("st.release.cta.shared.b32", Ordering.RELEASE, Scope.WORKGROUP),
+        ("atom.global.add.u32", Ordering.RELAXED, Scope.AGENT),
+        ("atom.add.acq_rel.sys.u32", Ordering.ACQ_REL, Scope.SYSTEM),
+        ("red.add.u32", Ordering.RELAXED, Scope.AGENT),
+        ("fence.gpu", Ordering.ACQ_REL, Scope.AGENT),
+        ("fence.sc.cluster", Ordering.SEQ_CST, Scope.CLUSTER),
+        ("membar.gl", Ordering.SEQ_CST, Scope.AGENT),
+        ("bar.sync", Ordering.ACQ_REL, Scope.WORKGROUP),
+        ("barrier.cta.sync.aligned.all", Ordering.ACQ_REL, Scope.WORKGROUP),
+        ("barrier.cluster.arrive", Ordering.RELEASE, Scope.CLUSTER),
+        ("barrier.cluster.arrive.relaxed.aligned", Ordering.RELAXED, Scope.CLUSTER),
+        ("barrier.cluster.wait", Ordering.ACQUIRE, Scope.CLUSTER),
+        ("bar.warp.sync", Ordering.ACQ_REL, Scope.WAVEFRONT),
+        ("mbarrier.arrive.shared.b64", Ordering.RELEASE, Scope.WORKGROUP),
+        ("mbarrier.arrive.expect_tx.relaxed.cluster.b64", Ordering.RELAXED, Scope.CLUSTER),
+        ("mbarrier.try_wait.parity.b64", Ordering.ACQUIRE, Scope.WORKGROUP),
+        ("add.s32", None, None),
+        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32", Ordering.WEAK, None),
+    ],
+)
+def test_ordering_and_scope(name: str, ordering: Ordering | None, scope: Scope | None) -> None:
+    opcode = read_opcode(name)
+    assert (opcode.ordering, opcode.scope) == (ordering, scope)
+
+
+def test_words_are_a_set() -> None:
+    words = ("acquire", "gpu", "global", "v2", "b64")
+    for order in permutations(words):
+        opcode = read_opcode(".".join(("ld", *order)))
+        assert opcode.ordering is Ordering.ACQUIRE
+        assert opcode.scope is Scope.AGENT
+        assert opcode.spaces == (GLOBAL,)
+        assert (opcode.width, opcode.vector, opcode.modifiers) == (64, 2, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "operation", "kind"),
+    [
+        ("fence.proxy.async.shared::cta", "fence proxy async", EffectKind.PROXY),
+        ("fence.proxy.tensormap::generic.acquire.gpu [a], 128", "fence proxy tensormap::generic",
+            EffectKind.PROXY),
+        ("cp.async.cg.shared.global [a], [b], 16", "cp async", EffectKind.ASYNC),
+        ("cp.async.wait_group 1", "cp async wait_group", EffectKind.WAIT),
+        ("cp.async.bulk.wait_group.read 0", "cp async bulk wait_group", EffectKind.WAIT),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [m, {a, b}]",
+            "cp async bulk prefetch tensor", EffectKind.NONE),
+        ("tcgen05.wait::ld.sync.aligned", "tcgen05 wait::ld", EffectKind.WAIT),
+        ("ld.param.u64 %rd1, [p]", "ld param", EffectKind.NONE),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {a, b}, c, d, 1, 1, 1, 0, 0",
+            "wgmma mma_async", EffectKind.TENSOR),
+        ("frobnicate.u32 a, b", "frobnicate.u32", EffectKind.OPAQUE),
+    ],
+)  # fmt: skip
+def test_operations(text: str, operation: str, kind: EffectKind) -> None:
+    found = statement(text)
+    assert (found.operation, found.kind) == (operation, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "defines", "uses"),
+    [
+        ("add.s32 %r1, %r2, %r3", ["%r1"], ["%r2", "%r3"]),
+        ("mov.u32 %r1, %tid.x", ["%r1"], []),
+        ("mov.b64 {%r1, %r2}, %rd1", ["%r1", "%r2"], ["%rd1"]),
+        ("shfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1", ["%r1", "%p1"], ["%r2"]),
+        ("@!%p1 ld.global.v2.b32 {%r1, %r2}, [%rd1+8]", ["%r1", "%r2"], ["%p1", "%rd1"]),
+        ("st.shared.b32 [buffer+4], %r1", [], ["buffer", "%r1"]),
+        ("atom.cas.b32 %r1, [%rd1], %r2, %r3", ["%r1"], ["%rd1", "%r2", "%r3"]),
+        ("mbarrier.arrive.shared.b64 _, [%r1], 4", [], ["%r1"]),
+        ("mbarrier.arrive.shared::cluster.b64 [%r1]", [], ["%r1"]),
+        ("@%p1 bra $L__BB0_2", [], ["%p1"]),
+    ],
+)
+def test_registers(text: str, defines: list[str], uses: list[str]) -> None:
+    found = statement(text)
+    assert [*found.defines] == defines
+    assert [*found.uses] == uses
+
+
+_ASYNC, _THREADS = AccessProxy.ASYNC, AccessProxy.GENERIC
+
+
+@pytest.mark.parametrize(
+    ("text", "accesses"),
+    [
+        ("ld.shared.v4.f32 {a, b, c, d}, [x+16]", [("x+16", "r", _THREADS, LOCAL, 16)]),
+        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [a], b, [m]",
+            [("a", "rw", _THREADS, CLUSTER, 4)]),
+        ("cp.async.ca.shared.global [a], [b], 4", [("a", "w", _THREADS, LOCAL, 4),
+            ("b", "r", _THREADS, GLOBAL, 4)]),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [a], [b], 128, [m]",
+            [("a", "w", _ASYNC, CLUSTER, 128), ("b", "r", _ASYNC, GLOBAL, 128)]),
+        ("cp.async.bulk.global.shared::cta.bulk_group [a], [b], %r1",
+            [("a", "w", _ASYNC, GLOBAL, None), ("b", "r", _ASYNC, LOCAL, None)]),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [m, {x, y}], [s]",
+            [("", "w", _ASYNC, GLOBAL, None), ("s", "r", _ASYNC, LOCAL, None)]),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], "
+            "[m, {x, y}], [b]", [("s", "w", _ASYNC, CLUSTER, None), ("", "r", _ASYNC, GLOBAL, None)]),
+        ("tcgen05.mma.cta_group::1.kind::f16 [t], d1, d2, i, p", [("d1", "r", _ASYNC, LOCAL, None),
+            ("d2", "r", _ASYNC, LOCAL, None)]),
+        ("tcgen05.mma.cta_group::1.kind::f16 [t], [a], d2, i, p", [("d2", "r", _ASYNC, LOCAL, None)]),
+        ("bar.sync 0", []),
+    ],
+)  # fmt: skip
+def test_accesses(text: str, accesses: list[tuple[object, ...]]) -> None:
+    found = [
+        (a.address, "r" * a.reads + "w" * a.writes, a.proxy, a.space, a.size)
+        for a in statement(text).accesses
+    ]
+    assert found == accesses
+
+
+def test_an_mbarrier_is_known() -> None:
+    wait = statement("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], 0")
+    assert wait.operand(OperandRole.MBARRIER) == "bar"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("16", 16),
+        ("-8", -8),
+        ("0x1F", 31),
+        ("010", 8),
+        ("0", 0),
+        ("7U", 7),
+        ("a", None),
+        ("1.5", None),
+    ],
+)
+def test_numbers(text: str, value: int | None) -> None:
+    assert number(text) == value
+
+
+# Inline texts, as Triton, libcu++ and CUTLASS spell them
+
+_WAIT = "mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;"
+
+
+@pytest.mark.parametrize(
+    ("template", "constraints", "kinds"),
+    [
+        ("mov.u32 $0, 0x0;\n\t@$3 atom.global.gpu.acq_rel.add.u32 $0, [ $1 + 0 ], $2;",
+            "=r,l,r,b", "none memory"),
+        ("@$2 red.global.gpu.relaxed.add.f32 [ $0 + 4 ], $1;", "l,r,b", "memory"),
+        ("ld.acquire.gpu.b32 $0,[$1];", "=r,l,~{memory}", "memory"),
+        ("{ .reg .pred p; selp.u32 $0, 1, 0, p; }", "=r", "none"),
+        (f"{{ .reg .pred p; wait: {_WAIT} @p bra.uni done; bra.uni wait; done: }}", "r,r", "wait"),
+        (f"{{\n.reg .pred p;\nLAB:\n{_WAIT}\n@!p bra LAB;\n}}", "r,r", "wait"),
+        ("fence.proxy.async.shared::cta; // after the stores", "", "proxy"),
+        ("mov.u32 $0, %laneid;", "=r", "none"),
+        ("", "~{memory}", ""),
+    ],
+)  # fmt: skip
+def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
+    found = read(template, constraints)
+    assert found is not None
+    assert [each.kind for each in found] == kinds.split()
+    assert all(each.loops is (each.kind is EffectKind.WAIT) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("template", "constraints"),
+    [
+        ("frobnicate $0;", "r"),
+        ("@$0 bra L; st.global.u32 [$1], 1; L:", "b,l"),
+        ("st.global.u32 [$2], 1;", "l"),
+        ("trap;", ""),
+        ("mov.u32 $0, $$1;", "=r"),
+        ("CUTE_MACRO $0;", "r"),
+        (f"{{ .reg .pred p; L: {_WAIT} @!p bra L; st.shared.b32 [$0], 1; }}", "r,r"),
+    ],
+)
+def test_what_is_not_understood(template: str, constraints: str) -> None:
+    assert read(template, constraints) is None
+
+
+def test_templates_of_cuda() -> None:
+    template = from_gcc("mov.u32 %0, %%laneid; ld.global.u32 %0, [%1];")
+    assert template == "mov.u32 $0, %laneid; ld.global.u32 $0, [$1];"
+    found = read(template, "=r,l")
+    assert found is not None
+    assert [*found[1].defines, *found[1].uses] == ["$0", "$1"]
+
+
+def test_constraints() -> None:
+    assert operand_count("=r,l,0,~{memory},~{cc}") == 3
+    assert is_volatile_memory("r, ~{memory}")
+    assert not is_volatile_memory("r")
+
+
+def test_a_word_left_out_changes_what_is_read() -> None:
+    """What the reader rests on: without its word the operation is another one, or none."""
+    text = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group"
+    for word in ("bulk", "tensor", "bulk_group", "async"):
+        less = re.sub(rf"\.{word}(?=\.|$)", "", text, count=1)
+        before, after = read_opcode(text).row, read_opcode(less).row
+        assert before != after, word
