@@ -1,0 +1,364 @@
+"""What is missing or surplus in the synchronisation of PTX that others made.
+
+Each finding has the stable name of its rule. A fence that is owed is an error where both accesses
+are of the same bytes, a warning where they may be. What other threads do is the same function;
+what callers and other kernels do is not known, and is never held against it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fencewright.checker.cdna_hazards import Level
+from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
+from fencewright.checker.ptx_places import Places
+from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
+from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.costs import cost_of
+from fencewright.lowering.ptx.statements import EffectKind, OperandRole, Statement
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+
+
+class PtxRule(Word):
+    """What is wrong: the stable names of findings."""
+
+    PROXY_FENCE = "proxy-fence"
+    PROXY_ACQUIRE = "proxy-acquire"
+    PROXY_READS = "proxy-reads"
+    MBARRIER_SCOPE = "mbarrier-scope"
+    CLUSTER_BARRIER = "cluster-barrier"
+    SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
+    SURPLUS_FENCE = "surplus-fence"
+    SURPLUS_RELEASE = "surplus-release"
+    SURPLUS_ACQUIRE = "surplus-acquire"
+    UNKNOWN = "unknown-instruction"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PtxFinding:
+    """One finding, at a line of the text; ``about``: the other lines that it concerns."""
+
+    line: int
+    rule: PtxRule
+    level: Level
+    message: str
+    about: tuple[int, ...] = ()
+
+
+_ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
+_ARRIVALS = frozenset({"mbarrier arrive", "mbarrier arrive_drop"})
+_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
+
+
+def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+    """The findings in one function."""
+    yield from _unknown(function)
+    analysis = ProxyAnalysis(file, function)
+    missing = [*_proxy_fences(analysis)]
+    yield from missing
+    yield from _mbarrier_scopes(function, Lift(function), analysis.places)
+    yield from _surplus(file, function)
+    if any(each.rule is not PtxRule.PROXY_READS for each in missing):
+        # A fence that stands in the wrong place is not one too many.
+        return
+    for fence in analysis.surplus():
+        message = f"{fence} is owed nowhere: no async access can follow a generic one here"
+        yield _finding(fence, PtxRule.SURPLUS_PROXY_FENCE, _NOTE, message + _price(file, fence))
+
+
+def _finding(
+    at: PtxInstruction,
+    rule: PtxRule,
+    level: Level,
+    message: str,
+    about: Iterable[PtxInstruction] = (),
+) -> PtxFinding:
+    return PtxFinding(at.line, rule, level, message, tuple(each.line for each in about))
+
+
+def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
+    seen: set[str] = set()
+    for each in function.instructions:
+        name = each.statement.opcode.name
+        if each.statement.kind is EffectKind.OPAQUE and name not in seen:
+            seen.add(name)
+            message = f"'{name}' is not known: it may do anything"
+            yield _finding(each, PtxRule.UNKNOWN, _WARNING, message)
+
+
+# Proxies
+
+
+def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
+    by_access: dict[tuple[int, PtxRule, str], list[Owed]] = {}
+    for each in analysis.missing():
+        key = (each.later.number, _rule_of(each), each.fence)
+        by_access.setdefault(key, []).append(each)
+    for (_, rule, fence), owed in by_access.items():
+        later = owed[0].later
+        sure = any(each.sure for each in owed)
+        before = tuple({each.before.number: each.before for each in owed}.values())
+        what = _what(owed, sure)
+        level = _level_of(rule, sure)
+        message = f"{what}, {lines_of(before)}: {fence} is missing between"
+        yield _finding(later, rule, level, message, before)
+
+
+def _rule_of(owed: Owed) -> PtxRule:
+    if owed.conflict is Conflict.ACQUIRED:
+        return PtxRule.PROXY_ACQUIRE
+    return PtxRule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else PtxRule.PROXY_FENCE
+
+
+def _level_of(rule: PtxRule, sure: bool) -> Level:
+    if rule is PtxRule.PROXY_READS:
+        return _NOTE
+    return _ERROR if sure else _WARNING
+
+
+def _what(owed: Sequence[Owed], sure: bool) -> str:
+    name = owed[0].later.statement.operation.replace(" ", ".")
+    may = "" if sure else "may "
+    match owed[0].conflict:
+        case Conflict.ACQUIRED:
+            return f"{name} reads global memory that others may have written before this acquire"
+        case Conflict.READ:
+            return (
+                f"{name} {may}read{'' if may else 's'} what was written through the generic proxy"
+            )
+        case Conflict.OVERWRITE:
+            verb = "overwrite" if may else "overwrites"
+            return f"{name} {may}{verb} what was written through the generic proxy"
+        case Conflict.OVERWRITE_READ:
+            verb = "overwrite" if may else "overwrites"
+            return f"{name} {may}{verb} what was read through the generic proxy"
+
+
+# Arrivals in other CTAs
+
+
+def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Iterator[PtxFinding]:
+    instructions = tuple(function.instructions)
+    pushes = [each for each in instructions if _is_push(each, places)]
+    pulls = [each for each in instructions if _is_pull(each, places)]
+    remote = [each for each in instructions if _is_remote_arrival(each, places)]
+    for each in remote:
+        if _releases_to_cluster(each.statement):
+            continue
+        late = lift.late_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in late if other in pushes)
+        if not pushed:
+            continue
+        message = (
+            f"this arrives in another CTA {_how(each.statement)}, and does not release there what "
+            f"{lines_of(pushed)} wrote: .release.cluster is missing"
+        )
+        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, pushed)
+    yield from _narrow_waits(instructions, places, remote, pushes)
+    yield from _cluster_barriers(instructions, lift, pushes, pulls)
+
+
+def _narrow_waits(
+    instructions: Sequence[PtxInstruction],
+    places: Places,
+    remote: Sequence[PtxInstruction],
+    pushes: Sequence[PtxInstruction],
+) -> Iterator[PtxFinding]:
+    """Waits that acquire within the CTA on an mbarrier at which threads of others arrive."""
+    arrivals: dict[str, PtxInstruction] = {}
+    for each in remote:
+        if _releases_to_cluster(each.statement):
+            arrivals[places.root_of(_mbarrier(each))] = each
+    for each in instructions:
+        statement = each.statement
+        if statement.operation not in _WAITS or not pushes:
+            continue
+        arrival = arrivals.get(places.root_of(_mbarrier(each)))
+        acquires = statement.ordering is Ordering.ACQUIRE
+        if arrival is None or not acquires or statement.scope is not Scope.WORKGROUP:
+            continue
+        message = (
+            f"this acquires at .cta, but line {arrival.line} arrives from another CTA: "
+            ".acquire.cluster is missing"
+        )
+        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, (arrival,))
+
+
+def _cluster_barriers(
+    instructions: Sequence[PtxInstruction],
+    lift: Lift,
+    pushes: Sequence[PtxInstruction],
+    pulls: Sequence[PtxInstruction],
+) -> Iterator[PtxFinding]:
+    for each in instructions:
+        statement = each.statement
+        if (
+            statement.operation != "barrier cluster arrive"
+            or statement.ordering is not Ordering.RELAXED
+        ):
+            continue
+        late = lift.late_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in late if other in pushes)
+        written = tuple(other for other in late if _writes_shared(other) and other not in pushes)
+        after = any(other.number > each.number for other in pulls)
+        if not pushed and not (written and after):
+            continue
+        found = pushed or written
+        message = (
+            f"the arrival is relaxed, and does not release to the cluster what {lines_of(found)} "
+            "wrote: .release is missing"
+        )
+        level = _ERROR if pushed else _WARNING
+        yield _finding(each, PtxRule.CLUSTER_BARRIER, level, message, found)
+
+
+def _mbarrier(each: PtxInstruction) -> str:
+    return each.statement.operand(OperandRole.MBARRIER)
+
+
+def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
+    statement = each.statement
+    return statement.operation in _ARRIVALS and (
+        AddressSpace.SHARED_CLUSTER in statement.opcode.spaces or places.is_remote(_mbarrier(each))
+    )
+
+
+def _is_push(each: PtxInstruction, places: Places) -> bool:
+    """Whether it stores into the shared memory of another CTA, in order with its thread."""
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.writes
+        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
+        for access in each.statement.accesses
+    )
+
+
+def _is_pull(each: PtxInstruction, places: Places) -> bool:
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.reads
+        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
+        for access in each.statement.accesses
+    )
+
+
+def _writes_shared(each: PtxInstruction) -> bool:
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.writes and access.space is AddressSpace.LOCAL for access in each.statement.accesses
+    )
+
+
+def _releases_to_cluster(statement: Statement) -> bool:
+    scope = statement.scope
+    releases = statement.ordering is not None and statement.ordering.releases
+    return releases and scope is not None and scope.includes(Scope.CLUSTER)
+
+
+def _how(statement: Statement) -> str:
+    if statement.ordering is Ordering.RELAXED:
+        return "relaxed"
+    return "with a release at .cta"
+
+
+# Fences next to each other
+
+
+def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+    """Fences and orderings that the fence right before or after them provides."""
+    for block in function.blocks:
+        heard = [each for each in block.instructions if _is_heard(each)]
+        for first, second in pairwise(heard):
+            if first.statement.guard != second.statement.guard:
+                continue
+            yield from _next_to(file, first, second)
+
+
+def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> Iterator[PtxFinding]:
+    one, other = first.statement, second.statement
+    if _is_fence(one) and _is_fence(other):
+        if _covers(one, other):
+            yield _surplus_fence(file, second, first)
+        elif _covers(other, one):
+            yield _surplus_fence(file, first, second)
+    elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
+        less = _less_release(other)
+        message = f"the fence of line {first.line} releases already: {less} will do"
+        yield _finding(second, PtxRule.SURPLUS_RELEASE, _NOTE, message, (first,))
+    elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
+        message = f"the fence of line {second.line} acquires too: without .acquire it will do"
+        yield _finding(first, PtxRule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
+
+
+def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> PtxFinding:
+    where = "before" if by.number < fence.number else "after"
+    message = f"{fence} adds nothing to the {by} right {where} it, line {by.line}"
+    return _finding(fence, PtxRule.SURPLUS_FENCE, _NOTE, message + _price(file, fence), (by,))
+
+
+def _price(file: PtxFile, fence: PtxInstruction) -> str:
+    """What it costs, if that is known, to be appended to a message."""
+    try:
+        return f"; it costs {cost_of(file.target, str(fence.statement.opcode.name))}"
+    except UnsupportedError:
+        return ""
+
+
+def _is_heard(each: PtxInstruction) -> bool:
+    """Whether it keeps what is around it apart: all but what computes."""
+    return each.statement.kind is not EffectKind.NONE
+
+
+def _is_fence(statement: Statement) -> bool:
+    return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
+
+
+def _covers(one: Statement, other: Statement) -> bool:
+    """Whether a fence does all that another one does."""
+    assert one.ordering is not None
+    assert other.ordering is not None
+    if one.scope is None or other.scope is None or not one.scope.includes(other.scope):
+        return False
+    if other.ordering is Ordering.SEQ_CST:
+        return one.ordering is Ordering.SEQ_CST
+    releases = one.ordering.releases or not other.ordering.releases
+    return releases and (one.ordering.acquires or not other.ordering.acquires)
+
+
+def _is_ordered_write(statement: Statement) -> bool:
+    return (
+        statement.kind is EffectKind.MEMORY
+        and statement.ordering is not None
+        and statement.ordering.releases
+    )
+
+
+def _is_ordered_read(statement: Statement) -> bool:
+    return (
+        statement.kind is EffectKind.MEMORY
+        and statement.ordering is not None
+        and statement.ordering.acquires
+        and statement.operation != "red"
+    )
+
+
+def _provides_release(fence: Statement, access: Statement) -> bool:
+    scope = releases_at(fence)
+    return scope is not None and access.scope is not None and scope.includes(access.scope)
+
+
+def _provides_acquire(fence: Statement, access: Statement) -> bool:
+    acquires = fence.ordering is not None and fence.ordering.acquires
+    return (
+        acquires
+        and fence.scope is not None
+        and access.scope is not None
+        and fence.scope.includes(access.scope)
+    )
+
+
+def _less_release(statement: Statement) -> str:
+    words = statement.opcode.name.split(".")
+    less = [
+        "acquire" if word == "acq_rel" else "relaxed" if word == "release" else word
+        for word in words
+    ]
+    return ".".join(less)

@@ -1,0 +1,388 @@
+"""Which proxy fence a PTX kernel lacks, and which it has for nothing.
+
+A forward dataflow over the blocks of a function that all threads of a cluster run. The state at
+a point has the generic accesses of the CTA that may have been made before it, on a path without
+a proxy fence: by the thread itself, or by another one that it has synchronised with through an
+mbarrier or a named barrier (``bar.sync`` of all threads at one place adds nothing: their states
+there are the same). An access through the async proxy needs a fence after each of them that
+conflicts with it. It is the first rule of ``docs/async.md``, on instructions as they are found:
+``passes/proxies`` needs operations of ``scoped``, whose addresses and phases foreign code has not,
+and inserts fences where this one judges those that stand. Source: PTX ISA, "Causality order"
+(proxy-preserved base causality); "Async proxy".
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
+from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.statements import AccessProxy, EffectKind, number
+from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
+
+
+class Conflict(Word):
+    """What a generic access and a later async one do to each other."""
+
+    READ = "an async read of what was written"
+    OVERWRITE = "an async write of what was written"
+    OVERWRITE_READ = "an async write of what was read"
+    ACQUIRED = "an async read of what others may have written"
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A proxy fence that is missing: between ``before`` and ``later``, for ``space``.
+
+    ``sure``: both are of the same bytes; else they may be.
+    """
+
+    before: PtxInstruction
+    later: PtxInstruction
+    conflict: Conflict
+    space: AddressSpace
+    sure: bool
+    elsewhere: bool = False
+
+    @property
+    def fence(self) -> str:
+        """The narrowest proxy fence that will do."""
+        if self.space is AddressSpace.GLOBAL:
+            return "fence.proxy.async.global"
+        return "fence.proxy.async" if self.elsewhere else "fence.proxy.async.shared::cta"
+
+
+@dataclass(frozen=True, slots=True)
+class _Generic:
+    """A generic access: where it is, whether it writes, and when it is made."""
+
+    instruction: PtxInstruction
+    place: Place
+    writes: bool
+    is_copy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Async:
+    """An access through the async proxy."""
+
+    instruction: PtxInstruction
+    place: Place
+    reads: bool
+    writes: bool
+
+
+_State = tuple[int, int, int, int, int, int]
+"""Masks of generic accesses: not fenced in shared memory; in global memory; by other CTAs; copies
+in flight; then of instructions: acquires from other CTAs; strong reads that a fence may make one."""
+
+_EMPTY: _State = (0, 0, 0, 0, 0, 0)
+_ALL_DONE = frozenset({"cp async wait_all"})
+_COPY_WAITS = frozenset({"cp async wait_group", "cp async wait_all"})
+_ARRIVALS = frozenset({"mbarrier arrive", "mbarrier arrive_drop"})
+_MBARRIER_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
+_ANYTHING = frozenset({"call"})
+
+
+def _join(a: _State, b: _State) -> _State:
+    return (a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3], a[4] | b[4], a[5] | b[5])
+
+
+@dataclass(slots=True)
+class _Code:
+    """What of a function the analysis looks at."""
+
+    generics: list[_Generic] = field(default_factory=list[_Generic])
+    generic_of: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    asyncs: dict[int, list[_Async]] = field(default_factory=dict[int, list[_Async]])
+    fences: list[PtxInstruction] = field(default_factory=list[PtxInstruction])
+    instructions: list[PtxInstruction] = field(default_factory=list[PtxInstruction])
+
+
+class ProxyAnalysis:
+    """The proxy fences of one function."""
+
+    def __init__(self, file: PtxFile, function: PtxFunction):
+        self.function = function
+        self.places = Places(file, function)
+        self.code = self._read()
+        self._barriers = self._named_barriers()
+        self._waits = self._numbers(_MBARRIER_WAITS)
+        self._cluster_waits = self._numbers({"barrier cluster wait"})
+        self._remote = sum(
+            1 << number_
+            for number_, each in enumerate(self.code.generics)
+            if each.writes and each.place.space is AddressSpace.SHARED_CLUSTER
+        )
+
+    @property
+    def fences(self) -> Sequence[PtxInstruction]:
+        """The fences between the generic and the async proxy."""
+        return self.code.fences
+
+    def missing(self) -> list[Owed]:
+        """The fences that are owed and absent, by the accesses that owe them."""
+        return self._solve(frozenset(), anything=False)
+
+    def surplus(self) -> Iterator[PtxInstruction]:
+        """The fences that can go, together: without them nothing else is owed.
+
+        Calls and unknown instructions count as accesses of every kind. None of a function that is
+        called: what its caller did is not known.
+        """
+        if not self.function.is_entry or not self.code.fences:
+            return
+        gone: frozenset[int] = frozenset()
+        owed = self._keys(self._solve(gone, anything=True))
+        for fence in reversed([each for each in self.code.fences if not _is_restricted(each)]):
+            less = gone | {fence.number}
+            if self._keys(self._solve(less, anything=True)) == owed:
+                gone = less
+                yield fence
+
+    @staticmethod
+    def _keys(owed: Sequence[Owed]) -> frozenset[tuple[int, int]]:
+        return frozenset((each.before.number, each.later.number) for each in owed)
+
+    # What there is
+
+    def _read(self) -> _Code:
+        code = _Code()
+        for each in self.function.instructions:
+            statement = each.statement
+            code.instructions.append(each)
+            if statement.operation == "fence proxy async" or _is_restricted(each):
+                code.fences.append(each)
+            for access in statement.accesses:
+                place = self.places.of(access)
+                if access.proxy is AccessProxy.ASYNC:
+                    found = _Async(each, place, access.reads, access.writes)
+                    code.asyncs.setdefault(each.number, []).append(found)
+                elif access.proxy is AccessProxy.GENERIC and _is_data(each, place):
+                    code.generic_of.setdefault(each.number, []).append(len(code.generics))
+                    is_copy = statement.operation == "cp async"
+                    code.generics.append(_Generic(each, place, access.writes, is_copy))
+        return code
+
+    def _named_barriers(self) -> Mapping[int, frozenset[int]]:
+        """For each arrival at a named barrier the waits of other places that it may end."""
+        arrivals: dict[str, list[int]] = {}
+        waits: dict[str, list[int]] = {}
+        for each in self.code.instructions:
+            operation, operands = each.statement.operation, each.statement.operands
+            if operation in ("bar arrive", "barrier arrive"):
+                arrivals.setdefault(operands[0], []).append(each.number)
+            elif operation in ("bar sync", "barrier sync"):
+                waits.setdefault(operands[0] if operands else "0", []).append(each.number)
+                if len(operands) > 1:
+                    arrivals.setdefault(operands[0], []).append(each.number)
+        found: dict[int, frozenset[int]] = {}
+        for name, numbers in arrivals.items():
+            for one in numbers:
+                found[one] = frozenset(waits.get(name, ())) - {one}
+        return found
+
+    # The fixpoint
+
+    def _solve(self, without: frozenset[int], anything: bool) -> list[Owed]:
+        """What is owed if the fences ``without`` were not there."""
+        if not self.code.asyncs and not anything:
+            return []
+        guards = {each.statement.guard for each in self.code.fences if each.statement.guard}
+        guards &= {self.code.instructions[n].statement.guard for n in self.code.asyncs}
+        owed: list[Owed] = []
+        for guard in ("", *sorted(guards)):
+            # A predicated fence is one for what has the same predicate, and for nothing else.
+            counted = {
+                each.number
+                for each in self.code.fences
+                if each.statement.guard in ("", guard) and each.number not in without
+            }
+            judged = None if not guard else guard
+            owed += self._fixpoint(counted, judged, guards, anything)
+        return owed
+
+    def _fixpoint(
+        self, counted: set[int], guard: str | None, guards: set[str], anything: bool
+    ) -> list[Owed]:
+        blocks = self.function.blocks
+        entry: list[_State | None] = [None] * len(blocks)
+        entry[0] = _EMPTY
+        mail: dict[int, _State] = {}
+        waiting = [0]
+        while waiting:
+            number_ = waiting.pop()
+            block = blocks[number_]
+            state = entry[number_]
+            assert state is not None
+            news = False
+            for each in block.instructions:
+                state, sent = self._step(each, state, counted, mail)
+                news |= sent
+            for following in block.successors:
+                before = entry[following]
+                joined = state if before is None else _join(before, state)
+                if joined != before:
+                    entry[following] = joined
+                    waiting.append(following)
+            if news:
+                waiting += [n for n, known in enumerate(entry) if known is not None]
+        owed: list[Owed] = []
+        for block, state in zip(blocks, entry, strict=True):
+            if state is None:
+                continue
+            for each in block.instructions:
+                mine = each.statement.guard if each.statement.guard in guards else None
+                if mine == guard:
+                    owed += self._owed(each, state)
+                    if anything and _may_do_anything(each):
+                        owed += self._owed_to_anything(each, state)
+                state, _ = self._step(each, state, counted, mail)
+        return owed
+
+    def _step(
+        self,
+        each: PtxInstruction,
+        state: _State,
+        counted: set[int],
+        mail: dict[int, _State],
+    ) -> tuple[_State, bool]:
+        """The state after an instruction, and whether it told others something new."""
+        shared, global_, foreign, copies, acquired, polled = state
+        statement = each.statement
+        operation = statement.operation
+        for number_ in self.code.generic_of.get(each.number, ()):
+            generic, bit = self.code.generics[number_], 1 << number_
+            if generic.is_copy:
+                copies |= bit
+                continue
+            shared |= bit if generic.place.may_be_shared else 0
+            global_ |= bit if generic.place.may_be_global else 0
+        if each.number in counted:
+            spaces = statement.opcode.spaces
+            space = spaces[0] if spaces else None
+            if _is_restricted(each):
+                foreign, shared = (
+                    (0, 0) if "acquire" in statement.opcode.name else (foreign, shared)
+                )
+            elif space is None:
+                shared = global_ = foreign = acquired = 0
+            elif space is AddressSpace.GLOBAL:
+                global_ = acquired = 0
+            else:
+                shared = 0
+                foreign = foreign if space is AddressSpace.LOCAL else 0
+        if operation in _COPY_WAITS:
+            shared |= copies
+            left = number(statement.operands[0]) if statement.operands else 0
+            copies = 0 if operation in _ALL_DONE or left == 0 else copies
+        received = mail.get(each.number)
+        if received is not None:
+            shared, global_ = shared | received[0], global_ | received[1]
+            foreign |= received[2]
+        scope = statement.scope
+        wide = scope is not None and scope.includes(Scope.AGENT)
+        if statement.ordering is not None and wide and statement.kind is EffectKind.MEMORY:
+            reads = any(access.reads for access in statement.accesses)
+            if statement.is_strong and reads and statement.operation != "red":
+                polled |= 1 << each.number
+                acquired |= 1 << each.number if statement.ordering.acquires else 0
+        if operation == "fence" and wide and statement.ordering and statement.ordering.acquires:
+            acquired |= polled
+        new: _State = (shared, global_, foreign, copies, acquired, polled)
+        return new, self._send(each, new, mail)
+
+    def _send(self, each: PtxInstruction, state: _State, mail: dict[int, _State]) -> bool:
+        statement = each.statement
+        shared, global_, foreign, copies, _, _ = state
+        sent: _State | None = None
+        targets: Sequence[int] | frozenset[int] = ()
+        if statement.operation in _ARRIVALS or statement.operation == "cp async mbarrier arrive":
+            targets = self._waits
+            sent = (shared, global_, foreign, 0, 0, 0)
+            if statement.operation == "cp async mbarrier arrive":
+                sent = (copies, 0, 0, 0, 0, 0)
+            elif statement.scope is Scope.CLUSTER and statement.ordering is not None:
+                # What was written into another CTA's shared memory is foreign to that CTA.
+                sent = (shared, global_, foreign | (shared & self._remote), 0, 0, 0)
+        elif each.number in self._barriers:
+            targets = self._barriers[each.number]
+            sent = (shared, global_, foreign, 0, 0, 0)
+        elif statement.operation == "barrier cluster arrive" and shared & self._remote:
+            targets = self._cluster_waits
+            sent = (0, 0, shared & self._remote, 0, 0, 0)
+        news = False
+        for target in targets:
+            assert sent is not None
+            before = mail.get(target, _EMPTY)
+            joined = _join(before, sent)
+            if joined != before:
+                mail[target] = joined
+                news = True
+        return news
+
+    def _numbers(self, operations: Container[str]) -> Sequence[int]:
+        return [e.number for e in self.code.instructions if e.statement.operation in operations]
+
+    # What is owed
+
+    def _owed(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
+        for async_ in self.code.asyncs.get(each.number, ()):
+            if async_.place.may_be_shared:
+                yield from self._conflicts(async_, state[0], AddressSpace.LOCAL, False)
+                yield from self._conflicts(async_, state[2], AddressSpace.LOCAL, True)
+            if async_.place.may_be_global:
+                yield from self._conflicts(async_, state[1], AddressSpace.GLOBAL, False)
+                if async_.reads and state[4]:
+                    for number_ in _bits(state[4]):
+                        acquire = self.code.instructions[number_]
+                        conflict = Conflict.ACQUIRED
+                        yield Owed(acquire, each, conflict, AddressSpace.GLOBAL, False, True)
+
+    def _conflicts(
+        self, async_: _Async, pending: int, space: AddressSpace, elsewhere: bool
+    ) -> Iterator[Owed]:
+        for number_ in _bits(pending):
+            generic = self.code.generics[number_]
+            if not generic.writes and not async_.writes:
+                continue
+            meets = overlap(generic.place, async_.place)
+            if meets is Overlap.NO:
+                continue
+            conflict = Conflict.OVERWRITE_READ
+            if generic.writes:
+                conflict = Conflict.READ if async_.reads else Conflict.OVERWRITE
+            sure = meets is Overlap.SURE
+            before, later = generic.instruction, async_.instruction
+            yield Owed(before, later, conflict, space, sure, elsewhere)
+
+    def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
+        for mask, space in (
+            (state[0] | state[2], AddressSpace.LOCAL),
+            (state[1], AddressSpace.GLOBAL),
+        ):
+            for number_ in _bits(mask):
+                before = self.code.generics[number_].instruction
+                yield Owed(before, each, Conflict.READ, space, False)
+
+
+def _is_data(each: PtxInstruction, place: Place) -> bool:
+    """Whether a generic access may be of what async accesses are of."""
+    if each.statement.kind is EffectKind.TENSOR:
+        return False
+    return place.may_be_shared or place.may_be_global
+
+
+def _is_restricted(each: PtxInstruction) -> bool:
+    """Whether it is a one-sided proxy fence, of shared memory in a cluster."""
+    return each.statement.operation == "fence proxy async::generic"
+
+
+def _may_do_anything(each: PtxInstruction) -> bool:
+    return each.statement.kind is EffectKind.OPAQUE or each.statement.operation in _ANYTHING
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

@@ -1,0 +1,363 @@
+"""What fence-check finds in PTX: each rule on a bad and a good text, and each fence taken away.
+
+The patterns of examples/async are what insert-proxy-fences makes of them: what it puts in is
+owed by its own analysis of operations, so that taking it out has to be found here, by another
+analysis of instructions.
+"""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from test_ptx_reader import EXAMPLES, HEAD, lowered
+
+from fencewright.checker.cdna_hazards import Level
+from fencewright.checker.ptx_findings import PtxFinding, PtxRule, find_problems
+from fencewright.checker.ptx_lift import Lift
+from fencewright.checker.ptx_places import Overlap, Places, overlap
+from fencewright.checker.ptx_proxies import ProxyAnalysis
+from fencewright.checker.ptx_text import PtxFunction, read_ptx
+
+DECLARED = (
+    ".reg .b32 r<20>; .reg .b64 d<9>; .reg .pred p<4>;\n"
+    ".shared .align 128 .b8 sm[1024]; .shared .align 8 .b64 bar;\n"
+    "ld.param.u64 d1, [a]; ld.param.u64 d2, [b]; mov.u32 r9, %tid.x; setp.eq.u32 p0, r9, 0;\n"
+)
+
+
+def module_of(body: str) -> str:
+    return f"{HEAD}.entry k(.param .u64 a, .param .u64 b) {{\n{DECLARED}{body}\nret;\n}}\n"
+
+
+def findings(body: str) -> list[PtxFinding]:
+    module = read_ptx(module_of(body), "k.ptx")
+    return sorted(find_problems(module, module.functions["k"]))
+
+
+def said(body: str) -> list[tuple[str, str]]:
+    return [(str(each.rule), str(each.level)) for each in findings(body)]
+
+
+STORE = "st.shared.b32 [sm], r1;\n"
+FENCE = "fence.proxy.async.shared::cta;\n"
+BULK_STORE = "@p0 cp.async.bulk.global.shared::cta.bulk_group [d1], [sm], 128;\n"
+BULK_LOAD = (
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [d1], 128, [bar];\n"
+)
+MMA = "tcgen05.mma.cta_group::1.kind::f16 [r8], d3, d4, r2, p1;\n"
+ARRIVE = "mbarrier.arrive.release.cta.shared::cta.b64 _, [bar];\n"
+WAIT = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0; @!p1 bra W;\n"
+POLL = "L: ld.acquire.gpu.global.b32 r1, [d2]; setp.eq.u32 p2, r1, 0; @p2 bra L;\n"
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "rule", "level"),
+    [
+        (STORE + "bar.sync 0;\n" + BULK_STORE, STORE + FENCE + "bar.sync 0;\n" + BULK_STORE,
+            "proxy-fence", ERROR),
+        (STORE + "bar.sync 0;\n" + BULK_STORE, STORE + "bar.sync 0;\n" + FENCE + BULK_STORE,
+            "proxy-fence", ERROR),
+        (STORE + BULK_LOAD, STORE + FENCE + BULK_LOAD, "proxy-fence", ERROR),
+        (STORE + ARRIVE + WAIT + MMA, STORE + FENCE + ARRIVE + WAIT + MMA, "proxy-fence", WARNING),
+        ("st.shared.b32 [sm+256], r1;\n" + BULK_STORE.replace("128", "512"),
+            "st.shared.b32 [sm+256], r1;\n" + BULK_STORE, "proxy-fence", ERROR),
+        (POLL + BULK_LOAD, POLL + "fence.proxy.async.global;\n" + BULK_LOAD,
+            "proxy-acquire", WARNING),
+        (POLL.replace("acquire", "relaxed") + "fence.acq_rel.gpu;\n" + BULK_LOAD,
+            POLL.replace("acquire", "relaxed") + "fence.acq_rel.cta;\n" + BULK_LOAD,
+            "proxy-acquire", WARNING),
+        ("ld.shared.b32 r1, [sm];\nbar.sync 0;\n" + BULK_LOAD,
+            "ld.shared.b32 r1, [sm];\n" + FENCE + "bar.sync 0;\n" + BULK_LOAD, "proxy-reads", NOTE),
+        ("cp.async.ca.shared.global [sm], [d1], 4;\n" + FENCE + "cp.async.wait_all;\n" + BULK_STORE,
+            "cp.async.ca.shared.global [sm], [d1], 4;\ncp.async.wait_all;\n" + FENCE + BULK_STORE,
+            "proxy-fence", ERROR),
+        ("@p2 " + FENCE + BULK_LOAD.replace("cp", "@p0 cp"), "@p0 " + FENCE + STORE + FENCE + BULK_LOAD,
+            "surplus-proxy-fence", NOTE),
+    ],
+)  # fmt: skip
+def test_proxy_fences(bad: str, good: str, rule: str, level: str) -> None:
+    assert (rule, level) in said(bad)
+    assert all(found[0] != rule for found in said(good)) or level == NOTE
+
+
+def test_a_guarded_fence_counts_for_the_same_guard_alone() -> None:
+    guarded = STORE + "@{} " + FENCE + BULK_STORE
+    assert said(guarded.format("p0")) == []
+    assert said(guarded.format("p2")) == [("proxy-fence", ERROR)]
+
+
+def test_a_fence_of_another_space_does_not_count() -> None:
+    other = STORE + "fence.proxy.async.global;\n" + BULK_STORE
+    assert said(other) == [("proxy-fence", ERROR)]
+
+
+def test_a_fence_on_one_path_is_not_enough() -> None:
+    jumped = STORE + "@p2 bra X;\n" + FENCE + "X:\n" + BULK_STORE
+    assert said(jumped) == [("proxy-fence", ERROR)]
+
+
+def test_variables_that_are_apart_do_not_conflict() -> None:
+    assert said("st.shared.b64 [bar], d3;\n" + BULK_STORE) == []
+
+
+def test_what_another_warp_wrote_comes_through_its_mbarrier() -> None:
+    """Where the writing and the copying threads take paths of their own."""
+    writer = STORE + "{}" + ARRIVE + "bra E;\n"
+    text = "@p2 bra C;\n" + writer + "C:\n" + WAIT + BULK_STORE + "E:\n"
+    assert said(text.format(FENCE)) == []
+    assert said(text.format("")) == [("proxy-fence", ERROR)]
+    relaxed = text.replace("release.cta", "relaxed.cta").format("")
+    assert said(relaxed) == [("proxy-fence", ERROR)]
+
+
+def test_what_another_warp_wrote_comes_through_a_named_barrier() -> None:
+    text = (
+        "@p2 bra C;\n"
+        + STORE
+        + "{}bar.arrive 1, 64; bra E;\nC: bar.sync 1, 64;\n"
+        + BULK_STORE
+        + "E:\n"
+    )
+    assert said(text.format(FENCE)) == []
+    assert said(text.format("")) == [("proxy-fence", ERROR)]
+    assert said(text.format("").replace("bar.sync 1", "bar.sync 2")) == []
+
+
+# mbarriers and barriers of a cluster
+
+PUSH = "mapa.shared::cluster.u32 r4, r3, 1;\nst.shared::cluster.b32 [r4], r1;\n"
+REMOTE = "mapa.shared::cluster.u32 r6, r5, 1;\nmbarrier.arrive{}.shared::cluster.b64 _, [r6];\n"
+CLUSTER_WAIT = (
+    "W: mbarrier.try_wait.parity.acquire.{}.shared::cta.b64 p1, [r5], 0; @!p1 bra W;\n"
+    "ld.shared.b32 r2, [sm];\n"
+)
+START = "mov.u32 r3, sm;\nmov.u32 r5, bar;\n"
+
+
+@pytest.mark.parametrize(
+    ("arrival", "wait", "found"),
+    [
+        (".release.cluster", "cluster", []),
+        ("", "cluster", [("mbarrier-scope", ERROR)]),
+        (".release.cta", "cluster", [("mbarrier-scope", ERROR)]),
+        (".relaxed.cluster", "cluster", [("mbarrier-scope", ERROR)]),
+        (".release.cluster", "cta", [("mbarrier-scope", ERROR)]),
+    ],
+)
+def test_arrivals_in_another_work_group(
+    arrival: str, wait: str, found: list[tuple[str, str]]
+) -> None:
+    body = START + PUSH + REMOTE.format(arrival) + CLUSTER_WAIT.format(wait)
+    assert said(body) == found
+
+
+def test_a_fence_makes_a_relaxed_arrival_a_release() -> None:
+    arrival = REMOTE.format(".relaxed.cluster")
+    for fence, found in (
+        ("fence.acq_rel.cluster;\n", []),
+        ("fence.release.gpu;\n", []),
+        ("fence.acq_rel.cta;\n", [("mbarrier-scope", ERROR)]),
+        ("@p2 fence.acq_rel.cluster;\n", [("mbarrier-scope", ERROR)]),
+    ):
+        assert said(START + PUSH + fence + arrival) == found
+
+
+def test_an_arrival_that_publishes_nothing_may_be_narrow() -> None:
+    """As the one by which a consumer says that a buffer is empty."""
+    assert said(START + "ld.shared.b32 r1, [sm];\n" + REMOTE.format("")) == []
+
+
+@pytest.mark.parametrize(
+    ("ordering", "found"),
+    [("", []), (".release", []), (".relaxed", [("cluster-barrier", ERROR)])],
+)
+def test_cluster_barriers(ordering: str, found: list[tuple[str, str]]) -> None:
+    barrier = f"barrier.cluster.arrive{ordering};\nbarrier.cluster.wait;\n"
+    assert said(START + PUSH + barrier) == found
+    assert said(START + barrier) == []
+
+
+def test_own_memory_that_others_read_after_a_relaxed_cluster_barrier() -> None:
+    pull = "mapa.shared::cluster.u32 r4, r3, 1;\nld.shared::cluster.b32 r2, [r4];\n"
+    barrier = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
+    assert said(START + STORE + barrier + pull) == [("cluster-barrier", WARNING)]
+    assert said(START + STORE + barrier) == []
+
+
+# What is surplus
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("fence.acq_rel.gpu;\nfence.acq_rel.gpu;", ["surplus-fence"]),
+        ("membar.gl;\nadd.s32 r1, r1, r2;\nmembar.gl;", ["surplus-fence"]),
+        ("fence.acq_rel.cta;\nfence.acq_rel.gpu;", ["surplus-fence"]),
+        ("fence.sc.gpu;\nfence.release.cta;", ["surplus-fence"]),
+        ("fence.acquire.gpu;\nfence.release.gpu;", []),
+        ("fence.acq_rel.gpu;\nfence.sc.cta;", []),
+        ("fence.acq_rel.gpu;\nst.relaxed.gpu.global.b32 [d1], r1;\nfence.acq_rel.gpu;", []),
+        ("fence.acq_rel.gpu;\nst.release.gpu.global.b32 [d1], r1;", ["surplus-release"]),
+        ("fence.acq_rel.cta;\nst.release.gpu.global.b32 [d1], r1;", []),
+        ("fence.acquire.gpu;\nst.release.gpu.global.b32 [d1], r1;", []),
+        ("fence.sc.gpu;\natom.acq_rel.gpu.global.add.u32 r1, [d1], 1;", ["surplus-release"]),
+        ("ld.acquire.gpu.global.b32 r1, [d1];\nfence.acq_rel.gpu;", ["surplus-acquire"]),
+        ("red.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", []),
+        ("fence.release.sync_restrict::shared::cta.cluster;\nfence.acq_rel.gpu;", []),
+    ],
+)
+def test_surplus(body: str, found: list[str]) -> None:
+    notes = findings(body)
+    assert [str(each.rule) for each in notes] == found
+    assert all(each.level is Level.NOTE for each in notes)
+
+
+def test_a_surplus_fence_has_its_price() -> None:
+    (found,) = findings("fence.acq_rel.gpu;\nfence.acq_rel.gpu;")
+    assert found.line == 9
+    assert found.about == (8,)
+    assert "it costs 272 cycles" in found.message
+
+
+def test_of_two_proxy_fences_one_is_surplus() -> None:
+    assert said(STORE + FENCE + FENCE + BULK_STORE) == [("surplus-proxy-fence", NOTE)]
+
+
+def test_a_call_may_need_the_fence_before_it() -> None:
+    assert said(STORE + FENCE + "call helper, ();") == []
+    assert said("call helper, ();\n" + STORE + FENCE) == [("surplus-proxy-fence", NOTE)]
+
+
+def test_what_is_not_known_is_said_once() -> None:
+    assert said("frobnicate.x;\nfrobnicate.x;") == [("unknown-instruction", WARNING)]
+
+
+# Our own code
+
+_PROXY_FENCE = re.compile(r"^.*\bfence\.proxy\.async(?!::generic).*\n", re.M)
+
+
+def problems(text: str) -> list[PtxFinding]:
+    module = read_ptx(text, "k.ptx")
+    functions = module.functions.values()
+    return [each for function in functions for each in find_problems(module, function)]
+
+
+@pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
+def test_our_own_patterns_are_right_and_every_proxy_fence_is_missed(example: str) -> None:
+    text = lowered(example)
+    assert problems(text) == []
+    for fence in _PROXY_FENCE.finditer(text):
+        without = text[: fence.start()] + text[fence.end() :]
+        rules = {each.rule for each in problems(without)}
+        assert rules & {PtxRule.PROXY_FENCE, PtxRule.PROXY_ACQUIRE}, fence[0]
+
+
+@pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
+def test_a_fence_put_in_twice_is_surplus(example: str) -> None:
+    text = lowered(example)
+    for fence in _PROXY_FENCE.finditer(text):
+        twice = text[: fence.start()] + fence[0] + text[fence.start() :]
+        assert [each.rule for each in problems(twice)] == [PtxRule.SURPLUS_PROXY_FENCE]
+
+
+def test_scopes_of_our_own_arrivals_are_needed() -> None:
+    text = lowered("cluster_remote_arrive")
+    for word in ("arrive.release", "acquire"):
+        assert f"{word}.cluster" in text
+        weaker = text.replace(f"{word}.cluster", f"{word}.cta")
+        assert {each.rule for each in problems(weaker)} == {PtxRule.MBARRIER_SCOPE}
+
+
+# What is provided
+
+
+def lift(body: str) -> list[str]:
+    module = read_ptx(module_of(body), "k.ptx")
+    return [each.text for each in Lift(module.functions["k"]).lines()]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("st.release.gpu.global.u32 [d1], r1;",
+            ["st.release.gpu.global.u32 [d1], r1 -> store release agent global"]),
+        ("@!p1 atom.global.cas.b32 r1, [d1], r2, r3;",
+            ["@!p1 atom.global.cas.b32 r1, [d1], r2, r3 -> cmpxchg relaxed agent global if !p1"]),
+        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [r1], r2, [r3];",
+            ["red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [r1], r2, "
+             "[r3] -> red.async relaxed cluster"]),
+        ("ld.local.u32 r1, [d1];\nadd.s32 r1, r1, r2;", []),
+        ("ld.volatile.u32 r1, [d1];", ["ld.volatile.u32 r1, [d1] -> load volatile relaxed system generic"]),
+        (BULK_LOAD, [f"{BULK_LOAD[:-2]} -> cp.async.bulk weak async-reads global async-writes local"]),
+    ],
+)  # fmt: skip
+def test_what_an_instruction_provides(body: str, lines: list[str]) -> None:
+    assert lift(body) == lines
+
+
+def test_fences_and_what_is_late() -> None:
+    body = (
+        "st.global.u32 [d1], r1;\n"
+        "fence.acq_rel.gpu;\n"
+        "st.global.u32 [d1+4], r1;\n"
+        "st.relaxed.sys.global.u32 [d2], r2;"
+    )
+    assert lift(body)[-1] == (
+        "st.relaxed.sys.global.u32 [d2], r2 -> store relaxed system global; "
+        "release agent by the fence of line 9; late at agent: line 10"
+    )
+    jumped = "@p2 bra X;\nfence.acq_rel.gpu;\nX:\nst.relaxed.gpu.global.u32 [d2], r2;"
+    assert lift(jumped)[-1].endswith("-> store relaxed agent global")
+    guarded = "@p2 fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [d2], r2;"
+    assert lift(guarded)[-1].endswith("-> store relaxed agent global")
+
+
+def test_a_fence_makes_the_reads_before_it_acquires() -> None:
+    body = POLL.replace("acquire", "relaxed") + "fence.acquire.gpu;\nld.global.u32 r2, [d1];"
+    lines = lift(body)
+    assert lines[0].endswith("load relaxed agent global; acquire agent by the fence of line 9")
+    assert lines[-1].endswith("-> load weak global")
+    red = "red.relaxed.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;"
+    assert lift(red)[0].endswith("-> atomic_rmw add relaxed agent global")
+
+
+# Places
+
+
+def places_of(body: str) -> tuple[PtxFunction, Places, Sequence[Overlap]]:
+    module = read_ptx(module_of(body), "k.ptx")
+    kernel = module.functions["k"]
+    places = Places(module, kernel)
+    found = [places.of(a) for each in kernel.instructions for a in each.statement.accesses]
+    return kernel, places, [overlap(found[0], other) for other in found[1:]]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("st.shared.b32 [sm], r1; st.shared.b32 [sm+4], r1; st.shared.b64 [sm], d3;",
+            [Overlap.NO, Overlap.SURE]),
+        ("st.shared.b32 [sm], r1; mov.u32 r3, sm; add.s32 r4, r3, 2; st.shared.b32 [r4], r1;",
+            [Overlap.SURE]),
+        ("st.shared.b32 [sm], r1; mov.u32 r3, sm; add.s32 r4, r3, r9; st.shared.b32 [r4], r1;",
+            [Overlap.MAYBE]),
+        ("st.shared.b32 [sm], r1; mov.u32 r3, bar; add.s32 r4, r3, r9; st.shared.b32 [r4], r1;",
+            [Overlap.NO]),
+        ("st.shared.b32 [sm], r1; st.b32 [d1], r1; st.b32 [d5], r1;", [Overlap.NO, Overlap.MAYBE]),
+        ("st.global.b32 [d1], r1; st.global.b32 [d1+4], r1; st.global.b32 [d2], r1;",
+            [Overlap.MAYBE, Overlap.MAYBE]),
+        ("st.shared.b32 [sm], r1; st.global.b32 [d5], r1;", [Overlap.NO]),
+    ],
+)  # fmt: skip
+def test_overlap(body: str, found: list[Overlap]) -> None:
+    assert places_of(body)[2] == found
+
+
+def test_a_function_that_is_called_has_no_surplus_proxy_fence() -> None:
+    text = f"{HEAD}.func f() {{ fence.proxy.async; ret; }}\n"
+    module = read_ptx(text, "k.ptx")
+    assert [*ProxyAnalysis(module, module.functions["f"]).surplus()] == []
+    module = read_ptx(text.replace(".func", ".entry"), "k.ptx")
+    assert len([*ProxyAnalysis(module, module.functions["f"]).surplus()]) == 1
