@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fencewright.checker.cdna_hazards import Level
+from fencewright.checker.findings import Level
 from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
@@ -33,6 +33,15 @@ class PtxRule(Word):
     SURPLUS_RELEASE = "surplus-release"
     SURPLUS_ACQUIRE = "surplus-acquire"
     UNKNOWN = "unknown-instruction"
+
+
+SURPLUS = (
+    PtxRule.SURPLUS_PROXY_FENCE,
+    PtxRule.SURPLUS_FENCE,
+    PtxRule.SURPLUS_RELEASE,
+    PtxRule.SURPLUS_ACQUIRE,
+)
+"""The rules about what can go."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

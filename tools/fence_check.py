@@ -1,8 +1,8 @@
-"""fence-check: what is missing or surplus in the synchronisation of AMD assembly.
+"""fence-check: what is missing or surplus in the synchronisation of AMD assembly and PTX.
 
-Reads assembly of gfx908, gfx90a, gfx942 and gfx950, or code objects, whoever made them. Says
+Reads assembly of gfx908, gfx90a, gfx942 and gfx950, code objects, or PTX, whoever made them. Says
 which registers are used before their loads have been waited for, what each access provides to
-others, what cannot have been meant, and what can go.
+others, what cannot have been meant, and what can go; of PTX, which proxy fences and scopes are missing.
 """
 
 import re
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencewright.checker.cdna_check import Checked, check
@@ -25,9 +25,10 @@ from fencewright.checker.cdna_text import (
     read_disassembly,
 )
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.ptx_findings import SURPLUS, PtxFinding, PtxRule
 from fencewright.checker.source_program import SourceError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools import diagnostics
+from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.compare_source import (
     CodeAndSource,
     add_options,
@@ -47,23 +48,21 @@ STDIN = "<stdin>"
 _LEVELS = tuple(Level)
 """The worst first."""
 
-_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED)
+_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED, PtxRule.UNKNOWN)
 """What says that something could not be judged."""
 
 _FORMATS = (
     (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
-    (re.compile(r"^\s*\.version\s+\d", re.M), "PTX"),
     (re.compile(r"^\s*\.target\s+sm_|^\s*/\*[0-9a-f]{4}\*/", re.M), "code of NVIDIA's GPUs"),
 )
 """What else may be given by mistake, by what it has in it."""
 
 
-def read_input(path: str | None, file: str) -> tuple[Assembly, str]:
-    """The assembly in a file, which may be a code object, and its text.
+def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
+    """The assembly that a file contains, which may be a code object, and its text.
 
     Raises ``AssemblyError``, and ``ToolError`` where llvm-objdump is missing or fails.
     """
-    content = diagnostics.read_bytes(path)
     if not content.strip():
         raise diagnostics.error("the input is empty", file)
     if content.startswith(MAGIC):
@@ -82,11 +81,11 @@ def read_input(path: str | None, file: str) -> tuple[Assembly, str]:
     return assembly, text
 
 
-def read_beside_source(path: str, file: str, arguments: Namespace) -> CodeAndSource:
-    """The assembly in a file, or made of it, with its source if there is one."""
+def read_beside_source(path: str, content: bytes, file: str, arguments: Namespace) -> CodeAndSource:
+    """The assembly in a file of that content, or made of it, with its source if there is one."""
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
-    assembly, text = read_input(None if path == "-" else path, file)
+    assembly, text = read_input(content, file)
     if arguments.source:
         return read_beside(assembly, text, file, arguments.source)
     return CodeAndSource(assembly, file)
@@ -165,7 +164,10 @@ def _check(path: str, arguments: Namespace) -> int:
     """Check one file, print what was found, and return its status."""
     file = STDIN if path == "-" else path
     try:
-        beside = read_beside_source(path, file, arguments)
+        content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+        if ptx_check.takes(path, content):
+            return _check_ptx(content, file, arguments)
+        beside = read_beside_source(path, content, file, arguments)
         assembly, file = beside.assembly, beside.file
         many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
         functions = list(checked(assembly, file, many))
@@ -195,18 +197,47 @@ def _check(path: str, arguments: Namespace) -> int:
             if each in executed:
                 print(Diagnostic(executed[each], *place, 1, Severity.NOTE))
     names = {each.name: bool(each.descriptor) for each in assembly.functions.values()}
+    _sum_up(file, assembly.chip, names, found)
+    if beside.source is not None:
+        judged = sum(each.was_compared for each in comparisons)
+        print(
+            f"{file}: {judged} of {len(comparisons)} functions compared with {beside.source.file}"
+        )
+    return _status(found, arguments)
+
+
+def _check_ptx(content: bytes, file: str, arguments: Namespace) -> int:
+    """Check a file of PTX, print what was found, and return its status."""
+    for option in ("source", "l2_per_agent", "to"):
+        if getattr(arguments, option):
+            raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
+    module = ptx_check.read_input(content, file)
+    found = sorted(ptx_check.findings_of(module))
+    if arguments.lift:
+        for line, provided in ptx_check.lifted(module):
+            print(f"{file}:{line}: {provided}")
+    for each in found:
+        if _is_shown(each, arguments):
+            text = f"{each.message} [{each.rule}]"
+            print(Diagnostic(text, file, each.line, 1, Severity(each.level.value)))
+    _sum_up(file, module.target, ptx_check.names_of(module), found)
+    return _status(found, arguments)
+
+
+def _sum_up(
+    file: str, chip: str, names: Mapping[str, bool], found: Sequence[Finding | PtxFinding]
+) -> None:
+    """Print what a file has, kernels and other functions, and how much was found."""
     kernels = [name for name, is_kernel in names.items() if is_kernel]
     others = [name for name, is_kernel in names.items() if not is_kernel]
     lists = (("kernels", kernels), ("functions", others))
     said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
     number = Counter(each.level for each in found)
     counts = ", ".join(_count(number[level], level) for level in _LEVELS)
-    print(f"{file}: {assembly.chip}: {said}: {counts}")
-    if beside.source is not None:
-        judged = sum(each.was_compared for each in comparisons)
-        print(
-            f"{file}: {judged} of {len(comparisons)} functions compared with {beside.source.file}"
-        )
+    print(f"{file}: {chip}: {said}: {counts}")
+
+
+def _status(found: Sequence[Finding | PtxFinding], arguments: Namespace) -> int:
     bad = _LEVELS[: _LEVELS.index(arguments.fail_on) + 1]
     if any(each.level in bad for each in found if each.rule not in _NOT_CHECKED):
         return DOES_NOT_HOLD
@@ -228,10 +259,10 @@ def _print_scoped(functions: Sequence[Checked], file: str) -> int:
     return status
 
 
-_ASKED = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT)
+_ASKED = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT, *SURPLUS)
 
 
-def _is_shown(found: Finding, arguments: Namespace) -> bool:
+def _is_shown(found: Finding | PtxFinding, arguments: Namespace) -> bool:
     asked = arguments.surplus and found.rule in _ASKED
     notes = arguments.notes or arguments.fail_on is Level.NOTE
     return asked or notes or found.level is not Level.NOTE
@@ -245,7 +276,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(NAME, description=__doc__)
     diagnostics.add_version(parser)
     parser.add_argument(
-        "inputs", nargs="+", metavar="FILE", help="assembly or code object, - for stdin"
+        "inputs", nargs="+", metavar="FILE", help="assembly, code object or PTX, - for stdin"
     )
     parser.add_argument(
         "--notes", action="store_true", help="print notes too: what may have been meant"
@@ -262,7 +293,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--surplus",
         action="store_true",
-        help="print the write-backs, invalidates and waits that can go, and what each costs",
+        help="print the write-backs, invalidates, waits and fences that can go, and what each costs",
     )
     add_options(parser)
     parser.add_argument(

@@ -69,7 +69,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         (" \n", "k.s: error: the input is empty"),
         (b"\xff\xfe\n", "k.s:1:1: error: not UTF-8 text: byte 0xff"),
         ("define void @f() {\n", "k.s: error: LLVM IR, not AMD assembly"),
-        (".version 8.0\n.target sm_90\n", "k.s: error: PTX, not AMD assembly"),
+        (".version 8.0\n.target sm_90\n", "k.s:1:1: error: there is no function with instructions"),
         ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: code of NVIDIA's GPUs, not AMD"),
         ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
         ("\tmovl $1, %eax\n", "k.s:1:1: error: no .amdgcn_target line says which chip it is for"),
@@ -91,6 +91,84 @@ def test_what_cannot_be_read_is_one_line(
     assert (status, out) == (2, "")
     assert err.startswith(line)
     assert err.count("\n") == 1
+
+
+PTX = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() { bar.sync 0; ret; }\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("define void @f() {\n", "k.ptx: error: LLVM IR, not PTX"),
+        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.ptx: error: code of NVIDIA's GPUs, not PTX"),
+        (GOOD, "k.ptx: error: AMD assembly, not PTX"),
+        ("BC\xc0\xde".encode("latin-1"), "k.ptx: error: LLVM bitcode, not PTX"),
+        (elf(), "k.ptx: error: an object file, not PTX"),
+        (b"\x00\xff\n", "k.ptx:1:2: error: not UTF-8 text: byte 0xff"),
+        ("", "k.ptx: error: the input is empty"),
+        (PTX[:-3], "k.ptx:4:1: error: the file is cut short: 'k' has no end"),
+        (PTX.replace("sm_90", "gfx942"), "k.ptx:2:1: error: '.target gfx942' names no chip of"),
+        ("Mary had a lamb\n", "k.ptx:1:1: error: expected '.version', found 'Mary had a lamb'"),
+        (b" " * ((1 << 26) + 1), "k.ptx: error: is larger than 64 MiB"),
+    ],
+)
+def test_what_is_no_ptx_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str | bytes, line: str
+) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    status = fence_check.main([str(path)])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert err.replace(str(path), "k.ptx").startswith(line)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status", "last"),
+    [
+        (PTX, (), 0, "k.s: sm_90: kernels k: 0 errors, 0 warnings, 0 notes"),
+        (PTX.replace(".entry k", ".func k"), (), 0,
+            "k.s: sm_90: functions k: 0 errors, 0 warnings, 0 notes"),
+        (PTX.replace("bar.sync 0", "x.y"), (), 3,
+            "k.s: sm_90: kernels k: 0 errors, 1 warning, 0 notes"),
+        (PTX.replace("bar", "fence.proxy.async; bar"), ("--fail-on", "note"), 1,
+            "k.s: sm_90: kernels k: 0 errors, 0 warnings, 1 note"),
+    ],
+)  # fmt: skip
+def test_ptx(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    text: str,
+    options: tuple[str, ...],
+    status: int,
+    last: str,
+) -> None:
+    returned, out, err = run(capsys, tmp_path, text, *options)
+    assert (returned, err, out.splitlines()[-1]) == (status, "", last)
+
+
+def test_ptx_lifted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, out, _ = run(capsys, tmp_path, PTX, "--lift")
+    assert (status, out.splitlines()[0]) == (0, "k.s:4: bar.sync 0 -> bar.sync acq_rel workgroup")
+
+
+def test_what_is_surplus_in_ptx(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    twice = PTX.replace("bar.sync 0;", "membar.gl; membar.gl;")
+    status, out, _ = run(capsys, tmp_path, twice, "--surplus")
+    assert (status, out.count("[surplus-fence]")) == (0, 1)
+    assert "[surplus-fence]" not in run(capsys, tmp_path, twice)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [(("--source", "k.ll"), "--source"), (("--l2-per-agent", "one"), "--l2-per-agent")],
+)
+def test_what_ptx_does_not_take(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...], option: str
+) -> None:
+    status, out, err = run(capsys, tmp_path, PTX, *options)
+    assert (status, out, err) == (2, "", f"k.s: error: {option} is not for PTX\n")
 
 
 def test_a_file_that_cannot_be_read_leaves_the_others(

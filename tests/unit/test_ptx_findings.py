@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pytest
 from test_ptx_reader import EXAMPLES, HEAD, lowered
 
-from fencewright.checker.cdna_hazards import Level
+from fencewright.checker.findings import Level
 from fencewright.checker.ptx_findings import PtxFinding, PtxRule, find_problems
 from fencewright.checker.ptx_lift import Lift
 from fencewright.checker.ptx_places import Overlap, Places, overlap

@@ -12,7 +12,7 @@ from fencewright.tools.dev.fork_server import fork_server
 from fencewright.tools.diagnostics import error, run_tool
 from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_TOOLS, find_llvm_tool
 
-SUFFIXES = frozenset({".mlir", ".ll", ".s"})
+SUFFIXES = frozenset({".mlir", ".ll", ".ptx", ".s"})
 """What a test file's name ends with."""
 
 EXCLUDED = frozenset({"Inputs", "Output"})

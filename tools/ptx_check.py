@@ -1,0 +1,65 @@
+"""The part of fence-check that is for PTX: what it reads, refuses and finds."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from fencewright.checker.ptx_findings import PtxFinding, find_problems
+from fencewright.checker.ptx_lift import Lift
+from fencewright.checker.ptx_text import PtxError, PtxFile, is_ptx, read_ptx
+from fencewright.tools import diagnostics
+
+_SUFFIX = ".ptx"
+_LOOKED_AT = 1 << 16
+"""How many bytes are looked at to see what a file is: comments may come first."""
+_OTHERS = (
+    (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
+    (re.compile(r"\.amdgcn_target|\.amdhsa_"), "AMD assembly"),
+    (re.compile(r"^\s*/\*[0-9a-f]{4,}\*/|^\s*\.headerflags", re.M), "code of NVIDIA's GPUs"),
+)
+"""What else may be given by mistake, by what it has in it."""
+
+
+def takes(path: str, content: bytes) -> bool:
+    """Whether a file is PTX by its name or by how it begins."""
+    begin = content[:_LOOKED_AT].decode(errors="replace")
+    return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
+
+
+def read_input(content: bytes, file: str) -> PtxFile:
+    """The PTX that a file contains.
+
+    Raises ``PtxError``, or ``ToolError`` for what is something else.
+    """
+    if not content.strip():
+        raise diagnostics.error("the input is empty", file)
+    if content.startswith(b"\x7fELF"):
+        raise diagnostics.error("an object file, not PTX", file)
+    if diagnostics.is_bitcode(content):
+        raise diagnostics.error("LLVM bitcode, not PTX", file)
+    text = diagnostics.as_text(content)
+    if not is_ptx(text):
+        for pattern, name in _OTHERS:
+            if pattern.search(text[:_LOOKED_AT]):
+                raise diagnostics.error(f"{name}, not PTX", file)
+    module = read_ptx(text, file)
+    if not any(block.instructions for f in module.functions.values() for block in f.blocks):
+        raise PtxError(f"{file}:1: error: there is no function with instructions in it")
+    return module
+
+
+def findings_of(module: PtxFile) -> Iterator[PtxFinding]:
+    """The findings in all functions."""
+    for function in module.functions.values():
+        yield from find_problems(module, function)
+
+
+def lifted(module: PtxFile) -> Iterator[tuple[int, str]]:
+    """What each instruction provides to other threads, with its line."""
+    for function in module.functions.values():
+        for each in Lift(function).lines():
+            yield each.instruction.line, each.text
+
+
+def names_of(module: PtxFile) -> Mapping[str, bool]:
+    """The functions, with whether they are kernels."""
+    return {each.name: each.is_entry for each in module.functions.values()}
