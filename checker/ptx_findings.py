@@ -109,7 +109,7 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
         sure = any(each.sure for each in owed)
         before = tuple({each.before.number: each.before for each in owed}.values())
         what = _what(owed, sure)
-        level = _level_of(rule, sure)
+        level = _level_of(owed, rule, sure)
         message = f"{what}, {lines_of(before)}: {fence} is missing between"
         yield _finding(later, rule, level, message, before)
 
@@ -120,10 +120,18 @@ def _rule_of(owed: Owed) -> PtxRule:
     return PtxRule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else PtxRule.PROXY_FENCE
 
 
-def _level_of(rule: PtxRule, sure: bool) -> Level:
+def _level_of(owed: Sequence[Owed], rule: PtxRule, sure: bool) -> Level:
     if rule is PtxRule.PROXY_READS:
         return _NOTE
-    return _ERROR if sure else _WARNING
+    if sure:
+        return _ERROR
+    if rule is PtxRule.PROXY_ACQUIRE:
+        return _WARNING
+    # Two pointers to global memory are mostly of two arrays, and shared memory that is written
+    # anew of two buffers; what is read of shared memory was mostly written for that.
+    is_read = any(each.conflict is Conflict.READ for each in owed)
+    shared = owed[0].space is not AddressSpace.GLOBAL
+    return _WARNING if is_read and shared else _NOTE
 
 
 def _what(owed: Sequence[Owed], sure: bool) -> str:

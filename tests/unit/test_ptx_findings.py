@@ -101,6 +101,15 @@ def test_variables_that_are_apart_do_not_conflict() -> None:
     assert said("st.shared.b64 [bar], d3;\n" + BULK_STORE) == []
 
 
+def test_what_may_be_of_other_bytes_is_less() -> None:
+    """Of shared memory that is read a warning; other arrays and other buffers are notes."""
+    unknown = STORE.replace("[sm]", "[r7]")
+    assert said(unknown + BULK_STORE) == [("proxy-fence", WARNING)]
+    assert said(unknown + BULK_LOAD) == [("proxy-fence", NOTE)]
+    assert said("st.global.b32 [d2], r1;\n" + BULK_LOAD) == [("proxy-fence", NOTE)]
+    assert said("st.global.b32 [d1], r1;\n" + BULK_LOAD) == [("proxy-fence", ERROR)]
+
+
 def test_what_another_warp_wrote_comes_through_its_mbarrier() -> None:
     """Where the writing and the copying threads take paths of their own."""
     writer = STORE + "{}" + ARRIVE + "bra E;\n"
