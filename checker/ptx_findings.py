@@ -15,7 +15,13 @@ from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.costs import cost_of
-from fencewright.lowering.ptx.statements import EffectKind, OperandRole, Statement
+from fencewright.lowering.ptx.statements import (
+    ARRIVALS,
+    MBARRIER_WAITS,
+    EffectKind,
+    OperandRole,
+    Statement,
+)
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
@@ -56,8 +62,6 @@ class PtxFinding:
 
 
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
-_ARRIVALS = frozenset({"mbarrier arrive", "mbarrier arrive_drop"})
-_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
 
 
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
@@ -189,7 +193,7 @@ def _narrow_waits(
             arrivals[places.root_of(_mbarrier(each))] = each
     for each in instructions:
         statement = each.statement
-        if statement.operation not in _WAITS or not pushes:
+        if statement.operation not in MBARRIER_WAITS or not pushes:
             continue
         arrival = arrivals.get(places.root_of(_mbarrier(each)))
         acquires = statement.ordering is Ordering.ACQUIRE
@@ -236,7 +240,7 @@ def _mbarrier(each: PtxInstruction) -> str:
 
 def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
     statement = each.statement
-    return statement.operation in _ARRIVALS and (
+    return statement.operation in ARRIVALS and (
         AddressSpace.SHARED_CLUSTER in statement.opcode.spaces or places.is_remote(_mbarrier(each))
     )
 

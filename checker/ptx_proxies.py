@@ -4,7 +4,8 @@ A forward dataflow over the blocks of a function that all threads of a cluster r
 a point has the generic accesses of the CTA that may have been made before it, on a path without
 a proxy fence: by the thread itself, or by another one that it has synchronised with through an
 mbarrier or a named barrier (``bar.sync`` of all threads at one place adds nothing: their states
-there are the same). An access through the async proxy needs a fence after each of them that
+there are the same). What was made before such a barrier, and fenced after it by the thread itself,
+it no longer gets from others: the barrier and the fence order it too. An access through the async proxy needs a fence after each of them that
 conflicts with it. It is the first rule of ``docs/async.md``, on instructions as they are found:
 ``passes/proxies`` needs operations of ``scoped``, whose addresses and phases foreign code has not,
 and inserts fences where this one judges those that stand. Source: PTX ISA, "Causality order"
@@ -12,11 +13,17 @@ and inserts fences where this one judges those that stand. Source: PTX ISA, "Cau
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.ptx.statements import AccessProxy, EffectKind, number
+from fencewright.lowering.ptx.statements import (
+    ARRIVALS,
+    MBARRIER_WAITS,
+    AccessProxy,
+    EffectKind,
+    number,
+)
 from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
 
 
@@ -71,20 +78,48 @@ class _Async:
     writes: bool
 
 
-_State = tuple[int, int, int, int, int, int]
-"""Masks of generic accesses: not fenced in shared memory; in global memory; by other CTAs; copies
-in flight; then of instructions: acquires from other CTAs; strong reads that a fence may make one."""
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What may have been made before a point, as masks of generic accesses.
 
-_EMPTY: _State = (0, 0, 0, 0, 0, 0)
+    ``shared``, ``global_``: of the CTA, in that memory, without a fence on some path. ``foreign``:
+    by other CTAs. ``copies``: ``cp.async`` in flight. ``acquired``: acquires from other CTAs,
+    ``polled``: strong reads that a fence may make such, as masks of instructions.
+
+    What has been made on every path: ``met``: before a barrier of all threads; ``settled`` and
+    ``settled_global``: before one with a fence after it, which orders them whoever made them.
+    """
+
+    shared: int = 0
+    global_: int = 0
+    foreign: int = 0
+    copies: int = 0
+    acquired: int = 0
+    polled: int = 0
+    met: int = 0
+    settled: int = 0
+    settled_global: int = 0
+
+    def join(self, other: "_State") -> "_State":
+        """What may have been on either path, and what has been on both."""
+        return _State(
+            self.shared | other.shared,
+            self.global_ | other.global_,
+            self.foreign | other.foreign,
+            self.copies | other.copies,
+            self.acquired | other.acquired,
+            self.polled | other.polled,
+            self.met & other.met,
+            self.settled & other.settled,
+            self.settled_global & other.settled_global,
+        )
+
+
+_EMPTY = _State()
+_OF_ALL_THREADS = frozenset({"bar sync", "bar red", "barrier sync", "barrier red"})
 _ALL_DONE = frozenset({"cp async wait_all"})
 _COPY_WAITS = frozenset({"cp async wait_group", "cp async wait_all"})
-_ARRIVALS = frozenset({"mbarrier arrive", "mbarrier arrive_drop"})
-_MBARRIER_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
 _ANYTHING = frozenset({"call"})
-
-
-def _join(a: _State, b: _State) -> _State:
-    return (a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3], a[4] | b[4], a[5] | b[5])
 
 
 @dataclass(slots=True)
@@ -106,7 +141,7 @@ class ProxyAnalysis:
         self.places = Places(file, function)
         self.code = self._read()
         self._barriers = self._named_barriers()
-        self._waits = self._numbers(_MBARRIER_WAITS)
+        self._waits = self._numbers(MBARRIER_WAITS)
         self._cluster_waits = self._numbers({"barrier cluster wait"})
         self._remote = sum(
             1 << number_
@@ -220,7 +255,7 @@ class ProxyAnalysis:
                 news |= sent
             for following in block.successors:
                 before = entry[following]
-                joined = state if before is None else _join(before, state)
+                joined = state if before is None else before.join(state)
                 if joined != before:
                     entry[following] = joined
                     waiting.append(following)
@@ -247,16 +282,21 @@ class ProxyAnalysis:
         mail: dict[int, _State],
     ) -> tuple[_State, bool]:
         """The state after an instruction, and whether it told others something new."""
-        shared, global_, foreign, copies, acquired, polled = state
+        shared, global_, foreign = state.shared, state.global_, state.foreign
+        copies, acquired, polled = state.copies, state.acquired, state.polled
+        met, settled, settled_global = state.met, state.settled, state.settled_global
         statement = each.statement
         operation = statement.operation
         for number_ in self.code.generic_of.get(each.number, ()):
             generic, bit = self.code.generics[number_], 1 << number_
+            met, settled, settled_global = met & ~bit, settled & ~bit, settled_global & ~bit
             if generic.is_copy:
                 copies |= bit
                 continue
             shared |= bit if generic.place.may_be_shared else 0
             global_ |= bit if generic.place.may_be_global else 0
+        if operation in _OF_ALL_THREADS and len(statement.operands) < 2 and not statement.guard:
+            met |= shared | global_
         if each.number in counted:
             spaces = statement.opcode.spaces
             space = spaces[0] if spaces else None
@@ -264,57 +304,58 @@ class ProxyAnalysis:
                 foreign, shared = (
                     (0, 0) if "acquire" in statement.opcode.name else (foreign, shared)
                 )
-            elif space is None:
-                shared = global_ = foreign = acquired = 0
-            elif space is AddressSpace.GLOBAL:
-                global_ = acquired = 0
             else:
-                shared = 0
-                foreign = foreign if space is AddressSpace.LOCAL else 0
+                if space is not AddressSpace.GLOBAL:
+                    shared, settled = 0, settled | met
+                    foreign = foreign if space is AddressSpace.LOCAL else 0
+                if space in (None, AddressSpace.GLOBAL):
+                    global_, settled_global = 0, settled_global | met
+                    acquired = 0
         if operation in _COPY_WAITS:
             shared |= copies
             left = number(statement.operands[0]) if statement.operands else 0
             copies = 0 if operation in _ALL_DONE or left == 0 else copies
         received = mail.get(each.number)
         if received is not None:
-            shared, global_ = shared | received[0], global_ | received[1]
-            foreign |= received[2]
+            shared |= received.shared & ~settled
+            global_ |= received.global_ & ~settled_global
+            foreign |= received.foreign
         scope = statement.scope
         wide = scope is not None and scope.includes(Scope.AGENT)
         if statement.ordering is not None and wide and statement.kind is EffectKind.MEMORY:
             reads = any(access.reads for access in statement.accesses)
-            if statement.is_strong and reads and statement.operation != "red":
+            if statement.is_strong and reads and operation != "red":
                 polled |= 1 << each.number
                 acquired |= 1 << each.number if statement.ordering.acquires else 0
         if operation == "fence" and wide and statement.ordering and statement.ordering.acquires:
             acquired |= polled
-        new: _State = (shared, global_, foreign, copies, acquired, polled)
+        new = _State(
+            shared, global_, foreign, copies, acquired, polled, met, settled, settled_global
+        )
         return new, self._send(each, new, mail)
 
     def _send(self, each: PtxInstruction, state: _State, mail: dict[int, _State]) -> bool:
         statement = each.statement
-        shared, global_, foreign, copies, _, _ = state
+        remote = state.shared & self._remote
+        made = _State(state.shared, state.global_, state.foreign)
         sent: _State | None = None
         targets: Sequence[int] | frozenset[int] = ()
-        if statement.operation in _ARRIVALS or statement.operation == "cp async mbarrier arrive":
-            targets = self._waits
-            sent = (shared, global_, foreign, 0, 0, 0)
-            if statement.operation == "cp async mbarrier arrive":
-                sent = (copies, 0, 0, 0, 0, 0)
-            elif statement.scope is Scope.CLUSTER and statement.ordering is not None:
+        if statement.operation == "cp async mbarrier arrive":
+            targets, sent = self._waits, _State(state.copies)
+        elif statement.operation in ARRIVALS:
+            targets, sent = self._waits, made
+            if statement.scope is Scope.CLUSTER:
                 # What was written into another CTA's shared memory is foreign to that CTA.
-                sent = (shared, global_, foreign | (shared & self._remote), 0, 0, 0)
+                sent = replace(made, foreign=made.foreign | remote)
         elif each.number in self._barriers:
-            targets = self._barriers[each.number]
-            sent = (shared, global_, foreign, 0, 0, 0)
-        elif statement.operation == "barrier cluster arrive" and shared & self._remote:
-            targets = self._cluster_waits
-            sent = (0, 0, shared & self._remote, 0, 0, 0)
+            targets, sent = self._barriers[each.number], made
+        elif statement.operation == "barrier cluster arrive" and remote:
+            targets, sent = self._cluster_waits, _State(foreign=remote)
         news = False
         for target in targets:
             assert sent is not None
             before = mail.get(target, _EMPTY)
-            joined = _join(before, sent)
+            joined = before.join(sent)
             if joined != before:
                 mail[target] = joined
                 news = True
@@ -328,12 +369,12 @@ class ProxyAnalysis:
     def _owed(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
         for async_ in self.code.asyncs.get(each.number, ()):
             if async_.place.may_be_shared:
-                yield from self._conflicts(async_, state[0], AddressSpace.LOCAL, False)
-                yield from self._conflicts(async_, state[2], AddressSpace.LOCAL, True)
+                yield from self._conflicts(async_, state.shared, AddressSpace.LOCAL, False)
+                yield from self._conflicts(async_, state.foreign, AddressSpace.LOCAL, True)
             if async_.place.may_be_global:
-                yield from self._conflicts(async_, state[1], AddressSpace.GLOBAL, False)
-                if async_.reads and state[4]:
-                    for number_ in _bits(state[4]):
+                yield from self._conflicts(async_, state.global_, AddressSpace.GLOBAL, False)
+                if async_.reads:
+                    for number_ in _bits(state.acquired):
                         acquire = self.code.instructions[number_]
                         conflict = Conflict.ACQUIRED
                         yield Owed(acquire, each, conflict, AddressSpace.GLOBAL, False, True)
@@ -357,8 +398,8 @@ class ProxyAnalysis:
 
     def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
         for mask, space in (
-            (state[0] | state[2], AddressSpace.LOCAL),
-            (state[1], AddressSpace.GLOBAL),
+            (state.shared | state.foreign, AddressSpace.LOCAL),
+            (state.global_, AddressSpace.GLOBAL),
         ):
             for number_ in _bits(mask):
                 before = self.code.generics[number_].instruction

@@ -181,6 +181,8 @@ _SYNCHRONISING = (
     _row("mbarrier complete_tx", _K.SYNC, "mu", f"{_MBARRIER}.complete_tx", _RELAXED, _CTA),
     _row("mbarrier arrive", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
     _row("mbarrier arrive_drop", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("mbarrier arrive expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
     _row("mbarrier test_wait", _K.WAIT, "dmu", f"{_MBARRIER}.test_wait", _ACQUIRE, _CTA),
     _row("mbarrier try_wait", _K.WAIT, "dmuu", f"{_MBARRIER}.try_wait", _ACQUIRE, _CTA),
     _row("mbarrier pending_count", _K.NONE, "du", f"{_MBARRIER}.pending_count"),
@@ -257,6 +259,15 @@ _BRANCHING = (
     _row("exit", _K.CONTROL, "", _CONTROL),
     _row("trap", _K.CONTROL, "", _CONTROL),
 )
+
+ARRIVALS = frozenset(
+    f"mbarrier {arrives}{expects}"
+    for arrives in ("arrive", "arrive_drop")
+    for expects in ("", " expect_tx")
+)
+"""The operations that arrive on an mbarrier."""
+MBARRIER_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
+"""The operations that ask whether a phase of an mbarrier is complete."""
 
 ROWS: tuple[OperationRow, ...] = (
     *_COMPUTING,
@@ -353,8 +364,8 @@ class Opcode:
 @cache
 def read_opcode(name: str) -> Opcode:
     """What the name of an instruction says, its words taken as a set."""
-    first, *words = name.split(".")
-    row = _row_of(first, frozenset(words))
+    words = name.split(".")[1:]
+    row = _row_of(name)
     taken = set(row.words) if row is not None else set[str]()
     rest = [word for word in words if word not in taken]
     orderings = [ORDERINGS[word] for word in rest if word in ORDERINGS]
@@ -386,11 +397,16 @@ def read_opcode(name: str) -> Opcode:
     )
 
 
-def _row_of(first: str, words: frozenset[str]) -> OperationRow | None:
-    for each in _BY_FIRST_WORD.get(first, ()):
-        if words.issuperset(each.words[1:]):
-            return each
-    return None
+def rows_of(name: str) -> tuple[OperationRow, ...]:
+    """The rows whose words a name has, those with most of them; one if the rows are right."""
+    first, *words = name.split(".")
+    has = frozenset(words)
+    found = [each for each in _BY_FIRST_WORD.get(first, ()) if has.issuperset(each.words[1:])]
+    return tuple(each for each in found if len(each.words) == len(found[0].words))
+
+
+def _row_of(name: str) -> OperationRow | None:
+    return next(iter(rows_of(name)), None)
 
 
 def _bits_of(type: str) -> int:

@@ -133,6 +133,18 @@ def test_what_another_warp_wrote_comes_through_a_named_barrier() -> None:
     assert said(text.format("").replace("bar.sync 1", "bar.sync 2")) == []
 
 
+def test_a_fence_of_the_waiting_thread_after_a_barrier_of_all_counts() -> None:
+    """As in the prologues of Triton's kernels, where the arrival comes before the fence."""
+    early = "@p0 " + ARRIVE.replace("arrive", "arrive.expect_tx").replace("bar]", "bar], 128")
+    text = STORE + early + "{}" + WAIT + MMA
+    assert said(text.format("bar.sync 0;\n" + FENCE)) == []
+    assert said(text.format(FENCE)) == [("proxy-fence", WARNING)]
+    assert said(text.format("@p2 bar.sync 0;\n" + FENCE)) == [("proxy-fence", WARNING)]
+    assert said(text.format(FENCE + "bar.sync 0;\n")) == [("proxy-fence", WARNING)]
+    again = text.format("bar.sync 0;\n" + FENCE + STORE.replace("sm", "sm+4"))
+    assert said(again) == [("proxy-fence", WARNING)]
+
+
 # mbarriers and barriers of a cluster
 
 PUSH = "mapa.shared::cluster.u32 r4, r3, 1;\nst.shared::cluster.b32 [r4], r1;\n"

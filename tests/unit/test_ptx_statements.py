@@ -2,6 +2,7 @@
 
 import re
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +17,11 @@ from fencewright.lowering.ptx.statements import (
     number,
     read_opcode,
     read_statement,
+    rows_of,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
+ROOT = Path(__file__).parents[2]
 GENERIC, GLOBAL = None, AddressSpace.GLOBAL
 LOCAL, CLUSTER = AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER
 
@@ -34,6 +37,16 @@ def test_every_operation_is_one_row_with_its_source() -> None:
     assert len(words) == len(set(words))
     assert all(row.source.startswith("PTX ISA") for row in ROWS)
     assert all(row.kind is not EffectKind.OPAQUE for row in ROWS)
+
+
+FORMS = (ROOT / "tests" / "differential" / "ptxas_matrix.txt").read_text().splitlines()[1:]
+
+
+def test_every_form_of_the_assemblers_matrix_is_of_one_row() -> None:
+    """A name that two rows fit equally well would be read by their order."""
+    names = [line.split()[0] for line in FORMS if line and line[0].isalpha()]
+    assert len(names) > 200
+    assert {name: len(rows_of(name)) for name in names if len(rows_of(name)) != 1} == {}
 
 
 def test_what_the_printer_knows_is_read() -> None:
@@ -64,6 +77,8 @@ def test_what_the_printer_knows_is_read() -> None:
         ("barrier.cluster.wait", Ordering.ACQUIRE, Scope.CLUSTER),
         ("bar.warp.sync", Ordering.ACQ_REL, Scope.WAVEFRONT),
         ("mbarrier.arrive.shared.b64", Ordering.RELEASE, Scope.WORKGROUP),
+        ("mbarrier.arrive.expect_tx.b64", Ordering.RELEASE, Scope.WORKGROUP),
+        ("mbarrier.expect_tx.relaxed.cta.b64", Ordering.RELAXED, Scope.WORKGROUP),
         ("mbarrier.arrive.expect_tx.relaxed.cluster.b64", Ordering.RELAXED, Scope.CLUSTER),
         ("mbarrier.try_wait.parity.b64", Ordering.ACQUIRE, Scope.WORKGROUP),
         ("add.s32", None, None),
