@@ -14,7 +14,8 @@
       litmus.condition "~exists (P1:r0 = 1)"
     }
 
-A thread has a body of its own, or runs a kernel of the module: an argument is a location, whose
+A thread has a body of its own, or runs a kernel of the module, or one that ``litmus.kernel`` says
+is in another file: an argument is a location, whose
 address it gets, a string, the name of a register that what the kernel stores there becomes, or a
 number, as ``2 : i32``.
 ``outline-litmus-threads`` makes kernels of the bodies, which every pass then lowers like any
@@ -362,6 +363,23 @@ def _end(body: Region) -> None:
 
 
 @irdl_op_definition
+class KernelOp(IRDLOperation):
+    """A kernel whose code is in another file: ``litmus.kernel @producer``.
+
+    Which file that is, the command line says: ``fence-sim run x.ptx --litmus harness.mlir``. So
+    one test is run on the code of several compilers.
+    """
+
+    name = "litmus.kernel"
+
+    sym_name = prop_def(SymbolNameConstraint())
+
+    traits = traits_def(SymbolOpInterface())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$sym_name attr-dict"
+
+
+@irdl_op_definition
 class ConditionOp(IRDLOperation):
     """How the test may end: ``litmus.condition "~exists (P1:r0 = 1 and x = 0)"``.
 
@@ -481,6 +499,6 @@ def registers_of(thread: ThreadOp) -> tuple[str, ...]:
 
 LITMUS = Dialect(
     "litmus",
-    [TestOp, LocationOp, AddressOp, ThreadOp, ObserveOp, EndOp, ConditionOp],
+    [TestOp, KernelOp, LocationOp, AddressOp, ThreadOp, ObserveOp, EndOp, ConditionOp],
     [PlacementAttr],
 )

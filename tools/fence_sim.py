@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -41,7 +41,7 @@ from fencewright.tools.diagnostics import (
     run_tool,
 )
 from fencewright.tools.inputs.litmus_files import is_columns, name_of, parse_columns, read_text
-from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read
+from fencewright.tools.inputs.litmus_inputs import NAME, Lowering, add_target, lowering_of, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
 
 
@@ -211,7 +211,7 @@ def run_tests(arguments: Namespace) -> int:
     told: set[Diagnostic] = set()
     for path in arguments.inputs:
         try:
-            for test in read(path, lowering, arguments.test):
+            for test in _tests(path, lowering, arguments):
                 report = _report(test, limits, arguments)
                 shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
                 print(shown, flush=True)
@@ -223,6 +223,16 @@ def run_tests(arguments: Namespace) -> int:
             told.update(failure.diagnostics)
             statuses.append(failure.status)
     return worst(statuses)
+
+
+def _tests(path: str, lowering: Lowering, arguments: Namespace) -> Iterable[RunnableTest]:
+    """The tests of one input, which is PTX where a harness is given."""
+    if arguments.litmus is None:
+        return read(path, lowering, arguments.test)
+    from fencewright.tools.inputs.litmus_ptx import read_with_harness
+
+    lowering.check_effect("the kernels are PTX already", *(set(lowering.given) - {"--model"}))
+    return read_with_harness(path, arguments.litmus, lowering.model, arguments.test)
 
 
 def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestReport:
@@ -314,6 +324,11 @@ def _parser() -> ArgumentParser:
     runner.set_defaults(execute=run_tests)
     runner.add_argument("inputs", nargs="+", metavar="FILE", help=".mlir or .litmus, - for stdin")
     runner.add_argument("--test", metavar="NAME", help="only the test of this name")
+    runner.add_argument(
+        "--litmus",
+        metavar="HARNESS",
+        help=".mlir with tests whose threads run kernels of the input, which is then PTX",
+    )
     add_target(runner)
     runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
     runner.add_argument(

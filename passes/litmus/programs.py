@@ -18,7 +18,13 @@ from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.vocabulary import L2PerAgent, Word
-from fencewright.mlir_dialects.litmus import TestOp, ThreadArgument, ThreadOp, registers_of
+from fencewright.mlir_dialects.litmus import (
+    KernelOp,
+    TestOp,
+    ThreadArgument,
+    ThreadOp,
+    registers_of,
+)
 from fencewright.mlir_dialects.scoped_async import (
     ASYNC_OPERATIONS,
     ClusterArriveOp,
@@ -169,6 +175,9 @@ def _thread_code(number: int, thread: ThreadOp, kernels: Mapping[str, Operation]
         return ThreadCode(number, thread, None, thread.body, ())
     name = thread.kernel.string_value()
     kernel = kernels.get(name)
+    if isinstance(kernel, KernelOp):
+        problem = f"'{name}' is a kernel of a PTX file: fence-sim run FILE --litmus HARNESS"
+        unreadable(thread, problem)
     if kernel is None or len(kernel.regions) != 1 or not kernel.regions[0].blocks:
         unreadable(thread, f"there is no kernel '{name}' in the module")
     return ThreadCode(number, thread, kernel, kernel.regions[0], thread.bound_arguments)

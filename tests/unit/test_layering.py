@@ -20,7 +20,7 @@ FINDS_OUT = (*DIALECTS, "passes.analysis")
 KERNELS = (*FINDS_OUT, "passes.kernels")
 
 MAY_IMPORT = {
-    "checker": ("checker", "lowering", "simulator.cdna", *CORE),
+    "checker": ("checker", "lowering", "simulator.cdna", "simulator.ptx", *CORE),
     "lowering": ("lowering",),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),
     "mlir_dialects/llvm_ir": DIALECTS,

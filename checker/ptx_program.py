@@ -1,0 +1,738 @@
+"""Kernels of PTX files as threads of a litmus test in columns, the form that the PTX model reads.
+
+Executed is what litmus tests and small kernels use: accesses of 32-bit words (or of bytes that
+nothing else accesses otherwise), atomics, fences, barriers, mbarriers that are waited for by
+parity, bulk copies of one word, arithmetic on words, branches. Addresses are those of locations:
+what is computed from constants and the thread's numbers is computed here. Anything else is refused
+with its line. Each litmus thread is one thread of a work-group, numbered in the test's order;
+mbarriers are initialised before the threads start.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.statements import (
+    MBARRIER_WAITS,
+    OperandRole,
+    Statement,
+    names_in,
+    number,
+)
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.simulator.core.program import SIGN, Placement, signed
+from fencewright.simulator.core.words import WORD_MASK
+from fencewright.simulator.ptx.columns import ATOMICS
+
+WORD = 4
+"""The bytes of a location."""
+_WARP = 32
+
+_END = "done"
+_SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
+
+
+@dataclass(frozen=True, slots=True)
+class ToLocation:
+    """An argument that is the address of a location of the test."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToRegister:
+    """An argument through which the kernel stores what becomes a register."""
+
+    name: str
+
+
+Argument = ToLocation | ToRegister | int
+"""What a kernel's parameter is bound to; a number stands for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where a thread is among those of its test: in its work-group, its cluster, the grid."""
+
+    place: Placement
+    thread: int
+    threads: int
+    groups: int
+    rank: int = 0
+    ranks: tuple[int, ...] = (0,)
+    """The work-groups of the cluster, by rank."""
+
+    def special(self, name: str) -> int | None:
+        """The value of a special register; None for one that has none here."""
+        values = {
+            "%tid.x": self.thread,
+            "%ntid.x": self.threads,
+            "%ctaid.x": self.place.workgroup,
+            "%nctaid.x": self.groups,
+            "%cluster_ctarank": self.rank,
+            "%cluster_nctarank": len(self.ranks),
+            **dict.fromkeys(("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"), 0),
+            **dict.fromkeys(("%ntid.y", "%ntid.z", "%nctaid.y", "%nctaid.z"), 1),
+        }
+        return values.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """``offset`` bytes into a location of the test, or into a variable of a work-group."""
+
+    name: str
+    offset: int = 0
+    group: int | None = None
+    is_register: bool = False
+
+
+class _Dynamic:
+    """A value that only the run knows."""
+
+
+_DYNAMIC = _Dynamic()
+_Value = _Address | int | _Dynamic
+"""What a register holds, as far as it is known before the run."""
+
+
+@dataclass(slots=True)
+class Column:
+    """A thread as the cells of its column, with the line of the file that each is from.
+
+    ``locations`` of shared memory with their work-groups, ``mbarriers`` with their counts,
+    ``widths`` of the locations in bits, with the line that says so.
+    """
+
+    cells: list[str] = field(default_factory=list[str])
+    lines: list[int] = field(default_factory=list[int])
+    locations: dict[str, int] = field(default_factory=dict[str, int])
+    mbarriers: dict[str, int] = field(default_factory=dict[str, int])
+    widths: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+def read_column(
+    module: PtxFile, kernel: PtxFunction, arguments: Sequence[Argument], situation: Situation
+) -> Column:
+    """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed."""
+    if len(arguments) != len(kernel.parameters):
+        raise kernel.error(
+            kernel.line,
+            f"'{kernel.name}' has {len(kernel.parameters)} parameters, "
+            f"the thread gives {len(arguments)}",
+        )
+    return _Reader(module, kernel, arguments, situation).read()
+
+
+_MASKS = {8: 0xFF, 16: 0xFFFF, 32: WORD_MASK, 64: (1 << 64) - 1}
+_FOLDED: Mapping[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "shl": lambda a, b: a << min(b, 64),
+    "shr": lambda a, b: a >> min(b, 64),
+    "min": min,
+    "max": max,
+}
+_IN_COLUMNS = frozenset({"add", "sub", "and", "or", "xor"})
+_COPIES = frozenset({"mov", "cvta", "cvt"})
+_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_SWAPPED = {"gt": "lt", "ge": "le"}
+_ORDERED = {
+    Ordering.WEAK: "weak",
+    Ordering.RELAXED: "relaxed",
+    Ordering.ACQUIRE: "acquire",
+    Ordering.RELEASE: "release",
+    Ordering.ACQ_REL: "acq_rel",
+    Ordering.SEQ_CST: "sc",
+}
+_SCOPED = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
+_SILENT = frozenset({"bar warp sync", "fence mbarrier_init", "pmevent", "nanosleep", "prefetch"})
+"""What means nothing to threads of a warp of their own, with mbarriers that are there."""
+
+
+class _Reader:
+    """One thread."""
+
+    def __init__(
+        self,
+        module: PtxFile,
+        kernel: PtxFunction,
+        arguments: Sequence[Argument],
+        situation: Situation,
+    ):
+        self.kernel = kernel
+        self.situation = situation
+        self.column = Column()
+        self.parameters = {
+            each.name: value for each, value in zip(kernel.parameters, arguments, strict=True)
+        }
+        self.variables = {**module.variables, **kernel.variables}
+        self.values = self._solve()
+        self.registers: dict[str, str] = {}
+        taken = [a.name for a in arguments if isinstance(a, ToRegister)]
+        self.next = max((int(name[1:]) + 1 for name in taken), default=0)
+        self.waits: dict[str, int] = {}
+        self.line = kernel.line
+        self.block = kernel.blocks[0]
+        self.skips = 0
+
+    def error(self, problem: str) -> Exception:
+        return self.kernel.error(self.line, problem)
+
+    # What is known before the run
+
+    def _solve(self) -> dict[str, _Value]:
+        """What every register holds; dynamic where two instructions write different values."""
+        instructions = list(self.kernel.instructions)
+        values: dict[str, _Value] = {}
+        changed = True
+        while changed:
+            changed = False
+            for each in instructions:
+                for register in each.statement.defines:
+                    found = self._evaluate(each.statement, values)
+                    if found is None:
+                        continue
+                    before = values.get(register)
+                    if before is not None and before != found:
+                        found = _DYNAMIC
+                    if before is not found and before != found:
+                        values[register] = found
+                        changed = True
+        return values
+
+    def _evaluate(self, statement: Statement, values: Mapping[str, _Value]) -> _Value | None:
+        """The result of an instruction; None while an operand has no value yet."""
+        operation, operands = statement.operation, statement.operands
+        if operation == "ld param":
+            name = next(iter(names_in(operands[1])), "")
+            bound = self.parameters.get(name, _DYNAMIC)
+            if isinstance(bound, ToLocation):
+                return _Address(bound.name)
+            return (
+                _Address(bound.name, is_register=True) if isinstance(bound, ToRegister) else bound
+            )
+        taken: list[_Value] = []
+        for role, operand in statement.with_roles():
+            if role is OperandRole.DEFINE:
+                continue
+            found = self._known(operand, values)
+            if found is None:
+                return None
+            taken.append(found)
+        return self._computed(statement, taken)
+
+    def _computed(self, statement: Statement, taken: Sequence[_Value]) -> _Value:
+        operation, opcode = statement.operation, statement.opcode
+        words = opcode.name.split(".")
+        if operation in _COPIES and len(taken) == 1:
+            return taken[0]
+        if operation == "mapa" and isinstance(taken[0], _Address) and isinstance(taken[1], int):
+            ranks = self.situation.ranks
+            if taken[0].group is not None and taken[1] < len(ranks):
+                return _Address(taken[0].name, taken[0].offset, ranks[taken[1]])
+            return _DYNAMIC
+        if len(taken) == 2 and operation in ("add", "sub"):
+            moved = _moved(operation, taken[0], taken[1])
+            if moved is not None:
+                return moved
+        numbers = [each for each in taken if isinstance(each, int)]
+        if len(numbers) != len(taken) or "hi" in words[1:2]:
+            return _DYNAMIC
+        width = 64 if "wide" in words else opcode.width
+        if operation in _FOLDED and len(numbers) == 2 and width in _MASKS:
+            signed_ = opcode.type.startswith("s")
+            a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
+            return _FOLDED[operation](a, b) & _MASKS[width]
+        if operation == "mad" and len(numbers) == 3 and width in _MASKS:
+            return (numbers[0] * numbers[1] + numbers[2]) & _MASKS[width]
+        if operation == "setp" and len(numbers) == 2 and words[1] in _COMPARED:
+            signed_ = opcode.type.startswith("s")
+            a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
+            return int(_COMPARED[words[1]](a, b))
+        if operation == "selp" and len(numbers) == 3:
+            return numbers[0] if numbers[2] else numbers[1]
+        return _DYNAMIC
+
+    def _known(self, operand: str, values: Mapping[str, _Value]) -> _Value | None:
+        """What an operand is, before the run."""
+        value = number(operand)
+        if value is not None:
+            return value
+        special = self.situation.special(operand)
+        if special is not None:
+            return special
+        if operand in self.variables and self.variables[operand].space == "shared":
+            return _Address(operand, 0, self.situation.place.workgroup)
+        if self.kernel.type_of(operand) is None:
+            return _DYNAMIC
+        return values.get(operand)
+
+    # What is executed
+
+    def read(self) -> Column:
+        """The cells of the column."""
+        self._declare_mbarriers()
+        for block in self.kernel.blocks:
+            if block.labels:
+                self.cell(f"{_label(block.number)}:")
+            self._block(block)
+        self.cell(f"{_END}:")
+        return self.column
+
+    def _declare_mbarriers(self) -> None:
+        for each in self.kernel.instructions:
+            if each.statement.operation != "mbarrier init":
+                continue
+            self.line = each.line
+            count = self.values.get(each.statement.operands[1], number(each.statement.operands[1]))
+            if not isinstance(count, int):
+                raise self.error("the count of an mbarrier must be known before the run")
+            name = self.location(each.statement.operand(OperandRole.MBARRIER), None)
+            if self.column.mbarriers.setdefault(name, count) != count:
+                raise self.error(f"'{name}' is initialised with two counts")
+
+    def _block(self, block: PtxBlock) -> None:
+        self.block = block
+        skipped = -1
+        instructions = block.instructions
+        for at, each in enumerate(instructions):
+            if at == skipped:
+                continue
+            self.line = each.line
+            statement = each.statement
+            if statement.operation in MBARRIER_WAITS:
+                self.wait(statement, self._loop_of(block, at))
+                skipped = at + 1
+                continue
+            self._guarded(each)
+
+    def _loop_of(self, block: PtxBlock, at: int) -> PtxInstruction:
+        """The branch of the loop around a wait. Raises where the wait is in no such loop."""
+        following = block.instructions[at + 1 :]
+        if at == 0 and len(following) == 1 and block.number in block.successors:
+            jump, waited = following[0].statement, block.instructions[at].statement
+            if jump.operation == "bra" and jump.guard == f"!{waited.defines[0]}":
+                return following[0]
+        raise self.error("an mbarrier is waited for in a loop of the wait and a branch alone")
+
+    def _guarded(self, each: PtxInstruction) -> None:
+        statement = each.statement
+        guard = statement.guard
+        if not guard or statement.operation == "bra":
+            self.instruction(each)
+            return
+        if self._is_never(guard):
+            return
+        if self._is_always(guard):
+            self.instruction(each)
+            return
+        self.skips += 1
+        skip = f"skip{self.skips}"
+        self.cell(
+            f"{'bne' if guard.startswith('!') else 'beq'} {self.operand(guard.lstrip('!'))}, 0, {skip}"
+        )
+        self.instruction(each)
+        self.cell(f"{skip}:")
+
+    def _is_never(self, guard: str) -> bool:
+        value = self.values.get(guard.lstrip("!"))
+        return isinstance(value, int) and bool(value) is guard.startswith("!")
+
+    def _is_always(self, guard: str) -> bool:
+        value = self.values.get(guard.lstrip("!"))
+        return isinstance(value, int) and bool(value) is not guard.startswith("!")
+
+    def instruction(self, each: PtxInstruction) -> None:
+        """Append what an instruction does, without its guard."""
+        statement = each.statement
+        operation = statement.operation
+        if operation in _SILENT or operation in ("mbarrier init", "mbarrier inval", "ld param"):
+            return
+        if statement.defines and all(
+            not isinstance(self.values.get(each, _DYNAMIC), _Dynamic) for each in statement.defines
+        ):
+            return
+        handler = _HANDLERS.get(operation)
+        if handler is None:
+            raise self.error(f"'{statement.opcode.name}' is not executed")
+        handler(self, statement)
+
+    def cell(self, text: str) -> None:
+        """Append a cell."""
+        self.column.cells.append(text)
+        self.column.lines.append(self.line)
+
+    def fresh(self) -> str:
+        """A register that nothing else uses."""
+        self.next += 1
+        return f"r{self.next - 1}"
+
+    def result(self, register: str) -> str:
+        """The register of the test for one of PTX."""
+        if register == "_":
+            return self.fresh()
+        bits = self.kernel.type_of(register)
+        if bits is None:
+            raise self.error(f"'{register}' is no register")
+        if register not in self.registers:
+            self.registers[register] = self.fresh()
+        return self.registers[register]
+
+    def operand(self, text: str) -> str:
+        """A register or number of the test."""
+        value = self._known(text, self.values)
+        if isinstance(value, int):
+            return str(signed(value & WORD_MASK))
+        if isinstance(value, _Address):
+            raise self.error(f"the address {text} is used as a value")
+        if self.kernel.type_of(text) is None:
+            raise self.error(f"the value of {text} is not known")
+        return self.result(text)
+
+    def address(self, text: str) -> _Address:
+        """What an operand in brackets is the address of."""
+        names = [*names_in(text)]
+        base = self._known(names[0], self.values) if names else None
+        rest = text[len(names[0]) :].replace(" ", "").removeprefix("+") if names else ""
+        offset = number(rest) if rest else 0
+        if not isinstance(base, _Address) or offset is None:
+            raise self.error(f"'{text}' must be the address of a location of the test")
+        return _Address(base.name, base.offset + offset, base.group, base.is_register)
+
+    def location(self, text: str, width: int | None) -> str:
+        """The location at an address; ``width`` in bits, None where nothing is accessed."""
+        address = self.address(text)
+        if address.group is None:
+            if address.offset:
+                raise self.error(
+                    f"{address.offset} bytes into '{address.name}': a location is one word"
+                )
+            name = address.name
+        else:
+            name = _shared_name(address, len(self.situation.ranks) + self.situation.groups > 2)
+            self.column.locations[name] = address.group
+        if width is not None:
+            known, line = self.column.widths.setdefault(name, (width, self.line))
+            if known != width:
+                raise self.error(f"'{name}' has {known} bits in line {line}, and {width} here")
+        return name
+
+    def word(self, statement: Statement) -> int:
+        """The width of an access in bits; a number is refused that the model does not have."""
+        opcode = statement.opcode
+        if opcode.vector > 1 or opcode.width not in (8, 16, 32):
+            raise self.error(f"a location is 32 bits wide; {opcode.name} is not executed")
+        return opcode.width
+
+    # Memory
+
+    def load(self, statement: Statement) -> None:
+        self.space(statement)
+        width = self.word(statement)
+        target = self.result(statement.operands[0])
+        location = self.location(statement.operand(OperandRole.READ), width)
+        words = ["nc"] if "nc" in statement.opcode.name.split(".") else []
+        self.cell(f"{'.'.join(['ld', *words, *self.semantics(statement)])} {target}, {location}")
+
+    def store(self, statement: Statement) -> None:
+        self.space(statement)
+        text = statement.operand(OperandRole.WRITE)
+        value = self.operand(statement.operands[1])
+        address = self.address(text)
+        if address.is_register:
+            if statement.is_strong or address.offset:
+                raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
+            self.cell(f"mov {address.name}, {value}")
+            return
+        location = self.location(text, self.word(statement))
+        self.cell(f"{'.'.join(['st', *self.semantics(statement)])} {location}, {value}")
+
+    def atomic(self, statement: Statement) -> None:
+        self.space(statement)
+        words = statement.opcode.name.split(".")
+        kind = next((word for word in words if word in ATOMICS or word == "cas"), None)
+        if kind is None:
+            raise self.error(f"{statement.opcode.name} is not executed")
+        if statement.opcode.type.startswith("f") or self.word(statement) != 32:
+            raise self.error(f"a location is 32 bits wide; {statement.opcode.name} is not executed")
+        head = statement.operation
+        location = self.location(statement.operand(OperandRole.UPDATE), 32)
+        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
+        data = [self.operand(each) for each in statement.operands[at + 1 :]]
+        dst = [self.result(statement.operands[0])] if head == "atom" else []
+        unsigned = ["u32"] if kind in ("min", "max") and statement.opcode.type == "u32" else []
+        name = ".".join([head, *self.semantics(statement), kind, *unsigned])
+        self.cell(f"{name} {', '.join([*dst, location, *data])}")
+
+    def space(self, statement: Statement) -> None:
+        """Refuse a space that the model does not have."""
+        for space in statement.opcode.spaces:
+            if space not in (AddressSpace.GLOBAL, *_SHARED):
+                raise self.error(f"{statement.opcode.name}: memory of {space} is not executed")
+
+    def semantics(self, statement: Statement) -> tuple[str, ...]:
+        """Ordering and scope as words of a name."""
+        ordering, scope = statement.ordering, statement.scope
+        assert ordering is not None
+        words = [_ORDERED[ordering]]
+        return (*words, _SCOPED[scope]) if scope is not None else tuple(words)
+
+    # Synchronisation
+
+    def fence(self, statement: Statement) -> None:
+        restricted = [each for each in statement.opcode.modifiers if each.startswith("sync_")]
+        ordering, *scope = self.semantics(statement)
+        if not scope:
+            raise self.error(f"{statement.opcode.name} has no scope")
+        self.cell(".".join(["fence", ordering, *restricted, *scope]))
+
+    def proxy_fence(self, statement: Statement) -> None:
+        words = statement.opcode.name.split(".")
+        self.cell(f"fence.proxy.{'alias' if 'alias' in words else 'async'}")
+
+    def barrier(self, statement: Statement) -> None:
+        role = statement.operation.split()[1]
+        if role == "red":
+            raise self.error(f"'{statement.opcode.name}' is not executed")
+        named, *count = [self.operand(each) for each in statement.operands] or ["0"]
+        if count and int(count[0]) % _WARP:
+            raise self.error(f"a barrier counts whole warps, not {count[0]} threads")
+        # Each thread of the test is a warp of its own.
+        counted = [str(int(each) // _WARP) for each in count]
+        self.cell(f"bar.cta.{role} {', '.join(['0', named, *counted])}")
+
+    def cluster_barrier(self, statement: Statement) -> None:
+        role = statement.operation.split()[2]
+        ordering = statement.ordering
+        assert ordering is not None
+        self.cell(f"barrier.cluster.{role}.{_ORDERED[ordering]}")
+
+    def arrive(self, statement: Statement) -> None:
+        name = self.location(statement.operand(OperandRole.MBARRIER), None)
+        expects = "expect_tx" in statement.opcode.name.split(".")
+        given = statement.operands[-1]
+        count = None if given.startswith("[") else self.operand(given)
+        if count is not None and not expects and count != "1":
+            raise self.error("an arrival that counts for several is not executed")
+        head = ".".join(
+            ["mbarrier.arrive", *(["expect_tx"] if expects else []), *self.semantics(statement)]
+        )
+        # The model counts copies where PTX counts their bytes: each is of one word.
+        copies = f", {int(count or 0) // WORD}" if expects else ""
+        self.cell(f"{head} {name}{copies}")
+
+    def wait(self, statement: Statement, loop: PtxInstruction) -> None:
+        """A wait in a loop until the phase is complete."""
+        assert loop is not None
+        words = statement.opcode.name.split(".")
+        if "parity" not in words:
+            raise self.error("a wait by the token of an arrival is not executed; by parity it is")
+        name = self.location(statement.operand(OperandRole.MBARRIER), None)
+        phase = self.waits.get(name, 0)
+        self.waits[name] = phase + 1
+        parity = self.operand(statement.operands[2])
+        if parity != str(phase % 2):
+            raise self.error(
+                f"this is wait {phase + 1} for '{name}': its parity must be {phase % 2}"
+            )
+        self.cell(f"{'.'.join(['mbarrier.try_wait', *self.semantics(statement)])} {name}, {phase}")
+
+    def copy(self, statement: Statement) -> None:
+        words = statement.opcode.name.split(".")
+        size = number(statement.operands[2])
+        if size != WORD:
+            raise self.error(f"a location is one word: a copy of {statement.operands[2]} bytes")
+        target = self.location(statement.operand(OperandRole.WRITE), 32)
+        source = self.location(statement.operand(OperandRole.READ), 32)
+        if "bulk_group" in words:
+            self.cell(f"cp.async.bulk.bulk_group {target}, {source}")
+            return
+        mbarrier = self.location(statement.operand(OperandRole.SIGNAL), None)
+        self.cell(f"cp.async.bulk {target}, {source}, {mbarrier}")
+
+    def commit(self, statement: Statement) -> None:
+        self.cell("cp.async.bulk.commit_group")
+
+    def wait_group(self, statement: Statement) -> None:
+        read = ".read" if "read" in statement.opcode.modifiers else ""
+        self.cell(f"cp.async.bulk.wait_group{read} {self.operand(statement.operands[0])}")
+
+    # Values
+
+    def move(self, statement: Statement) -> None:
+        if len(statement.operands) != 2 or statement.operands[0].startswith("{"):
+            raise self.error(f"'{statement.opcode.name}' of several registers is not executed")
+        narrow = statement.operation == "cvt" and statement.opcode.width < 32
+        floating = statement.operation == "cvt" and "f" in statement.opcode.type
+        if narrow or floating:
+            raise self.error(f"'{statement.opcode.name}' is not executed")
+        self.cell(
+            f"mov {self.result(statement.operands[0])}, {self.operand(statement.operands[1])}"
+        )
+
+    def compute(self, statement: Statement) -> None:
+        operation, opcode = statement.operation, statement.opcode
+        words = opcode.name.split(".")
+        is_word = opcode.width in (1, 32) and not opcode.type.startswith(("f", "bf"))
+        is_low = operation == "mul" and "lo" in words
+        if not is_word or (operation not in _IN_COLUMNS and not is_low) or "cc" in words:
+            raise self.error(f"'{opcode.name}' is not executed on a value of the run")
+        a, b = (self.operand(each) for each in statement.operands[1:])
+        self.cell(f"{operation} {self.result(statement.operands[0])}, {a}, {b}")
+
+    def negate(self, statement: Statement) -> None:
+        mask = "1" if statement.opcode.width == 1 else "-1"
+        target, source = statement.operands
+        self.cell(f"xor {self.result(target)}, {self.operand(source)}, {mask}")
+
+    def compare(self, statement: Statement) -> None:
+        opcode = statement.opcode
+        word = opcode.name.split(".")[1]
+        if len(statement.operands) != 3 or "|" in statement.operands[0] or word not in _COMPARED:
+            raise self.error(f"'{opcode.name}' is not executed")
+        if opcode.width != 32 or opcode.type.startswith("f"):
+            raise self.error(f"'{opcode.name}' is not executed on a value of the run")
+        is_signed = opcode.type.startswith("s")
+        word = _UNSIGNED.get(word, word)
+        a, b = (self.operand(each) for each in statement.operands[1:])
+        if word in _SWAPPED:
+            a, b, word = b, a, _SWAPPED[word]
+        if is_signed and word in ("lt", "le"):
+            a, b = self.flipped(a), self.flipped(b)
+        name = f"setp.{word}" if word in ("eq", "ne") else f"setp.{word}.u32"
+        self.cell(f"{name} {self.result(statement.operands[0])}, {a}, {b}")
+
+    def flipped(self, operand: str) -> str:
+        """A word with its sign changed, by which signed order becomes unsigned order."""
+        if not operand.startswith("r"):
+            return str(signed(int(operand) & WORD_MASK ^ SIGN))
+        dst = self.fresh()
+        self.cell(f"xor {dst}, {operand}, {SIGN}")
+        return dst
+
+    def select(self, statement: Statement) -> None:
+        if statement.opcode.width != 32:
+            raise self.error(f"'{statement.opcode.name}' is not executed on a value of the run")
+        target, a, b, predicate = statement.operands
+        chosen, opposite, other = self.fresh(), self.fresh(), self.fresh()
+        condition = self.operand(predicate)
+        self.cell(f"mul {chosen}, {condition}, {self.operand(a)}")
+        self.cell(f"xor {opposite}, {condition}, 1")
+        self.cell(f"mul {other}, {opposite}, {self.operand(b)}")
+        self.cell(f"add {self.result(target)}, {chosen}, {other}")
+
+    # Control flow
+
+    def branch(self, statement: Statement) -> None:
+        # The target comes first; what follows where the branch is not taken, second.
+        label = _label(self.block.successors[0])
+        guard = statement.guard
+        if not guard or self._is_always(guard):
+            self.cell(f"goto {label}")
+        elif not self._is_never(guard):
+            word = "beq" if guard.startswith("!") else "bne"
+            self.cell(f"{word} {self.operand(guard.lstrip('!'))}, 0, {label}")
+
+    def end(self, statement: Statement) -> None:
+        self.cell(f"goto {_END}")
+
+
+_Handler = Callable[[_Reader, Statement], None]
+
+_HANDLERS: Mapping[str, _Handler] = {
+    "ld": _Reader.load,
+    "ld nc": _Reader.load,
+    "st": _Reader.store,
+    "atom": _Reader.atomic,
+    "red": _Reader.atomic,
+    "fence": _Reader.fence,
+    "membar": _Reader.fence,
+    "fence proxy alias": _Reader.proxy_fence,
+    "fence proxy async": _Reader.proxy_fence,
+    **dict.fromkeys(
+        ("bar sync", "bar arrive", "bar red", "barrier sync", "barrier arrive", "barrier red"),
+        _Reader.barrier,
+    ),
+    **dict.fromkeys(("barrier cluster arrive", "barrier cluster wait"), _Reader.cluster_barrier),
+    "mbarrier arrive": _Reader.arrive,
+    "mbarrier arrive expect_tx": _Reader.arrive,
+    "cp async bulk": _Reader.copy,
+    "cp async bulk commit_group": _Reader.commit,
+    "cp async bulk wait_group": _Reader.wait_group,
+    **dict.fromkeys(_COPIES, _Reader.move),
+    **dict.fromkeys((*_IN_COLUMNS, "mul"), _Reader.compute),
+    "not": _Reader.negate,
+    "setp": _Reader.compare,
+    "selp": _Reader.select,
+    "bra": _Reader.branch,
+    "ret": _Reader.end,
+    "exit": _Reader.end,
+}
+"""Who reads an operation."""
+
+
+def _label(block: int) -> str:
+    return f"B{block}"
+
+
+def _shared_name(address: _Address, several: bool) -> str:
+    """The location for a place in shared memory."""
+    name = "".join(each if each.isalnum() else "_" for each in address.name)
+    if address.offset:
+        name += f"_{address.offset}"
+    return f"{name}_cta{address.group}" if several else name
+
+
+def _moved(operation: str, a: _Value, b: _Value) -> _Address | None:
+    """An address with a constant added to it or taken from it; None for other operands."""
+    if operation == "add" and isinstance(b, _Address):
+        a, b = b, a
+    if not isinstance(a, _Address) or not isinstance(b, int):
+        return None
+    offset = b if operation == "add" else -b
+    if offset >= 1 << 63:
+        offset -= 1 << 64
+    return _Address(a.name, a.offset + offset, a.group, a.is_register)
+
+
+def _as_number(value: int, width: int, is_signed: bool) -> int:
+    """A value as the type that an instruction takes it for."""
+    mask = _MASKS.get(width)
+    if mask is None:
+        return value
+    value &= mask
+    return value - mask - 1 if is_signed and value > mask >> 1 else value
+
+
+def joined(columns: Iterable[Column]) -> tuple[dict[str, int], dict[str, int]]:
+    """The shared locations and the mbarriers of all threads."""
+    locations: dict[str, int] = {}
+    mbarriers: dict[str, int] = {}
+    for each in columns:
+        locations |= each.locations
+        mbarriers |= each.mbarriers
+    return locations, mbarriers
+
+
+def table(heads: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
+    """The rows of a test in columns."""
+    cells = [[head, *column.cells] for head, column in zip(heads, columns, strict=True)]
+    for n in range(max(map(len, cells))):
+        yield " | ".join(each[n] if n < len(each) else "" for each in cells)

@@ -1,0 +1,284 @@
+"""Kernels of PTX files as threads of litmus tests: the printed text against the operations.
+
+``passes/litmus/ptx.py`` reads lowered operations, ``checker/ptx_program.py`` the text that is
+printed of them; the tests hold the two equal on examples and random programs.
+"""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from litmus_modules import MESSAGE_PASSING
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fencewright.checker.ptx_program import Column, Situation, ToLocation, ToRegister, read_column
+from fencewright.checker.ptx_text import PtxError, read_ptx
+from fencewright.mlir_dialects.litmus import KernelOp
+from fencewright.mlir_dialects.litmus import TestOp as LitmusTestOp
+from fencewright.mlir_dialects.ptx import KernelOp as PtxKernelOp
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_tests
+from fencewright.passes.print.ptx import PTXTarget
+from fencewright.simulator.core.program import Placement
+from fencewright.simulator.litmus_run import Limits, PtxTest, run
+from fencewright.tools import fence_sim
+from fencewright.tools.diagnostics import ToolError
+from fencewright.tools.fuzz.checks import program_of
+from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus_inputs import Lowering, lower_tests
+from fencewright.tools.inputs.litmus_ptx import read_with_harness
+
+ROOT = Path(__file__).parents[2]
+LITMUS = sorted((ROOT / "examples" / "litmus").glob("*.mlir"))
+PTX_CHIPS = ("sm_70", "sm_90")
+LIMITS = Limits(states=200_000)
+SEEDS = range(40)
+
+
+def both_ways(folder: Path, module: ModuleOp, chip: str) -> Iterator[tuple[PtxTest, PtxTest]]:
+    """The tests of a module after its lowering: of its operations, and of what is printed."""
+    lower_tests(module, Lowering(chip=chip))
+    by_operations = {code.name: test for code, test in read_tests(module, ReadOptions())}
+    output = io.StringIO()
+    PTXTarget().emit(Context(), module, output)
+    (folder / "k.ptx").write_text(output.getvalue())
+    for op in [op for op in module.ops if not isinstance(op, LitmusTestOp)]:
+        if isinstance(op, PtxKernelOp):
+            module.body.block.insert_op_before(
+                KernelOp.create(properties={"sym_name": op.sym_name}), op
+            )
+        op.detach()
+    (folder / "h.mlir").write_text(str(module))
+    for test in read_with_harness(str(folder / "k.ptx"), str(folder / "h.mlir"), "7.5"):
+        other = by_operations[test.name]
+        assert isinstance(other, PtxTest)
+        yield other, test
+
+
+def same(one: PtxTest, other: PtxTest) -> None:
+    first, second = run(one, LIMITS), run(other, LIMITS)
+    assert first.outcomes is not None
+    assert first.outcomes == second.outcomes
+    assert (first.races, first.errors) == (second.races, second.errors)
+
+
+@pytest.mark.parametrize("chip", PTX_CHIPS)
+@pytest.mark.parametrize("path", LITMUS, ids=lambda path: path.stem)
+def test_examples(tmp_path: Path, path: Path, chip: str) -> None:
+    for one, other in both_ways(tmp_path, parse_module(str(path), path.read_text()), chip):
+        same(one, other)
+
+
+def test_random_programs(tmp_path: Path) -> None:
+    """What they do, in every outcome: a wrong value or ordering anywhere shows."""
+    compared = 0
+    for seed in SEEDS:
+        for one, other in both_ways(tmp_path, build(program_of(seed)), "sm_90"):
+            same(one, other)
+            compared += 1
+    assert compared == len(SEEDS)
+
+
+def test_a_changed_instruction_changes_the_outcomes(tmp_path: Path) -> None:
+    ((one, other),) = both_ways(tmp_path, parse_module("m.mlir", MESSAGE_PASSING), "sm_90")
+    same(one, other)
+    text = (tmp_path / "k.ptx").read_text()
+    assert "st.release.gpu" in text
+    (tmp_path / "k.ptx").write_text(text.replace("st.release.gpu", "st.relaxed.gpu"))
+    (weaker,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    outcomes, before = run(weaker, LIMITS).outcomes, run(one, LIMITS).outcomes
+    assert outcomes is not None
+    assert before is not None
+    assert set(before.states) < set(outcomes.states)
+
+
+# Cells
+
+HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+DECLARED = (
+    ".entry k(.param .u64 a, .param .u64 b, .param .u32 n) {\n"
+    ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<4>; .reg .b16 %rs<4>; .reg .f32 %f<4>;\n"
+    ".shared .align 8 .b32 sm[4]; .shared .align 8 .b64 bar;\n"
+    "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u32 %r1, [n];\n"
+)
+ALONE = Situation(Placement(0), 0, 1, 1)
+
+
+def column(body: str, situation: Situation = ALONE) -> Column:
+    module = read_ptx(f"{HEAD}{DECLARED}{body}\nret;\n}}\n", "k.ptx")
+    arguments = (ToLocation("x"), ToRegister("r0"), 5)
+    return read_column(module, module.functions["k"], arguments, situation)
+
+
+def cells(body: str, situation: Situation = ALONE) -> list[str]:
+    found = column(body, situation).cells
+    assert found[-2:] == ["goto done", "done:"]
+    return found[:-2]
+
+
+LOOP = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0; @!%p1 bra W;"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("ld.acquire.gpu.global.u32 %r2, [%rd1]; st.global.u32 [%rd2], %r2;",
+            ["ld.acquire.gpu r1, x", "mov r0, r1"]),
+        ("cvta.to.global.u64 %rd3, %rd1; st.volatile.global.u32 [%rd3], %r1;",
+            ["st.relaxed.sys x, 5"]),
+        ("mov.u32 %r3, %tid.x; mul.wide.s32 %rd3, %r3, 4; add.s64 %rd4, %rd1, %rd3; st.u32 [%rd4], 1;",
+            ["st.weak x, 1"]),
+        ("atom.global.cas.b32 %r2, [%rd1], 1, %r1;", ["atom.relaxed.gpu.cas r1, x, 1, 5"]),
+        ("red.release.sys.global.max.u32 [%rd1], 2;", ["red.release.sys.max.u32 x, 2"]),
+        ("atom.global.exch.b32 %r2, [%rd1], -1; st.u32 [%rd2], %r2;",
+            ["atom.relaxed.gpu.exch r1, x, -1", "mov r0, r1"]),
+        ("membar.gl; fence.acq_rel.sys; fence.proxy.async.shared::cta;",
+            ["fence.sc.gpu", "fence.acq_rel.sys", "fence.proxy.async"]),
+        ("fence.release.sync_restrict::shared::cta.cluster;",
+            ["fence.release.sync_restrict::shared::cta.cluster"]),
+        ("bar.sync 0; barrier.cta.sync 1, 64; bar.warp.sync -1; bar.arrive 2, 96;",
+            ["bar.cta.sync 0, 0", "bar.cta.sync 0, 1, 2", "bar.cta.arrive 0, 2, 3"]),
+        ("barrier.cluster.arrive; barrier.cluster.wait;",
+            ["barrier.cluster.arrive.release", "barrier.cluster.wait.acquire"]),
+        ("mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 _, [bar];",
+            ["mbarrier.arrive.release.cta bar"]),
+        (LOOP, ["B1:", "mbarrier.try_wait.acquire.cta bar, 0"]),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;"
+         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [%rd1], 4, [bar];",
+            ["mbarrier.arrive.expect_tx.release.cta bar, 1", "cp.async.bulk sm, x, bar"]),
+        ("st.shared.u32 [sm+4], 1; ld.shared.u32 %r2, [sm];", ["st.weak sm_4, 1", "ld.weak r1, sm"]),
+        ("ld.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 3; @%p1 st.u32 [%rd1], 1;",
+            ["ld.weak r1, x", "xor r2, r1, 2147483648", "setp.lt.u32 r3, r2, -2147483645",
+             "beq r3, 0, skip1", "st.weak x, 1", "skip1:"]),
+        ("setp.eq.s32 %p1, %r1, 5; @!%p1 st.u32 [%rd1], 1; @%p1 st.u32 [%rd1], 2;", ["st.weak x, 2"]),
+        ("L: ld.u32 %r2, [%rd1]; setp.eq.s32 %p1, %r2, 0; @%p1 bra L;",
+            ["B1:", "ld.weak r1, x", "setp.eq r2, r1, 0", "bne r2, 0, B1"]),
+        ("mov.u32 %r2, 0; @%p1 bra L; mov.u32 %r2, 1; L: st.u32 [%rd2], %r2;",
+            ["mov r1, 0", "bne r2, 0, B2", "mov r1, 1", "B2:", "mov r0, r1"]),
+    ],
+)  # fmt: skip
+def test_cells(body: str, expected: list[str]) -> None:
+    assert cells(body) == expected
+
+
+def test_a_thread_knows_its_place() -> None:
+    situation = Situation(Placement(3), 1, 2, 4, 1, (2, 3))
+    text = "mov.u32 %r2, {}; st.u32 [%rd1], %r2;"
+    for name, value in (
+        ("%tid.x", 1),
+        ("%ntid.x", 2),
+        ("%ctaid.x", 3),
+        ("%nctaid.x", 4),
+        ("%cluster_ctarank", 1),
+        ("%tid.y", 0),
+        ("%ntid.z", 1),
+    ):
+        assert cells(text.format(name), situation) == [f"st.weak x, {value}"]
+    mapped = (
+        "mov.u32 %r2, sm; mapa.shared::cluster.u32 %r3, %r2, 0; st.shared::cluster.u32 [%r3], 7;"
+    )
+    assert cells(mapped, situation) == ["st.weak sm_cta2, 7"]
+    assert cells("st.shared.u32 [sm], 7;", situation) == ["st.weak sm_cta3, 7"]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("ld.global.u64 %rd3, [%rd1];", "a location is 32 bits wide; ld.global.u64"),
+        ("ld.global.v2.u32 {%r2, %r3}, [%rd1];", "a location is 32 bits wide; ld.global.v2.u32"),
+        ("ld.global.u32 %r2, [%rd1+4];", "4 bytes into 'x': a location is one word"),
+        ("ld.global.u32 %r2, [%rd5];", "'%rd5' must be the address of a location of the test"),
+        ("ld.local.u32 %r2, [%rd1];", "ld.local.u32: memory of private is not executed"),
+        ("st.release.gpu.u32 [%rd2], 1;", "the argument of 'r0' may only be stored to, weakly"),
+        ("st.u32 [%rd1], %rd1;", "the address %rd1 is used as a value"),
+        ("atom.global.inc.u32 %r2, [%rd1], 3;", "atom.global.inc.u32 is not executed"),
+        ("atom.global.add.f32 %f1, [%rd1], %f2;", "a location is 32 bits wide; atom.global.add.f32"),
+        ("ld.global.u32 %r2, [%rd1]; st.global.u8 [%rd1], 1;", "'x' has 32 bits in line 8, and 8 here"),
+        ("shfl.sync.idx.b32 %r2, %r3, 0, 31, -1;", "'shfl.sync.idx.b32' is not executed"),
+        ("call f, ();", "'call' is not executed"),
+        ("frobnicate %r2;", "'frobnicate' is not executed"),
+        ("add.f32 %f1, %f2, %f3;", "'add.f32' is not executed on a value of the run"),
+        ("bar.sync 0, 33;", "a barrier counts whole warps, not 33 threads"),
+        ("bar.red.popc.u32 %r2, 0, %p1;", "'bar.red.popc.u32' is not executed"),
+        ("mbarrier.try_wait.shared.b64 %p1, [bar], %rd3;", "an mbarrier is waited for in a loop of"),
+        (LOOP.replace("0;", "1;", 1), "this is wait 1 for 'bar': its parity must be 0"),
+        ("W: mbarrier.try_wait.shared.b64 %p1, [bar], %rd3; @!%p1 bra W;", "a wait by the token of"),
+        ("mbarrier.arrive.shared.b64 _, [bar], 2;", "an arrival that counts for several is not"),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16;", "a location is one word: a"),
+        ("cp.async.ca.shared.global [sm], [%rd1], 4;", "'cp.async.ca.shared.global' is not executed"),
+    ],
+)  # fmt: skip
+def test_what_is_not_executed_is_said_with_its_line(body: str, problem: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        column(body)
+    assert str(caught.value).startswith(f"k.ptx:8: error: {problem}")
+
+
+# The command
+
+HARNESS = """
+litmus.kernel @k
+litmus.test @t {
+  litmus.location @x = 0 : i32
+  litmus.thread @P0 runs @k(@x, "r0", 1 : i32)
+  litmus.condition "forall (P0:r0 = 1)"
+}
+"""
+BODY = "st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1]; st.u32 [%rd2], %r2;"
+
+
+def command(
+    capsys: pytest.CaptureFixture[str], folder: Path, ptx: str, harness: str, *options: str
+) -> tuple[int, str, str]:
+    (folder / "k.ptx").write_text(ptx)
+    (folder / "h.mlir").write_text(harness)
+    arguments = ["run", str(folder / "k.ptx"), "--litmus", str(folder / "h.mlir"), *options]
+    status = fence_sim.main(arguments)
+    out, err = capsys.readouterr()
+    return status, out, err.replace(f"{folder}/", "")
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = f"{HEAD}{DECLARED}{BODY}\nret;\n}}\n"
+    status, out, err = command(capsys, tmp_path, text, HARNESS)
+    assert (status, err) == (0, "")
+    assert "*> P0:r0=1; x=1;\nOk\n" in out
+    status, out, err = command(capsys, tmp_path, text.replace("%r1;", "2;"), HARNESS)
+    assert status == 1
+
+
+@pytest.mark.parametrize(
+    ("ptx", "harness", "options", "problem"),
+    [
+        (BODY, HARNESS.replace("@k", "@j"), (),
+            "h.mlir: error: P0 of 't' runs j, which k.ptx does not have; its kernels: k"),
+        (BODY, HARNESS.replace(", 1 : i32", ""), (),
+            "k.ptx:4:1: error: 'k' has 3 parameters, the thread gives 2"),
+        ("exit; call f, ();", HARNESS, (), "k.ptx:8:1: error: 'call' is not executed"),
+        (BODY, HARNESS, ("--test", "u"), "h.mlir: error: no test 'u' in the module; its tests: t"),
+        (BODY, HARNESS, ("--mcpu", "sm_90"), "fence-sim: error: --mcpu has no effect: the kernels are"),
+        (BODY, "builtin.module {}", (), "h.mlir: error: no litmus.test"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    ptx: str,
+    harness: str,
+    options: tuple[str, ...],
+    problem: str,
+) -> None:
+    text = f"{HEAD}{DECLARED}{ptx}\nret;\n}}\n"
+    status, _, err = command(capsys, tmp_path, text, harness, *options)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(problem)
+
+
+def test_a_body_of_its_own_is_no_kernel(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(f"{HEAD}{DECLARED}ret;\n}}\n")
+    (tmp_path / "h.mlir").write_text(MESSAGE_PASSING)
+    with pytest.raises(ToolError, match="runs a body of its own"):
+        next(read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5"))
