@@ -278,26 +278,37 @@ def convert(arguments: Namespace) -> int:
     if is_columns(path, text):
         from fencewright.tools.inputs.litmus_writer import WriterError, module_text
 
+        if arguments.dat3m:
+            raise error("--dat3m has no effect: what is written is MLIR", name_of(path))
         try:
             written = module_text(parse_columns(path, text))
         except WriterError as problem:
             raise error(str(problem), name_of(path)) from problem
     else:
-        written = "\n".join(_columns_of(test, path) for test in read(path, lowering_of(arguments)))
+        tests = read(path, lowering_of(arguments))
+        written = "\n".join(_columns_of(test, path, arguments.dat3m) for test in tests)
     with output_file(arguments.output) as stream:
         stream.write(written)
     return HOLDS
 
 
-def _columns_of(test: RunnableTest, path: str) -> str:
+def _columns_of(test: RunnableTest, path: str, for_dat3m: bool) -> str:
+    """A test in columns, as herd and Dat3M load it as far as they have what is in it.
+
+    With ``for_dat3m`` what Dat3M has not is an error.
+    """
     from fencewright.simulator.ptx.columns import write_litmus
+    from fencewright.simulator.ptx.dat3m import check_grammar, portable
 
     if not isinstance(test, PtxTest):
         raise error(
             f"'{test.name}' is in {test.language}; columns are for PTX: say --mcpu sm_90",
             name_of(path),
         )
-    return write_litmus(test.test)
+    written = write_litmus(portable(test.test))
+    if for_dat3m and (found := check_grammar(written)) is not None:
+        raise error(f"'{test.name}': {found}", name_of(path))
+    return written
 
 
 # The command line
@@ -363,6 +374,11 @@ def _parser() -> ArgumentParser:
     converter.set_defaults(execute=convert)
     converter.add_argument("input", metavar="FILE", help=".mlir or .litmus, - for stdin")
     converter.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")
+    converter.add_argument(
+        "--dat3m",
+        action="store_true",
+        help="refuse to write columns that Dat3M's grammar does not have",
+    )
     add_target(converter)
     for add_commands in COMMANDS:
         add_commands(commands.add_parser)
