@@ -28,7 +28,7 @@ from fencewright.simulator.core.condition import And, Condition, Quantifier
 from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import NOTICES, Campaign, MutationKind, Notice, run_campaign
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "litmus" / "ptx"

@@ -36,8 +36,8 @@ from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_p
 from fencewright.simulator.litmus_run import PtxTest, Run, forbidden, run
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.ptx.mutants import bare, mutants
-from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.fuzz.checks import LIMITS, SETTINGS, Setting, lowered, meant_by, program_of
+from fencewright.tools.markdown import markdown_table
 
 _MUTANTS = 8
 """How many of a program's mutants are tried for one that is wrong."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fencewright.lowering.table import Illegal, Table
 from fencewright.simulator.cdna.evidence import EXPERIMENTS, EXPERIMENTS_SOURCE, RULES
 from fencewright.simulator.cdna.rows import ACCESS, CACHE, AccessEffect, CacheEffect
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 

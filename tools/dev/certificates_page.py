@@ -18,7 +18,7 @@ from fencewright.simulator.certify.certificate import (
 from fencewright.simulator.certify.coverage import UNCERTIFIED
 from fencewright.simulator.certify.shapes import memory_kinds
 from fencewright.simulator.core.program import MemoryKind
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not this page. -->\n"
 

@@ -22,8 +22,8 @@ from fencewright.checker.cdna_text import (
 )
 from fencewright.checker.findings import Finding, Level
 from fencewright.lowering.vocabulary import Scope, Word
-from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.diagnostics import run_tool
+from fencewright.tools.markdown import markdown_table
 
 
 class Deleted(Word):

@@ -9,7 +9,7 @@ from fencewright.lowering.evidence import Figure
 from fencewright.lowering.ptx import devices as ptx_devices
 from fencewright.lowering.ptx import memory as ptx
 from fencewright.lowering.table import Illegal
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 UNKNOWN = "not known"
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"

@@ -7,7 +7,7 @@ from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.memory import LANES, LINE, SECTOR
 from fencewright.simulator.memory import ptx
 from fencewright.simulator.memory.access import access
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 ARTICLE = {1: 2500, 32: 1800, 128: 1200, 512: 900, 1024: 800}
 """GB/s by stride in floats: GPU Memory Hierarchy, Stride vs Bandwidth Summary."""

@@ -31,9 +31,9 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, S
 from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
-from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.dev.memory_page import memory_page
 from fencewright.tools.dev.stride_table import hierarchy_page
+from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 

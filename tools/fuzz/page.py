@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 
-from fencewright.tools.dev.markdown import markdown_table
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
     LLVM_IR_FORMS,
@@ -14,6 +13,7 @@ from fencewright.tools.fuzz.checks import (
     Tally,
     Totals,
 )
+from fencewright.tools.markdown import markdown_table
 
 _HEAD = """\
 <!-- Written by `make fuzz`; change tools/fuzz/page.py, not this page. -->
