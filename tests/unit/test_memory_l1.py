@@ -48,3 +48,26 @@ def test_only_some_lanes_take_part_in_the_middle() -> None:
     guarded = [line for line in L1.kernel(few).splitlines() if line.startswith("@%few")]
     assert len(guarded) == 1
     assert few.accesses[1] in guarded[0]
+
+
+COUNTED = Path(__file__).parents[1] / "data" / "memory" / "h200-l1.txt"
+
+
+def test_how_far_the_rows_are_those_of_an_h200(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What differs is listed on the page: stores fill L1, and a few words of loads."""
+    some = L1.launches()[::9]
+    monkeypatch.setattr(L1, "launches", lambda: some)
+    names = {each.name for each in some}
+    kept: list[str] = []
+    is_kept = False
+    for line in COUNTED.read_text().splitlines():
+        is_kept = line in names or (is_kept and line.startswith(" "))
+        kept += [line] * is_kept
+    file = tmp_path / "counted.txt"
+    file.write_text("\n".join(kept) + "\n")
+    assert L1.compare(file) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "50 launches, 12 with other counts than predicted"
+    )
