@@ -271,6 +271,10 @@ class Operations:
                     result.add((x, y))
             elif (same_proxy and same_cta) or any(way in at for way in ways):
                 result.add((x, y))
+            elif same_proxy and self.events[x].proxy is PtxProxy.ASYNC:
+                # "linked by a proxy fence": a copy to a peer, and what the peer starts once it waited.
+                if any((e, y) in base for e in self.exits(x, base)):
+                    result.add((x, y))
         return result
 
     def causality(self, synchronizes: Pairs, observed: Pairs) -> Pairs:

@@ -37,6 +37,7 @@ from fencewright.simulator.ptx.events import (
 )
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
+    AsyncRelease,
     Bar,
     CompareBranch,
     Ld,
@@ -297,11 +298,14 @@ def _observables(
 
 def _is_in_order(program: PtxProgram) -> bool:
     """Whether program order to one location binds all reads: one address, one proxy, no copies."""
-    proxies = (
-        proxy for thread in program.threads for each in thread.instructions
-        for _, proxy in accesses(each)
-    )  # fmt: skip
-    return not program.aliases and all(proxy is PtxProxy.GENERIC for proxy in proxies)
+    if program.aliases:
+        return False
+    for thread in program.threads:
+        for each in thread.instructions:
+            proxies = {proxy for _, proxy in accesses(each)}
+            if proxies - {PtxProxy.GENERIC} or isinstance(each, AsyncCopy | AsyncRelease):
+                return False
+    return True
 
 
 def can_be_built(program: PtxProgram) -> bool:

@@ -527,7 +527,9 @@ def proxy_preserved(frame: PtxFrame, base: Relation) -> Relation:
 
     Source: PTX ISA 7.5, "Proxy-preserved base causality order", closed as in ISCA 2022: an
     access leaves a non-generic proxy by a proxy fence of its own CTA after it, and is
-    entered by one before it; an alias fence has to lie between the two.
+    entered by one before it; an alias fence has to lie between the two. Two accesses of the async
+    proxy in different CTAs are "linked by a proxy fence" where the first leaves it: a copy that has
+    completed at a peer's mbarrier is there for the peer's own copies and tensor cores.
     """
     events = frame.skeleton.events
     alias_fences = _proxy_fences(frame, None)
@@ -546,6 +548,9 @@ def proxy_preserved(frame: PtxFrame, base: Relation) -> Relation:
                 _entries(frame, base, y) & between
                 or _crossed(frame, base, x, y) & between
                 or (same_address and event.proxy is other.proxy and _same_cta(frame, x, y))
+                or (
+                    same_address and event.proxy is other.proxy is PtxProxy.ASYNC and reach >> y & 1
+                )
             ):
                 result[x] |= 1 << y
     return result

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.core.condition import LitmusError
+from fencewright.simulator.core.condition import LitmusError, Register
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Label, ProgramError
 from fencewright.simulator.ptx import definition
@@ -305,6 +305,17 @@ CASES = (
             "fence.proxy.async.shared::cta": "fence.proxy.async.global",
             "mbarrier.try_wait.parity.acquire.cluster b, 0": WAIT,
         },
+    ),
+    Case(
+        "a copy to a peer, and a copy of what it wrote",
+        f"s=1; u=0; x=0; {MBARRIER} {TILES}",
+        (
+            f"{C0}: cp.async.bulk u, s, 4, b",
+            f"{C1}: mbarrier.arrive.expect_tx b, 4; mbarrier.try_wait.parity.acquire.cluster b, 0; "
+            f"cp.async.bulk.bulk_group x, u; {STORED}",
+        ),
+        "forall (P1:r0 == 1)",
+        {"mbarrier.try_wait.parity.acquire.cluster b, 0": WAIT},
     ),
     Case(
         "the first of two bulk groups",
@@ -733,6 +744,16 @@ def test_execution_graphs_have_the_same_outcomes() -> None:
                 found = enumerated_outcomes(program, PtxModel(), 1, WorkBudget())
                 assert graphs.result().project(found.observables) == found, (case.name, old)
     assert built > 60
+
+
+def test_a_copy_may_read_what_its_thread_writes_later() -> None:
+    """As execution graphs have it too, which take reads in the order of the thread."""
+    case = Case("later", "x=0;", ("cta 0: cp.async s, x; st x, 1", "cta 0: ld r0, s"), "exists true")
+    program = case.test().program
+    graphs = PtxConstruction(program, PtxModel(), 1, WorkBudget())
+    assert graphs.explore()
+    assert graphs.result() == definition.outcomes(program, Version.V7_5)
+    assert any(state[Register(1, "r0")] == 1 for state in graphs.result().as_mappings())
 
 
 # The engine and the definition
