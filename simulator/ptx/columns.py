@@ -107,6 +107,7 @@ ATOMICS: Mapping[str, RmwKind] = {
     "exch": RmwKind.XCHG,
 }
 """The operations of atomics; ``.min`` and ``.max`` are signed without the qualifier ``.u32``."""
+_REDUCTIONS = tuple(word for word in ATOMICS if word != "exch")
 _UNSIGNED = {RmwKind.MIN: RmwKind.UMIN, RmwKind.MAX: RmwKind.UMAX}
 # PTX ISA, Cache Operators: performance hints, which do not change the consistency of a program.
 _LOAD_OPERATORS = ("ca", "cg", "cs", "lu", "cv")
@@ -168,7 +169,26 @@ _NOT_MODELLED: Mapping[str, str] = {
     "phase_type::conditional": "payload reports",
     "mmio": "memory-mapped devices",
     "pending_count": "counts as values",
+    "im2col": "tiles that overlap",
+    "sp": "sparse tiles",
+    "ws": "products of warps",
+    "shift": "rows of a tile",
+    "alloc": "a location @ tmem is allocated",
+    "dealloc": "a location @ tmem stays allocated",
+    "relinquish_alloc_permit": "a location @ tmem is allocated",
 }
+_OTHER_INSTRUCTIONS: Mapping[str, str] = {
+    **dict.fromkeys(("ldmatrix", "stmatrix", "mma", "movmatrix"), "tiles spread over lanes"),
+    **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask"), "lanes of one warp"),
+    "clusterlaunchcontrol": "the launch of CTAs",
+    "griddepcontrol": "other kernels",
+    "discard": "memory without a value",
+    "fabric": "other machines",
+    **dict.fromkeys(
+        ("mapa", "cvta", "isspacep", "getctarank"), "addresses as values: name the location"
+    ),
+}
+"""Instructions that threads may have beside those that are modelled, with what is missing."""
 _SHOWN = 24
 """How many characters of a number too wide an error shows."""
 
@@ -402,7 +422,7 @@ def _store_async(op: _Operation) -> ptx.PtxInstruction:
     is_store = op.head == "st"
     operation = None if is_store else op.operation()
     if not is_store and operation is None:
-        raise op.error(f"{op.mnemonic} needs one operation: {_listed(ATOMICS)}")
+        raise op.error(f"{op.mnemonic} needs one operation: {_listed(_REDUCTIONS)}")
     if op.take("release"):
         scope = op.scope()
         op.finish_async()
@@ -507,6 +527,8 @@ def _crossing_fence(op: _Operation, proxy: ptx.PtxProxy) -> ptx.PtxInstruction:
     ordering = op.ordering(Ordering.ACQ_REL, (Ordering.RELEASE, Ordering.ACQUIRE))
     if proxy is ptx.PtxProxy.ASYNC:
         restriction = restriction_in(op.mnemonic)
+        if op.mnemonic.endswith("::read.cluster"):
+            raise op.error(f"{op.mnemonic} is not modelled: a fence that is not cumulative")
         if restriction is None or restriction.ordering is not ordering:
             words = " or ".join(f".{e.ordering}.{_restriction_word(e)}" for e in ptx.Restriction)
             raise op.error(f"fence.proxy.async::generic is followed by {words}")
@@ -654,7 +676,7 @@ def _copy(op: _Operation) -> ptx.PtxInstruction:
     grouped = op.take("bulk_group") or unit is ptx.Unit.CORE
     operation = op.operation() if reduces else None
     if reduces and (operation is None or unit is ptx.Unit.CORE):
-        raise op.error("expected cp.reduce.async.bulk and one operation")
+        raise op.error(f"{op.mnemonic} needs one operation: {_listed(_REDUCTIONS)}")
     op.finish_async()
     target, source, *rest = op.expect(2 if grouped else 3, 4)
     mbarrier = None if grouped else rest.pop().location()
@@ -733,7 +755,7 @@ def _multimem(op: _Operation) -> ptx.PtxInstruction:
         raise op.error("expected multimem.ld_reduce, multimem.st or multimem.red")
     operation = None if kind == "st" else op.operation()
     if kind != "st" and operation is None:
-        raise op.error(f"{op.mnemonic} needs one operation: {_listed(ATOMICS)}")
+        raise op.error(f"{op.mnemonic} needs one operation: {_listed(_REDUCTIONS)}")
     op.drop()
     op.head = {"ld_reduce": "ld", "st": "st", "red": "red"}[kind]
     allowed = _LOAD_ORDERINGS if kind == "ld_reduce" else _STORE_ORDERINGS
@@ -1065,6 +1087,9 @@ def _instruction(cell: _Piece, aliases: Mapping[str, ptx.Alias]) -> ptx.PtxInstr
     operation = _Operation(cell)
     reader = _READERS.get(operation.head)
     if reader is None:
+        if operation.head in _OTHER_INSTRUCTIONS:
+            missing = _OTHER_INSTRUCTIONS[operation.head]
+            raise cell.error(f"{operation.mnemonic} is not modelled: {missing}")
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
     instruction = reader(operation)
     for name, proxy in ptx.accesses(instruction):

@@ -748,7 +748,9 @@ def test_execution_graphs_have_the_same_outcomes() -> None:
 
 def test_a_copy_may_read_what_its_thread_writes_later() -> None:
     """As execution graphs have it too, which take reads in the order of the thread."""
-    case = Case("later", "x=0;", ("cta 0: cp.async s, x; st x, 1", "cta 0: ld r0, s"), "exists true")
+    case = Case(
+        "later", "x=0;", ("cta 0: cp.async s, x; st x, 1", "cta 0: ld r0, s"), "exists true"
+    )
     program = case.test().program
     graphs = PtxConstruction(program, PtxModel(), 1, WorkBudget())
     assert graphs.explore()
@@ -853,6 +855,21 @@ def test_what_is_allowed_by_the_stronger_reading_is_by_the_weaker() -> None:
         program = read_litmus(path).program
         stronger = outcomes(program, MODELS["7.5-stronger"])
         assert stronger.states <= outcomes(program, MODELS["7.5"]).states
+
+
+@pytest.mark.parametrize(
+    ("initial", "code", "message"),
+    [
+        ("b = mbarrier(1);", "mbarrier.init b, 1", "b is initialised before the threads start"),
+        ("t=0;", "tcgen05.ld r0, t", "thread 0 accesses t, which is not in tensor memory"),
+        ("t=0; t @ tmem;", "ld r0, t", "thread 0 accesses t, which is in tensor memory"),
+        ("t=0;", "tcgen05.commit t", "thread 0 uses t, which is not an mbarrier"),
+    ],
+)
+def test_programs_that_mean_nothing_are_refused(initial: str, code: str, message: str) -> None:
+    program = Case("bad", initial, (f"cta 0: {code}",), "exists true").test().program
+    with pytest.raises(ProgramError, match=message):
+        outcomes(program)
 
 
 # An mbarrier by all the orders of its operations

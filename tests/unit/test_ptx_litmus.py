@@ -164,6 +164,31 @@ def test_instructions_and_their_defaults(text: str, instruction: PtxInstruction)
         ("barrier.cluster.wait.relaxed", "barrier cannot be .relaxed; it takes .acquire"),
         ("cp.async.bulk.wait_group -1", "wait_group takes a number of groups"),
         ("membar.gpu", "membar needs one of .cta, .gl, .sys"),
+        (
+            "cp.async.bulk.multicast::cluster x, y, b",
+            ".multicast::cluster is not modelled: write a copy for each CTA",
+        ),
+        (
+            "tcgen05.mma.cta_group::2 x, y, y",
+            ".cta_group::2 is not modelled: a pair of CTAs that works on one tile",
+        ),
+        ("tcgen05.alloc x, 32", ".alloc is not modelled: a location @ tmem is allocated"),
+        ("ldmatrix.sync r0, x", "ldmatrix.sync is not modelled: tiles spread over lanes"),
+        ("cp.async.bulk {x, y}, x, b", "cp.async.bulk copies as many words as it writes"),
+        (
+            "cp.reduce.async.bulk x, y, b",
+            "cp.reduce.async.bulk needs one operation: .add, .sub, .and, .or, .xor, .min, .max",
+        ),
+        (
+            "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster",
+            "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster "
+            "is not modelled: a fence that is not cumulative",
+        ),
+        (
+            "mbarrier.try_wait.parity b",
+            "mbarrier.try_wait.parity takes 2 to 3 operands, not 1",
+        ),
+        ("barrier.cta.arrive 1", "barrier.cta.arrive needs the number of threads that take part"),
         ("?", "expected an instruction, found '?'"),
     ],
 )
@@ -320,3 +345,19 @@ def test_placements_and_initial_state() -> None:
     assert program.threads[0].placement == Placement(1, agent=3, cluster=2)
     assert program.registers_of(0) == {"r1": 2}
     assert "a @ texture aliases x;" in write_litmus(test)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "column", "message"),
+    [
+        ("cp.async.bulk x, [b, y], b", 18, "only a tensor copy has a tensor map"),
+        ("cp.async.bulk {x, 5}, {x, x}, b", 19, "expected a location, found '5'"),
+        ("mbarrier.init b, 0", 18, "an mbarrier expects 1 to 2^20 - 1 arrivals"),
+    ],
+)
+def test_bad_operands_of_asynchronous_instructions(
+    instruction: str, column: int, message: str
+) -> None:
+    with pytest.raises(LitmusError) as raised:
+        one(instruction)
+    assert str(raised.value) == f"<litmus>:4:{column}: error: {message}"
