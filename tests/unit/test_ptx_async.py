@@ -7,16 +7,24 @@ condition fails. So each rule is seen to order, and its absence to leave somethi
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.core.condition import LitmusError, Register
+from fencewright.simulator.core.condition import LitmusError, Outcomes, Register
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Label, ProgramError
+from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx import definition
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus, write_litmus
+from fencewright.simulator.ptx.columns import (
+    PtxLitmusTest,
+    parse_litmus,
+    read_litmus,
+    witness_text,
+    write_litmus,
+)
 from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
 from fencewright.simulator.ptx.instructions import PtxProgram
@@ -26,7 +34,8 @@ from fencewright.simulator.ptx.model import (
     PtxModel,
     SyncRestrict,
     Version,
-    enumerated_outcomes,
+    explain,
+    sampled_outcomes,
 )
 from fencewright.simulator.ptx.mutants import MutationKind, mutants
 from fencewright.simulator.ptx.outcomes import outcomes
@@ -690,41 +699,56 @@ CASES = (
         {"elect.sync r1, -1": ""},
     ),
 )
-WEAKER = [
-    pytest.param(case, old, new, id=f"{case.name}: {old} -> {new}")
-    for case in CASES
-    for old, new in case.weaker.items()
-]
 
 
-def holds(test: PtxLitmusTest) -> bool:
-    """Whether the condition holds whatever happens, and every thread ends."""
-    allowed = outcomes(test.program)
-    assert allowed.states
-    ends = all(None not in state for state in allowed.states)
-    return ends and test.condition.verdict(allowed)
+@dataclass(frozen=True)
+class Variant:
+    """A case, weakened by what takes the place of ``old``, with what may come of it."""
+
+    case: Case
+    old: str
+    test: PtxLitmusTest
+    allowed: Outcomes
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition holds whatever happens, and every thread ends."""
+        ends = all(None not in state for state in self.allowed.states)
+        return ends and self.test.condition.verdict(self.allowed)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether it may have a loop, which the definition does not."""
+        threads = self.test.program.threads
+        return any(isinstance(e, Label) for thread in threads for e in thread.instructions)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_ordered(case: Case) -> None:
-    test = case.test()
-    assert parse_litmus(write_litmus(test)) == test
-    assert holds(test)
+@cache
+def variants() -> tuple[Variant, ...]:
+    """Every case as it is and with each weakening."""
+    changes = ((case, o, n) for case in CASES for o, n in [("", ""), *case.weaker.items()])
+    tests = ((case, old, case.test(old, new)) for case, old, new in changes)
+    return tuple(Variant(c, old, test, outcomes(test.program)) for c, old, test in tests)
 
 
-@pytest.mark.parametrize(("case", "old", "new"), WEAKER)
-def test_not_ordered_without(case: Case, old: str, new: str) -> None:
-    assert not holds(case.test(old, new))
+def test_each_case_is_ordered_and_not_without_what_orders_it() -> None:
+    for each in variants():
+        assert each.allowed.complete
+        assert each.allowed.states
+        assert parse_litmus(write_litmus(each.test)) == each.test
+        assert each.holds is (not each.old), (each.case.name, each.old)
+    assert len(variants()) > 140
 
 
 def test_every_fence_is_missed() -> None:
     """But where nothing is behind it: no register is set before, no tile is written after."""
     missed = {
-        (case.name, mutant.thread, mutant.position)
-        for case in CASES
-        for mutant in mutants(case.test().program)
+        (each.case.name, mutant.thread, mutant.position)
+        for each in variants()
+        if not each.old
+        for mutant in mutants(each.test.program)
         if mutant.kind is MutationKind.DROP_FENCE
-        and outcomes(mutant.program).states == outcomes(case.test().program).states
+        and outcomes(mutant.program).states == each.allowed.states
     }
     assert missed == {
         ("wgmma has read its operands when it is waited for", 0, 0),
@@ -733,17 +757,31 @@ def test_every_fence_is_missed() -> None:
 
 
 def test_execution_graphs_have_the_same_outcomes() -> None:
-    built = 0
-    for case in CASES:
-        for old, new in [("", ""), *case.weaker.items()]:
-            program = case.test(old, new).program
-            if can_be_built(program):
-                built += 1
-                graphs = PtxConstruction(program, PtxModel(), 1, WorkBudget())
-                assert graphs.explore()
-                found = enumerated_outcomes(program, PtxModel(), 1, WorkBudget())
-                assert graphs.result().project(found.observables) == found, (case.name, old)
-    assert built > 60
+    built = [each for each in variants() if can_be_built(each.test.program)]
+    for each in built:
+        graphs = PtxConstruction(each.test.program, PtxModel(), 1, WorkBudget())
+        assert graphs.explore()
+        found = graphs.result().project(each.allowed.observables)
+        assert found == each.allowed, (each.case.name, each.old)
+    assert len(built) > 60
+
+
+def test_witnesses_agree_with_verdicts() -> None:
+    for each in variants()[::5]:
+        deciding = each.test.condition.deciding
+        witness = explain(each.test.program, deciding)
+        states = each.allowed.as_mappings()
+        decided = any(deciding.holds(s) for s in states if None not in s.values())
+        assert (witness is not None and witness.allowed) is decided, (each.case.name, each.old)
+        if witness is not None:
+            assert witness_text(each.test, witness)
+            assert ptx_graph(each.test, witness).events
+
+
+def test_random_walks_find_outcomes_that_are_allowed() -> None:
+    for each in variants()[::3]:
+        found = sampled_outcomes(each.test.program, walks=6, seed=3)
+        assert found.states <= each.allowed.project(found.observables).states, each.case.name
 
 
 def test_a_copy_may_read_what_its_thread_writes_later() -> None:
@@ -828,12 +866,10 @@ def same_as_defined(seeds: Iterable[int]) -> int:
 
 
 def test_outcomes_agree_with_the_definition() -> None:
-    for case in CASES:
-        for old, new in [("", ""), *case.weaker.items()]:
-            program = case.test(old, new).program
-            if not any(isinstance(e, Label) for t in program.threads for e in t.instructions):
-                found = definition.outcomes(program, Version.V7_5)
-                assert outcomes(program) == found, (case.name, old)
+    for each in variants():
+        if not each.has_labels:
+            found = definition.outcomes(each.test.program, Version.V7_5)
+            assert each.allowed == found, (each.case.name, each.old)
 
 
 def test_random_programs_agree_with_the_definition() -> None:
