@@ -13,13 +13,17 @@ thread headed by its placement, and a final condition (``condition``)::
 The initial state also takes ``a @ generic aliases x`` (another virtual address of x),
 ``t @ texture aliases x`` (the same virtual address, for instructions of that proxy alone),
 ``b = mbarrier(2)`` (an mbarrier that expects two arrivals) and ``x @ cta 0,gpu 0`` (x is in the
-shared memory of that CTA, which only fences with ``.sync_restrict`` ask for). Placements take an
+shared memory of that CTA, which only fences of one state space ask for). Placements take an
 optional ``cluster N``. Weak loads and stores take PTX's cache operators, which are hints; ``ld.nc``
 reads through the texture proxy, as PTX says of it: it may read what is stale unless nothing writes
 the location. ``tld``, ``suld``, ``cold``, ``sust``, ``suatom`` and ``sured`` go through the
 texture, surface and constant proxies. The first operand of ``bar.cta`` is unique to the
 instruction in its program, then follow the barrier's number and its thread count.
 Numbers are 32-bit words, signed or unsigned. Remarks may have quotes inside.
+
+Asynchronous instructions are written as in PTX: what the model has no use for is dropped, and what
+would mean something that it does not have is refused. ``b = mbarrier`` is one that the program
+initialises, ``t @ tmem`` a location in tensor memory.
 """
 
 import re
