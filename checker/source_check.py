@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from fencewright.checker.align import Alignment, align
 from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
 from fencewright.checker.cdna_flow import Flow
-from fencewright.checker.cdna_lift import LiftedFunction, lift_code, older_bits
+from fencewright.checker.cdna_lift import LiftedFunction, Place, late_bits, lift_code, older_bits
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.findings import Finding, Rule
 from fencewright.checker.obligations import Order, obligations_of
+from fencewright.checker.source_paths import can_hold
 from fencewright.checker.source_program import (
     DebugPlace,
     SourceFunction,
@@ -135,6 +136,15 @@ class _Aligned:
     code: Operation
     source: tuple[SourceOperation, ...]
 
+    def is_seen(self, scope: Scope) -> bool:
+        """Whether all of ``scope`` see what it writes once it has completed.
+
+        Of an atomic of that scope they do, where memory is of a kind that lets them: on chips
+        without scope bits nothing in the code says so.
+        """
+        asked = all(atomic_scope(each).includes(scope) for each in self.source)
+        return asked and self.code.scope.includes(scope)
+
     def __str__(self) -> str:
         first = self.source[0]
         where = f" of source line {first.line}" if first.line else f" '{first.text}'"
@@ -166,7 +176,6 @@ class _Comparer:
             writes = kind.writes or kind is _O.BARRIER
             if writes:
                 self._late(Order.RELEASE, Rule.RELEASE, later)
-            if writes or kind.reads:
                 self._late(Order.ACQUIRE, Rule.ACQUIRE, later)
             if kind.reads:
                 self._late(Order.SEQ_CST, Rule.SEQ_CST, later)
@@ -195,11 +204,21 @@ class _Comparer:
 
     def _late(self, order: Order, rule: Rule, later: _Aligned) -> None:
         """What is owed to ``later`` and may not be done when it issues."""
+        code = self.lifted.code
         bits = 0
         for scope in SCOPES:
             bits |= self.lifted.late_bits(later.code, scope)
         for earlier, scope in self._owed(order, bits, later):
             if not self.lifted.is_late(earlier.code, later.code, scope):
+                continue
+            in_flight = self.lifted.places[later.code.number].flight & earlier.code.bit
+            if not in_flight and (order is Order.ACQUIRE or earlier.is_seen(scope)):
+                continue
+
+            def is_late(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
+                return bool(late_bits(code, at, later.code, wide) & first.code.bit)
+
+            if not can_hold(code, earlier.code, later.code, is_late):
                 continue
             said = f"may not be done at {scope} when the {later} issues"
             self._add(rule, earlier, later, scope, said, self._release_lacks(earlier, later, scope))
@@ -215,7 +234,11 @@ class _Comparer:
         for earlier, scope in self._owed(
             Order.ACQUIRE, bits & (1 << self.lifted.code.others) - 1, later
         ):
-            if self.lifted.may_be_older(later.code, earlier.code, scope):
+
+            def is_old(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
+                return bool(older_bits(code, at, later.code, wide) & first.code.bit)
+
+            if is_old(place) and can_hold(code, earlier.code, later.code, is_old):
                 said = f"does not keep the {later} from reading what is older at {scope}"
                 lacks = self._acquire_lacks(earlier, later, scope)
                 self._add(rule, earlier, later, scope, said, lacks)
@@ -286,7 +309,7 @@ class _Comparer:
             )
         row = load_chip(mode.chip.name).invalidate[scope, mode.tgsplit]
         texts = [" ".join((each.mnemonic, *each.modifiers)) for each in row.value]
-        if self.lifted.late_bits(later.code, Scope.SYSTEM) & operation.bit:
+        if self.lifted.places[later.code.number].flight & operation.bit:
             texts.insert(0, _wait(operation))
             if not later.code.effect.reads & mode.caches(scope):
                 texts = texts[:1]

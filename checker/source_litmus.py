@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker import cdna_rows as rows
 from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
-from fencewright.checker.cdna_flow import Flow, Step
+from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_lift import LiftedFunction
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.findings import Rule
 from fencewright.checker.source_check import SourceFinding
+from fencewright.checker.source_paths import walks
 from fencewright.lowering.cdna.chips import TGSPLIT
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
@@ -31,7 +32,7 @@ from fencewright.simulator.core.program import Location, Placement, Program, Thr
 
 _O = OperationKind
 DATA, FLAG = "data", "flag"
-_MOST_PATHS = 32
+_MOST_TRIED = 32
 _MOST_STATES = 50_000
 
 
@@ -401,38 +402,16 @@ def _paths(
     if earlier.step is None or later.step is None:
         return
     operation_of = {id(each.step): each for each in lifted.operations if each.step is not None}
-    found = sorted(_walks(lifted.code.flow, earlier.step, later.step), key=len)
-    for steps in found[:_MOST_PATHS]:
+    try:
+        found = sorted(walks(lifted.code.flow, earlier.step, later.step), key=len)
+    except OverflowError:
+        return
+    for steps in found[:_MOST_TRIED]:
         yield tuple(
             (step, operation_of.get(id(step)))
             for step in steps
             if id(step) in operation_of or step.effects.kind is InstructionKind.WAIT
         )
-
-
-def _walks(flow: Flow, first: Step, last: Step) -> Iterator[tuple[Step, ...]]:
-    """The paths from one step to another that enter no block twice, some hundreds at most."""
-    start, position = next(
-        (number, place)
-        for number, block in enumerate(flow.blocks)
-        for place, step in enumerate(block.steps)
-        if step is first
-    )
-    work: list[tuple[tuple[int, ...], tuple[Step, ...]]] = [
-        ((), flow.blocks[start].steps[position:])
-    ]
-    number, tried = start, 0
-    while work and tried < 16 * _MOST_PATHS:
-        tried += 1
-        visited, steps = work.pop(0)
-        number = visited[-1] if visited else start
-        ends = [place for place, step in enumerate(steps) if step is last and place]
-        if ends:
-            yield steps[: ends[0] + 1]
-            continue
-        for target in flow.blocks[number].successors:
-            if target not in visited:
-                work.append(((*visited, target), (*steps, *flow.blocks[target].steps)))
 
 
 def _test(

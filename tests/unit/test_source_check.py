@@ -202,6 +202,47 @@ def test_what_the_source_does_not_order_is_no_finding() -> None:
     assert rules(check(straight, flow)) == ["release"]
 
 
+def test_a_path_that_contradicts_itself_is_none() -> None:
+    """As StructurizeCFG joins two branches: one of the write-backs is executed, whichever."""
+    arms = (
+        STORE,
+        (2, "s_mov_b64 s[4:5], -1"),
+        (2, "s_cbranch_scc1 .L1"),
+        BACK,
+        WAIT,
+        (2, "s_mov_b64 s[4:5], 0"),
+        (0, ".L1:"),
+        (2, "s_andn2_b64 vcc, exec, s[4:5]"),
+        (2, "s_cbranch_vccnz .L2"),
+        BACK,
+        WAIT,
+        (0, ".L2:"),
+        RAISE,
+    )
+    assert rules(check(PRODUCER, arms)) == []
+    for position in (3, 4, 9, 10):
+        broken = [each for place, each in enumerate(arms) if place != position]
+        assert rules(check(PRODUCER, broken)) == ["release"], position
+    unknown = [each for each in arms if each[1] != "s_mov_b64 s[4:5], -1"]
+    assert rules(check(PRODUCER, unknown)) == ["release"]
+
+
+def test_an_acquire_asks_for_what_is_read_not_for_what_is_written() -> None:
+    source: Lines = (
+        (1, f"%o = atomicrmw add {FLAG}, i32 1 acquire, align 4"),
+        (4, f"store i32 1, {DATA}"),
+    )
+    code: Lines = (
+        (1, "global_atomic_add v2, v0, v1, s[2:3] glc"),
+        (1, "s_waitcnt vmcnt(0)"),
+        (1, "buffer_invl2"),
+        (1, "buffer_wbinvl1_vol"),
+        (4, "global_store_dword v0, v1, s[0:1]"),
+    )
+    assert rules(check(source, code, GFX90A)) == []
+    assert rules(check(source, [code[0], *code[2:]], GFX90A)) == ["acquire"]
+
+
 def test_scopes_and_modes() -> None:
     wide = [(line, text.replace(AGENT, "")) for line, text in PRODUCER]
     system = [STORE, (3, "buffer_wbl2 sc0 sc1"), WAIT, (4, f"{RAISE[1]}".replace("sc1", "sc0 sc1"))]
