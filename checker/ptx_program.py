@@ -1,11 +1,11 @@
 """Kernels of PTX files as threads of a litmus test in columns, the form that the PTX model reads.
 
 Executed is what litmus tests and small kernels use: accesses of 32-bit words (or of bytes that
-nothing else accesses otherwise), atomics, fences, barriers, mbarriers that are waited for by
-parity, bulk copies of one word, arithmetic on words, branches. Addresses are those of locations:
-what is computed from constants and the thread's numbers is computed here. Anything else is refused
-with its line. Each litmus thread is one thread of a work-group, numbered in the test's order;
-mbarriers are initialised before the threads start.
+nothing else accesses otherwise), atomics, fences, barriers, mbarriers, copies and their groups,
+proxy fences, arithmetic on words, branches. A copy of many bytes is one of a word, the only one
+that may be accessed there. Addresses are those of locations: what is computed from constants and
+the thread's numbers is computed here. Anything else is refused with its line. Each litmus thread
+is one thread of a work-group, numbered in the test's order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.statements import (
+    ARRIVALS,
     MBARRIER_WAITS,
     OperandRole,
     Statement,
@@ -27,6 +28,7 @@ from fencewright.simulator.ptx.columns import ATOMICS
 WORD = 4
 """The bytes of a location."""
 _WARP = 32
+_WITH_SIZE = frozenset({"cp async", "cp async bulk", "cp reduce async bulk"})
 
 _END = "done"
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -100,14 +102,14 @@ _Value = _Address | int | _Dynamic
 class Column:
     """A thread as the cells of its column, with the line of the file that each is from.
 
-    ``locations`` of shared memory with their work-groups, ``mbarriers`` with their counts,
+    ``locations`` of shared memory with their work-groups, ``mbarriers`` those that are no data,
     ``widths`` of the locations in bits, with the line that says so.
     """
 
     cells: list[str] = field(default_factory=list[str])
     lines: list[int] = field(default_factory=list[int])
     locations: dict[str, int] = field(default_factory=dict[str, int])
-    mbarriers: dict[str, int] = field(default_factory=dict[str, int])
+    mbarriers: set[str] = field(default_factory=set[str])
     widths: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
@@ -162,8 +164,8 @@ _ORDERED = {
     Ordering.SEQ_CST: "sc",
 }
 _SCOPED = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
-_SILENT = frozenset({"bar warp sync", "fence mbarrier_init", "pmevent", "nanosleep", "prefetch"})
-"""What means nothing to threads of a warp of their own, with mbarriers that are there."""
+_SILENT = frozenset({"bar warp sync", "pmevent", "nanosleep", "prefetch", "prefetchu"})
+"""What means nothing to threads of a warp of their own."""
 
 
 class _Reader:
@@ -187,7 +189,7 @@ class _Reader:
         self.registers: dict[str, str] = {}
         taken = [a.name for a in arguments if isinstance(a, ToRegister)]
         self.next = max((int(name[1:]) + 1 for name in taken), default=0)
-        self.waits: dict[str, int] = {}
+        self.long_copies: dict[str, int] = {}
         self.line = kernel.line
         self.block = kernel.blocks[0]
         self.skips = 0
@@ -288,49 +290,64 @@ class _Reader:
 
     def read(self) -> Column:
         """The cells of the column."""
-        self._declare_mbarriers()
         for block in self.kernel.blocks:
             if block.labels:
                 self.cell(f"{_label(block.number)}:")
             self._block(block)
         self.cell(f"{_END}:")
+        self._check_copies()
         return self.column
 
-    def _declare_mbarriers(self) -> None:
-        for each in self.kernel.instructions:
-            if each.statement.operation != "mbarrier init":
-                continue
-            self.line = each.line
-            count = self.values.get(each.statement.operands[1], number(each.statement.operands[1]))
-            if not isinstance(count, int):
-                raise self.error("the count of an mbarrier must be known before the run")
-            name = self.location(each.statement.operand(OperandRole.MBARRIER), None)
-            if self.column.mbarriers.setdefault(name, count) != count:
-                raise self.error(f"'{name}' is initialised with two counts")
+    def _check_copies(self) -> None:
+        """Refuse a copy of more than a word to or from a variable of which more is accessed."""
+        for name, line in self.long_copies.items():
+            others = [each for each in self.column.locations if each.startswith(f"{name}_")]
+            if others:
+                self.line = line
+                raise self.error(
+                    f"a copy is executed as one of a word, but more of '{name}' is accessed"
+                )
 
     def _block(self, block: PtxBlock) -> None:
         self.block = block
-        skipped = -1
-        instructions = block.instructions
-        for at, each in enumerate(instructions):
-            if at == skipped:
-                continue
+        for each in block.instructions:
             self.line = each.line
-            statement = each.statement
-            if statement.operation in MBARRIER_WAITS:
-                self.wait(statement, self._loop_of(block, at))
-                skipped = at + 1
-                continue
+            if each.statement.operation in MBARRIER_WAITS and self._is_loop(block):
+                self.wait(each.statement, in_loop=True)
+                after = self._after_loop(block)
+                if after is not None:
+                    self.cell(f"goto {_label(after)}")
+                return
             self._guarded(each)
 
-    def _loop_of(self, block: PtxBlock, at: int) -> PtxInstruction:
-        """The branch of the loop around a wait. Raises where the wait is in no such loop."""
-        following = block.instructions[at + 1 :]
-        if at == 0 and len(following) == 1 and block.number in block.successors:
-            jump, waited = following[0].statement, block.instructions[at].statement
-            if jump.operation == "bra" and jump.guard == f"!{waited.defines[0]}":
-                return following[0]
-        raise self.error("an mbarrier is waited for in a loop of the wait and a branch alone")
+    def _is_loop(self, block: PtxBlock) -> bool:
+        """Whether a block is no more than a wait that is done again until it succeeds."""
+        if len(block.instructions) != 2:
+            return False
+        wait, jump = (each.statement for each in block.instructions)
+        complete = wait.defines[0] if wait.defines else ""
+        if jump.operation != "bra" or wait.guard or not complete:
+            return False
+        if jump.guard == f"!{complete}":
+            return block.successors[0] == block.number
+        return jump.guard == complete and self._jumps_to(block.successors[1:], block.number)
+
+    def _jumps_to(self, following: Sequence[int], target: int) -> bool:
+        """Whether what follows is nothing but a jump to a block."""
+        if not following:
+            return False
+        block = self.kernel.blocks[following[0]]
+        return (
+            len(block.instructions) == 1
+            and block.instructions[0].statement.operation == "bra"
+            and not block.instructions[0].statement.guard
+            and block.successors == (target,)
+        )
+
+    def _after_loop(self, block: PtxBlock) -> int | None:
+        """Where control goes from a loop that jumps out of itself; None where it falls through."""
+        jump = block.instructions[-1].statement
+        return None if jump.guard.startswith("!") else block.successors[0]
 
     def _guarded(self, each: PtxInstruction) -> None:
         statement = each.statement
@@ -363,7 +380,7 @@ class _Reader:
         """Append what an instruction does, without its guard."""
         statement = each.statement
         operation = statement.operation
-        if operation in _SILENT or operation in ("mbarrier init", "mbarrier inval", "ld param"):
+        if operation in _SILENT or operation == "ld param":
             return
         if statement.defines and all(
             not isinstance(self.values.get(each, _DYNAMIC), _Dynamic) for each in statement.defines
@@ -419,6 +436,8 @@ class _Reader:
     def location(self, text: str, width: int | None) -> str:
         """The location at an address; ``width`` in bits, None where nothing is accessed."""
         address = self.address(text)
+        if address.is_register:
+            raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
         if address.group is None:
             if address.offset:
                 raise self.error(
@@ -503,9 +522,10 @@ class _Reader:
             raise self.error(f"{statement.opcode.name} has no scope")
         self.cell(".".join(["fence", ordering, *restricted, *scope]))
 
-    def proxy_fence(self, statement: Statement) -> None:
-        words = statement.opcode.name.split(".")
-        self.cell(f"fence.proxy.{'alias' if 'alias' in words else 'async'}")
+    def verbatim(self, statement: Statement) -> None:
+        """What columns write as PTX does."""
+        operands = [self.operand(each) for each in statement.operands]
+        self.cell(" ".join([statement.opcode.name, ", ".join(operands)]).strip())
 
     def barrier(self, statement: Statement) -> None:
         role = statement.operation.split()[1]
@@ -524,55 +544,71 @@ class _Reader:
         assert ordering is not None
         self.cell(f"barrier.cluster.{role}.{_ORDERED[ordering]}")
 
-    def arrive(self, statement: Statement) -> None:
+    def mbarrier(self, statement: Statement) -> str:
+        """The location that is an mbarrier."""
         name = self.location(statement.operand(OperandRole.MBARRIER), None)
-        expects = "expect_tx" in statement.opcode.name.split(".")
-        given = statement.operands[-1]
-        count = None if given.startswith("[") else self.operand(given)
-        if count is not None and not expects and count != "1":
-            raise self.error("an arrival that counts for several is not executed")
-        head = ".".join(
-            ["mbarrier.arrive", *(["expect_tx"] if expects else []), *self.semantics(statement)]
-        )
-        # The model counts copies where PTX counts their bytes: each is of one word.
-        copies = f", {int(count or 0) // WORD}" if expects else ""
-        self.cell(f"{head} {name}{copies}")
+        self.column.mbarriers.add(name)
+        return name
 
-    def wait(self, statement: Statement, loop: PtxInstruction) -> None:
-        """A wait in a loop until the phase is complete."""
-        assert loop is not None
-        words = statement.opcode.name.split(".")
-        if "parity" not in words:
-            raise self.error("a wait by the token of an arrival is not executed; by parity it is")
-        name = self.location(statement.operand(OperandRole.MBARRIER), None)
-        phase = self.waits.get(name, 0)
-        self.waits[name] = phase + 1
-        parity = self.operand(statement.operands[2])
-        if parity != str(phase % 2):
-            raise self.error(
-                f"this is wait {phase + 1} for '{name}': its parity must be {phase % 2}"
-            )
-        self.cell(f"{'.'.join(['mbarrier.try_wait', *self.semantics(statement)])} {name}, {phase}")
+    def on_mbarrier(self, statement: Statement) -> None:
+        """``mbarrier.init``, ``.inval``, ``.expect_tx``, ``.complete_tx`` and arrivals."""
+        name = self.mbarrier(statement)
+        words = statement.operation.split()
+        if statement.is_strong:
+            words += self.semantics(statement)
+        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
+        given = [self.result(each) for each in statement.operands[:at] if each != "_"]
+        counts = [self.operand(each) for each in statement.operands[at + 1 :]]
+        self.cell(f"{'.'.join(words)} {', '.join([*given, name, *counts])}")
+
+    def wait(self, statement: Statement, in_loop: bool = False) -> None:
+        """A wait until the phase is complete, or one look whether it is."""
+        name = self.mbarrier(statement)
+        is_parity = "parity" in statement.opcode.name.split(".")
+        words = [*statement.operation.split(), *(["parity"] if is_parity else [])]
+        complete = [] if in_loop else [self.result(statement.operands[0])]
+        operands = [*complete, name, self.operand(statement.operands[2])]
+        self.cell(f"{'.'.join([*words, *self.semantics(statement)])} {', '.join(operands)}")
 
     def copy(self, statement: Statement) -> None:
+        """Copies of every kind, and stores that complete on an mbarrier."""
         words = statement.opcode.name.split(".")
-        size = number(statement.operands[2])
+        if "multicast::cluster" in words:
+            raise self.error(f"'{statement.opcode.name}' is not executed")
+        name = [*statement.operation.split()]
+        kind = [word for word in words if word in ATOMICS]
+        unsigned = ["u32"] if kind and kind[0] in ("min", "max") and "u32" in words else []
+        grouped = ["bulk_group"] if "bulk_group" in words else []
+        operands: list[str] = []
+        for role, each in statement.with_roles():
+            text = each[1:-1].strip() if each.startswith("[") else each
+            if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
+                operands.append(self._copied(text, statement))
+            elif role is OperandRole.SIGNAL:
+                signalled = self.location(text, None)
+                self.column.mbarriers.add(signalled)
+                operands.append(signalled)
+            elif len(operands) < 2 + (statement.operation in _WITH_SIZE):
+                operands.append(self.operand(each))
+        self.cell(f"{'.'.join([*name, *grouped, *kind, *unsigned])} {', '.join(operands)}")
+
+    def _copied(self, text: str, statement: Statement) -> str:
+        name = self.location(text, 32)
+        size = next(iter(statement.accesses)).size
         if size != WORD:
-            raise self.error(f"a location is one word: a copy of {statement.operands[2]} bytes")
-        target = self.location(statement.operand(OperandRole.WRITE), 32)
-        source = self.location(statement.operand(OperandRole.READ), 32)
-        if "bulk_group" in words:
-            self.cell(f"cp.async.bulk.bulk_group {target}, {source}")
-            return
-        mbarrier = self.location(statement.operand(OperandRole.SIGNAL), None)
-        self.cell(f"cp.async.bulk {target}, {source}, {mbarrier}")
+            self.long_copies[name] = self.line
+        return name
 
-    def commit(self, statement: Statement) -> None:
-        self.cell("cp.async.bulk.commit_group")
+    def group(self, statement: Statement) -> None:
+        """Commits of groups, and waits for them."""
+        read = [word for word in ("read",) if word in statement.opcode.modifiers]
+        operands = [self.operand(each) for each in statement.operands]
+        name = ".".join([*statement.operation.split(), *read])
+        self.cell(" ".join([name, *operands]))
 
-    def wait_group(self, statement: Statement) -> None:
-        read = ".read" if "read" in statement.opcode.modifiers else ""
-        self.cell(f"cp.async.bulk.wait_group{read} {self.operand(statement.operands[0])}")
+    def copies_arrive(self, statement: Statement) -> None:
+        noinc = ".noinc" if "noinc" in statement.opcode.modifiers else ""
+        self.cell(f"cp.async.mbarrier.arrive{noinc} {self.mbarrier(statement)}")
 
     # Values
 
@@ -664,18 +700,46 @@ _HANDLERS: Mapping[str, _Handler] = {
     "red": _Reader.atomic,
     "fence": _Reader.fence,
     "membar": _Reader.fence,
-    "fence proxy alias": _Reader.proxy_fence,
-    "fence proxy async": _Reader.proxy_fence,
+    **dict.fromkeys(
+        (
+            "fence mbarrier_init",
+            "fence proxy alias",
+            "fence proxy async",
+            "fence proxy async::generic",
+            "membar proxy",
+        ),
+        _Reader.verbatim,
+    ),
     **dict.fromkeys(
         ("bar sync", "bar arrive", "bar red", "barrier sync", "barrier arrive", "barrier red"),
         _Reader.barrier,
     ),
     **dict.fromkeys(("barrier cluster arrive", "barrier cluster wait"), _Reader.cluster_barrier),
-    "mbarrier arrive": _Reader.arrive,
-    "mbarrier arrive expect_tx": _Reader.arrive,
-    "cp async bulk": _Reader.copy,
-    "cp async bulk commit_group": _Reader.commit,
-    "cp async bulk wait_group": _Reader.wait_group,
+    **dict.fromkeys(
+        (
+            "mbarrier init",
+            "mbarrier inval",
+            "mbarrier expect_tx",
+            "mbarrier complete_tx",
+            *ARRIVALS,
+        ),
+        _Reader.on_mbarrier,
+    ),
+    **dict.fromkeys(MBARRIER_WAITS, _Reader.wait),
+    **dict.fromkeys(
+        ("cp async", "cp async bulk", "cp reduce async bulk", "st async", "red async"), _Reader.copy
+    ),
+    "cp async mbarrier arrive": _Reader.copies_arrive,
+    **dict.fromkeys(
+        (
+            "cp async commit_group",
+            "cp async wait_group",
+            "cp async wait_all",
+            "cp async bulk commit_group",
+            "cp async bulk wait_group",
+        ),
+        _Reader.group,
+    ),
     **dict.fromkeys(_COPIES, _Reader.move),
     **dict.fromkeys((*_IN_COLUMNS, "mul"), _Reader.compute),
     "not": _Reader.negate,
@@ -721,10 +785,10 @@ def _as_number(value: int, width: int, is_signed: bool) -> int:
     return value - mask - 1 if is_signed and value > mask >> 1 else value
 
 
-def joined(columns: Iterable[Column]) -> tuple[dict[str, int], dict[str, int]]:
-    """The shared locations and the mbarriers of all threads."""
+def joined(columns: Iterable[Column]) -> tuple[dict[str, int], set[str]]:
+    """The shared locations of all threads with their work-groups, and which are mbarriers."""
     locations: dict[str, int] = {}
-    mbarriers: dict[str, int] = {}
+    mbarriers: set[str] = set()
     for each in columns:
         locations |= each.locations
         mbarriers |= each.mbarriers

@@ -120,6 +120,8 @@ def cells(body: str, situation: Situation = ALONE) -> list[str]:
 
 
 LOOP = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0; @!%p1 bra W;"
+OUT = "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @%p1 bra D; bra W; D: fence.sc.gpu;"
+LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu; D:"
 
 
 @pytest.mark.parametrize(
@@ -136,19 +138,40 @@ LOOP = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0; @
         ("atom.global.exch.b32 %r2, [%rd1], -1; st.u32 [%rd2], %r2;",
             ["atom.relaxed.gpu.exch r1, x, -1", "mov r0, r1"]),
         ("membar.gl; fence.acq_rel.sys; fence.proxy.async.shared::cta;",
-            ["fence.sc.gpu", "fence.acq_rel.sys", "fence.proxy.async"]),
+            ["fence.sc.gpu", "fence.acq_rel.sys", "fence.proxy.async.shared::cta"]),
         ("fence.release.sync_restrict::shared::cta.cluster;",
             ["fence.release.sync_restrict::shared::cta.cluster"]),
         ("bar.sync 0; barrier.cta.sync 1, 64; bar.warp.sync -1; bar.arrive 2, 96;",
             ["bar.cta.sync 0, 0", "bar.cta.sync 0, 1, 2", "bar.cta.arrive 0, 2, 3"]),
         ("barrier.cluster.arrive; barrier.cluster.wait;",
             ["barrier.cluster.arrive.release", "barrier.cluster.wait.acquire"]),
-        ("mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 _, [bar];",
-            ["mbarrier.arrive.release.cta bar"]),
-        (LOOP, ["B1:", "mbarrier.try_wait.acquire.cta bar, 0"]),
-        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;"
-         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [%rd1], 4, [bar];",
-            ["mbarrier.arrive.expect_tx.release.cta bar, 1", "cp.async.bulk sm, x, bar"]),
+        ("mbarrier.init.shared.b64 [bar], 2; fence.mbarrier_init.release.cluster;"
+         "mbarrier.arrive.shared.b64 _, [bar]; mbarrier.arrive.relaxed.cluster.b64 %rd3, [bar], 2;"
+         "mbarrier.inval.shared.b64 [bar];",
+            ["mbarrier.init bar, 2", "fence.mbarrier_init.release.cluster",
+             "mbarrier.arrive.release.cta bar", "mbarrier.arrive.relaxed.cluster r1, bar, 2",
+             "mbarrier.inval bar"]),
+        (LOOP, ["B1:", "mbarrier.try_wait.parity.acquire.cta bar, 0"]),
+        (OUT, ["B1:", "mbarrier.try_wait.parity.acquire.cta bar, 0", "goto B3", "goto B1", "B3:",
+             "fence.sc.gpu"]),
+        (LOOK, ["mbarrier.test_wait.acquire.cta r1, bar, r2", "bne r1, 0, B2", "fence.sc.gpu", "B2:"]),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128; mbarrier.expect_tx.relaxed.cta."
+         "shared::cta.b64 [bar], 4;"
+         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [%rd1], 128, [bar];",
+            ["mbarrier.arrive.expect_tx.release.cta bar, 128", "mbarrier.expect_tx.relaxed.cta bar, 4",
+             "cp.async.bulk sm, x, 128, bar"]),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 4; cp.async.bulk.commit_group;"
+         "cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 1;",
+            ["cp.async.bulk.bulk_group x, sm, 4", "cp.async.bulk.commit_group",
+             "cp.async.bulk.wait_group.read 0", "cp.async.bulk.wait_group 1"]),
+        ("cp.async.ca.shared.global [sm], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 0;"
+         "cp.async.wait_all; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];",
+            ["cp.async sm, x, 4", "cp.async.commit_group", "cp.async.wait_group 0",
+             "cp.async.wait_all", "cp.async.mbarrier.arrive.noinc bar"]),
+        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [sm], %r1, [bar];",
+            ["st.async sm, 5, bar"]),
+        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32 [sm], 1, [bar];",
+            ["red.async.min.u32 sm, 1, bar"]),
         ("st.shared.u32 [sm+4], 1; ld.shared.u32 %r2, [sm];", ["st.weak sm_4, 1", "ld.weak r1, sm"]),
         ("ld.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 3; @%p1 st.u32 [%rd1], 1;",
             ["ld.weak r1, x", "xor r2, r1, 2147483648", "setp.lt.u32 r3, r2, -2147483645",
@@ -203,18 +226,48 @@ def test_a_thread_knows_its_place() -> None:
         ("add.f32 %f1, %f2, %f3;", "'add.f32' is not executed on a value of the run"),
         ("bar.sync 0, 33;", "a barrier counts whole warps, not 33 threads"),
         ("bar.red.popc.u32 %r2, 0, %p1;", "'bar.red.popc.u32' is not executed"),
-        ("mbarrier.try_wait.shared.b64 %p1, [bar], %rd3;", "an mbarrier is waited for in a loop of"),
-        (LOOP.replace("0;", "1;", 1), "this is wait 1 for 'bar': its parity must be 0"),
-        ("W: mbarrier.try_wait.shared.b64 %p1, [bar], %rd3; @!%p1 bra W;", "a wait by the token of"),
-        ("mbarrier.arrive.shared.b64 _, [bar], 2;", "an arrival that counts for several is not"),
-        ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16;", "a location is one word: a"),
-        ("cp.async.ca.shared.global [sm], [%rd1], 4;", "'cp.async.ca.shared.global' is not executed"),
+        ("ld.global.u32 %r2, [%rd2];", "the argument of 'r0' may only be stored to, weakly"),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16; st.shared.u32 [sm+4], 1;",
+            "a copy is executed as one of a word, but more of 'sm' is accessed"),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [sm], "
+         "[%rd1], 16, [bar], %rs1;", "'cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"),
+        ("wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not executed"),
     ],
 )  # fmt: skip
 def test_what_is_not_executed_is_said_with_its_line(body: str, problem: str) -> None:
     with pytest.raises(PtxError) as caught:
         column(body)
     assert str(caught.value).startswith(f"k.ptx:8: error: {problem}")
+
+
+COPIED = """
+litmus.kernel @k
+litmus.test @t {
+  litmus.location @x = 0 : i32
+  litmus.thread @P0 at <workgroup = 0> runs @k(@x, "r0", 5 : i32)
+  litmus.thread @P1 at <workgroup = 0> runs @k(@x, "r0", 5 : i32)
+  litmus.condition "forall (x = 5)"
+}
+"""
+
+
+def test_a_proxy_fence_left_out_is_observable(tmp_path: Path) -> None:
+    """What fence-check says of the text, the model shows of the same text."""
+    fence = "fence.proxy.async.shared::cta;"
+    body = (
+        f"st.shared.u32 [sm], %r1; {fence} bar.sync 0; mov.u32 %r3, %tid.x; setp.eq.u32 %p1, %r3, 0;"
+        "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 128;"
+        "@%p1 cp.async.bulk.commit_group; @%p1 cp.async.bulk.wait_group 0;"
+    )
+    (tmp_path / "h.mlir").write_text(COPIED)
+    holds: list[bool] = []
+    for text in (body, body.replace(fence, "")):
+        (tmp_path / "k.ptx").write_text(f"{HEAD}{DECLARED}{text}\nret;\n}}\n")
+        (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+        outcomes = run(test, LIMITS).outcomes
+        assert outcomes is not None
+        holds.append(test.condition.verdict(outcomes))
+    assert holds == [True, False]
 
 
 # The command

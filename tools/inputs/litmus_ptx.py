@@ -84,8 +84,7 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
     places = {code.threads[n].thread.placement.resolve(n).workgroup: n for n in range(len(threads))}
     initial = [
         *(f"{each.name}={signed(each.initial)};" for each in code.locations),
-        *(f"{name}=0;" for name in locations if name not in mbarriers),
-        *(f"{name}=mbarrier({count});" for name, count in mbarriers.items()),
+        *(f"{name}={'mbarrier' if name in mbarriers else 0};" for name in locations),
         *(
             f"{name}{_place(code, places[group])};"
             for name, group in locations.items()
