@@ -4,12 +4,12 @@ An address is followed through moves, conversions and sums with constants to the
 register that it begins with. Registers that are written more than once are not looked into.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
-from fencewright.lowering.ptx.statements import Access, OperandRole, Statement, names_in, number
+from fencewright.lowering.ptx.statements import Access, Statement, names_in, number
 from fencewright.lowering.vocabulary import AddressSpace
 
 _COPIES = frozenset({"mov", "cvta", "cvt"})
@@ -125,6 +125,9 @@ class Places:
 
     def _variables_behind(self, address: str) -> frozenset[str]:
         """The variables that an address is computed from."""
+        known = self._slices.get(address)
+        if known is not None:
+            return known
         found: set[str] = set()
         seen: set[str] = set()
         waiting = [*names_in(address)]
@@ -138,7 +141,8 @@ class Places:
             made = self.written.get(name)
             if made is not None and not made.statement.accesses:
                 waiting += made.statement.uses
-        return frozenset(found)
+        self._slices[address] = frozenset(found)
+        return self._slices[address]
 
 
 def overlap(a: Place, b: Place) -> Overlap:
@@ -187,17 +191,3 @@ def _constant(text: str) -> int:
     """What is added to an address as it is written, as in ``+16`` or ``+-8``."""
     value = number(text.replace(" ", "").removeprefix("+"))
     return 0 if value is None else value
-
-
-def defined_once(statements: Iterable[PtxInstruction]) -> frozenset[str]:
-    """The registers that one instruction alone writes."""
-    found: dict[str, bool] = {}
-    for each in statements:
-        for register in each.statement.defines:
-            found[register] = register not in found
-    return frozenset(name for name, once in found.items() if once)
-
-
-def address_of(statement: Statement, role: OperandRole) -> str:
-    """The address of the first operand of a role; "" if it has none."""
-    return statement.operand(role)

@@ -140,6 +140,9 @@ class ProxyAnalysis:
         self.function = function
         self.places = Places(file, function)
         self.code = self._read()
+        self._heard = [
+            [each for each in block.instructions if _is_heard(each)] for block in function.blocks
+        ]
         self._barriers = self._named_barriers()
         self._waits = self._numbers(MBARRIER_WAITS)
         self._cluster_waits = self._numbers({"barrier cluster wait"})
@@ -250,7 +253,7 @@ class ProxyAnalysis:
             state = entry[number_]
             assert state is not None
             news = False
-            for each in block.instructions:
+            for each in self._heard[number_]:
                 state, sent = self._step(each, state, counted, mail)
                 news |= sent
             for following in block.successors:
@@ -262,10 +265,10 @@ class ProxyAnalysis:
             if news:
                 waiting += [n for n, known in enumerate(entry) if known is not None]
         owed: list[Owed] = []
-        for block, state in zip(blocks, entry, strict=True):
+        for heard, state in zip(self._heard, entry, strict=True):
             if state is None:
                 continue
-            for each in block.instructions:
+            for each in heard:
                 mine = each.statement.guard if each.statement.guard in guards else None
                 if mine == guard:
                     owed += self._owed(each, state)
@@ -416,6 +419,12 @@ def _is_data(each: PtxInstruction, place: Place) -> bool:
 def _is_restricted(each: PtxInstruction) -> bool:
     """Whether it is a one-sided proxy fence, of shared memory in a cluster."""
     return each.statement.operation == "fence proxy async::generic"
+
+
+def _is_heard(each: PtxInstruction) -> bool:
+    """Whether the analysis has anything to do at an instruction."""
+    kind = each.statement.kind
+    return kind not in (EffectKind.NONE, EffectKind.CONTROL) or _may_do_anything(each)
 
 
 def _may_do_anything(each: PtxInstruction) -> bool:
