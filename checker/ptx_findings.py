@@ -106,15 +106,19 @@ def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
 def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
     by_access: dict[tuple[int, PtxRule, str], list[Owed]] = {}
     for each in analysis.missing():
-        key = (each.later.number, _rule_of(each), each.fence)
-        by_access.setdefault(key, []).append(each)
+        rule = _rule_of(each)
+        # One note says it all of reads: main loops of real kernels have it everywhere.
+        number = -1 if rule is PtxRule.PROXY_READS else each.later.number
+        by_access.setdefault((number, rule, each.fence), []).append(each)
     for (_, rule, fence), owed in by_access.items():
         later = owed[0].later
         sure = any(each.sure for each in owed)
         before = tuple({each.before.number: each.before for each in owed}.values())
         what = _what(owed, sure)
         level = _level_of(owed, rule, sure)
-        message = f"{what}, {lines_of(before)}: {fence} is missing between"
+        others = len({each.later.number for each in owed}) - 1
+        more = f", and {others} more like it" if others else ""
+        message = f"{what}, {lines_of(before)}{more}: {fence} is missing between"
         yield _finding(later, rule, level, message, before)
 
 

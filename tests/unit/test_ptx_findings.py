@@ -81,6 +81,13 @@ def test_proxy_fences(bad: str, good: str, rule: str, level: str) -> None:
     assert all(found[0] != rule for found in said(good)) or level == NOTE
 
 
+def test_of_reads_there_is_one_note() -> None:
+    read = "ld.shared.b32 r1, [sm];\nbar.sync 0;\n"
+    (found,) = findings(read + BULK_LOAD * 3)
+    assert found.level is Level.NOTE
+    assert "line 8, and 2 more like it: fence.proxy" in found.message
+
+
 def test_a_guarded_fence_counts_for_the_same_guard_alone() -> None:
     guarded = STORE + "@{} " + FENCE + BULK_STORE
     assert said(guarded.format("p0")) == []
