@@ -1,5 +1,6 @@
 """The reader of PTX files: functions, blocks and edges, names of inner scopes, bad input."""
 
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from fencewright.checker.ptx_text import PtxError, PtxFunction, is_ptx, read_ptx
 from fencewright.lowering.ptx.statements import EffectKind
 from fencewright.tools.dev.in_process import TOOLS, call
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "async").glob("*.mlir"))
@@ -143,16 +145,41 @@ def test_names_of_inner_scopes_are_apart() -> None:
     assert [kernel.blocks[n].labels for n in loops] == [("L$1",), ("L$2",)]
 
 
+def check_definitions(function: PtxFunction) -> None:
+    """Every register that is used is defined, and what is defined is a register."""
+    defined = {name for each in function.instructions for name in each.statement.defines}
+    used = {name for each in function.instructions for name in each.statement.uses}
+    assert {name for name in used if function.type_of(name)} <= defined
+    assert {name for name in defined if function.type_of(name) is None} == set()
+
+
 @pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
 def test_every_register_that_our_own_code_uses_is_defined(example: str) -> None:
     """A role that is wrong shows here: a result that is taken for a use has no definition."""
     module = read_ptx(lowered(example), example)
     for function in module.functions.values():
-        defined = {name for each in function.instructions for name in each.statement.defines}
-        used = {name for each in function.instructions for name in each.statement.uses}
-        assert {name for name in used if function.type_of(name)} <= defined
-        assert {name for name in defined if function.type_of(name) is None} == set()
+        check_definitions(function)
         assert not [e for e in function.instructions if e.statement.kind is EffectKind.OPAQUE]
+
+
+LLC = find_llvm_tool("llc")
+OF_LLVM = [
+    ROOT / "tests" / "data" / "llvm-ir" / "nvptx-noalias.ll",
+    *sorted((ROOT / "tests" / "data" / "triton" / "sm_90").glob("*.ll")),
+]
+
+
+@pytest.mark.skipif(LLC is None, reason=LLVM_HINT)
+@pytest.mark.parametrize("path", OF_LLVM, ids=lambda path: path.stem)
+def test_what_llvm_prints_is_read(path: Path) -> None:
+    assert LLC is not None
+    command = [LLC, "-march=nvptx64", "-mcpu=sm_90", "-mattr=+ptx86", str(path), "-o", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    module = read_ptx(done.stdout, path.stem)
+    assert module.functions
+    for function in module.functions.values():
+        assert not [e for e in function.instructions if e.statement.kind is EffectKind.OPAQUE]
+        check_definitions(function)
 
 
 def read_error(text: str) -> str:
