@@ -319,10 +319,11 @@ _SHOWN = 4
 
 
 def lines(operations: Iterable[Operation]) -> str:
-    """``line 21`` or ``lines 21, 25``; a few, and how many more."""
+    """``line 21`` or ``lines 21, 25``; a few, and how many more. What came before: ``the caller``."""
     numbers = sorted({each.line for each in operations})
-    if not numbers:
-        return ""
+    caller = ["the caller"] if numbers[:1] == [0] else []
+    numbers = [each for each in numbers if each]
     shown = ", ".join(map(str, numbers[:_SHOWN]))
     more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"
+    listed = [f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"] if numbers else []
+    return " and ".join(caller + listed)

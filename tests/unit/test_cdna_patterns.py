@@ -83,6 +83,16 @@ def test_patterns(body: tuple[str, ...], expected: list[tuple[int, Rule, Level]]
     assert found(*body) == expected
 
 
+def test_a_write_back_of_what_the_caller_stored() -> None:
+    text = '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.type f,@function\nf:\n'
+    body = "\n".join(["s_waitcnt vmcnt(0) lgkmcnt(0)", BACK, FLAG, "s_setpc_b64 s[30:31]"])
+    code = code_of(flow_of(read_assembly(text + body, "f.s").functions["f"]), GFX942)
+    entries = solve(code)
+    (found,) = find_patterns(lift_code(code, entries), entries)
+    assert found.level is W
+    assert "covers what the caller stored: s_waitcnt vmcnt(0) is missing" in found.message
+
+
 def test_a_write_back_that_other_waves_have_under_way() -> None:
     """This wave waits for its own after the barrier, and cannot for theirs."""
     lead = ("s_cbranch_scc0 .LBB0_2", FLAG, ".LBB0_2:")
