@@ -88,6 +88,23 @@ def llvms() -> dict[str, Counts]:
     return _compiled((KERNELS / "kernels.ll").read_text(encoding="utf-8"))
 
 
+def llvms_less_surplus() -> dict[str, Counts]:
+    """The same without what ``fence-check --surplus`` says can go."""
+    from fencewright.checker.cdna_check import check
+    from fencewright.checker.cdna_text import read_assembly
+
+    text = _emitted((KERNELS / "kernels.ll").read_text(encoding="utf-8"))
+    assembly = read_assembly(text)
+    lines = text.splitlines()
+    for function in assembly.functions.values():
+        for each in check(assembly, function).surplus():
+            words = lines[each.line - 1].split()
+            gone = each.message.partition(" can go")[0].split()[1:]
+            left = [word for word in words[1:] if word not in gone]
+            lines[each.line - 1] = " ".join((words[0], *left)) if left else ""
+    return count("\n".join(lines))
+
+
 def in_llvm_ir(**options: Any) -> dict[str, Counts]:
     """The counts of what LLVM makes of kernels.ll at -O2 once it has been lowered."""
     from fencewright import lower_llvm_ir
@@ -97,13 +114,17 @@ def in_llvm_ir(**options: Any) -> dict[str, Counts]:
 
 
 def _compiled(text: str) -> dict[str, Counts]:
+    return count(_emitted(text))
+
+
+def _emitted(text: str) -> str:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = llvm.parse_assembly(text)
     machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu=CHIP, opt=2)
-    return count(machine.emit_assembly(module))
+    return machine.emit_assembly(module)
 
 
 WAVES = 4
@@ -202,11 +223,15 @@ def kernels(file: str = "kernels.mlir") -> dict[str, str]:
 
 def measured() -> Mapping[str, Mapping[str, Counts]]:
     """All counts: who -> kernel -> counts."""
-    counts = {"LLVM 22 -O2": llvms()} | {name: ours(each) for name, each in PIPELINES.items()}
-    return counts | {
-        "LLVM IR, minimised": in_llvm_ir(),
-        "LLVM IR, stores=auto": in_llvm_ir(stores="auto"),
-    }
+    counts = {"LLVM 22 -O2": llvms(), "LLVM 22 -O2, less its surplus": llvms_less_surplus()}
+    return (
+        counts
+        | {name: ours(each) for name, each in PIPELINES.items()}
+        | {
+            "LLVM IR, minimised": in_llvm_ir(),
+            "LLVM IR, stores=auto": in_llvm_ir(stores="auto"),
+        }
+    )
 
 
 def totals(counts: Mapping[str, Counts]) -> Counts:
@@ -227,7 +252,8 @@ def page() -> str:
         "spin loop counts as much as one in it. What the columns are: `docs/minimise.md`; minimised",
         "is the default, and stores=through is asked for. The last two are of kernels in LLVM IR,",
         "by default and with stores that go through where that costs less, compiled by LLVM 22 -O2,",
-        "which waits for data by itself, its arguments included.",
+        "which waits for data by itself, its arguments included. LLVM's surplus is what",
+        "`fence-check --surplus` finds that can go from its code (`docs/checker.md`).",
         "",
         "| kernel | " + " | ".join(columns) + " |",
         "|" + " --- |" * (len(columns) + 1),
