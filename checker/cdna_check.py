@@ -12,7 +12,7 @@ from fencewright.checker.cdna_scoped import to_scoped
 from fencewright.checker.cdna_state import State, code_of, solve
 from fencewright.checker.cdna_surplus import find_surplus
 from fencewright.checker.cdna_text import Assembly, Function
-from fencewright.checker.findings import Finding
+from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
 
 
@@ -33,7 +33,14 @@ class Checked:
 
     def surplus(self) -> Iterator[Finding]:
         """What can go, and what it costs."""
-        yield from (each.finding for each in find_surplus(self.lifted.code, self.entries))
+        unwaited = {
+            line
+            for each in self.patterns()
+            if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
+            for line in each.about
+        }
+        found = find_surplus(self.lifted.code, self.entries, unwaited)
+        yield from (each.finding for each in found)
 
     def scoped(self) -> str:
         """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""

@@ -135,15 +135,18 @@ class _Patterns:
             back = self.code.operations[number]
             stores = self.code.those((covers[Reach.AGENT] | covers[Reach.SYSTEM]) & own)
             places = self.code.those(self._surely_handed(covers))
+            wait = f"s_waitcnt {state.needed([number])} is missing"
             if stores:
-                covered = f"covers what {lines(stores)} stored"
+                covered = f"covers what {lines(stores)} stored: {wait}"
             elif places:
-                covered = f"covers what other waves stored before {lines(places)}"
+                covered = f"covers what other waves stored before {lines(places)}: {wait}"
             else:
-                covered = "covers nothing of this wave: it is surplus, unless other waves handed on"
+                covered = (
+                    f"covers nothing of this wave: it is surplus, or others rely on it and {wait}"
+                )
             text = (
                 f"this may be seen before the write-back of line {back.line} is complete, which "
-                f"{covered}: s_waitcnt {state.needed([number])} is missing"
+                f"{covered}"
             )
             level = None if stores or places else Level.NOTE
             self._add(Rule.UNWAITED, operation, back, text, level, once=True)

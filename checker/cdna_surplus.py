@@ -8,7 +8,7 @@ that may be one. Any wave of a work-group may hand on to any other what it has d
 any access of both (``Handed``); a source that asks for less would let more go.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -65,9 +65,15 @@ class Surplus:
         )
 
 
-def find_surplus(code: Code, entries: Mapping[int, State]) -> list[Surplus]:
-    """What can go, all of it together; in the order of the text."""
-    return sorted(_Search(code, entries).found(), key=lambda each: each.line)
+def find_surplus(
+    code: Code, entries: Mapping[int, State], kept: Container[int] = ()
+) -> list[Surplus]:
+    """What can go, all of it together; in the order of the text.
+
+    ``kept``: lines of write-backs that stay. One that is not waited for does nothing for others
+    either, but what is wrong then is the wait.
+    """
+    return sorted(_Search(code, entries, kept).found(), key=lambda each: each.line)
 
 
 _Fact = tuple[int, ...]
@@ -160,9 +166,10 @@ _NO_HAZARDS: _Hazards = frozenset()
 
 
 class _Search:
-    def __init__(self, code: Code, entries: Mapping[int, State]):
+    def __init__(self, code: Code, entries: Mapping[int, State], kept: Container[int]):
         self.code = code
         self.entries = entries
+        self.kept = kept
         places, hazards = _observe(code, entries)
         self.filter = _Filter(code, handed(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
@@ -194,6 +201,8 @@ class _Search:
         for index in reversed(range(len(self.code.counted[number]))):
             step, operation = self.code.counted[number][index]
             if operation is None or not _is_candidate(step, operation):
+                continue
+            if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
                 continue
             state = self._state_at(number, index)
             counted = self.code.counted[number]

@@ -95,6 +95,15 @@ def test_others_may_hand_on_what_they_have_seen() -> None:
     assert gone(*consume) == [2, 3]
 
 
+def test_a_write_back_whose_wait_is_missing_is_not_surplus() -> None:
+    text = '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.type f,@function\nf:\n'
+    for body, can_go in (((STORE, BACK, FLAG), False), ((BACK, FLAG), True)):
+        assembly = read_assembly(text + "\n".join([*body, "s_endpgm"]), "f.s")
+        found = check(assembly, assembly.functions["f"])
+        assert bool(list(found.surplus())) is can_go
+        assert {each.rule for each in found.patterns()} == {Rule.UNWAITED}
+
+
 def test_costs_and_reasons() -> None:
     (found, _) = surplus(FLAG, BACK, WAIT, STORE)
     assert found.finding.message.startswith("buffer_wbl2 sc1 can go, which costs 24 units a wave: ")
