@@ -1,0 +1,15 @@
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+	.type	k,@function
+k:
+	.file	1 "/" "k.hip"
+	.loc	1 1 1
+	global_store_dword v0, v1, s[0:1]
+	.loc	1 2 1
+	global_load_dword v2, v0, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	.loc	1 4 1
+	buffer_wbl2
+	s_waitcnt vmcnt(0)
+	global_store_dword v0, v2, s[2:3]
+	s_endpgm
+.Lfunc_end0:

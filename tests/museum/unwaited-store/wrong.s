@@ -1,0 +1,10 @@
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+	.type	k,@function
+k:
+	.file	1 "/" "k.hip"
+	.loc	1 1 1
+	global_store_dword v0, v1, s[0:1]
+	.loc	1 4 1
+	global_store_dword v0, v2, s[2:3]
+	s_endpgm
+.Lfunc_end0:
