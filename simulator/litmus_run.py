@@ -6,7 +6,7 @@ One answer for all three, so that their outcomes can be printed and compared. Va
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencewright.simulator.core.condition import (
@@ -17,7 +17,7 @@ from fencewright.simulator.core.condition import (
     Formula,
     Outcomes,
 )
-from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, WorkBudget
+from fencewright.simulator.core.exploration import DEFAULT_LIMIT, LimitReached, Meter, WorkBudget
 from fencewright.simulator.core.program import LitmusTest
 from fencewright.simulator.core.progress import Ending, Progress, hang_texts
 
@@ -37,13 +37,21 @@ class Limits:
     """How far to go: ``states`` of a machine, passes of a loop's head, and random ``walks``.
 
     Of a model by axioms ``states`` are the steps of the enumeration. With ``walks`` a machine
-    or a model is only sampled so many times, from ``seed``.
+    or a model is only sampled so many times, from ``seed``. ``meter`` is told how far a run is.
     """
 
     states: int = DEFAULT_LIMIT
     bound: int = 2
     walks: int | None = None
     seed: int = 0
+    meter: Meter | None = field(default=None, compare=False, repr=False)
+
+    def budget(self) -> WorkBudget:
+        """The steps of a run of a model by axioms."""
+        work = WorkBudget(self.states)
+        if self.meter is not None:
+            self.meter.measure(lambda: work.progress)
+        return work
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ class SourceTest(LanguageTest):
         from fencewright.simulator.source.behaviour import behaviour
         from fencewright.simulator.source.model import sampled_behaviour
 
-        program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
+        program, bound, work = self.test.program, limits.bound, limits.budget()
         if limits.walks is None:
             found = behaviour(program, bound=bound, work=work)
         else:
@@ -124,7 +132,7 @@ class SourceTest(LanguageTest):
         from fencewright.simulator.pictures.execution_graph import source_graph
         from fencewright.simulator.source.model import explain
 
-        work = WorkBudget(limits.states)
+        work = limits.budget()
         found = explain(self.test.program, formula, bound=limits.bound, work=work)
         if found is None or not found.allowed:
             return None
@@ -170,7 +178,7 @@ class CdnaTest(LanguageTest):
 
         program, configuration = self.test.program, self.configuration
         if limits.walks is None:
-            found = explore(CdnaEngine(program, configuration), limits.states)
+            found = explore(CdnaEngine(program, configuration), limits.states, limits.meter)
         else:
             machine = CdnaMachine(program, configuration)
             found = random_walks(machine, limits.walks, seed=limits.seed)
@@ -211,7 +219,7 @@ class PtxTest(LanguageTest):
         from fencewright.simulator.ptx.model import sampled_outcomes
         from fencewright.simulator.ptx.outcomes import outcomes
 
-        program, bound, work = self.test.program, limits.bound, WorkBudget(limits.states)
+        program, bound, work = self.test.program, limits.bound, limits.budget()
         if limits.walks is None:
             found = outcomes(program, self.model, bound, work)
         else:
@@ -226,7 +234,7 @@ class PtxTest(LanguageTest):
         from fencewright.simulator.ptx.columns import witness_text
         from fencewright.simulator.ptx.model import explain
 
-        work = WorkBudget(limits.states)
+        work = limits.budget()
         found = explain(self.test.program, formula, self.model, limits.bound, work)
         if found is None or not found.allowed:
             return None

@@ -6,11 +6,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
-from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.core.exploration import LimitReached, Meter
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
 from fencewright.simulator.litmus_run import (
@@ -41,8 +41,11 @@ from fencewright.tools.diagnostics import (
     run_tool,
 )
 from fencewright.tools.inputs.litmus_files import is_columns, name_of, parse_columns, read_text
-from fencewright.tools.inputs.litmus_inputs import NAME, Lowering, add_target, lowering_of, read
+from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read, read_string
+from fencewright.tools.progress import progress as show_progress
+from fencewright.tools.progress import search
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
+from fencewright.tools.workers import FileResult, add_workers, run_side_by_side
 
 
 class ConditionVerdict(Word):
@@ -205,30 +208,79 @@ def judge(
 
 def run_tests(arguments: Namespace) -> int:
     """``fence-sim run``: the exit status of the worst of the tests and of the inputs."""
-    limits = Limits(arguments.state_limit, arguments.bound, arguments.random, arguments.seed)
-    lowering = lowering_of(arguments)
-    statuses: list[int] = []
+    lowering_of(arguments)
     told: set[Diagnostic] = set()
-    for path in arguments.inputs:
-        try:
-            for test in _tests(path, lowering, arguments):
-                report = _report(test, limits, arguments)
-                shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
-                print(shown, flush=True)
-                statuses.append(_STATUS[report.verdict])
-        except _PROBLEMS as problem:
-            failure = _failure(problem, name_of(path))
-            # What is wrong with the command line is the same for every input.
-            _tell([each for each in failure.diagnostics if each not in told], arguments.json)
-            told.update(failure.diagnostics)
-            statuses.append(failure.status)
+
+    def tell(diagnostics: Sequence[Diagnostic]) -> None:
+        # What is wrong with the command line is the same for every input.
+        _tell([each for each in diagnostics if each not in told], arguments.json)
+        told.update(diagnostics)
+
+    if arguments.jobs > 1 or arguments.cluster is not None:
+        return worst(_run_side_by_side(arguments, tell))
+    meter, statuses = Meter(), list[int]()
+    many = len(arguments.inputs) > 1
+    shown = show_progress(len(arguments.inputs), "files") if many else search(meter)
+    with shown as display:
+        for number, path in enumerate(arguments.inputs, 1):
+            try:
+                for text, status in _tests(path, read_text(path), arguments, meter):
+                    display.show(text)
+                    statuses.append(status)
+            except _PROBLEMS as problem:
+                failure = _failure(problem, name_of(path))
+                tell(failure.diagnostics)
+                statuses.append(failure.status)
+            display.update(number, statuses.count(DOES_NOT_HOLD))
     return worst(statuses)
 
 
-def _tests(path: str, lowering: Lowering, arguments: Namespace) -> Iterable[RunnableTest]:
+def _run_side_by_side(
+    arguments: Namespace, tell: Callable[[Sequence[Diagnostic]], None]
+) -> list[int]:
+    files: list[tuple[str, str]] = []
+    statuses: list[int] = []
+    for path in arguments.inputs:
+        try:
+            files.append((path, read_text(path)))
+        except _PROBLEMS as problem:
+            failure = _failure(problem, name_of(path))
+            tell(failure.diagnostics)
+            statuses.append(failure.status)
+    return [*statuses, *run_side_by_side(files, run_file, arguments, tell)]
+
+
+def run_file(path: str, text: str, arguments: Namespace) -> dict[str, Any]:
+    """The tests of a file, as a task of a campaign; the data of a ``FileResult``."""
+    done: list[tuple[str, int]] = []
+    told: tuple[Diagnostic, ...] = ()
+    try:
+        for each in _tests(path, text, arguments):
+            done.append(each)
+    except _PROBLEMS as problem:
+        failure = _failure(problem, name_of(path))
+        told = failure.diagnostics
+        done.append(("", failure.status))
+    shown = tuple(text for text, _ in done if text)
+    return FileResult(shown, tuple(status for _, status in done), told).data()
+
+
+def _tests(
+    path: str, text: str, arguments: Namespace, meter: Meter | None = None
+) -> Iterator[tuple[str, int]]:
+    """The report and the status of each test of a file."""
+    limits = Limits(arguments.state_limit, arguments.bound, arguments.random, arguments.seed, meter)
+    for test in _read(path, text, arguments):
+        report = _report(test, limits, arguments)
+        shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
+        yield shown, _STATUS[report.verdict]
+
+
+def _read(path: str, text: str, arguments: Namespace) -> Iterable[RunnableTest]:
     """The tests of one input, which is PTX where a harness is given."""
+    lowering = lowering_of(arguments)
     if arguments.litmus is None:
-        return read(path, lowering, arguments.test)
+        return read_string(path, text, lowering, arguments.test)
     from fencewright.tools.inputs.litmus_ptx import read_with_harness
 
     lowering.check_effect("the kernels are PTX already", *(set(lowering.given) - {"--model"}))
@@ -342,6 +394,7 @@ def _parser() -> ArgumentParser:
     )
     add_target(runner)
     runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
+    add_workers(runner)
     runner.add_argument(
         "--state-limit",
         metavar="N",

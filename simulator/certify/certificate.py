@@ -9,7 +9,7 @@ stays, or the certificate says that it is unnecessary.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -846,17 +846,29 @@ def _state_text(observables: Iterable[Observable], state: tuple[int | None, ...]
 
 
 def certify_mode(
-    mode: Target, *, executor: Executor | None = None, stream: Path | None = None
+    mode: Target,
+    *,
+    executor: Executor | None = None,
+    stream: Path | None = None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Certificate:
     """Certifies every operation of a target in one mode.
 
     With ``executor`` operations run side by side, ``stream`` is a file that results go to as
-    they come, and that an interrupted run resumes from (``campaign.run``). Raises ``CertificateError`` or ``campaign.CampaignError``.
+    they come, and that an interrupted run resumes from (``campaign.run``). ``watch`` is told how
+    many are done, and how many of them are not sufficient. Raises ``CertificateError`` or
+    ``campaign.CampaignError``.
     """
     wanted = requests_of(mode)
     tasks = [Task(describe(each), _certified, (each, mode)) for each in wanted]
     name = f"certificate {FORMAT_VERSION} {mode} {shapes_digest(mode)}"
-    found = dict(run(tasks, executor, stream, name))
+    found: dict[str, Any] = {}
+    failed = 0
+    for key, data in run(tasks, executor, stream, name):
+        found[key] = data
+        failed += bool(data["failures"])
+        if watch is not None:
+            watch(len(found), failed)
     done = tuple(_from_data(found[describe(each)], mode) for each in wanted)
     return Certificate(mode, done, covers(mode))
 

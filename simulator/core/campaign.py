@@ -2,12 +2,16 @@
 
 Every result is a line of JSON in a file, flushed at once, so that a campaign that was
 interrupted goes on where it stopped. Executors are those of ``concurrent.futures``; processes
-by default, or a Dask cluster (``pip install fencewright[dask]``).
+by default, or a Dask cluster (``pip install fencewright[dask]``), whose workers may come and go:
+a task of a worker that dies is run again by another.
 """
 
+import hashlib
 import json
+import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -20,9 +24,10 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from functools import cache, partial
 from multiprocessing import active_children
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any, cast
 
 FORMAT = "fencewright-campaign"
@@ -121,6 +126,15 @@ def _leave_ctrl_c_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+# A Dask cluster
+
+
+_CONNECT = 20
+"""Seconds in which a scheduler has to answer."""
+_COUNTED = 5
+"""Seconds for which the number of workers is taken to be the same."""
+
+
 @contextmanager
 def _open_dask(workers: int, address: str | None) -> Generator[Executor]:
     from importlib import import_module
@@ -129,9 +143,99 @@ def _open_dask(workers: int, address: str | None) -> Generator[Executor]:
         distributed: Any = import_module("distributed")
     except ModuleNotFoundError:
         raise CampaignError("Dask is not installed: pip install fencewright[dask]") from None
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.Client(address, **({} if address else options)) as client:
-        yield client.get_executor(pure=False)
+    others = set(active_children())
+    with _without_ctrl_c():
+        if address is None:
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        else:
+            cluster = None
+        client = _connected(distributed, cluster or address)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        yield DaskExecutor(client)
+    except BaseException:
+        # What others' workers are at goes on to its end; our own are not waited for.
+        for process in set(active_children()) - others:
+            process.kill()
+        client.close(timeout=0.2)
+        raise
+    client.close()
+    if cluster is not None:
+        cluster.close()
+
+
+@contextmanager
+def _without_ctrl_c() -> Generator[None]:
+    """Processes that are started meanwhile leave Ctrl-C to this one."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _connected(distributed: Any, cluster: Any) -> Any:
+    try:
+        return distributed.Client(cluster, timeout=_CONNECT)
+    except (OSError, ValueError) as problem:
+        raise CampaignError(f"no scheduler answers at {cluster}: {problem}") from problem
+
+
+class DaskExecutor(Executor):
+    """Tasks on the workers of a Dask client, which must have the same code as this process.
+
+    ``width`` is how many tasks they run at a time, now: workers may come and go.
+    """
+
+    def __init__(self, client: Any):
+        self._client = client
+        self._executor: Executor = client.get_executor(pure=False)
+        self._width, self._counted = 0, 0.0
+
+    @property
+    def width(self) -> int:
+        """How many tasks run at a time, as of a few seconds ago."""
+        now = time.monotonic()
+        if not self._width or now - self._counted > _COUNTED:
+            self._width, self._counted = sum(self._client.nthreads().values()), now
+        return self._width
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As ``Executor.submit``."""
+        task = partial(fn, **kwargs) if kwargs else fn
+        return self._executor.submit(_same_code, code_digest(), task, *args)
+
+
+def _same_code(digest: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a worker runs. Raises ``CampaignError`` where its Fencewright is another."""
+    if code_digest() != digest:
+        raise CampaignError(
+            f"this worker has Fencewright {code_digest()}, the campaign {digest}: install the same "
+            "on every machine"
+        )
+    return function(*arguments)
+
+
+@cache
+def code_digest() -> str:
+    """A digest of all of Fencewright's code, so that results of other code are not taken for its own."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[2]
+    for folder in ("checker", "lowering", "mlir_dialects", "passes", "simulator", "tools"):
+        for file in sorted((package / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+# Running tasks
 
 
 def run(
@@ -139,15 +243,15 @@ def run(
     executor: Executor | None = None,
     stream: Path | None = None,
     name: str = "",
-    window: int = 64,
+    window: int | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """The key and result of every task, in the order in which they are done.
 
     Without ``executor`` tasks run here, one after the other. With ``stream`` results are
     appended to that file, and tasks whose results it has already are not run again; ``name``
     says what the campaign is about, and a file of another name is refused. No more than
-    ``window`` tasks are submitted at a time, and whoever stops reading leaves them to the
-    executor. Raises ``TaskError`` for a task that fails, and
+    ``window`` tasks are submitted at a time, by default enough for every worker, and whoever
+    stops reading leaves them to the executor. Tasks are taken from ``tasks`` as they are needed. Raises ``TaskError`` for a task that fails, and
     ``CampaignError`` for a file that is not this campaign's.
     """
     known = {} if stream is None else _read(stream, name)
@@ -186,24 +290,27 @@ def _read(stream: Path, name: str) -> dict[str, Any]:
     return {line["key"]: line["result"] for line in lines[1:]}
 
 
+_WINDOW = 64
+"""How many tasks are submitted at a time at least, and how many for each worker."""
+_AHEAD = 4
+
+
 def _results(
-    tasks: Iterable[Task], known: dict[str, Any], executor: Executor | None, window: int
+    tasks: Iterable[Task], known: dict[str, Any], executor: Executor | None, window: int | None
 ) -> Iterator[tuple[str, Any]]:
-    waiting: list[Task] = []
-    for task in tasks:
-        if task.key in known:
-            yield task.key, known[task.key]
-        else:
-            waiting.append(task)
-    if executor is None:
-        for task in waiting:
-            yield task.key, _call(task)
-        return
-    queue = iter(waiting)
     running: dict[Future[Any], str] = {}
-    while True:
-        for task in islice(queue, window - len(running)):
-            running[executor.submit(task.function, *task.arguments)] = task.key
+    waiting = iter(tasks)
+    task = next(waiting, None)
+    while task is not None or running:
+        room = 0 if executor is None else _room(executor, window)
+        while task is not None and (executor is None or len(running) < room):
+            if task.key in known:
+                yield task.key, known[task.key]
+            elif executor is None:
+                yield task.key, _call(task)
+            else:
+                running[executor.submit(task.function, *task.arguments)] = task.key
+            task = next(waiting, None)
         if not running:
             return
         done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -213,6 +320,13 @@ def _results(
             if error is not None:
                 raise TaskError(f"{key}: {type(error).__name__}: {error}") from error
             yield key, future.result()
+
+
+def _room(executor: Executor, window: int | None) -> int:
+    if window is not None:
+        return window
+    width = executor.width if isinstance(executor, DaskExecutor) else 0
+    return max(_WINDOW, _AHEAD * width)
 
 
 def _call(task: Task) -> Any:

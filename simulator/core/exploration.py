@@ -75,6 +75,22 @@ class LimitReached(Exception):
         super().__init__(f"limit reached after {states} {what}")
 
 
+class Meter:
+    """How far a search is, for whoever watches it from another thread; the search itself pays nothing."""
+
+    def __init__(self) -> None:
+        self._count: Callable[[], int] = int
+
+    def measure(self, count: Callable[[], int]) -> None:
+        """From now on ``count`` says how far."""
+        self._count = count
+
+    @property
+    def done(self) -> int:
+        """States or steps until now."""
+        return self._count()
+
+
 class WorkBudget:
     """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
 
@@ -85,6 +101,15 @@ class WorkBudget:
     def __init__(self, limit: int | None = None):
         self.limit = limit
         self.done = 0
+        self._latest: tuple[int, WorkBudget] | None = None
+
+    @property
+    def progress(self) -> int:
+        """The steps taken, those of a part that is not counted yet included."""
+        if self._latest is None:
+            return self.done
+        before, part = self._latest
+        return max(self.done, before + part.progress)
 
     def take(self, steps: int = 1) -> bool:
         """Count ``steps`` more; False if they are too many, and from then on."""
@@ -95,10 +120,12 @@ class WorkBudget:
 
     def part(self, most: int | None = None) -> "WorkBudget":
         """What is left to take, as a budget of its own of at most ``most`` steps."""
-        if self.limit is None:
-            return WorkBudget(most)
-        left = max(self.limit - self.done, 0)
-        return WorkBudget(left if most is None else min(left, most))
+        if self.limit is not None:
+            left = max(self.limit - self.done, 0)
+            most = left if most is None else min(left, most)
+        part = WorkBudget(most)
+        self._latest = (self.done, part)
+        return part
 
     @property
     def is_spent(self) -> bool:
@@ -110,10 +137,14 @@ class WorkBudget:
         return str(LimitReached(self.limit or 0, "steps")) if self.is_spent else ""
 
 
-def explore(system: System[State, Event], limit: int = DEFAULT_LIMIT) -> Exploration:
+def explore(
+    system: System[State, Event], limit: int = DEFAULT_LIMIT, meter: Meter | None = None
+) -> Exploration:
     """Every outcome of ``system``; incomplete, with a note, when ``limit`` states are not enough."""
     initial = system.initial()
     seen = {initial}
+    if meter is not None:
+        meter.measure(seen.__len__)
     outcomes: set[tuple[int, ...]] = set()
     errors: set[str] = set()
     open_states = [initial]

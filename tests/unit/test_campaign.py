@@ -1,26 +1,36 @@
 """Campaigns: results come from any executor, are written down at once, and are resumed from."""
 
 import json
+import operator
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
 
+from fencewright.simulator.core import campaign
 from fencewright.simulator.core.campaign import (
     CampaignError,
+    DaskExecutor,
     Task,
     TaskError,
     TaskRunner,
     open_executor,
     run,
 )
+from fencewright.tools import fence_sim
+from fencewright.tools.statuses import USAGE
+
+MESSAGES = Path(__file__).parents[1] / "litmus/ptx/MP.litmus"
 
 
 def square(number: int) -> int:
@@ -54,10 +64,108 @@ def test_executors(backend: TaskRunner, window: int):
         assert dict(run(squares(), executor, window=window)) == EXPECTED
 
 
-def test_dask_on_a_local_cluster():
+def needs_dask():
     pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+
+def products(count: int = 10) -> list[Task]:
+    """What workers need no file of the tests for."""
+    return [Task(str(n), operator.mul, (n, n)) for n in range(count)]
+
+
+def test_dask_on_a_local_cluster():
+    needs_dask()
     with open_executor(TaskRunner.DASK, workers=1) as executor:
-        assert dict(run(squares(), executor)) == EXPECTED
+        assert dict(run(products(), executor)) == EXPECTED
+
+
+def without_times(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("Time ")]
+
+
+@contextmanager
+def cluster(folder: Path) -> Generator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers, each a process of its own; the address and the workers."""
+    file = folder / "scheduler.json"
+    common = ("--scheduler-file", str(file), "--no-dashboard")
+    commands = [
+        ("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", *common),
+        *[("dask_worker", "--nthreads", "1", "--no-nanny", *common)] * 2,
+    ]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{name}", *options],
+            cwd=folder,
+            stderr=subprocess.DEVNULL,
+        )
+        for name, *options in commands
+    ]
+    try:
+        while not file.exists() or not file.read_text():
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"], processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_a_worker_that_is_killed_loses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    needs_dask()
+    with cluster(tmp_path) as (address, workers):
+        tasks = [Task(f"nap {n}", time.sleep, (0.02,)) for n in range(40)]
+        tasks += products()
+        found: dict[str, int | None] = {}
+        with open_executor(TaskRunner.DASK, address=address) as executor:
+            assert isinstance(executor, DaskExecutor)
+            while executor.width < 2:
+                time.sleep(0.05)
+            for key, result in run(tasks, executor, window=8):
+                found[key] = result
+                if len(found) == 10:
+                    workers[0].kill()
+        assert found == {f"nap {n}": None for n in range(40)} | EXPECTED
+        files = [str(MESSAGES), "nowhere.mlir", str(MESSAGES.with_name("SB.litmus"))]
+        alone = fence_sim.main(["run", *files]), *capsys.readouterr()
+        together = fence_sim.main(["run", *files, "--cluster", address]), *capsys.readouterr()
+        assert together[0] == alone[0] == USAGE
+        assert without_times(together[1]) == without_times(alone[1])
+        assert together[2] == alone[2] == "nowhere.mlir: error: No such file or directory\n"
+        monkeypatch.setattr(campaign, "code_digest", lambda: "of other code")
+        with (
+            open_executor(TaskRunner.DASK, address=address) as executor,
+            pytest.raises(TaskError, match="the campaign of other code: install the same"),
+        ):
+            list(run(products(), executor))
+
+
+def test_a_scheduler_that_does_not_answer_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    needs_dask()
+    monkeypatch.setattr(campaign, "_CONNECT", 0.2)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        assert fence_sim.main(["certify", "gfx908", "--cluster", address]) == USAGE
+    assert f"no scheduler answers at {address}" in capsys.readouterr().err
+    assert fence_sim.main(["certify", "gfx908", "--cluster", "somewhere"]) == USAGE
+
+
+def test_tasks_are_taken_as_they_are_needed():
+    taken: list[int] = []
+
+    def endless() -> Iterator[Task]:
+        for number in count():
+            taken.append(number)
+            yield Task(str(number), square, (number,))
+
+    with open_executor(TaskRunner.THREADS, workers=1) as executor:
+        results = run(endless(), executor, window=3)
+        assert len({next(results)[1] for _ in range(5)}) == 5
+    assert len(taken) < 12
 
 
 def test_dask_is_named_when_absent(monkeypatch: pytest.MonkeyPatch):

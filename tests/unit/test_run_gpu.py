@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -304,3 +305,26 @@ def test_usage(
     captured = capsys.readouterr()
     assert message in captured.err
     assert not captured.out
+
+
+def test_a_campaign_runs_each_file_on_a_workers_gpu(
+    mp: str,
+    device: Interpreter,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The task of a worker, here in this process; what is wrong with a file is told with the rest."""
+    monkeypatch.setattr("fencewright.tools.workers.open_workers", lambda _: nullcontext())
+    alone = fence_sim.main(["run-gpu", mp, *FAST]), capsys.readouterr().out
+    command = ["run-gpu", mp, mp, *FAST, "--cluster", "tcp://workers:8786"]
+    assert (fence_sim.main(command), alone[0]) == (HOLDS, HOLDS)
+    told = [line for line in alone[1].splitlines() if not line.startswith("Time")]
+    out = capsys.readouterr().out.splitlines()
+    assert [line for line in out if not line.startswith("Time")] == 2 * told
+
+    def none(index: int) -> Interpreter:
+        raise gpu.NoGpuError("no GPU", "there is none")
+
+    monkeypatch.setattr(gpu, "Device", none)
+    assert fence_sim.main(command) == NO_GPU
+    assert "there is none" in capsys.readouterr().err

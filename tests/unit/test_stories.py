@@ -1,6 +1,7 @@
 """The sentence that a counterexample begins with names what is missing, and where."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import cdna_cases
@@ -26,6 +27,7 @@ SEEN = tuple(
 )
 
 
+@cache
 def counterexample(name: str) -> Counterexample:
     case = cdna_cases.BY_NAME[name]
     found = find_counterexample(case.test.program, case.test.condition.formula, case.configuration)

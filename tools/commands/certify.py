@@ -19,15 +19,10 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.tools.diagnostics import (
-    Diagnostic,
-    ToolError,
-    error,
-    output_file,
-    positive,
-    read_text,
-)
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
+from fencewright.tools.diagnostics import error, output_file, positive, read_text
+from fencewright.tools.progress import progress
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
+from fencewright.tools.workers import add_workers, campaign_error, open_workers
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -55,7 +50,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     certifier.add_argument(
         "--stream", metavar="FILE", type=Path, help="results as they come; resumes from it"
     )
-    certifier.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
+    add_workers(certifier)
     certifier.add_argument(
         "--recheck",
         metavar="CERTIFICATE",
@@ -188,7 +183,7 @@ def explain_operation(arguments: Namespace) -> int:
 def certify_chip(arguments: Namespace) -> int:
     """``fence-sim certify``."""
     from fencewright.simulator.certify.certificate import CertificateError, modes, recheck
-    from fencewright.simulator.core.campaign import CampaignError, TaskError, open_processes
+    from fencewright.simulator.core.campaign import CampaignError
 
     if arguments.recheck is not None:
         certificate = _read_certificate(arguments.recheck)
@@ -212,13 +207,13 @@ def certify_chip(arguments: Namespace) -> int:
             raise error(f"is a folder: give a file for the certificate, as -o {example}", output)
         outputs = [(mode, output)]
     try:
-        with open_processes(arguments.jobs) as executor:
+        with open_workers(arguments) as executor:
             judged = [
                 _certify(mode, output, executor, arguments.stream) for mode, output in outputs
             ]
-    except TaskError as problem:
-        raise ToolError((Diagnostic(str(problem), NAME),), status=INCOMPLETE) from problem
-    except (CertificateError, CampaignError, UnsupportedError) as problem:
+    except CampaignError as problem:
+        raise campaign_error(problem, NAME) from problem
+    except (CertificateError, UnsupportedError) as problem:
         raise error(str(problem), NAME) from problem
     return HOLDS if all(judged) else DOES_NOT_HOLD
 
@@ -240,11 +235,12 @@ def _certify(
     mode: "Target", output: str | None, executor: "Executor | None", stream: Path | None
 ) -> bool:
     """Make, write and report one certificate; whether it has no finding."""
-    from fencewright.simulator.certify.certificate import certify_mode
+    from fencewright.simulator.certify.certificate import certify_mode, requests_of
 
     # Opened minutes before it is written to, so that a path that cannot be written is reported at once.
     with nullcontext() if output is None else output_file(output) as file:
-        found = certify_mode(mode, executor=executor, stream=stream)
+        with progress(len(requests_of(mode)), f"operations of {mode}") as display:
+            found = certify_mode(mode, executor=executor, stream=stream, watch=display.update)
         if file is not None:
             file.write(found.to_json())
     findings = found.findings()

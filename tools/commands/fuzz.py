@@ -1,8 +1,6 @@
 """fence-sim fuzz: random programs through the passes, and what became of them."""
 
 import re
-import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -10,8 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencewright.tools.diagnostics import error, output_file, positive
+from fencewright.tools.diagnostics import output_file, positive
+from fencewright.tools.progress import progress
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
+from fencewright.tools.workers import add_workers, campaign_error, open_workers
 
 if TYPE_CHECKING:
     from fencewright.tools.fuzz.checks import Totals, Violation
@@ -40,7 +40,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         default=0,
         help="check the first N also as LLVM IR, by the machine code that LLVM makes of it",
     )
-    fuzzer.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
+    add_workers(fuzzer)
     fuzzer.add_argument(
         "--results",
         metavar="FOLDER",
@@ -78,12 +78,13 @@ def _check_programs(arguments: Namespace) -> "Totals":
     from fencewright.simulator.core.campaign import CampaignError
     from fencewright.tools.fuzz.checks import Totals
 
-    totals, start = Totals(), time.monotonic()
+    totals = Totals()
     try:
-        for totals in _campaign(arguments):
-            _progress(totals, arguments.programs, start)
+        with progress(arguments.programs, "programs") as display:
+            for totals in _campaign(arguments):
+                display.update(totals.programs, len(totals.violations))
     except CampaignError as problem:
-        raise error(str(problem), NAME) from problem
+        raise campaign_error(problem, NAME) from problem
     except KeyboardInterrupt:
         print(_summary(totals))
         for each in totals.violations:
@@ -96,30 +97,17 @@ def _check_programs(arguments: Namespace) -> "Totals":
 
 
 def _campaign(arguments: Namespace) -> Iterator["Totals"]:
-    from fencewright.simulator.core.campaign import open_processes
-    from fencewright.tools.fuzz.checks import campaign, code_digest
+    from fencewright.simulator.core.campaign import code_digest
+    from fencewright.tools.fuzz.checks import campaign
 
     stream = None
     if arguments.results is not None:
         arguments.results.mkdir(parents=True, exist_ok=True)
         stream = arguments.results / f"fuzz-{code_digest()}.jsonl"
-    with open_processes(arguments.jobs) as executor:
+    with open_workers(arguments) as executor:
         yield from campaign(
             arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
         )
-
-
-def _progress(totals: "Totals", programs: int, start: float) -> None:
-    if not sys.stderr.isatty():
-        return
-    seconds = time.monotonic() - start
-    done = f"{totals.programs:,} of {programs:,} programs"
-    print(
-        f"\r{done}, {len(totals.violations)} violations, {seconds:.0f} s ",
-        end="\n" if totals.programs == programs else "",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 def _summary(totals: "Totals") -> str:

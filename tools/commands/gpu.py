@@ -1,12 +1,13 @@
 """fence-sim run-gpu: a litmus test on a real GPU, millions of times, held against the PTX model."""
 
 import json
+import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
@@ -19,7 +20,9 @@ from fencewright.tools.inputs.litmus_inputs import (
     lowering_of,
     read_string,
 )
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, worst
+from fencewright.tools.progress import progress
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
+from fencewright.tools.workers import FileResult, cluster_address, run_side_by_side
 
 if TYPE_CHECKING:
     from fencewright.gpu import Device
@@ -66,6 +69,13 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         default=1,
         help="run the agents of a test on so many GPUs, which reach each other's memory",
     )
+    runner.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        type=cluster_address,
+        help="on the GPUs of the workers of a Dask scheduler, as tcp://host:8786",
+    )
+    runner.set_defaults(jobs=1)
     add_gpu_target(runner)
 
 
@@ -212,6 +222,9 @@ def run_on_gpu(arguments: Namespace) -> int:
     # What cannot be parsed is reported without a GPU too.
     for path, text in texts:
         check_syntax(path, text)
+    if arguments.cluster is not None and not arguments.emit_ptx:
+        # The GPUs are the workers'.
+        return worst(run_side_by_side(texts, run_file_on_gpu, arguments, _tell))
     devices = [] if arguments.mcpu or arguments.emit_ptx else _open_devices(arguments.gpus)
     chip = arguments.mcpu or (_chip_of(devices[0]) if devices else _DEFAULT_CHIP)
     lowering = replace(lowering_of(arguments), chip=chip, takes_columns=True)
@@ -224,11 +237,43 @@ def run_on_gpu(arguments: Namespace) -> int:
     devices = devices or _open_devices(arguments.gpus)
     _check_runs(devices[0], chip)
     statuses: list[int] = []
-    for job in jobs:
-        report = _run(job, devices, chip, stress)
-        print(json.dumps(report.data()) if arguments.json else report.text(), flush=True)
-        statuses.append(report.status)
+    with progress(len(jobs), "tests") as display:
+        for job in jobs:
+            report = _run(job, devices, chip, stress)
+            display.show(json.dumps(report.data()) if arguments.json else report.text())
+            statuses.append(report.status)
+            display.update(len(statuses), statuses.count(DOES_NOT_HOLD))
     return worst(statuses)
+
+
+def run_file_on_gpu(path: str, text: str, arguments: Namespace) -> dict[str, Any]:
+    """The tests of a file on this machine's GPUs, as a task of a campaign.
+
+    The data of a ``FileResult``; what is wrong is in it.
+    """
+    reports: list[GpuReport] = []
+    told: tuple[Diagnostic, ...] = ()
+    statuses: list[int] = []
+    try:
+        devices = _open_devices(arguments.gpus)
+        chip = arguments.mcpu or _chip_of(devices[0])
+        lowering = replace(lowering_of(arguments), chip=chip, takes_columns=True)
+        stress = _stress(arguments)
+        _check_runs(devices[0], chip)
+        for job in _jobs(path, text, lowering, arguments):
+            _kernels(job, chip, stress, arguments.gpus)
+            reports.append(_run(job, devices, chip, stress))
+            statuses.append(reports[-1].status)
+    except ToolError as problem:
+        told = problem.diagnostics
+        statuses.append(problem.status if problem.status in (INCOMPLETE, NO_GPU) else USAGE)
+    shown = (json.dumps(each.data()) if arguments.json else each.text() for each in reports)
+    return FileResult(tuple(shown), tuple(statuses), told).data()
+
+
+def _tell(diagnostics: "Sequence[Diagnostic]") -> None:
+    if diagnostics:
+        print(*diagnostics, sep="\n", file=sys.stderr)
 
 
 def _kernels(job: Job, chip: str, stress: "Stress", gpus: int) -> str:

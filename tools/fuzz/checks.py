@@ -5,7 +5,6 @@ chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may no
 not waited for, never end where the unoptimised code does, or synchronise more than that.
 """
 
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
@@ -32,7 +31,7 @@ from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import OptLevel, StorePolicy, pipeline_of
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.core.campaign import Task
+from fencewright.simulator.core.campaign import Task, code_digest
 from fencewright.simulator.core.campaign import run as run_tasks
 from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.core.program import MemoryKind
@@ -596,16 +595,6 @@ def campaign(
     for _, data in run_tasks(tasks, executor, stream, f"fuzz {code_digest()}"):
         totals.include(data)
         yield totals
-
-
-def code_digest() -> str:
-    """A digest of all of Fencewright's code, so that results of other code are not taken for its own."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parents[2]
-    for folder in ("checker", "lowering", "mlir_dialects", "passes", "simulator", "tools"):
-        for file in sorted((package / folder).rglob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def smallest(violation: Violation) -> tuple[SmallProgram, str]:

@@ -1,0 +1,130 @@
+"""Long work shows how far it is on a terminal, nothing in a pipe, and ends soon after Ctrl-C."""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from fencewright.simulator.core.exploration import Meter, WorkBudget
+from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, run
+from fencewright.tools import fence_sim, progress
+from fencewright.tools.inputs.litmus_inputs import Lowering, read
+from fencewright.tools.statuses import INCOMPLETE
+
+ROOT = Path(__file__).parents[2]
+MESSAGES = str(ROOT / "tests/litmus/ptx/MP.litmus")
+BUFFERS = str(ROOT / "tests/litmus/ptx/SB.litmus")
+EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")
+
+
+class Terminal:
+    """The stderr of a command that takes it for a terminal."""
+
+    def __init__(self) -> None:
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+
+    def text(self) -> str:
+        """What was written until the last writer closed it."""
+        os.close(self.slave)
+        parts: list[bytes] = []
+        try:
+            while part := os.read(self.master, 1 << 16):
+                parts.append(part)
+        except OSError:  # Linux's word for the end.
+            pass
+        os.close(self.master)
+        return b"".join(parts).decode()
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "fencewright.tools.fence_sim", *arguments]
+
+
+def test_a_terminal_shows_how_far_and_a_pipe_nothing():
+    files = [MESSAGES, BUFFERS, MESSAGES]
+    terminal = Terminal()
+    done = subprocess.run(
+        command("run", *files), stdout=subprocess.PIPE, stderr=terminal.slave, check=False,
+        env={**os.environ, "TERM": "xterm"}, text=True,
+    )  # fmt: skip
+    shown = terminal.text()
+    assert re.search(r"3 of 3 files, \d failed, [\d.,]+ a second, 0:00:00 left", shown)
+    piped = subprocess.run(command("run", *files), capture_output=True, check=False, text=True)
+    assert piped.stderr == ""
+    times = re.compile("^Time .*", re.MULTILINE)
+    assert times.sub("", done.stdout) == times.sub("", piped.stdout)
+
+
+def test_the_words_of_progress():
+    words = progress._counts  # pyright: ignore[reportPrivateUsage]  # the text, without a terminal
+    assert words(0, 2_000, "programs", 0, 1.0) == "0 of 2,000 programs, 0 failed"
+    assert words(500, 2_000, "programs", 3, 10.0) == (
+        "500 of 2,000 programs, 3 failed, 50 a second, 0:00:30 left"
+    )
+    searched = progress._searched  # pyright: ignore[reportPrivateUsage]  # likewise
+    assert searched(9, 0.5) == ""
+    assert searched(12_000, 4.0) == "12,000 states or steps, 3,000 a second, 4 s"
+
+
+def test_a_meter_says_how_far_a_run_is():
+    for chip, kind in (("gfx942", CdnaTest), ("sm_90", PtxTest)):
+        (test,) = read(EXAMPLE, Lowering(chip))
+        assert isinstance(test, kind)
+        meter = Meter()
+        found = run(test, Limits(meter=meter))
+        assert meter.done == (found.states or found.steps) > 0
+
+
+def test_a_budget_counts_its_parts_as_they_go():
+    work = WorkBudget(100)
+    work.take(5)
+    part = work.part(10)
+    part.take(4)
+    assert (work.done, work.progress) == (5, 9)
+    work.take(part.done)
+    assert (work.done, work.progress) == (9, 9)
+
+
+def test_ctrl_c_ends_a_certificate_and_keeps_what_is_done(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    process = subprocess.Popen(
+        command("certify", "gfx908", "--jobs", "2", "--stream", str(stream)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not stream.exists() or len(stream.read_text().splitlines()) < 2:
+        time.sleep(0.02)
+    start = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    # A second; on a machine that does other things somewhat more.
+    assert time.monotonic() - start < 5
+    assert (process.returncode, err) == (INCOMPLETE, "fence-sim: error: interrupted\n")
+    assert len(stream.read_text().splitlines()) >= 2
+
+
+def test_an_interrupt_of_many_files_prints_those_that_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    from fencewright.tools import workers
+
+    def results(*_: object):
+        text = workers.FileResult(("second\n",), (0,))
+        yield 1, text
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workers, "_results", results)
+    assert fence_sim.main(["run", MESSAGES, BUFFERS, "--jobs", "2"]) == INCOMPLETE
+    assert capsys.readouterr() == ("second\n\n", "fence-sim: error: interrupted\n")
