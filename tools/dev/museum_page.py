@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fencewright.lowering.vocabulary import Word
 from fencewright.tools import fence_check
-from fencewright.tools.dev.markdown import markdown_table
+from fencewright.tools.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[2] / "tests" / "museum"
 FORMS = ("wrong", "right")
