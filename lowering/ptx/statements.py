@@ -281,6 +281,20 @@ ROWS: tuple[OperationRow, ...] = (
 """Every operation that is known."""
 
 
+_LEAST = {
+    1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive",
+    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|not|mbarrier init|mbarrier expect_tx",
+    3: "atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
+    "red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
+    4: "selp|mad",
+}
+LEAST_OPERANDS: Mapping[str, int] = MappingProxyType(
+    {name: least for least, names in _LEAST.items() for name in names.split("|")}
+    | dict.fromkeys(ARRIVALS, 1)
+)
+"""The operands that an operation has at least, of those that are looked into. Source: PTX ISA."""
+
+
 def _index() -> Mapping[str, tuple[OperationRow, ...]]:
     """The rows by their first word, those with most words first. Raises ``ValueError`` on twins."""
     found: dict[str, list[OperationRow]] = {}
@@ -613,7 +627,7 @@ _REMEMBERED = 1 << 16
 
 @lru_cache(_REMEMBERED)
 def read_statement(text: str) -> Statement | None:
-    """One instruction, without its semicolon; None for text that is none."""
+    """One instruction, without its semicolon; None for text that is none, or lacks operands."""
     guard = ""
     if text.startswith("@"):
         if (found := _GUARDED.match(text)) is None:
@@ -621,7 +635,10 @@ def read_statement(text: str) -> Statement | None:
         guard, text = found[1] + found[2], found[3]
     if (found := _INSTRUCTION.fullmatch(text)) is None:
         return None
-    return Statement(read_opcode(found[1]), split_operands(found[2]), guard)
+    statement = Statement(read_opcode(found[1]), split_operands(found[2]), guard)
+    return (
+        None if len(statement.operands) < LEAST_OPERANDS.get(statement.operation, 0) else statement
+    )
 
 
 def split_operands(text: str) -> tuple[str, ...]:

@@ -7,12 +7,15 @@ printed of them; the tests hold the two equal on examples and random programs.
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from litmus_modules import MESSAGE_PASSING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from fencewright.checker.ptx_findings import find_problems
+from fencewright.checker.ptx_lift import Lift
 from fencewright.checker.ptx_program import Column, Situation, ToLocation, ToRegister, read_column
 from fencewright.checker.ptx_text import PtxError, read_ptx
 from fencewright.mlir_dialects.litmus import KernelOp
@@ -119,6 +122,7 @@ def cells(body: str, situation: Situation = ALONE) -> list[str]:
     return found[:-2]
 
 
+BODY = "st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1]; st.u32 [%rd2], %r2;"
 LOOP = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0; @!%p1 bra W;"
 OUT = "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @%p1 bra D; bra W; D: fence.sc.gpu;"
 LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu; D:"
@@ -270,6 +274,38 @@ def test_a_proxy_fence_left_out_is_observable(tmp_path: Path) -> None:
     assert holds == [True, False]
 
 
+def damaged(text: str, random: Random) -> str:
+    """The text with a few characters left out, put in or doubled."""
+    for _ in range(random.randint(1, 4)):
+        at, other = random.randrange(len(text)), random.randrange(len(text))
+        piece = random.choice(
+            (";", "{", "}", "[", ",", "@", ":", '"', text[other : other + 20], "")
+        )
+        text = text[:at] + piece + text[at + (0 if piece else random.randint(1, 12)) :]
+    return text
+
+
+def test_damaged_texts_are_read_or_refused() -> None:
+    """Reader, findings, lifting and program: an error with a line, or a result, nothing else."""
+    random = Random(7)
+    body = f"{BODY} {LOOP} {OUT} mbarrier.init.shared.b64 [bar], 1; bar.sync 0;".replace(
+        "W", "V", 2
+    )
+    text = f"{HEAD}{DECLARED}{body}\nret;\n}}\n"
+    refused = 0
+    for _ in range(300):
+        try:
+            module = read_ptx(damaged(text, random), "k.ptx")
+            for function in module.functions.values():
+                assert all(each.line for each in find_problems(module, function))
+                assert all(each.text for each in Lift(function).lines())
+                arguments = [ToLocation("x")] * len(function.parameters)
+                read_column(module, function, arguments, ALONE)
+        except PtxError as problem:
+            refused += str(problem).startswith("k.ptx:")
+    assert 100 < refused < 300
+
+
 # The command
 
 HARNESS = """
@@ -280,7 +316,6 @@ litmus.test @t {
   litmus.condition "forall (P0:r0 = 1)"
 }
 """
-BODY = "st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1]; st.u32 [%rd2], %r2;"
 
 
 def command(
