@@ -13,7 +13,12 @@ from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.program import Place, Placement, Thread, place_at
 from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
-from fencewright.simulator.pictures.graph_story import ToldEvent, told_forbidden, told_weak
+from fencewright.simulator.pictures.graph_story import (
+    ToldEvent,
+    told_forbidden,
+    told_loose,
+    told_weak,
+)
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.instructions import SCOPES
@@ -284,7 +289,9 @@ def _graph(
     else:
         cycle = _weak_cycle(near, len(events))
         verdict = "allowed, though no interleaving gives it" if cycle else "allowed"
-        story = told_weak(told, full, _steps(cycle)) if cycle else _INTERLEAVED
+        story = (
+            told_weak(told, full, _steps(cycle)) if cycle else told_loose(told, near["fr"], full)
+        )
     in_cycle = {(each.source, each.target, each.relation) for each in cycle}
     edges = [
         Edge(source, target, relation)
@@ -305,9 +312,6 @@ def _graph(
         tuple(edges),
         cycle,
     )
-
-
-_INTERLEAVED = "An interleaving of the threads ends so."
 
 
 def _steps(cycle: Sequence[Edge]) -> list[tuple[int, int, str]]:

@@ -111,6 +111,45 @@ def told_weak(
     )
 
 
+def told_loose(
+    events: Sequence[ToldEvent],
+    overwritten: Iterable[Pair],
+    relations: Mapping[str, frozenset[Pair]],
+) -> str:
+    """Of an execution without such a cycle: proxies or a barrier that order nothing, or an interleaving.
+
+    ``overwritten`` has reads with the writes that come next.
+    """
+    po = relations["po"]
+    atomic = {read for read, _ in relations.get("rmw", frozenset())}
+    found: dict[int, int] = {}
+    for write, read in sorted(relations["rf"]):
+        if read not in atomic:
+            continue
+        if write in found and events[read].thread != events[found[write]].thread:
+            return (
+                f"{events[found[write]].name} and {events[read].name} both read "
+                f"{events[read].value}: they are atomic only to those whose scopes include them."
+            )
+        found[write] = read
+    for read, write in sorted(overwritten):
+        one, other = events[read], events[write]
+        if one.thread < 0:
+            continue
+        proxy = one.proxy or other.proxy
+        early = f"{one.name} reads {one.value} before {other.name} is there"
+        if one.proxy != other.proxy:
+            return (
+                f"{early}: the two go through different proxies, of which one is {proxy}, and what "
+                "stands between does not order them."
+            )
+        meets = [n for n, each in enumerate(events) if not each.value and not each.is_fence]
+        came = any((write, n) in po for n in meets)
+        if one.thread != other.thread and came and any((n, read) in po for n in meets):
+            return f"{early}: a barrier stands between in both threads, but does not order the two."
+    return "An interleaving of the threads ends so."
+
+
 def _seen(events: Sequence[ToldEvent], cycle: _Cycle, number: int) -> str:
     """What a read saw, and what it should then have seen."""
     _, read, _ = cycle.steps[number]

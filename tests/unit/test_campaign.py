@@ -128,11 +128,12 @@ def test_a_worker_that_is_killed_loses_nothing(
                     workers[0].kill()
         assert found == {f"nap {n}": None for n in range(40)} | EXPECTED
         files = [str(MESSAGES), "nowhere.mlir", str(MESSAGES.with_name("SB.litmus"))]
-        alone = fence_sim.main(["run", *files]), *capsys.readouterr()
-        together = fence_sim.main(["run", *files, "--cluster", address]), *capsys.readouterr()
-        assert together[0] == alone[0] == USAGE
-        assert without_times(together[1]) == without_times(alone[1])
-        assert together[2] == alone[2] == "nowhere.mlir: error: No such file or directory\n"
+        assert fence_sim.main(["run", *files]) == USAGE
+        alone = capsys.readouterr()
+        assert fence_sim.main(["run", *files, "--cluster", address]) == USAGE
+        together = capsys.readouterr()
+        assert without_times(together.out) == without_times(alone.out)
+        assert together.err == alone.err == "nowhere.mlir: error: No such file or directory\n"
         monkeypatch.setattr(campaign, "code_digest", lambda: "of other code")
         with (
             open_executor(TaskRunner.DASK, address=address) as executor,

@@ -314,7 +314,11 @@ def test_a_campaign_runs_each_file_on_a_workers_gpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The task of a worker, here in this process; what is wrong with a file is told with the rest."""
-    monkeypatch.setattr("fencewright.tools.workers.open_workers", lambda _: nullcontext())
+
+    def here(arguments: object) -> nullcontext[None]:
+        return nullcontext()
+
+    monkeypatch.setattr("fencewright.tools.workers.open_workers", here)
     alone = fence_sim.main(["run-gpu", mp, *FAST]), capsys.readouterr().out
     command = ["run-gpu", mp, mp, *FAST, "--cluster", "tcp://workers:8786"]
     assert (fence_sim.main(command), alone[0]) == (HOLDS, HOLDS)
