@@ -18,7 +18,7 @@ from fencewright.simulator.core.exploration import Meter, WorkBudget
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, run
 from fencewright.tools import fence_sim, progress
 from fencewright.tools.inputs.litmus_inputs import Lowering, read
-from fencewright.tools.statuses import INCOMPLETE
+from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = str(ROOT / "tests/litmus/ptx/MP.litmus")
@@ -128,3 +128,9 @@ def test_an_interrupt_of_many_files_prints_those_that_are_done(
     monkeypatch.setattr(workers, "_results", results)
     assert fence_sim.main(["run", MESSAGES, BUFFERS, "--jobs", "2"]) == INCOMPLETE
     assert capsys.readouterr() == ("second\n\n", "fence-sim: error: interrupted\n")
+
+
+def test_a_harness_is_read_here_alone(capsys: pytest.CaptureFixture[str]):
+    command = ["run", "x.ptx", "--litmus", "harness.mlir", "--cluster", "local"]
+    assert fence_sim.main(command) == USAGE
+    assert "--litmus reads files of this machine: use --jobs" in capsys.readouterr().err
