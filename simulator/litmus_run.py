@@ -5,7 +5,8 @@ One answer for all three, so that their outcomes can be printed and compared. Va
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from fencewright.simulator.cdna.instructions import CdnaInstruction
     from fencewright.simulator.cdna.rows import CdnaConfiguration
     from fencewright.simulator.core.condition import Observable
+    from fencewright.simulator.core.sequential import Interleaved
+    from fencewright.simulator.core.stagnation import Stagnation
     from fencewright.simulator.ptx.columns import PtxLitmusTest
     from fencewright.simulator.ptx.model import PtxModel
     from fencewright.simulator.source.events import ScopedInstruction
@@ -102,8 +105,11 @@ class LanguageTest(ABC):
         """The steps of an execution that ends so that ``formula`` holds; None if there is none."""
 
     @abstractmethod
-    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
-        """How executions may never end, by ``most`` states; whether none is overlooked."""
+    def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        """How executions may never end, as far as ``limits`` allow; why some may be overlooked.
+
+        Raises ``LimitReached``.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +155,14 @@ class SourceTest(LanguageTest):
         lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
         return (graph.story, *lines)
 
-    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
-        from fencewright.simulator.core.sequential import sequential_hangs
+    def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         from fencewright.simulator.source.events import interleaved
+        from fencewright.simulator.source.hangs import stagnation
 
-        program = interleaved(self.test.program)
-        return hang_texts(sequential_hangs(program, most)), program.is_straight
+        program = self.test.program
+        return _hangs(
+            interleaved(program), limits, lambda work: stagnation(program, limits.bound, work)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +200,8 @@ class CdnaTest(LanguageTest):
         found = find_counterexample(program, formula, configuration, limits.states)
         return None if found is None else tuple(str(found).splitlines())
 
-    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
-        return stuck_waves(self, Limits(most)), True
+    def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        return stuck_waves(self, limits), ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +251,40 @@ class PtxTest(LanguageTest):
         located = (f"{line}{graph.where(n)}" for n, line in enumerate(lines))
         return (graph.story, *located)
 
-    def hangs(self, most: int) -> tuple[tuple[str, ...], bool]:
-        from fencewright.simulator.core.sequential import sequential_hangs
+    def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         from fencewright.simulator.ptx.columns import instruction_text
         from fencewright.simulator.ptx.events import interleaved
+        from fencewright.simulator.ptx.hangs import stagnation
 
-        program = interleaved(self.test.program, instruction_text)
-        if program is None:
-            return (), False
-        return hang_texts(sequential_hangs(program, most)), program.is_straight
+        program, model = self.test.program, self.model
+        return _hangs(
+            interleaved(program, instruction_text),
+            limits,
+            lambda work: stagnation(program, model, limits.bound, work),
+        )
 
 
 RunnableTest = SourceTest | CdnaTest | PtxTest
+
+
+def _hangs(
+    program: "Interleaved | None",
+    limits: Limits,
+    weaker: "Callable[[WorkBudget], Stagnation]",
+) -> tuple[tuple[str, ...], str]:
+    """How executions may never end: as interleavings show it, if they do, or ``weaker`` executions."""
+    from fencewright.simulator.core.sequential import sequential_hangs
+
+    if program is not None and program.is_straight:
+        return (), ""
+    stagnation = weaker(WorkBudget(_STAGNANT * limits.states))
+    is_decided = stagnation.hang is not None or not stagnation.why
+    if program is not None and not (is_decided and stagnation.hang is None):
+        with suppress(LimitReached):
+            found = sequential_hangs(program, _LEAST_SEARCH if is_decided else limits.states)
+            if found:
+                return hang_texts(found), ""
+    return hang_texts(() if stagnation.hang is None else (stagnation.hang,)), stagnation.why
 
 
 def once(races: "Iterable[Race]") -> "Iterator[Race]":
@@ -283,6 +313,12 @@ _LEAST_SEARCH = 5_000
 def _affordable(found: Run) -> int:
     """How far to look for what nobody asked: as far as the run itself went."""
     return max(_LEAST_SEARCH, found.states, found.steps)
+
+
+_STAGNANT = 4
+"""How many steps there may be for stagnant graphs for each one that is afforded: of a run in which
+nobody waits there are more graphs with waiting threads than without.
+"""
 
 
 def run(test: RunnableTest, limits: Limits | None = None) -> Run:
@@ -338,22 +374,25 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
     return hang_texts(stuck(test.test.program, test.configuration, limits.states))
 
 
-def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
-    """Whether the executions of a test end, as far as it costs no more than the run ``found``.
+def afforded(found: Run, limits: Limits) -> Limits:
+    """How far to look for whether executions end if nobody asked: about as far as the run went."""
+    return replace(limits, states=_affordable(found))
 
-    With ``limits`` as far as those allow. Hangs that are reported are there: of the CDNA machine
-    without help from its caches, of the models by axioms under sequential consistency. That all
-    executions end is reported of the CDNA machine alone, and where nobody waits for anything.
+
+def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
+    """Whether the executions of a test end, as far as ``limits`` allow.
+
+    Without them as far as it costs about as much as the run ``found``. On the CDNA machine
+    executions have no help from the caches; in the models by axioms memory is fair
+    (``stagnation``).
     """
-    most = _affordable(found) if limits is None else limits.states
     try:
-        hangs, is_certain = test.hangs(most)
-        why = "" if is_certain else "no interleaving hangs; weaker executions were not looked at"
+        hangs, why = test.hangs(afforded(found, Limits()) if limits is None else limits)
     except LimitReached as reached:
         hangs, why = (), str(reached)
-    if found.never_ends:
-        return Progress(Ending.NEVER, hangs)
     blocked = found.outcomes is not None and any(None in each for each in found.outcomes.states)
+    if found.never_ends:
+        return Progress(Ending.NEVER if hangs or why else Ending.NONE, hangs, why)
     if blocked and not hangs:
         hangs = ("a thread waits for ever at a barrier; what it never sets is '-'",)
     if hangs:

@@ -14,12 +14,12 @@ from fencewright.simulator.core.exploration import LimitReached, Meter
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
 from fencewright.simulator.litmus_run import (
-    CdnaTest,
     Limits,
     PtxTest,
     Run,
     RunnableTest,
     SourceTest,
+    afforded,
     execution,
     progress,
     run,
@@ -58,6 +58,8 @@ class ConditionVerdict(Word):
     WRONG = "wrong: the code is not well-formed"
     HANGS = "may hang: an execution never ends"
     NEVER_ENDS = "no execution ends"
+    NO_EXECUTION = "no execution: an error of the test"
+    ENDS = "does not hold: every execution ends"
     INCOMPLETE = "incomplete"
 
 
@@ -69,6 +71,8 @@ _STATUS = {
     ConditionVerdict.WRONG: DOES_NOT_HOLD,
     ConditionVerdict.HANGS: DOES_NOT_HOLD,
     ConditionVerdict.NEVER_ENDS: DOES_NOT_HOLD,
+    ConditionVerdict.NO_EXECUTION: DOES_NOT_HOLD,
+    ConditionVerdict.ENDS: DOES_NOT_HOLD,
     ConditionVerdict.INCOMPLETE: INCOMPLETE,
 }
 
@@ -179,14 +183,18 @@ def judge(
     """The verdict on a test's condition; of an incomplete run only what more could not change.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
-    no outcome is defined. A condition that speaks only of executions that end never holds of a test
-    that may hang; of one whose source races the outcomes are what this lowering does, not a verdict.
+    no outcome is defined. A condition never holds of a test that may hang unless it says that it may,
+    on purpose, nor then of one that ends; of one whose source races the outcomes are what this
+    lowering does, not a verdict.
     """
+    on_purpose = test.condition.may_hang
     if found.outcomes is None:
         return ConditionVerdict.RACY
     if found.errors:
         return ConditionVerdict.WRONG
-    if found.never_ends:
+    if progress is not None and progress.ending is Ending.NONE:
+        return ConditionVerdict.NO_EXECUTION
+    if found.never_ends and not on_purpose:
         return ConditionVerdict.NEVER_ENDS
     holds = test.condition.verdict(found.outcomes)
     is_certain = holds is (test.condition.quantifier is Quantifier.EXISTS)
@@ -196,9 +204,12 @@ def judge(
         return ConditionVerdict.FAILS
     if source_races:
         return ConditionVerdict.RACY_SOURCE
-    if progress is not None and progress.hangs_unasked:
+    hangs = progress is not None and progress.hangs_at_all
+    if hangs and not on_purpose:
         return ConditionVerdict.HANGS
-    if found.incomplete and not is_certain:
+    if on_purpose and progress is not None and progress.ending is Ending.ALWAYS:
+        return ConditionVerdict.ENDS
+    if (found.incomplete and not is_certain) or (on_purpose and not hangs):
         return ConditionVerdict.INCOMPLETE
     return ConditionVerdict.HOLDS if holds else ConditionVerdict.FAILS
 
@@ -292,13 +303,11 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestRep
     found = run(test, limits)
     ends = None
     if arguments.progress_check:
-        if not isinstance(test, CdnaTest):
-            raise error(f"--progress-check is for the CDNA machine, not {test.language}", NAME)
         ends = progress(test, found, limits)
         if ends.ending is Ending.UNDECIDED:
             found = replace(found, incomplete=f"progress is not decided: {ends.why}")
     elif found.outcomes is not None and not found.errors:
-        ends = progress(test, found)
+        ends = progress(test, found, afforded(found, limits))
     source = run_source(test, found, limits)
     seconds = time.perf_counter() - start
     verdict = judge(test, found, ends, () if source is None else source.races)
@@ -412,7 +421,7 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--progress-check",
         action="store_true",
-        help="on CDNA: decide whether every execution ends, as far as --state-limit, "
+        help="decide whether every execution ends, as far as --state-limit, "
         "not only as far as the run went",
     )
     runner.add_argument(

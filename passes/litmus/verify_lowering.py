@@ -128,7 +128,7 @@ def _verification(
     assert found.target.outcomes is not None
     ends = progress(target, found.target)
     hangs = ""
-    if ends.hangs_unasked:
+    if ends.hangs_unseen:
         hangs = f"may hang: {ends.hangs[0].splitlines()[0]}" if ends.hangs else "never ends"
         if progress(source, found.source).ending is not Ending.MAY_HANG:
             return Verification(

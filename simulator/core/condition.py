@@ -5,7 +5,8 @@ formula over final registers and final memory::
 
     exists (P1:r1 == 1 /\ ~(P1:r2 == 0 \/ x != 2))
 
-``P1:r1`` and ``1:r1`` are register r1 of thread 1, a bare name (or ``[x]``) is a location.
+``P1:r1`` and ``1:r1`` are register r1 of thread 1, a bare name (or ``[x]``) is a location. At its
+end ``may hang`` says that some execution never ends, on purpose.
 ``=`` and ``==`` mean the same; ``and``, ``or``, ``not`` stand for the symbols. Final values
 are unsigned words: a negative number stands for its word. Source of the form: herd7 and Dat3M
 litmus tests.
@@ -236,7 +237,7 @@ class Quantifier(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A quantified formula over final states.
+    """A quantified formula over final states; ``may_hang``: and not every execution may end.
 
     A state in which a thread waits for ever before it has set a register of the formula is
     not judged: for that thread it is not final.
@@ -244,6 +245,7 @@ class Condition:
 
     quantifier: Quantifier
     formula: Formula
+    may_hang: bool = False
 
     @property
     def deciding(self) -> Formula:
@@ -260,7 +262,7 @@ class Condition:
         return found is (self.quantifier is Quantifier.EXISTS)
 
     def __str__(self) -> str:
-        return f"{self.quantifier.value} ({self.formula})"
+        return f"{self.quantifier.value} ({self.formula}){' may hang' if self.may_hang else ''}"
 
 
 _TOKEN = re.compile(
@@ -334,9 +336,12 @@ class _Parser:
             raise self.error(f"expected exists, ~exists or forall, found {self.found()}")
         self.consume()
         formula = self.disjunction()
+        may_hang = self.accept("may")
+        if may_hang:
+            self.expect("hang")
         if self.match is not None:
             raise self.error(f"unexpected {self.found()} after the condition")
-        return Condition(quantifiers[word], formula)
+        return Condition(quantifiers[word], formula, may_hang)
 
     def disjunction(self) -> Formula:
         operands = [self.conjunction()]

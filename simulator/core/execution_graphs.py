@@ -24,6 +24,7 @@ from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import (
     UNKNOWN,
     Access,
+    Change,
     Guesses,
     PartialRun,
     PartialRunner,
@@ -49,6 +50,9 @@ Sources = tuple[Name | None, ...]
 """The source of each read of a thread, in order; None: not known, as are all further ones."""
 
 
+_WAITING = (Stop.IDLE, Stop.BLOCKED)
+
+
 @dataclass(frozen=True, slots=True)
 class Graph(Generic[PathT]):
     """A partial execution. ``refused`` are the writes that a deferred read does not take."""
@@ -59,11 +63,20 @@ class Graph(Generic[PathT]):
     refused: Mapping[Name, frozenset[Name]] = field(default_factory=dict[Name, frozenset[Name]])
 
     def reads_from(self) -> Iterator[tuple[Name, Name]]:
-        """The reads that have a source, each with it."""
+        """The reads that have a source, each with it; repeated ones have the same again."""
         for thread, (run, sources) in enumerate(zip(self.runs, self.sources, strict=True)):
-            for read, source in zip(run.reads, sources, strict=False):
+            repeated = run.repeated
+            first = len(run.reads) - repeated
+            for order, read in enumerate(run.reads):
+                known = order if order < first else order - repeated
+                source = sources[known] if known < len(sources) else None
                 if source is not None:
                     yield Name(thread, read.event), source
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The threads that wait for ever."""
+        return tuple(n for n, run in enumerate(self.runs) if run.stop in _WAITING)
 
 
 class _Write(NamedTuple):
@@ -97,7 +110,9 @@ class Construction(ABC, Generic[PathT, ResultT]):
     """All execution graphs of a program that a model finds consistent.
 
     ``is_in_order``: no read takes a write that comes after it in its own thread. ``complete``:
-    no graph was lost to the bound of a loop, or to the limit of ``work``.
+    no graph was lost to the bound of a loop, or to the limit of ``work``; ``cut`` are the loops that
+    were bounded, as threads with where they jump back, each with what it changes. ``stagnant``: instead of the graphs in which
+    all threads end, those in which some wait for ever and the others have ended.
     """
 
     def __init__(
@@ -106,7 +121,12 @@ class Construction(ABC, Generic[PathT, ResultT]):
         initial: Sequence[tuple[str, int]],
         work: WorkBudget,
         is_in_order: bool = True,
+        stagnant: bool = False,
     ):
+        self.stagnant = stagnant
+        self.cut: dict[tuple[int, int], Change] = {}
+        for runner in runners:
+            runner.may_wait = stagnant
         self.runners = runners
         self.initial = initial
         self.work = work
@@ -122,7 +142,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
 
     @abstractmethod
     def finish(self, graph: Graph[PathT]) -> None:
-        """Take notice of a graph in which all threads have ended and all reads have a source."""
+        """Take notice of a graph that is whole: all reads have a source, and no thread goes on."""
 
     @abstractmethod
     def result(self) -> ResultT:
@@ -143,7 +163,9 @@ class Construction(ABC, Generic[PathT, ResultT]):
     def _continued(self, graph: Graph[PathT]) -> list[Graph[PathT]]:
         """The graphs that ``graph`` is the union of; none if it is whole, or leads nowhere."""
         stops = [run.stop for run in graph.runs]
-        if Stop.IMPOSSIBLE in stops or Stop.IDLE in stops:
+        if Stop.IMPOSSIBLE in stops:
+            return []
+        if not (self._may_stagnate(graph) if self.stagnant else Stop.IDLE not in stops):
             return []
         if Stop.OPEN in stops:
             return self._guessed(graph, stops.index(Stop.OPEN))
@@ -155,17 +177,24 @@ class Construction(ABC, Generic[PathT, ResultT]):
         pending = self._pending(graph, judgement)
         if pending:
             return self._resolved(graph, pending)
-        if all(stop is Stop.ENDED for stop in stops):
+        if all(stop in (Stop.ENDED, *_WAITING) for stop in stops):
             self.finish(graph)
             return []
         return self._assumed(graph)
+
+    def _may_stagnate(self, graph: Graph[PathT]) -> bool:
+        """Whether a thread waits for ever, or may do so when it goes on."""
+        return any(
+            run.stop in _WAITING or (run.stop is not Stop.ENDED and runner.waits_from(run.pc))
+            for run, runner in zip(graph.runs, self.runners, strict=True)
+        )
 
     def _pending(self, graph: Graph[PathT], judgement: Judgement) -> list[_Pending]:
         writes = self._writes(graph)
         found: list[_Pending] = []
         for thread, run in enumerate(graph.runs):
             sources = graph.sources[thread]
-            for order, read in enumerate(run.reads):
+            for order, read in enumerate(run.reads[: len(run.reads) - run.repeated]):
                 if order < len(sources) and sources[order] is not None:
                     continue
                 name = Name(thread, read.event)
@@ -269,8 +298,10 @@ class Construction(ABC, Generic[PathT, ResultT]):
         for thread, run in enumerate(graph.runs):
             if run.stop is Stop.HELD and run.guess is not None:
                 return self._guessed(graph, thread)
-        if any(run.stop is Stop.CUT for run in graph.runs):
-            self.complete = False
+        for thread, run in enumerate(graph.runs):
+            if run.stop is Stop.CUT and run.change is not None:
+                self.complete = False
+                self.cut.setdefault((thread, run.pc), run.change)
         return []
 
     def _guessed(self, graph: Graph[PathT], thread: int) -> list[Graph[PathT]]:

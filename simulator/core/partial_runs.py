@@ -4,13 +4,17 @@ A run goes on past reads that have no source: what it computes from them is ``UN
 at a branch that depends on them, at the end of a round that another round would repeat, and where
 somebody has to guess. Runs are deterministic, so that a thread is run again from its start
 whenever one more of its reads has a value, and the numbers of its events stay as they are.
+
+A run may also be asked to *wait*: the round that would be repeated is then its last, and is there
+twice, as reads and fences alone; what barriers do not let pass stays there. Of an atomic whether it
+is in that round, and only puts back what it reads, is guessed at once: then it writes nothing.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.core.program import (
@@ -18,6 +22,7 @@ from fencewright.simulator.core.program import (
     RMW,
     Arithmetic,
     Branch,
+    Label,
     Operand,
 )
 from fencewright.simulator.core.relation import Mask
@@ -37,12 +42,13 @@ UNKNOWN = -1
 class Stop(Enum):
     """Why a run went no further.
 
-    ENDED: it did all it does, or waits for ever at a barrier. HELD: what it does next depends on
-    reads without a source. OPEN: two continuations, for one to be chosen at once. IDLE: the round
-    of a loop would be repeated. CUT: at the bound of a loop. IMPOSSIBLE: a guess was wrong.
+    ENDED: it did all it does. BLOCKED: it waits for ever at a barrier. HELD: what it does next
+    depends on reads without a source. OPEN: two continuations, for one to be chosen at once. IDLE:
+    the round of a loop would be repeated. CUT: at the bound of a loop. IMPOSSIBLE: a guess was wrong.
     """
 
     ENDED = "ended"
+    BLOCKED = "blocked"
     HELD = "held"
     OPEN = "open"
     IDLE = "idle"
@@ -65,12 +71,24 @@ class Access:
     never: int | None = None
 
 
+class Change(NamedTuple):
+    """What a round changes, by which loops are cut: an instruction, None for registers alone.
+
+    ``is_put_back``: it is put back at once, which others may observe whose accesses are not strong.
+    """
+
+    position: int | None
+    is_put_back: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class PartialRun(Generic[PathT]):
     """A run as far as it goes; ``shape`` has one number for all runs of the same events.
 
     A stopped run is before ``pc``. ``held_by`` are the reads that it waits for; ``may_guess``: that
-    the event ``guess`` writes, or blocks, may be assumed instead.
+    the event ``guess`` writes, or blocks, may be assumed instead. Of a run that waits ``last_round``
+    is where the last round starts, and where it starts again; as many of the last reads as are in it
+    are those of the round before once more. Of a run that was cut ``change`` says why.
     """
 
     path: PathT
@@ -81,22 +99,52 @@ class PartialRun(Generic[PathT]):
     pc: int = 0
     held_by: Mask = 0
     guess: int | None = None
+    last_round: tuple[int, int] | None = None
+    change: Change | None = None
+
+    @property
+    def repeated(self) -> int:
+        """How many of the last reads are those before them once more."""
+        if self.last_round is None:
+            return 0
+        return sum(read.event >= self.last_round[1] for read in self.reads)
 
 
 Guesses = tuple[tuple[int, bool], ...]
-"""What is assumed of events of a thread: that an exchange writes, that a barrier never completes."""
+"""What is assumed of events of a thread: that an exchange writes, that a barrier never completes;
+of ``~event`` that an atomic is in a last round.
+"""
 
 
 class Answers(Domain):
-    """The values of the reads of one run, in order; of further ones nothing is known."""
+    """The values of the reads of one run, in order; of further ones nothing is known.
 
-    def __init__(self, values: Iterable[int]):
+    ``given``: how many reads have had theirs.
+    """
+
+    def __init__(self, values: tuple[int, ...]):
         super().__init__({})
-        self.left = iter(values)
+        self.of_reads = values
+        self.given = 0
 
     def choices(self, location: str) -> tuple[int, ...]:
         """The value of the next read."""
-        return (next(self.left, UNKNOWN),)
+        self.given += 1
+        return (self.of_reads[self.given - 1] if self.given <= len(self.of_reads) else UNKNOWN,)
+
+
+@dataclass(slots=True)
+class _LastRound(Generic[RunT]):
+    """The round that a waiting thread repeats, while it is run twice more.
+
+    From ``start``, a copy of the run at the ``label``, of which ``reads`` had been answered;
+    ``second`` is the first event of the second time.
+    """
+
+    label: str
+    start: RunT
+    reads: int
+    second: int | None = None
 
 
 class PartialRunner(Runner[RunT, PathT]):
@@ -109,13 +157,19 @@ class PartialRunner(Runner[RunT, PathT]):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
+        self.may_wait = False
+        self.answers = Answers(())
+        self.last_round: _LastRound[RunT] | None = None
+        self._starts: dict[str, tuple[RunT, int]] = {}
         self.stopped: Stop | None = None
         self.held_by: Mask = 0
         self.guess: int | None = None
         self.guesses: Mapping[int, bool] = {}
+        self.put_back: list[int] = []
+        self.change: Change | None = None
         self._shapes: dict[object, int] = {}
         self._known: dict[object, PartialRun[PathT]] = {}
-        self._may_write: list[frozenset[str]] = []
+        self._last_wait: int | None = None
 
     # What models say
 
@@ -123,9 +177,9 @@ class PartialRunner(Runner[RunT, PathT]):
     def summary(self, run: RunT) -> tuple[PathT, object, tuple[Access, ...], tuple[Access, ...]]:
         """What a run has done: its path, a hashable shape of it, its reads, its writes."""
 
-    @abstractmethod
-    def written(self, instruction: Any) -> Iterable[str]:
-        """The locations that an instruction may write."""
+    def may_block_at(self, instruction: Any) -> bool:
+        """Whether an instruction is a barrier that may let nobody pass."""
+        return False
 
     # Running
 
@@ -138,8 +192,10 @@ class PartialRunner(Runner[RunT, PathT]):
         return known
 
     def _run(self, values: tuple[int, ...], guesses: Mapping[int, bool]) -> PartialRun[PathT]:
-        self.domain, self.guesses = Answers(values), guesses
+        self.domain = self.answers = Answers(values)
+        self.guesses = guesses
         self.stopped, self.held_by, self.guess = None, 0, None
+        self.last_round, self.put_back, self.change = None, [], None
         run = self.begin()
         while self.stopped is None:
             forks = self.advance(run)
@@ -147,35 +203,74 @@ class PartialRunner(Runner[RunT, PathT]):
                 self.stopped = Stop.ENDED
             else:
                 run = forks[0]
+        is_over = self.stopped in (Stop.ENDED, Stop.BLOCKED)
+        if is_over and self.put_back:
+            self.stopped = Stop.IMPOSSIBLE
         path, shape, reads, writes = self.summary(run)
-        number = self._shapes.setdefault(shape, len(self._shapes))
-        pc = len(self.code) if self.stopped is Stop.ENDED else run.pc - 1
-        return PartialRun(path, number, reads, writes, self.stopped, pc, self.held_by, self.guess)
+        last = self.last_round
+        rounds = None
+        if last is not None and last.second is not None:
+            rounds = (len(last.start.events), last.second)
+        number = self._shapes.setdefault((shape, rounds), len(self._shapes))
+        return PartialRun(
+            path,
+            number,
+            reads,
+            writes,
+            self.stopped,
+            len(self.code) if is_over else run.pc - 1,
+            self.held_by,
+            self.guess,
+            rounds,
+            self.change,
+        )
 
     def halt(self, run: RunT, why: Stop, held_by: Mask = 0, guess: int | None = None) -> list[RunT]:
         """Stop before the instruction that is being executed."""
         self.stopped, self.held_by, self.guess = why, held_by, guess
         return [run]
 
-    def may_write(self, pc: int) -> frozenset[str]:
-        """The locations that the thread may write from ``pc`` on, whatever it reads."""
-        if not self._may_write:
-            self._may_write = self._reachable_writes()
-        return self._may_write[pc]
+    def guessed(self, event: int) -> bool | None:
+        """What is assumed of an event; of a repeated one, what was the first time."""
+        last = self.last_round
+        if last is not None and last.second is not None:
+            event -= last.second - len(last.start.events)
+        return self.guesses.get(event)
 
-    def _reachable_writes(self) -> list[frozenset[str]]:
-        found = [frozenset(self.written(each)) for each in self.code] + [frozenset[str]()]
-        changed = True
-        while changed:
-            changed = False
-            for pc in range(len(self.code) - 1, -1, -1):
-                instruction = self.code[pc]
-                more = found[pc] | found[pc + 1]
-                if isinstance(instruction, self.BRANCHES):
-                    more |= found[self.target(instruction)]
-                if more != found[pc]:
-                    found[pc], changed = more, True
-        return found
+    def only_reads(self, run: RunT) -> bool | None:
+        """Whether the atomic that comes next is in a last round, so that it puts back what it reads.
+
+        None: that is to be guessed.
+        """
+        if self.last_round is not None:
+            return True
+        if not self.may_wait or not self.is_in_loop(run.pc - 1):
+            return False
+        guess = self.guesses.get(~len(run.events))
+        if guess:
+            self.put_back.append(len(run.events))
+        return guess
+
+    def is_in_loop(self, position: int) -> bool:
+        """Whether an instruction is between a label and a branch back to it."""
+        return any(
+            self.target(each) <= position <= number
+            for number, each in enumerate(self.code)
+            if isinstance(each, self.BRANCHES)
+        )
+
+    def waits_from(self, pc: int) -> bool:
+        """Whether the thread may wait for ever from ``pc`` on: in a loop, or at a barrier."""
+        if self._last_wait is None:
+            self._last_wait = max(
+                (n for n, each in enumerate(self.code) if self._waits(n, each)), default=-1
+            )
+        return pc <= self._last_wait
+
+    def _waits(self, position: int, instruction: Any) -> bool:
+        if isinstance(instruction, self.BRANCHES) and self.target(instruction) <= position:
+            return True
+        return self.may_block_at(instruction)
 
     # Steps
 
@@ -201,17 +296,58 @@ class PartialRunner(Runner[RunT, PathT]):
             return self.halt(run, Stop.HELD, run.taint(branch.condition))
         return self.branch(run, branch)
 
+    def partial_label(self, run: RunT, label: Label) -> None:
+        """Pass a label, where the last round may start."""
+        self.label(run, label)
+        if self.may_wait and self.last_round is None:
+            self._starts[label.name] = (_copied(run), self.answers.given)
+
     def jump(self, run: RunT, label: str) -> list[RunT] | None:
         """Go to a label; stop after a round of a loop that another would repeat, and at the bound."""
+        if self.last_round is not None:
+            return self.jump_in_last_round(run, self.last_round, label)
         target = self.labels[label]
         visit = run.visits.get(label)
         if target < run.pc and visit is not None:
             is_last = visit.passes >= self.bound
-            if (is_last or self.may_skip(run, visit)) and self.has_idled(run, target, visit):
+            may_skip = is_last or self.may_wait or self.may_skip(run, visit)
+            if may_skip and self.has_idled(run, target, visit):
+                if self.may_wait:
+                    return self._repeat(run, label)
                 return self.halt(run, Stop.IDLE)
             if is_last:
+                self.change = self._change(run, visit)
                 return self.halt(run, Stop.CUT)
         run.pc = target
+        return None
+
+    def _change(self, run: RunT, visit: Visit) -> Change:
+        """What the round since ``visit`` changed."""
+        for number in range(visit.events, len(run.events)):
+            if not self.is_idle(run, number):
+                return Change(run.events[number].position, self.puts_back(run, number))
+        return Change(None)
+
+    def _repeat(self, run: RunT, label: str) -> list[RunT]:
+        """The run before its last round, which is now known to be that, unless guesses differ."""
+        start, reads = self._starts[label]
+        first = len(start.events)
+        writes = any(event.kind not in self.IDLE for event in run.events[first:])
+        if writes or any(event < first for event in self.put_back):
+            return self.halt(run, Stop.IMPOSSIBLE)
+        self.last_round = _LastRound(label, start, reads)
+        self.answers.given = reads
+        return [_copied(start)]
+
+    def jump_in_last_round(
+        self, run: RunT, last: _LastRound[RunT], label: str
+    ) -> list[RunT] | None:
+        if label == last.label:
+            if last.second is not None:
+                return self.halt(run, Stop.IDLE)
+            last.second = len(run.events)
+            self.answers.given = last.reads
+        run.pc = self.labels[label]
         return None
 
     def may_skip(self, run: RunT, visit: Visit) -> bool:
@@ -225,8 +361,22 @@ class PartialRunner(Runner[RunT, PathT]):
         return RMW[kind](old, operand)
 
 
+def may_put_back(kind: RmwKind, operand: int) -> bool:
+    """Whether a read-modify-write may write what it reads."""
+    return kind not in _ALWAYS_CHANGE or operand in (0, UNKNOWN)
+
+
+_ALWAYS_CHANGE = (RmwKind.ADD, RmwKind.SUB, RmwKind.XOR)
+"""What changes a value unless its operand is 0."""
+
+
+def _copied(run: RunT) -> RunT:
+    return replace(run, registers=dict(run.registers), taints=dict(run.taints))
+
+
 PARTIAL_STEPS: StepFunctions = {
     Arithmetic: PartialRunner[Any, Any].partial_arithmetic,
     Branch: PartialRunner[Any, Any].partial_branch,
+    Label: PartialRunner[Any, Any].partial_label,
 }
 """How the instructions that every model has run where values may be unknown."""

@@ -39,12 +39,22 @@ class Hang:
         return "\n".join((*map(str, self.threads), *(f"  {each}" for each in self.details)))
 
 
+def not_written(location: str, still: Iterable[int]) -> str:
+    """Why nobody wakes who waits for a location; ``still``: the others that would write it later."""
+    others = [f"P{thread}" for thread in still]
+    if others:
+        verb = "waits" if len(others) == 1 else "wait"
+        return f"{' and '.join(others)} would write {location}, but {verb} as well"
+    return f"nobody writes {location} from then on"
+
+
 class Ending(Word):
-    """Whether executions end."""
+    """Whether executions end. NONE: there is none at all, which is an error of the test."""
 
     ALWAYS = "ends always"
     MAY_HANG = "may hang"
     NEVER = "never ends"
+    NONE = "no execution"
     UNDECIDED = "not decided whether it always ends"
 
 
@@ -66,11 +76,14 @@ class Progress:
     are_outcomes: bool = False
 
     @property
-    def hangs_unasked(self) -> bool:
-        """Whether an execution was found that does not end, and of which no condition speaks."""
-        return self.ending is Ending.NEVER or (
-            self.ending is Ending.MAY_HANG and not self.are_outcomes
-        )
+    def hangs_at_all(self) -> bool:
+        """Whether an execution was found that does not end."""
+        return self.ending in (Ending.NEVER, Ending.MAY_HANG)
+
+    @property
+    def hangs_unseen(self) -> bool:
+        """Whether one was found that is not among the outcomes."""
+        return self.hangs_at_all and not self.are_outcomes
 
     def lines(self) -> tuple[str, ...]:
         """As reports say it: one line for each hang, with what belongs to it below."""

@@ -5,14 +5,14 @@ hangs in a fair one hangs in those models too. The opposite does not hold: a pro
 weaker executions alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.exploration import Component, stuck_components
 from fencewright.simulator.core.program import Places, place_at
-from fencewright.simulator.core.progress import Hang, WaitingThread
+from fencewright.simulator.core.progress import Hang, WaitingThread, not_written
 from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import Domain, Runner
 
@@ -299,4 +299,21 @@ def _hang(system: Interleavings, component: Component[State, SequentialStep]) ->
         texts = tuple(program.text(code[position]) for position in positions)
         known = [place for each in positions if (place := place_at(places, each)) is not None]
         found.append(WaitingThread(number, texts, tuple(reads), known[0] if known else None))
-    return Hang(tuple(found))
+    return Hang(tuple(found), tuple(_details(system, component)))
+
+
+def _details(system: Interleavings, component: Component[State, SequentialStep]) -> Iterator[str]:
+    """Why nobody changes what is waited for, where nobody does."""
+    program = system.program
+    threads = component.states[0][0]
+    memories = [dict(memory) for _, memory, _ in component.states]
+    changed = {name for each in memories for name in each if each[name] != memories[0].get(name)}
+    read = {(each.read[0], each.thread) for each in component.events if each.read}
+    for location, waiting in sorted(read):
+        still = [
+            number
+            for number, state in enumerate(threads)
+            if number != waiting and location in program.runners[number].may_write(state.pc)
+        ]
+        if location not in changed:
+            yield not_written(location, still)

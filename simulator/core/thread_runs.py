@@ -8,6 +8,7 @@ Models say what their instructions do; values, loops and the limit of work are t
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fencewright.simulator.core.exploration import WorkBudget
@@ -168,6 +169,8 @@ class Runner(ABC, Generic[RunT, PathT]):
         self.domain = Domain({})
         self.paths: list[PathT] = []
         self.complete = True
+        self._live: list[frozenset[str]] = []
+        self._may_write: list[frozenset[str]] = []
 
     @abstractmethod
     def begin(self) -> RunT:
@@ -184,6 +187,10 @@ class Runner(ABC, Generic[RunT, PathT]):
     @abstractmethod
     def used(self, instruction: Any) -> Collection[Operand]:
         """The operands that an instruction computes with."""
+
+    @abstractmethod
+    def written(self, instruction: Any) -> Collection[str]:
+        """The locations that an instruction may write."""
 
     def target(self, branch: Any) -> int:
         """Where a branch goes."""
@@ -263,22 +270,83 @@ class Runner(ABC, Generic[RunT, PathT]):
     def has_idled(self, run: RunT, target: int, visit: Visit) -> bool:
         """Whether the round since ``visit`` did nothing that another round would not undo.
 
-        A round of reads and fences alone, whose registers are all set again before the next
-        round can use them or leave, only constrains an execution further: the axioms forbid no
-        more when they are taken out, so that no outcome is lost by leaving such rounds out.
+        A round of reads and fences alone, none of whose registers is used again before it is set
+        again, only constrains an execution further: the axioms forbid no more when it is taken
+        out, so that no outcome is lost by leaving such rounds out.
         """
-        if any(event.kind not in self.IDLE for event in run.events[visit.events :]):
+        since = range(visit.events, len(run.events))
+        if not all(self.is_idle(run, number) for number in since):
             return False
-        body = self.code[target : run.pc]
-        changed = frozenset(name for each in body for name in self.assigned(each))
-        again: set[Operand] = set()
-        for instruction in body:
-            if isinstance(instruction, self.BRANCHES):
-                break
-            if not changed & {*self.used(instruction)} <= again:
-                return False
-            again.update(self.assigned(instruction))
-        return changed <= again
+        changed = {name for each in self.code[target : run.pc] for name in self.assigned(each)}
+        return changed.isdisjoint(self.live(target))
+
+    def is_idle(self, run: RunT, number: int) -> bool:
+        """Whether an event of a round leaves memory as it was, as far as anybody can observe.
+
+        What an atomic puts back falls between its source and another access only if that is not
+        strong: then it is observable.
+        """
+        event = run.events[number]
+        if event.kind in self.IDLE:
+            return True
+        return event.location in self.strong_places and self.puts_back(run, number)
+
+    @cached_property
+    def strong_places(self) -> frozenset[str]:
+        """The locations all of whose accesses are atomic for each other, whoever does them."""
+        return self.find_strong_places()
+
+    @abstractmethod
+    def find_strong_places(self) -> frozenset[str]:
+        """``strong_places``, looked for once."""
+
+    @abstractmethod
+    def puts_back(self, run: RunT, number: int) -> bool:
+        """Whether an event is the write of an atomic that writes what it read."""
+
+    def may_write(self, pc: int) -> frozenset[str]:
+        """The locations that the thread may write from ``pc`` on, whatever it reads."""
+        if not self._may_write:
+            self._may_write = self._reachable_writes()
+        return self._may_write[pc]
+
+    def _reachable_writes(self) -> list[frozenset[str]]:
+        found = [frozenset(self.written(each)) for each in self.code] + [frozenset[str]()]
+        changed = True
+        while changed:
+            changed = False
+            for pc in range(len(self.code) - 1, -1, -1):
+                instruction = self.code[pc]
+                more = found[pc] | found[pc + 1]
+                if isinstance(instruction, self.BRANCHES):
+                    more |= found[self.target(instruction)]
+                if more != found[pc]:
+                    found[pc], changed = more, True
+        return found
+
+    def live(self, pc: int) -> frozenset[str]:
+        """The registers whose values before ``pc`` may be used from there on; at the end all are."""
+        if not self._live:
+            self._live = self._live_registers()
+        return self._live[pc]
+
+    def _live_registers(self) -> list[frozenset[str]]:
+        code = self.code
+        every = frozenset(name for each in code for name in self.assigned(each))
+        live = [frozenset[str]() for _ in code] + [every]
+        changed = True
+        while changed:
+            changed = False
+            for pc in range(len(code) - 1, -1, -1):
+                instruction = code[pc]
+                after = live[pc + 1]
+                if isinstance(instruction, self.BRANCHES):
+                    after |= live[self.target(instruction)]
+                used = {each for each in self.used(instruction) if isinstance(each, str)}
+                before = after.difference(self.assigned(instruction)) | used
+                if before != live[pc]:
+                    live[pc], changed = before, True
+        return live
 
 
 COMMON_STEPS: StepFunctions = {

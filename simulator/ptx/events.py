@@ -22,10 +22,8 @@ from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving, InterleavingHint
 from fencewright.simulator.core.program import (
-    Arithmetic,
     Branch,
     Label,
-    Move,
     Operand,
     Placement,
     ProgramError,
@@ -93,6 +91,9 @@ class PtxRunner(AsyncRunner):
         super().__init__(program, thread, bound, write_bits)
         self.sets = frozenset(name for each in self.code for name in assigned(each))
 
+    def find_strong_places(self) -> frozenset[str]:
+        return strong_places(self.program)
+
     def begin(self) -> PtxRun:
         return PtxRun(0, self.program.registers_of(self.thread), {})
 
@@ -100,15 +101,18 @@ class PtxRunner(AsyncRunner):
         return assigned(instruction)
 
     def used(self, instruction: PtxInstruction) -> tuple[Operand, ...]:
-        match instruction:
-            case Arithmetic(_, _, a, b):
-                return (a, b)
-            case Move(_, value):
-                return (value,)
-            case MbarrierWait() if instruction.by_parity:
-                return (instruction.phase,)
-            case _:
-                return ()
+        if isinstance(instruction, Bar):
+            return (instruction.instance, instruction.number, instruction.count or 0)
+        return operands(instruction)
+
+    def written(self, instruction: PtxInstruction) -> tuple[str, ...]:
+        if isinstance(instruction, Ld):
+            return ()
+        return tuple(self.locations[name] for name, _ in accesses(instruction))
+
+    def puts_back(self, run: PtxRun, number: int) -> bool:
+        is_update = (number - 1, number) in run.read_modify_writes
+        return is_update and run.values[number - 1] == run.values[number]
 
     def path(self, run: PtxRun, blocked: bool = False) -> PtxPath:
         registers: dict[str, int | None] = dict(run.registers)
@@ -144,7 +148,7 @@ class PtxRunner(AsyncRunner):
             forks.append(fork)
         return forks
 
-    def _write(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
+    def write(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Append a write; False if its value would have to come out of thin air."""
         if not self.can_derive(run, event, value, dependences):
             return False
@@ -154,7 +158,7 @@ class PtxRunner(AsyncRunner):
     def store(self, run: PtxRun, store: St) -> list[PtxRun] | None:
         event = self._event(run, PtxEventKind.WRITE, store)
         dependences = run.taint(store.value) | run.control
-        return None if self._write(run, event, run.value(store.value), dependences) else []
+        return None if self.write(run, event, run.value(store.value), dependences) else []
 
     def atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
         read = self._event(run, PtxEventKind.READ, atomic)
@@ -173,7 +177,7 @@ class PtxRunner(AsyncRunner):
                 forks.append(fork)
                 continue
             new = self.combined(atomic.operation, old, operand)
-            if self._write(fork, write, new, dependences | uses_old << number):
+            if self.write(fork, write, new, dependences | uses_old << number):
                 fork.read_modify_writes = (*fork.read_modify_writes, (number, number + 1))
                 forks.append(fork)
         return forks
@@ -233,6 +237,26 @@ def _half(kind: PtxEventKind, ordering: Ordering) -> Ordering:
     if kind is PtxEventKind.READ:
         return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
+
+
+def strong_places(program: PtxProgram) -> frozenset[str]:
+    """The locations all of whose accesses are morally strong with each other, whoever does them."""
+    found: dict[str, list[tuple[str, PtxProxy, Scope | None, Placement]]] = {}
+    for thread in program.threads:
+        for each in thread.instructions:
+            scope = each.scope if isinstance(each, Ld | St | Atom) else None
+            for name, proxy in accesses(each):
+                access = (program.address(name), proxy, scope, thread.placement)
+                found.setdefault(program.physical(name), []).append(access)
+    return frozenset(
+        location
+        for location, members in found.items()
+        if len({(address, proxy) for address, proxy, _, _ in members}) == 1
+        and all(
+            scope is not None and all(here.shares(there, scope) for *_, there in members)
+            for _, _, scope, here in members
+        )
+    )
 
 
 def check(program: PtxProgram) -> None:

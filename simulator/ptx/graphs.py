@@ -22,6 +22,7 @@ from fencewright.simulator.core.partial_runs import (
     Access,
     PartialRunner,
     Stop,
+    may_put_back,
 )
 from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
 from fencewright.simulator.core.thread_runs import StepFunctions
@@ -38,9 +39,11 @@ from fencewright.simulator.ptx.events import (
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
     AsyncRelease,
+    Atom,
     Bar,
+    BarrierRole,
+    ClusterBarrier,
     CompareBranch,
-    Ld,
     MbarrierArrive,
     MbarrierWait,
     PtxInstruction,
@@ -87,11 +90,8 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
 
     def begin(self) -> PtxRun:
         self.blocked = False
+        self.writes_nothing = False
         return super().begin()
-
-    def written(self, instruction: PtxInstruction) -> Iterator[str]:
-        if not isinstance(instruction, Ld):
-            yield from (self.locations[name] for name, _ in accesses(instruction))
 
     def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
         (value,) = self.domain.choices(event.location or "")
@@ -100,9 +100,48 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             run.assign(register, value, 1 << number)
         return [run]
 
+    def puts_back(self, run: PtxRun, number: int) -> bool:
+        return run.values[number] != UNKNOWN and super().puts_back(run, number)
+
+    def partial_atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
+        """An atomic; in a last round its read alone, since it only puts back what that returns."""
+        number = len(run.events)
+        only_reads = self._may_put_back(run, atomic) and self.only_reads(run)
+        if only_reads is None:
+            return self.halt(run, Stop.OPEN, guess=~number)
+        before, self.writes_nothing = run.read_modify_writes, only_reads
+        (fork, *_) = self.atomic(run, atomic) or [run]
+        if only_reads:
+            fork.read_modify_writes = before
+            if self.writes_nothing and self.last_round is None:
+                # That it fails is what the other guess is about.
+                self.halt(run, Stop.IMPOSSIBLE)
+            self.writes_nothing = False
+        return [fork]
+
+    def _may_put_back(self, run: PtxRun, atomic: Atom) -> bool:
+        """Whether an atomic may write what it reads, to a place where all accesses are strong."""
+        if self.locations[atomic.location] not in self.strong_places:
+            return False
+        operand = run.value(atomic.operand)
+        if atomic.compare is None:
+            return may_put_back(atomic.operation, operand)
+        compare = run.value(atomic.compare)
+        return operand == compare or UNKNOWN in (operand, compare)
+
+    def write(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
+        if not self.writes_nothing:
+            return super().write(run, event, value, dependences)
+        self.writes_nothing = False
+        if UNKNOWN not in (run.values[-1], value) and run.values[-1] != value:
+            self.halt(run, Stop.IMPOSSIBLE)
+        nothing = PtxEvent(PtxEventKind.FENCE, event.thread, event.position)
+        run.append(nothing, 0, 0)
+        return True
+
     def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
         """Whether a compare-and-swap writes; if its read is unknown, as it is guessed."""
-        guessed = self.guesses.get(read)
+        guessed = self.guessed(read)
         if UNKNOWN in (old, expected):
             if guessed is None:
                 self.halt(run, Stop.HELD, guess=read)
@@ -118,8 +157,25 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             return self.halt(run, Stop.OPEN, guess=event)
         if blocks:
             self.blocked = True
-            return self.halt(run, Stop.ENDED)
+            return self.halt(run, Stop.BLOCKED)
         return [run]
+
+    def may_block_at(self, instruction: PtxInstruction) -> bool:
+        match instruction:
+            case Bar() | ClusterBarrier():
+                return instruction.role is not BarrierRole.ARRIVE
+            case MbarrierWait():
+                return True
+            case _:
+                return False
+
+    def partial_barrier(self, run: PtxRun, barrier: Bar | ClusterBarrier) -> list[PtxRun] | None:
+        """A barrier; where nobody counts, it may block only by threads that wait for ever."""
+        if isinstance(barrier, ClusterBarrier):
+            self.cluster_barrier(run, barrier)
+        elif (forks := self.barrier(run, barrier)) is not None:
+            return forks
+        return self.may_block(run) if self.may_wait and self.may_block_at(barrier) else None
 
     def partial_compare_branch(self, run: PtxRun, branch: CompareBranch) -> list[PtxRun] | None:
         """Go to a label, or on; wait for what is compared."""
@@ -136,6 +192,9 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
     STEPS: ClassVar[StepFunctions] = {
         **PtxRunner.STEPS,
         **PARTIAL_STEPS,
+        Atom: partial_atomic,
+        Bar: partial_barrier,
+        ClusterBarrier: partial_barrier,
         MbarrierWait: partial_wait,
         CompareBranch: partial_compare_branch,
     }
@@ -189,13 +248,20 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
     ``observed`` are all registers that are set, and all locations that are declared or accessed.
     """
 
-    def __init__(self, program: PtxProgram, model: PtxModel, bound: int, work: WorkBudget):
+    def __init__(
+        self,
+        program: PtxProgram,
+        model: PtxModel,
+        bound: int,
+        work: WorkBudget,
+        stagnant: bool = False,
+    ):
         writes: dict[object, int] = {}
         runners = [
             _PartialPtxRunner(program, n, bound, writes) for n in range(len(program.threads))
         ]
         initial = tuple(initial_words(program).items())
-        super().__init__(runners, initial, work, _is_in_order(program))
+        super().__init__(runners, initial, work, _is_in_order(program), stagnant)
         self.program = program
         self.model = model
         self.observed = _observables(program, runners, initial)
@@ -211,9 +277,9 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
         if part is None:
             paths = [run.path for run in graph.runs]
             frame = PtxFrame(unmet(self.program, self.initial, paths), self.model, self.work)
-            part = self._parts[key] = Part(frame)
+            part = self._parts[key] = Part(frame, self.last_rounds(graph))
         frame = part.frame
-        x, number, resolved = self._execution(frame, graph)
+        x, number, resolved = self.execution(frame, graph)
         if _takes_a_later_write(x, resolved):
             return None
         if any(graph.guesses) and not _is_from_somewhere(x):
@@ -221,20 +287,34 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
         x.order_fences(synchronizes(frame, x.obs), [0] * frame.size)
         orders: dict[str, tuple[Place, Relation]] = {}
         for n, place in enumerate(part.places):
-            present = with_sources(place, resolved)
+            present = part.fair(x, with_sources(place, resolved))
             co = part.order(x, n, present)
             if co is None:
                 return None
             orders[part.names[n]] = present, co
         return _Judged(x, number, orders)
 
-    def _execution(
-        self, frame: PtxFrame, graph: Graph[PtxPath]
-    ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
-        """What reads-from makes of a graph, how its events are numbered, the reads with a source."""
+    def _starts(self, graph: Graph[PtxPath]) -> list[int]:
+        """The numbers of the first events of each thread, and of all of them."""
         starts = [len(self.initial)]
         for run in graph.runs:
             starts.append(starts[-1] + len(run.path.events))
+        return starts
+
+    def last_rounds(self, graph: Graph[PtxPath]) -> tuple[Mask, ...]:
+        """The events of the last round of each thread that waits in a loop."""
+        starts = self._starts(graph)
+        return tuple(
+            (1 << end) - (1 << start + run.last_round[0])
+            for start, end, run in zip(starts, starts[1:], graph.runs, strict=False)
+            if run.last_round is not None
+        )
+
+    def execution(
+        self, frame: PtxFrame, graph: Graph[PtxPath]
+    ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
+        """What reads-from makes of a graph, how its events are numbered, the reads with a source."""
+        starts = self._starts(graph)
 
         def number(name: Name) -> int:
             return name.event if name.thread == INITIAL else starts[name.thread] + name.event
@@ -254,15 +334,15 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
             values.extend(path.values)
         prefix = tuple(paths[each.thread].registers.get(each.name, 0) for each in self.registers)
         known = self._memories.setdefault(prefix, set())
-        for part in self._met(graph, paths):
-            x, _, _ = self._execution(part.frame, graph)
+        for part in self.met(graph, paths):
+            x, _, _ = self.execution(part.frame, graph)
             FinalMemories(part, x, tuple(values), known).find()
         self.states.update(prefix + memory for memory in known)
 
     def result(self) -> Outcomes:
         return Outcomes(self.observed, frozenset(self.states), self.complete)
 
-    def _met(self, graph: Graph[PtxPath], paths: list[PtxPath]) -> list[Part]:
+    def met(self, graph: Graph[PtxPath], paths: list[PtxPath]) -> list[Part]:
         """The events of a whole graph, with each combination of barrier meetings."""
         key = tuple(run.shape for run in graph.runs)
         parts = self._whole.get(key)
@@ -271,7 +351,8 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
                 parts = [self._parts[key]]
             else:
                 found = skeletons(self.program, self.initial, paths, self.work)
-                parts = [Part(PtxFrame(each, self.model, self.work)) for each in found]
+                rounds = self.last_rounds(graph)
+                parts = [Part(PtxFrame(each, self.model, self.work), rounds) for each in found]
             self._whole[key] = parts
         return parts
 

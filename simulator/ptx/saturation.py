@@ -34,12 +34,17 @@ from fencewright.simulator.ptx.model import (
 
 
 class Place(NamedTuple):
-    """The events of one location; ``reads`` are those that have a source."""
+    """The events of one location; ``reads`` are those that have a source.
+
+    ``newest`` has the sources of reads that are repeated for ever, each with the writes that such
+    a read would see in the end if they came later: so they do not.
+    """
 
     initial: int
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     updates: tuple[tuple[int, int], ...]
+    newest: tuple[tuple[int, Mask], ...] = ()
 
 
 def places_of(skeleton: PtxSkeleton) -> list[Place]:
@@ -71,6 +76,9 @@ def least_order(x: PtxExecution, place: Place) -> Relation:
     for write in place.writes:
         co[write] = (x.cause[write] | frame.po_loc[write] & frame.ms[write]) & writes
     co[place.initial] = writes & ~(1 << place.initial)
+    for newest, seen in place.newest:
+        for write in bits(seen & frame.ms[newest]):
+            co[write] |= 1 << newest
     return co
 
 
@@ -92,6 +100,8 @@ def saturated(x: PtxExecution, place: Place, co: Relation) -> Relation | None:
     observed = {w: x.rf[w] & ms[w] | po_loc[w] for w in writes}
     while True:
         close(co, writes)
+        if any(co[newest] & seen for newest, seen in place.newest):
+            return None
         order = [0] * frame.size
         for write in writes:
             if co[write] >> write & 1:
@@ -133,7 +143,9 @@ def saturated(x: PtxExecution, place: Place, co: Relation) -> Relation | None:
 
 
 def is_allowed(x: PtxExecution, place: Place, co: Relation) -> bool:
-    """Whether the axioms hold at a location with a whole coherence order."""
+    """Whether the axioms hold at a location with a whole coherence order, and memory is fair."""
+    if any(co[newest] & seen for newest, seen in place.newest):
+        return False
     x.order_writes(co, place.reads)
     return not any(axiom(x, place.reads, place.writes) for axiom in LOCATION_AXIOMS.values())
 
@@ -203,11 +215,13 @@ class Part:
     """What executions of the same events have in common; what is forced at their locations.
 
     Coherence order at a location depends on its sources and on causality between its events alone,
-    which are often the same.
+    which are often the same. ``rounds`` are the events of the last round of each thread that waits
+    for ever.
     """
 
-    def __init__(self, frame: PtxFrame):
+    def __init__(self, frame: PtxFrame, rounds: tuple[Mask, ...] = ()):
         self.frame = frame
+        self.rounds = rounds
         self.names = frame.skeleton.locations
         self.places = places_of(frame.skeleton)
         fences = sequential_fences(frame)
@@ -217,6 +231,36 @@ class Part:
         ]
         self._orders: dict[object, Relation | None] = {}
         self._lasts: dict[object, Mask] = {}
+
+    def fair(self, x: PtxExecution, place: Place) -> Place:
+        """A location with what fairness asks of the reads that are repeated for ever.
+
+        Coherence, from-reads and Fence-SC have finite pasts: of what one round cannot miss another
+        cannot come before infinitely many. Source: Lahav et al., "Making weak memory models fair"
+        (OOPSLA 2021).
+        """
+        if not self.rounds:
+            return place
+        found: set[tuple[int, Mask]] = set()
+        for round_ in self.rounds:
+            released = self.released(x, round_, place)
+            for read in place.reads:
+                if round_ >> read & 1:
+                    newest = x.rf_inverse[read]
+                    found.add((newest, self.promised(read, place) | released & ~(1 << newest)))
+        return place._replace(newest=tuple(sorted(found)))
+
+    def promised(self, read: int, place: Place) -> Mask:
+        """The writes that a repeated read sees in the end, unless later ones."""
+        return self.frame.ms[read] & mask_of(place.writes)
+
+    def released(self, x: PtxExecution, round_: Mask, place: Place) -> Mask:
+        """The writes before a ``fence.sc`` that comes before one of the round in the end."""
+        own = mask_of(f for f in self.fences if round_ >> f & 1)
+        if not own:
+            return 0
+        met = own | image(own, self.frame.ms) & mask_of(self.fences)
+        return mask_of(w for w in place.writes if (self.frame.po[w] | x.base[w]) & met)
 
     def order(self, x: PtxExecution, number: int, place: Place) -> Relation | None:
         """What every coherence order has at the location of this number; None if there is none.
@@ -230,7 +274,7 @@ class Part:
 
     def lasts(self, x: PtxExecution, number: int) -> Mask:
         """The writes that the location of this number can end with; none if nothing is allowed."""
-        place = self.places[number]
+        place = self.fair(x, self.places[number])
         key = self._key(x, number, place)
         if key not in self._lasts:
             co = self.order(x, number, place)
@@ -244,6 +288,7 @@ class Part:
             number,
             tuple([(read, source[read], cause[read] & here) for read in place.reads]),
             tuple([cause[write] & here for write in place.writes]),
+            place.newest,
         )
 
 
@@ -341,7 +386,7 @@ class FinalMemories:
                 return None
             contradicted = [0] * part.frame.size
             for number, place in enumerate(part.places):
-                co = part.order(x, number, place)
+                co = part.order(x, number, part.fair(x, place))
                 if co is None:
                     return None
                 for read in place.reads:

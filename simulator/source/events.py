@@ -317,7 +317,20 @@ class SourceRunner(Runner[SourceRun, ThreadPath]):
         self, program: ScopedProgram, thread: int, bound: int, write_bits: dict[object, int]
     ):
         super().__init__(thread, program.threads[thread].instructions, bound, write_bits)
+        self.program = program
         self.event_of: dict[object, Event] = {}
+
+    def written(self, instruction: ScopedInstruction) -> tuple[str, ...]:
+        if isinstance(instruction, Store | AtomicRmw | Cmpxchg):
+            return (instruction.location,)
+        return ()
+
+    def find_strong_places(self) -> frozenset[str]:
+        return frozenset(accessed(self.program)) - racing(self.program)
+
+    def puts_back(self, run: SourceRun, number: int) -> bool:
+        is_update = run.events[number].kind is EventKind.UPDATE
+        return is_update and run.read[number] == run.written[number]
 
     def begin(self) -> SourceRun:
         return SourceRun(0, {}, {})
@@ -505,6 +518,34 @@ def _problem(
     if location.space is AddressSpace.LOCAL and location.workgroup != here.workgroup:
         return f"'{location.name}' is LDS of work-group {location.workgroup}, not of this thread's"
     return ""
+
+
+def racing(program: ScopedProgram) -> frozenset[str]:
+    """The locations that two threads access, one of them to write, not both atomically for the other."""
+    found: set[str] = set()
+    accesses = [
+        (number, each)
+        for number, thread in enumerate(program.threads)
+        for each in thread.instructions
+        if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
+    ]
+    for number, one in accesses:
+        for other_number, other in accesses:
+            if number == other_number or one.location != other.location or isinstance(one, Load):
+                continue
+            if not (
+                _reaches(program, number, one.scope, other_number)
+                and _reaches(program, other_number, other.scope, number)
+            ):
+                found.add(one.location)
+    return frozenset(found)
+
+
+def _reaches(program: ScopedProgram, thread: int, scope: Scope | None, other: int) -> bool:
+    if scope is None:
+        return False
+    here, there = program.threads[thread].placement, program.threads[other].placement
+    return scope_instance(here, thread, scope) == scope_instance(there, other, scope)
 
 
 # Combinations of paths

@@ -315,11 +315,13 @@ class Frame:
 class Execution:
     """A choice of reads-from, and what follows from it; ``co`` and ``fr`` once they are chosen.
 
-    ``source`` has for each read the write that it takes, -1 where that is not known yet; ``hb`` is one relation for each group
-    of locations.
+    ``source`` has for each read the write that it takes, -1 where that is not known yet; ``hb`` is
+    one relation for each group of locations. ``newest`` has the sources of reads that are repeated for
+    ever, each with the writes that such a read would see in the end if they came later: so they do
+    not.
     """
 
-    __slots__ = ("co", "edges", "fr", "frame", "hb", "seq_cst", "source")
+    __slots__ = ("co", "edges", "fr", "frame", "hb", "newest", "seq_cst", "source")
 
     def __init__(self, frame: Frame, source: list[int]):
         self.frame = frame
@@ -329,6 +331,7 @@ class Execution:
         self.co: Relation = []
         self.fr: Relation = []
         self.seq_cst: list[SeqCst] | None = None
+        self.newest: list[tuple[int, Mask]] = []
 
     def _edges(self) -> list[SyncEdge]:
         frame, source = self.frame, self.source

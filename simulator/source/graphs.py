@@ -6,9 +6,9 @@ so to ``definition``, on random programs and on every litmus test.
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import ClassVar
 
-from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.execution_graphs import INITIAL, Construction, Graph, Name
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import (
@@ -17,24 +17,24 @@ from fencewright.simulator.core.partial_runs import (
     Access,
     PartialRunner,
     Stop,
+    may_put_back,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
+from fencewright.simulator.core.relation import Mask, Relation, bits, image, is_acyclic, mask_of
 from fencewright.simulator.core.thread_runs import StepFunctions, Visit
 from fencewright.simulator.source.events import (
     AtomicRmw,
+    Barrier,
     Cmpxchg,
+    Event,
     EventKind,
-    Load,
     ScopedInstruction,
     ScopedProgram,
     SourceRun,
     SourceRunner,
-    Store,
     ThreadPath,
     accessed,
     check,
     combined,
-    scope_instance,
     skeleton_of,
 )
 from fencewright.simulator.source.execution import FULL_MODEL, Execution, Frame
@@ -49,15 +49,11 @@ from fencewright.simulator.source.model import (
 
 
 class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
-    """All runs of one thread in which some reads may have no value yet.
-
-    ``racing`` are the locations with accesses that race unless something orders them.
-    """
-
-    racing: frozenset[str] = frozenset()
+    """All runs of one thread in which some reads may have no value yet."""
 
     def begin(self) -> SourceRun:
         self.limits: dict[int, tuple[int | None, int | None]] = {}
+        self.blocked = False
         return super().begin()
 
     def summary(
@@ -75,25 +71,31 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
             if new is not None:
                 writes.append(Access(number, location, new, needs))
         # A runner makes an event once: the same one is as good as an equal one.
-        shape = (*map(id, path.events), path.dependences)
+        shape = (*map(id, path.events), path.dependences, self.blocked)
         return path, shape, tuple(reads), tuple(writes)
-
-    def written(self, instruction: ScopedInstruction) -> tuple[str, ...]:
-        if isinstance(instruction, Store | AtomicRmw | Cmpxchg):
-            return (instruction.location,)
-        return ()
 
     def may_skip(self, run: SourceRun, visit: Visit) -> bool:
         """A round whose accesses may race is repeated up to the bound, for its races."""
-        return not any(each.location in self.racing for each in run.events[visit.events :])
+        return all(
+            each.location is None or each.location in self.strong_places
+            for each in run.events[visit.events :]
+        )
 
     def partial_cmpxchg(self, run: SourceRun, cmpxchg: Cmpxchg) -> list[SourceRun]:
         """A compare-exchange that writes or not, as is guessed at once: its event differs."""
         number = len(run.events)
-        writes = self.guesses.get(number)
+        writes = self.guessed(number)
         if writes is None:
             return self.halt(run, Stop.OPEN, guess=number)
         compare, new = run.value(cmpxchg.compare), run.value(cmpxchg.new)
+        only_reads = (
+            writes
+            and (new == compare or UNKNOWN in (new, compare))
+            and cmpxchg.location in self.strong_places
+            and self.only_reads(run)
+        )
+        if only_reads is None:
+            return self.halt(run, Stop.OPEN, guess=~number)
         own, compared = 1 << number, run.taint(cmpxchg.compare)
         needs = run.taint(cmpxchg.compare, cmpxchg.new) | run.control | own
         (old,) = self.domain.choices(cmpxchg.location)
@@ -101,25 +103,86 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
             old != compare if writes else self._must(old, compare, cmpxchg)
         ):
             return self.halt(run, Stop.IMPOSSIBLE)
+        if self._never_happens(old, compare, new, writes, bool(only_reads)):
+            return self.halt(run, Stop.IMPOSSIBLE)
         if compare != UNKNOWN:
             self.limits[number] = (
                 (compare, None) if writes else (None, None if cmpxchg.weak else compare)
             )
         run.assign(cmpxchg.dst, old, own)
         run.assign(cmpxchg.success, int(writes), own | compared)
-        if writes:
+        if only_reads:
+            run.append(self.put_back_event(run, cmpxchg), read=old)
+        elif writes:
             run.append(self.event(run, EventKind.UPDATE, cmpxchg), old, new, needs)
         else:
             run.append(self.event(run, EventKind.READ, cmpxchg), read=old)
         return [run]
 
+    def _never_happens(
+        self, old: int, compare: int, new: int, writes: bool, only_reads: bool
+    ) -> bool:
+        """Whether what is repeated for ever fails for no reason, or changes what it puts back."""
+        if only_reads:
+            return UNKNOWN not in (old, new) and old != new
+        return self.last_round is not None and not writes and old == compare
+
     def _must(self, old: int, compare: int, cmpxchg: Cmpxchg) -> bool:
         """Whether a compare-exchange that found ``old`` has to write."""
         return old == compare and not cmpxchg.weak
 
+    def puts_back(self, run: SourceRun, number: int) -> bool:
+        return run.written[number] != UNKNOWN and super().puts_back(run, number)
+
+    def put_back_event(self, run: SourceRun, operation: AtomicRmw | Cmpxchg) -> Event:
+        """The read of an update that writes what it reads: of a last round it is all there is."""
+        key = (EventKind.READ, run.pc, "puts back")
+        event = self.event_of.get(key)
+        if event is None:
+            update = self.event(run, EventKind.UPDATE, operation)
+            event = self.event_of[key] = replace(update, kind=EventKind.READ)
+        return event
+
+    def partial_rmw(self, run: SourceRun, rmw: AtomicRmw) -> list[SourceRun]:
+        """A read-modify-write; in a last round its read alone, since it puts back what that returns."""
+        number, operand = len(run.events), run.value(rmw.value)
+        only_reads = (
+            may_put_back(rmw.kind, operand)
+            and rmw.location in self.strong_places
+            and self.only_reads(run)
+        )
+        if only_reads is None:
+            return self.halt(run, Stop.OPEN, guess=~number)
+        if not only_reads:
+            return self.atomic_rmw(run, rmw)
+        (old,) = self.domain.choices(rmw.location)
+        new = self.combined(rmw.kind, old, operand)
+        if UNKNOWN not in (old, new) and old != new:
+            return self.halt(run, Stop.IMPOSSIBLE)
+        run.assign(rmw.dst, old, 1 << number)
+        run.append(self.put_back_event(run, rmw), read=old)
+        return [run]
+
+    def may_block_at(self, instruction: ScopedInstruction) -> bool:
+        return isinstance(instruction, Barrier)
+
+    def partial_barrier(self, run: SourceRun, barrier: Barrier) -> list[SourceRun] | None:
+        """A barrier, which blocks by threads that wait for ever."""
+        number = len(run.events)
+        self.barrier(run, barrier)
+        if not self.may_wait:
+            return None
+        blocks = self.guesses.get(number)
+        if blocks is None:
+            return self.halt(run, Stop.OPEN, guess=number)
+        self.blocked = blocks
+        return self.halt(run, Stop.BLOCKED) if blocks else None
+
     STEPS: ClassVar[StepFunctions] = {
         **SourceRunner.STEPS,
         **PARTIAL_STEPS,
+        AtomicRmw: partial_rmw,
+        Barrier: partial_barrier,
         Cmpxchg: partial_cmpxchg,
     }
 
@@ -157,28 +220,28 @@ class _Judged:
 class SourceConstruction(Construction[ThreadPath, Behaviour]):
     """The execution graphs of a program, and what was found of those that are whole."""
 
-    def __init__(self, program: ScopedProgram, bound: int, work: WorkBudget):
+    def __init__(
+        self, program: ScopedProgram, bound: int, work: WorkBudget, stagnant: bool = False
+    ):
         check(program)
         writes: dict[object, int] = {}
         runners = [
             _PartialSourceRunner(program, n, bound, writes) for n in range(len(program.threads))
         ]
-        racing = _racing(program)
-        for runner in runners:
-            runner.racing = racing
         self.words = accessed(program)
-        super().__init__(runners, tuple(self.words.items()), work)
+        super().__init__(runners, tuple(self.words.items()), work, stagnant=stagnant)
         self.program = program
         self.findings = Findings(program, self.words)
         self._frames: dict[tuple[int, ...], Frame] = {}
         self._parts: dict[tuple[tuple[int, ...], Mask], Frame] = {}
 
     def judge(self, graph: Graph[ThreadPath]) -> _Judged | None:
-        frame = self._frame(graph)
+        frame = self.frame(graph)
         if frame.skeleton.deadlocks:
             return None
-        source, number, resolved = self._sources(frame, graph)
+        source, number, resolved = self.sources(frame, graph)
         x = Execution(self._part(graph, frame, resolved), source)
+        self.be_fair(x, graph)
         if any(graph.guesses) and not is_acyclic(thin_air_order(x)):
             return None
         orders: dict[str, Relation] = {}
@@ -189,7 +252,7 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
             orders[location] = co
         return _Judged(x, number, orders)
 
-    def _frame(self, graph: Graph[ThreadPath]) -> Frame:
+    def frame(self, graph: Graph[ThreadPath]) -> Frame:
         key = tuple(run.shape for run in graph.runs)
         frame = self._frames.get(key)
         if frame is None:
@@ -208,7 +271,7 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
             part.read_mask = resolved
         return part
 
-    def _sources(
+    def sources(
         self, frame: Frame, graph: Graph[ThreadPath]
     ) -> tuple[list[int], Callable[[Name], int], Mask]:
         """The source of each read, how events are numbered, the reads that have one."""
@@ -226,9 +289,25 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
             resolved |= 1 << reader
         return source, number, resolved
 
+    def be_fair(self, x: Execution, graph: Graph[ThreadPath]) -> None:
+        """Set what fairness asks of reads that are repeated for ever, as far as it is known.
+
+        Coherence, from-reads and the order of seq_cst fences have finite pasts. Source: Lahav et
+        al., "Making weak memory models fair" (OOPSLA 2021).
+        """
+        start = len(self.initial)
+        for run in graph.runs:
+            end = start + len(run.path.events)
+            if run.last_round is not None:
+                round_ = (1 << end) - (1 << start + run.last_round[0])
+                for read in bits(x.frame.read_mask & round_):
+                    seen = promised(x, read) | _released(x, round_, read)
+                    x.newest.append((x.source[read], seen & ~(1 << x.source[read])))
+            start = end
+
     def finish(self, graph: Graph[ThreadPath]) -> None:
-        frame = self._frame(graph)
-        source, _, _ = self._sources(frame, graph)
+        frame = self.frame(graph)
+        source, _, _ = self.sources(frame, graph)
         combination = combined(self.words, frame.skeleton, [run.path for run in graph.runs])
         search = Search(combination, frame, self.work)
         self.findings.add(search, Execution(frame, source), combination)
@@ -237,29 +316,24 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
         return self.findings.behaviour(self.complete)
 
 
-def _racing(program: ScopedProgram) -> frozenset[str]:
-    """The locations that two threads access, one of them to write, not both atomically for the other."""
-    found: set[str] = set()
-    accesses = [
-        (number, each)
-        for number, thread in enumerate(program.threads)
-        for each in thread.instructions
-        if isinstance(each, Load | Store | AtomicRmw | Cmpxchg)
-    ]
-    for number, one in accesses:
-        for other_number, other in accesses:
-            if number == other_number or one.location != other.location or isinstance(one, Load):
-                continue
-            if not (
-                _reaches(program, number, one.scope, other_number)
-                and _reaches(program, other_number, other.scope, number)
-            ):
-                found.add(one.location)
-    return frozenset(found)
+def promised(x: Execution, read: int) -> Mask:
+    """The writes that a repeated read sees in the end, unless later ones."""
+    frame = x.frame
+    if frame.events[read].is_weak:
+        return 0
+    here = frame.here[frame.events[read].location or ""] & frame.write_mask & frame.inclusive[read]
+    return mask_of(w for w in bits(here) if not frame.events[w].is_weak)
 
 
-def _reaches(program: ScopedProgram, thread: int, scope: Scope | None, other: int) -> bool:
-    if scope is None:
-        return False
-    here, there = program.threads[thread].placement, program.threads[other].placement
-    return scope_instance(here, thread, scope) == scope_instance(there, other, scope)
+def _released(x: Execution, round_: Mask, read: int) -> Mask:
+    """The writes before a seq_cst fence that comes before one of the round in the end."""
+    frame = x.frame
+    location = frame.events[read].location or ""
+    fences = frame.seq_cst & frame.acquire_fences
+    own = fences & round_
+    if not own:
+        return 0
+    met = own | image(own, frame.inclusive) & fences
+    hb = x.hb[frame.group[location]]
+    here = frame.here[location] & frame.write_mask
+    return mask_of(w for w in bits(here) if hb[w] & met)

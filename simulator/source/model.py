@@ -152,7 +152,10 @@ def forced_order(x: Execution, location: str) -> Relation | None:
         for read in bits(later_reads):
             if source[read] != taken:
                 co[taken] |= 1 << source[read]
-    for write in bits(writes & ~first):
+    for newest, seen in x.newest:
+        for write in bits(seen & writes):
+            co[write] |= 1 << newest
+    for write in bits(writes):
         if co[write] & (first | 1 << write):
             return None
     return co

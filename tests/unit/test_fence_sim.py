@@ -76,7 +76,7 @@ def write(folder: Path, text: str) -> str:
         (["--mcpu", "sm_90", "--state-limit", "5"], INCOMPLETE),
         (["--state-limit", "5"], INCOMPLETE),
         (["--random", "5"], INCOMPLETE),
-        (["--mcpu", "sm_90", "--progress-check"], USAGE),
+        (["--mcpu", "sm_90", "--progress-check"], HOLDS),
         (["--bound", "0"], USAGE),
         (["--model", "ptx-8.0"], USAGE),
         (["--test", "other"], USAGE),

@@ -69,7 +69,8 @@ def condition_text(condition: Condition) -> str:
     formula = str(condition.formula)
     for symbol, word in (("/\\", "and"), ("\\/", "or"), ("~", "not ")):
         formula = formula.replace(symbol, word)
-    return f"{condition.quantifier.value} ({formula})"
+    hangs = " may hang" if condition.may_hang else ""
+    return f"{condition.quantifier.value} ({formula}){hangs}"
 
 
 def _symbol(name: str) -> str:

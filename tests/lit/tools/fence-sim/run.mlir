@@ -18,7 +18,7 @@
 // SOURCE-NEXT: Ok
 // SOURCE-NEXT: Condition forall (P1:r0 == 42)
 // SOURCE-NEXT: Observation message_passing Always 1 0
-// SOURCE-NEXT: Not decided whether it always ends: no interleaving hangs; weaker executions were not looked at
+// SOURCE-NEXT: Ends always
 // SOURCE-NEXT: Time message_passing {{[0-9.]+}} s
 
 // CDNA:      Test message_passing (gfx942, many L2 per agent)

@@ -1,0 +1,136 @@
+"""Whether a PTX program may hang by the memory model, beyond its interleavings."""
+
+from collections.abc import Iterator
+
+from fencewright.lowering.vocabulary import Scope
+from fencewright.simulator.core.execution_graphs import Graph, Name
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.program import place_at
+from fencewright.simulator.core.progress import Hang
+from fencewright.simulator.core.relation import bits, mask_of
+from fencewright.simulator.core.sequential import Interleaved
+from fencewright.simulator.core.stagnation import (
+    Stagnation,
+    barriers_agree,
+    last_reads,
+    search,
+    waiting_threads,
+    why_not_written,
+)
+from fencewright.simulator.ptx.columns import instruction_text
+from fencewright.simulator.ptx.events import interleaved
+from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
+from fencewright.simulator.ptx.instructions import SCOPES, PtxProgram
+from fencewright.simulator.ptx.model import PtxExecution, PtxModel, check_version, synchronizes
+from fencewright.simulator.ptx.paths import PtxEvent, PtxPath
+from fencewright.simulator.ptx.saturation import FinalMemories, Part
+
+_WORDS = {scope: word for word, scope in SCOPES.items()}
+
+
+def stagnation(
+    program: PtxProgram,
+    model: PtxModel | None = None,
+    bound: int = 1,
+    work: WorkBudget | None = None,
+) -> Stagnation:
+    """Whether the model allows an execution that never ends.
+
+    Loops that change something in every round are followed ``bound`` times. Raises
+    ``ProgramError`` for a program that means nothing.
+    """
+    chosen = PtxModel() if model is None else model
+    spent = WorkBudget() if work is None else work
+    check_version(program, chosen)
+    threads = interleaved(program, instruction_text)
+    if threads is None or not can_be_built(program):
+        return Stagnation(None, _OPEN)
+    graphs = _Hangs(program, threads, chosen, bound, spent)
+    return search(graphs, lambda: graphs.hang, threads, spent)
+
+
+_OPEN = (
+    "a barrier is named by a register, or an mbarrier is initialised or tested by the threads: only "
+    "interleavings were looked at, if any"
+)
+
+
+def _positions(path: PtxPath) -> list[int]:
+    return [event.position for event in path.events]
+
+
+class _Hangs(PtxConstruction):
+    """The stagnant graphs of a program, up to the first that is consistent and fair."""
+
+    def __init__(
+        self,
+        program: PtxProgram,
+        threads: Interleaved,
+        model: PtxModel,
+        bound: int,
+        work: WorkBudget,
+    ):
+        super().__init__(program, model, bound, work, stagnant=True)
+        self.threads = threads
+        self.hang: Hang | None = None
+
+    def finish(self, graph: Graph[PtxPath]) -> None:
+        if not barriers_agree(self.threads, graph, _positions):
+            return
+        for part in self.met(graph, [run.path for run in graph.runs]):
+            x, _, _ = self.execution(part.frame, graph)
+            found: set[tuple[int, ...]] = set()
+            FinalMemories(part, x, (0,) * part.frame.size, found).find()
+            if found:
+                x.order_fences(synchronizes(part.frame, x.obs), [0] * part.frame.size)
+                waiting = waiting_threads(self.threads, graph, _positions)
+                self.hang = Hang(waiting, tuple(self._details(graph, part, x)))
+                return
+
+    def _details(self, graph: Graph[PtxPath], part: Part, x: PtxExecution) -> Iterator[str]:
+        """For each location that is waited for, why what could wake somebody does not."""
+        _, number, _ = self.execution(part.frame, graph)
+        told: set[str] = set()
+        for thread in graph.waiting:
+            for order in last_reads(graph.runs[thread]):
+                read = Name(thread, graph.runs[thread].reads[order].event)
+                reader = number(read)
+                unseen = [*self._unseen(part, x, reader)]
+                for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
+                    if line not in told:
+                        told.add(line)
+                        yield line
+
+    def _unseen(self, part: Part, x: PtxExecution, reader: int) -> Iterator[str]:
+        """The writes that a repeated read never sees though they come later, or may."""
+        events = part.frame.skeleton.events
+        location = events[reader].location or ""
+        index = part.names.index(location)
+        place = part.fair(x, part.places[index])
+        co, source = part.order(x, index, place), x.rf_inverse[reader]
+        seen = mask_of(w for newest, mask in place.newest if newest == source for w in bits(mask))
+        for write in place.writes:
+            is_older = co is not None and co[write] >> source & 1
+            if write in (source, place.initial) or is_older or seen >> write & 1:
+                continue
+            event = events[write]
+            thread = self.program.threads[event.thread]
+            at = place_at(thread.places, event.position)
+            text = instruction_text(thread.instructions[event.position])
+            where = "" if at is None else f" at {at}"
+            yield (
+                f"P{event.thread}'s {text}{where} need never become visible to "
+                f"P{events[reader].thread}: {self._reason(event, events[reader])}"
+            )
+
+    def _reason(self, write: PtxEvent, read: PtxEvent) -> str:
+        """Why a write and a read are not morally strong."""
+        for one in (write, read):
+            if one.scope is None:
+                return f"P{one.thread}'s access is weak"
+        for one, other in ((write, read), (read, write)):
+            here, there = (self.program.threads[each.thread].placement for each in (one, other))
+            scope = one.scope or Scope.SYSTEM
+            if not here.shares(there, scope):
+                return f"scope {_WORDS[scope]} of P{one.thread} does not include P{other.thread}"
+        return "they are through different proxies or addresses"

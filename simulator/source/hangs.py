@@ -1,0 +1,111 @@
+"""Whether a ``scoped`` program may hang by the model of its language, beyond its interleavings."""
+
+from collections.abc import Iterator
+
+from fencewright.simulator.core.execution_graphs import Graph, Name
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.program import place_at
+from fencewright.simulator.core.progress import Hang
+from fencewright.simulator.core.relation import bits, mask_of
+from fencewright.simulator.core.sequential import Interleaved
+from fencewright.simulator.core.stagnation import (
+    Stagnation,
+    barriers_agree,
+    last_reads,
+    search,
+    waiting_threads,
+    why_not_written,
+)
+from fencewright.simulator.source.events import (
+    Event,
+    EventKind,
+    ScopedProgram,
+    ThreadPath,
+    combined,
+    interleaved,
+)
+from fencewright.simulator.source.execution import Execution
+from fencewright.simulator.source.graphs import SourceConstruction
+from fencewright.simulator.source.model import Search, forced_order
+
+
+def stagnation(
+    program: ScopedProgram, bound: int = 1, work: WorkBudget | None = None
+) -> Stagnation:
+    """Whether the model allows an execution that never ends.
+
+    Loops that change something in every round are followed ``bound`` times. Raises
+    ``ProgramError`` for a program that means nothing.
+    """
+    spent = WorkBudget() if work is None else work
+    threads = interleaved(program)
+    graphs = _Hangs(program, threads, bound, spent)
+    return search(graphs, lambda: graphs.hang, threads, spent)
+
+
+def _positions(path: ThreadPath) -> list[int]:
+    return [event.position for event in path.events if event.kind is not EventKind.WAIT]
+
+
+class _Hangs(SourceConstruction):
+    """The stagnant graphs of a program, up to the first that is consistent and fair."""
+
+    def __init__(self, program: ScopedProgram, threads: Interleaved, bound: int, work: WorkBudget):
+        super().__init__(program, bound, work, stagnant=True)
+        self.threads = threads
+        self.hang: Hang | None = None
+
+    def finish(self, graph: Graph[ThreadPath]) -> None:
+        if not barriers_agree(self.threads, graph, _positions):
+            return
+        frame = self.frame(graph)
+        source, _, _ = self.sources(frame, graph)
+        combination = combined(self.words, frame.skeleton, [run.path for run in graph.runs])
+        x = Execution(frame, source)
+        self.be_fair(x, graph)
+        if Search(combination, frame, self.work).memories(x):
+            waiting = waiting_threads(self.threads, graph, _positions)
+            self.hang = Hang(waiting, tuple(self._details(graph, x)))
+
+    def _details(self, graph: Graph[ThreadPath], x: Execution) -> Iterator[str]:
+        """For each location that is waited for, why what could wake somebody does not."""
+        _, number, _ = self.sources(x.frame, graph)
+        told: set[str] = set()
+        for thread in graph.waiting:
+            for order in last_reads(graph.runs[thread]):
+                read = Name(thread, graph.runs[thread].reads[order].event)
+                unseen = [*self._unseen(x, number(read))]
+                for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
+                    if line not in told:
+                        told.add(line)
+                        yield line
+
+    def _unseen(self, x: Execution, reader: int) -> Iterator[str]:
+        """The writes that a repeated read never sees though they come later, or may."""
+        frame, source = x.frame, x.source[reader]
+        location = frame.events[reader].location or ""
+        co = forced_order(x, location)
+        seen = mask_of(w for newest, mask in x.newest if newest == source for w in bits(mask))
+        writes = frame.here[location] & frame.write_mask & ~frame.initial & ~(1 << source) & ~seen
+        for write in bits(writes):
+            if co is not None and co[write] >> source & 1:
+                continue
+            event = frame.events[write]
+            thread = self.program.threads[event.thread]
+            at = place_at(thread.places, event.position)
+            where = "" if at is None else f" at {at}"
+            yield (
+                f"P{event.thread}'s {event.operation}{where} need never become visible to "
+                f"P{frame.events[reader].thread}: {_reason(x, event, frame.events[reader], reader)}"
+            )
+
+
+def _reason(x: Execution, write: Event, read: Event, reader: int) -> str:
+    """Why a write and a read are not atomic for each other."""
+    for one in (write, read):
+        if one.is_weak:
+            return f"P{one.thread}'s access is weak"
+    instance = x.frame.instances[reader]
+    theirs = mask_of(n for n, each in enumerate(x.frame.events) if each.thread == write.thread)
+    one, other = (write, read) if instance & theirs else (read, write)
+    return f"scope {one.scope} of P{one.thread} does not include P{other.thread}"

@@ -1,0 +1,262 @@
+"""Hangs by the axioms: stagnant graphs with fair memory, against intended verdicts and interleavings."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hang_cases import (
+    MANY,
+    PTX_CASES,
+    SOURCE_CASES,
+    PtxCase,
+    SourceCase,
+    ptx_of,
+    strong_ptx_program,
+    strong_source_program,
+)
+
+from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Comparison, LitmusError, parse_condition
+from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.partial_runs import PartialRunner
+from fencewright.simulator.core.program import Label, Location, Move, Placement, Thread
+from fencewright.simulator.core.progress import Ending, Progress
+from fencewright.simulator.core.sequential import sequential_hangs
+from fencewright.simulator.core.stagnation import Stagnation
+from fencewright.simulator.gpu.kernels import prepare
+from fencewright.simulator.litmus_run import PtxTest, progress, run
+from fencewright.simulator.ptx import hangs as ptx
+from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
+from fencewright.simulator.ptx.graphs import PtxConstruction
+from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram
+from fencewright.simulator.ptx.model import PtxModel, Version
+from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.saturation import Part
+from fencewright.simulator.source import graphs
+from fencewright.simulator.source import hangs as source
+from fencewright.simulator.source.events import interleaved as source_interleaved
+from fencewright.tools.fence_sim import ConditionVerdict, judge
+from fencewright.tools.inputs.litmus_writer import condition_text
+
+MOST = 400_000
+"""Steps, or states, that no test here needs."""
+
+
+def decided(found: Stagnation) -> bool:
+    """Whether there is a hang, which must be known."""
+    assert found.hang is not None or not found.why, found.why
+    return found.hang is not None
+
+
+def hangs(case: PtxCase, version: Version = Version.V7_5) -> bool:
+    program = parse_litmus(case.text, case.name).program
+    return decided(ptx.stagnation(program, PtxModel(version), 2, WorkBudget(MOST)))
+
+
+@pytest.mark.parametrize("version", Version)
+@pytest.mark.parametrize("case", PTX_CASES, ids=lambda case: case.name)
+def test_ptx(case: PtxCase, version: Version) -> None:
+    assert hangs(case, version) is case.hangs
+
+
+@pytest.mark.parametrize("case", [*SOURCE_CASES, *MANY], ids=lambda case: case.name)
+def test_the_language(case: SourceCase) -> None:
+    assert decided(source.stagnation(case.program, 2, WorkBudget(MOST))) is case.hangs
+
+
+@pytest.mark.parametrize("case", MANY, ids=lambda case: case.name)
+def test_locks_and_barriers_of_many_in_ptx(case: SourceCase) -> None:
+    found = ptx.stagnation(ptx_of(case.program), PtxModel(), 2, WorkBudget(MOST))
+    assert decided(found) is case.hangs
+
+
+# Strong programs hang exactly if a fair interleaving does
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_strong_programs_of_ptx(first: int) -> None:
+    found: set[bool] = set()
+    for seed in range(first, first + 40):
+        program = strong_ptx_program(seed)
+        threads = ptx_interleaved(program, str)
+        assert threads is not None
+        by_turns = bool(sequential_hangs(threads, MOST))
+        by_axioms = decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
+        assert by_axioms is by_turns, seed
+        found.add(by_axioms)
+    assert found == {True, False}
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_strong_programs_of_the_language(first: int) -> None:
+    found: set[bool] = set()
+    for seed in range(first, first + 40):
+        program = strong_source_program(seed)
+        by_turns = bool(sequential_hangs(source_interleaved(program), MOST))
+        by_axioms = decided(source.stagnation(program, 2, WorkBudget(MOST)))
+        assert by_axioms is by_turns, seed
+        found.add(by_axioms)
+    assert found == {True, False}
+
+
+# What each part of the definition is for
+
+
+def named(name: str) -> PtxCase:
+    return next(each for each in PTX_CASES if each.name == name)
+
+
+def nothing(*arguments: object) -> int:
+    """No write at all."""
+    del arguments
+    return 0
+
+
+def test_without_fairness_a_flag_is_never_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Part, "promised", nothing)
+    assert hangs(named("relaxed-flag"))
+
+
+def test_without_fences_of_the_round_a_weak_flag_is_never_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Part, "released", nothing)
+    assert hangs(named("weak-flag-fenced"))
+
+
+def test_with_one_last_round_what_it_acquires_binds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    once = PartialRunner[Any, Any].jump_in_last_round
+
+    def ended(self: Any, run: Any, last: Any, label: str) -> Any:
+        last.second = len(run.events) if label == last.label else None
+        return once(self, run, last, label)
+
+    monkeypatch.setattr(PartialRunner, "jump_in_last_round", ended)
+    assert hangs(named("acquired-in-the-round"))
+
+
+def test_without_fairness_the_language_never_sees_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "promised", nothing)
+    case = next(each for each in SOURCE_CASES if each.name == "relaxed-flag")
+    assert decided(source.stagnation(case.program, 2))
+
+
+def test_an_exchange_that_puts_back_is_left_out_among_strong_accesses_alone() -> None:
+    body = "L0:; atom.acquire.gpu.exch r0, f, 1; bne r0, 0, L0; st.weak f, 0"
+    case = PtxCase("weak-unlock", (body, body), hangs=False)
+    found = ptx.stagnation(parse_litmus(case.text, "t.litmus").program, PtxModel(), 2)
+    assert found.hang is None
+    assert found.why == (
+        "P1's loop at t.litmus:6 puts back what it reads by [atom.acquire.gpu.exch r0, f, 1], which "
+        "accesses that are weak or of too narrow a scope may observe; it was followed 2 times"
+    )
+
+
+def test_a_loop_that_adds_is_not_decided_by_axioms() -> None:
+    case = PtxCase("add", ("L0:; atom.relaxed.gpu.add r0, f, 1; bne r0, 7, L0",), hangs=False)
+    found = ptx.stagnation(parse_litmus(case.text, "t.litmus").program, PtxModel(), 2)
+    assert found.why == (
+        "P0's loop at t.litmus:6 repeats [atom.relaxed.gpu.add r0, f, 1], which is no read; "
+        "it was followed 2 times; raise the bound"
+    )
+
+
+def test_a_hang_says_who_is_not_seen_and_why() -> None:
+    found = ptx.stagnation(parse_litmus(named("acquire-cta-apart").text, "t.litmus").program)
+    assert str(found.hang).splitlines() == [
+        "P1 at t.litmus:7 repeats [ld.acquire.cta r0, f; beq r0, 0, L0] and reads f=0",
+        "  P0's st.release.gpu f, 1 at t.litmus:6 need never become visible to P1: "
+        "scope cta of P1 does not include P0",
+    ]
+
+
+def test_a_hang_of_the_language_says_who_is_not_seen_and_why() -> None:
+    case = next(each for each in SOURCE_CASES if each.name == "narrow-load")
+    found = source.stagnation(case.program)
+    assert str(found.hang).splitlines()[1:] == [
+        "  P0's store relaxed agent 1, f need never become visible to P1: "
+        "scope workgroup of P1 does not include P0"
+    ]
+
+
+# Rounds that are left out change nothing that is used again
+
+
+def test_a_compare_and_swap_that_keeps_what_it_read_is_not_idle() -> None:
+    code = (
+        Move("r", 5),
+        Label("L"),
+        Atom("r", "x", RmwKind.XCHG, 7, "r", Ordering.RELAXED, Scope.AGENT),
+        CompareBranch("L", Comparison.NE, "r", 7),
+    )
+    program = PtxProgram((Location("x", 3),), (Thread(Placement(), code),))
+    assert not outcomes(program, bound=2).complete
+    built = PtxConstruction(program, PtxModel(), 3, WorkBudget(MOST))
+    assert built.explore()
+    assert built.result().complete
+    assert built.result().states == {(7, 7)}
+
+
+def test_an_exchange_lock_is_decided() -> None:
+    program = parse_litmus(named("exchange-lock").text, "t.litmus").program
+    found = outcomes(program, bound=2)
+    assert found.complete
+    assert len(found.states) == 1
+
+
+# Tests for a GPU
+
+GPU_TESTS = sorted((Path(__file__).parents[1] / "litmus" / "gpu" / "hangs").glob("*.litmus"))
+
+
+@pytest.mark.parametrize("path", GPU_TESTS, ids=lambda path: path.stem)
+def test_a_gpu_can_be_asked_whether_it_hangs(path: Path) -> None:
+    parsed = read_litmus(path)
+    test = PtxTest(parsed, PtxModel())
+    found = run(test)
+    ends = progress(test, found)
+    assert ends.ending is (Ending.MAY_HANG if parsed.condition.may_hang else Ending.ALWAYS)
+    assert judge(test, found, ends) is ConditionVerdict.HOLDS
+    assert found.outcomes is not None
+    assert prepare(parsed.program, found.outcomes).may_give_up
+
+
+# What a condition says of hangs
+
+
+def verdict(ending: Ending, may_hang: bool, name: str) -> ConditionVerdict:
+    condition = f"forall (true){' may hang' if may_hang else ''}"
+    text = re.sub(r"forall.*", condition, named(name).text)
+    test = PtxTest(parse_litmus(text, "t.litmus"), PtxModel())
+    return judge(test, run(test), Progress(ending))
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "bare", "on_purpose"),
+    [
+        ("handshake", Ending.ALWAYS, "HOLDS", "ENDS"),
+        ("handshake", Ending.MAY_HANG, "HANGS", "HOLDS"),
+        ("handshake", Ending.UNDECIDED, "HOLDS", "INCOMPLETE"),
+        ("never-written", Ending.NEVER, "NEVER_ENDS", "HOLDS"),
+        ("never-written", Ending.NONE, "NO_EXECUTION", "NO_EXECUTION"),
+    ],
+)
+def test_a_test_that_may_hang_holds_only_on_purpose(
+    name: str, ending: Ending, bare: str, on_purpose: str
+) -> None:
+    assert verdict(ending, False, name).name == bare
+    assert verdict(ending, True, name).name == on_purpose
+
+
+def test_may_hang_is_part_of_a_condition_in_text() -> None:
+    condition = parse_condition("exists (P0:r0 == 1) may hang")
+    assert condition.may_hang
+    assert str(condition) == "exists (P0:r0 == 1) may hang"
+    assert condition_text(condition) == "exists (P0:r0 == 1) may hang"
+    assert not parse_condition("forall (may = 1)").may_hang
+    with pytest.raises(LitmusError, match="expected 'hang'"):
+        parse_condition("forall (true) may be")
