@@ -102,8 +102,10 @@ def _decided(work: "WorkBudget", run: "Callable[[WorkBudget], bool]") -> str:
 def _many_runs() -> Result:
     from fencewright.simulator.core.exploration import WorkBudget
     from fencewright.simulator.litmus_run import PtxTest, SourceTest
+    from fencewright.simulator.ptx import hangs as ptx_hangs
     from fencewright.simulator.ptx import model as ptx
     from fencewright.simulator.ptx.outcomes import outcomes
+    from fencewright.simulator.source import hangs as source_hangs
     from fencewright.simulator.source import model as source
     from fencewright.simulator.source.behaviour import behaviour
     from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
@@ -136,16 +138,35 @@ def _many_runs() -> Result:
                 WorkBudget(_STATE_LIMIT),
                 lambda work, program=machine_code: outcomes(program, bound=2, work=work).complete,
             ),
+            _decided(
+                WorkBudget(_STATE_LIMIT),
+                lambda work, program=program: not source_hangs.stagnation(program, 2, work).why,
+            ),
+            _decided(
+                WorkBudget(_STATE_LIMIT),
+                lambda work, program=machine_code: (
+                    not ptx_hangs.stagnation(program, None, 2, work).why
+                ),
+            ),
         )
         rows.append((name, *figures))
     return Result(
         "Programs whose threads have many runs",
-        ("test", "source, enumerated", "source", "sm_90, enumerated", "sm_90"),
+        (
+            "test",
+            "source, enumerated",
+            "source",
+            "sm_90, enumerated",
+            "sm_90",
+            "source: does it end",
+            "sm_90: does it end",
+        ),
         tuple(rows),
         f"CPU time of one run of the models by axioms, in a warm process. Enumerated: every run "
         f"of every thread with every other, as small tests are decided, for {_ENUMERATED_LIMIT:,} "
         f"steps; in brackets where they decide nothing. Otherwise as `fence-sim run` does it, with "
-        f"execution graphs built lazily after a few steps of that, within {_STATE_LIMIT:,} steps.",
+        f"execution graphs built lazily after a few steps of that, within {_STATE_LIMIT:,} steps. The "
+        f"last two: whether an execution never ends, by stagnant graphs.",
     )
 
 

@@ -959,6 +959,12 @@ class _Enumeration:
         """The values that ``location`` can end with; none when no coherence order is allowed."""
         if len(location.writes) == 1 and not location.reads:
             return {self.values[location.initial]}
+        if not location.reads and self.model.is_whole and self.frame.is_plain:
+            # Nobody reads: each write that nothing has to follow may be the last.
+            least = self._least_order(x, location)
+            if any(least[write] >> write & 1 for write in location.writes):
+                return set()
+            return {self.values[write] for write in location.writes if not least[write]}
         values: set[int] = set()
         for co in self.coherence_orders(x, location):
             if self.allows(x, location, co):
@@ -1011,14 +1017,7 @@ class _Enumeration:
         of writes to try first.
         """
         frame = self.frame
-        writes = mask_of(location.writes)
-        co = [0] * frame.size
-        co[location.initial] = writes & ~(1 << location.initial)
-        for write in location.writes[1:]:
-            if Axiom.COHERENCE in self.model.axioms:
-                co[write] |= x.cause[write] & writes
-            if Axiom.SC_PER_LOCATION in self.model.axioms:
-                co[write] |= frame.po_loc[write] & frame.ms[write] & writes
+        co = self._least_order(x, location)
         undecided = [
             (a, b)
             for i, a in enumerate(location.writes[1:], 1)
@@ -1027,10 +1026,23 @@ class _Enumeration:
         ]
         if comes_first is not None:
             undecided = [(a, b) if comes_first(a, b) else (b, a) for a, b in undecided]
-        for order in _orient(close(co, location.writes), undecided, location.writes):
+        for order in _orient(co, undecided, location.writes):
             if not frame.work.take():
                 return
             yield order
+
+    def _least_order(self, x: PtxExecution, location: _Location) -> Relation:
+        """What orders the writes of a location whatever else does, closed."""
+        frame = self.frame
+        writes = mask_of(location.writes)
+        co = [0] * frame.size
+        co[location.initial] = writes & ~(1 << location.initial)
+        for write in location.writes[1:]:
+            if Axiom.COHERENCE in self.model.axioms:
+                co[write] |= x.cause[write] & writes
+            if Axiom.SC_PER_LOCATION in self.model.axioms:
+                co[write] |= frame.po_loc[write] & frame.ms[write] & writes
+        return close(co, location.writes)
 
 
 def close(co: Relation, writes: tuple[int, ...]) -> Relation:

@@ -196,6 +196,9 @@ def _in_a_row(co: Relation, writes: tuple[int, ...], ms: Relation) -> Relation:
 
 def last_writes(x: PtxExecution, place: Place, co: Relation) -> Mask:
     """The writes that a location can end with, after the saturated ``co``."""
+    if not place.reads and x.frame.is_plain:
+        # Nobody reads: each write that nothing has to follow may be the last.
+        return mask_of(w for w in place.writes if not co[w])
     found = 0
     for last in place.writes:
         if co[last] or found >> last & 1:

@@ -1,6 +1,7 @@
 """Outcomes by execution graphs that are built lazily, held equal to those by enumeration."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from graph_programs import ptx_program, source_program
@@ -8,6 +9,7 @@ from source_cases import CASES, Case
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Outcomes
+from fencewright.simulator.core.execution_graphs import first_decided
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -293,3 +295,41 @@ def test_a_race_is_told_for_the_same_reason() -> None:
 
 def built_races(seed: int) -> bool:
     return bool(behaves(source_program(seed), 1).races)
+
+
+# Turns
+
+
+class Endless:
+    """A construction of so many graphs that it never ends; ``built`` were asked for."""
+
+    def __init__(self) -> None:
+        self.built = 0
+
+    def explore(self, most: int) -> bool:
+        """Build ``most`` more."""
+        self.built += most
+        return False
+
+
+def test_enumeration_and_graphs_take_turns_that_grow() -> None:
+    needed, construction, tried = 70_000, Endless(), list[int]()
+
+    def enumerated(work: WorkBudget) -> str:
+        work.take(min(needed, (work.limit or needed) + 1))
+        tried.append(work.done)
+        return "enumerated"
+
+    work = WorkBudget(1_000_000)
+    assert first_decided(work, enumerated, lambda _: cast(Any, construction)) == "enumerated"
+    assert work.done == needed
+    assert sum(tried) < 3 * needed
+    assert construction.built == 1_000 + 4_000 + 16_000
+
+
+def test_what_nobody_reads_may_end_with_any_write() -> None:
+    code: list[PtxInstruction] = [St("x", 1, RELAXED, GPU), St("x", 2, RELAXED, GPU)]
+    other: list[PtxInstruction] = [St("x", 3), St("x", 4)]
+    program = on_their_own([code, other], "x")
+    assert outcomes(program).states == {(2,), (4,)}
+    assert built(program, Version.V7_5).states == {(2,), (4,)}

@@ -260,3 +260,13 @@ def test_may_hang_is_part_of_a_condition_in_text() -> None:
     assert not parse_condition("forall (may = 1)").may_hang
     with pytest.raises(LitmusError, match="expected 'hang'"):
         parse_condition("forall (true) may be")
+
+
+def test_every_test_in_columns_holds_and_says_whether_it_may_hang() -> None:
+    folder = Path(__file__).parents[1] / "litmus"
+    paths = sorted([*folder.glob("ptx/*.litmus"), *folder.glob("gpu/*.litmus")])
+    assert len(paths) > 200
+    for path in paths:
+        test = PtxTest(read_litmus(path), PtxModel())
+        found = run(test)
+        assert judge(test, found, progress(test, found)) is ConditionVerdict.HOLDS, path.name
