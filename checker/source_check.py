@@ -17,7 +17,7 @@ from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.findings import Finding, Rule
 from fencewright.checker.obligations import Order, obligations_of
-from fencewright.checker.source_paths import can_hold
+from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
     DebugPlace,
     SourceFunction,
@@ -160,9 +160,10 @@ class _Comparer:
         self.obligations = obligations_of(source)
         self.aligned: dict[int, _Aligned] = {}
         self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
+        known = source.operations
         for each in lifted.operations[1:]:
             numbers = alignment.candidates.get(each.line, ())
-            operations = tuple(source.operations[number] for number in numbers)
+            operations = tuple(known[number] for number in numbers)
             if each.kind is _O.LOAD:
                 # An atomic that is a loop begins with a load, which decides nothing.
                 operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
@@ -208,11 +209,13 @@ class _Comparer:
         bits = 0
         for scope in SCOPES:
             bits |= self.lifted.late_bits(later.code, scope)
+        flight = self.lifted.places[later.code.number].flight
+        if order is Order.ACQUIRE:
+            bits &= flight  # What was read, whatever has become of what was written.
         for earlier, scope in self._owed(order, bits, later):
             if not self.lifted.is_late(earlier.code, later.code, scope):
                 continue
-            in_flight = self.lifted.places[later.code.number].flight & earlier.code.bit
-            if not in_flight and (order is Order.ACQUIRE or earlier.is_seen(scope)):
+            if not flight & earlier.code.bit and earlier.is_seen(scope):
                 continue
 
             def is_late(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
@@ -286,10 +289,9 @@ class _Comparer:
     def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         operation, mode = earlier.code, self.lifted.mode
         fence = self._fence(earlier, later, scope)
-        place = self.lifted.places[later.code.number]
-        for each in self.lifted.code.those(place.flight):
+        for each in between(self.lifted.code, operation, later.code):
             back = each.effect.writes_back
-            if back is not None and back >= mode.reach(scope) and operation.number < each.number:
+            if back is not None and back >= mode.reach(scope):
                 missing = f"s_waitcnt vmcnt(0) after the write-back of line {each.line}"
                 return f"{missing} is missing{fence}"
         stores = operation.effect.stores

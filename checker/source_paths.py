@@ -105,7 +105,7 @@ def can_hold(
     """
     if earlier.step is None or later.step is None:
         return True
-    of_step = {id(step): operation for steps in code.counted for step, operation in steps}
+    of_step = _operations(code)
     try:
         for steps in walks(code.flow, earlier.step, later.step):
             state = State()
@@ -117,3 +117,21 @@ def can_hold(
     except OverflowError:
         return True
     return False
+
+
+def between(code: Code, earlier: Operation, later: Operation) -> tuple[Operation, ...]:
+    """The operations on the first path from one to the other; none if that is not known."""
+    if earlier.step is None or later.step is None:
+        return ()
+    of_step = _operations(code)
+    try:
+        steps = next(walks(code.flow, earlier.step, later.step), ())
+    except OverflowError:
+        return ()
+    found = (of_step.get(id(step)) for step in steps)
+    return tuple(each for each in found if each is not None)
+
+
+def _operations(code: Code) -> dict[int, Operation | None]:
+    """What each step is to the memory model, by its ``id``."""
+    return {id(step): operation for steps in code.counted for step, operation in steps}
