@@ -1,7 +1,7 @@
 """The page of the museum: bugs of synchronisation that compilers and kernels have had.
 
 An exhibit is a folder of ``tests/museum``: ``exhibit.toml`` says what it is about, ``wrong.s`` and
-``right.s`` are its two forms, and ``source.ll`` what was asked for, where that is needed to know.
+``right.s`` (or ``.ptx``) are its two forms, and ``source.ll`` what was asked for, where that is needed to know.
 What fence-check says of them is printed as it is now.
 """
 
@@ -66,9 +66,14 @@ class Exhibit:
         """Where its files are."""
         return ROOT / self.name
 
+    @property
+    def suffix(self) -> str:
+        """What the names of its two forms end with."""
+        return ".ptx" if (self.folder / "wrong.ptx").exists() else ".s"
+
     def code(self, form: str) -> str:
         """The text of a form."""
-        return (self.folder / f"{form}.s").read_text(encoding="utf-8")
+        return (self.folder / f"{form}{self.suffix}").read_text(encoding="utf-8")
 
     def options(self) -> tuple[str, ...]:
         """What fence-check is asked, in the exhibit's folder."""
@@ -105,7 +110,7 @@ def said_of(exhibit: Exhibit, form: str) -> Said:
     os.chdir(exhibit.folder)
     try:
         with contextlib.redirect_stdout(io.StringIO()) as stream:
-            status = fence_check.main([*exhibit.options(), f"{form}.s"])
+            status = fence_check.main([*exhibit.options(), f"{form}{exhibit.suffix}"])
     finally:
         os.chdir(here)
     return Said(status, tuple(stream.getvalue().splitlines()))
@@ -119,7 +124,8 @@ def page() -> str:
         for each in found
     ]
     table = markdown_table(("exhibit", "kind", "found as", "seen in"), rows)
-    return "\n".join((_HEAD, table, *(line for each in found for line in _section(each))))
+    lines = (_HEAD, table, *(line for each in found for line in _section(each)))
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _anchor(title: str) -> str:
