@@ -59,12 +59,6 @@ ON_GFX942, ON_ONE_L2 = pass_trials.on_cdna(), pass_trials.on_cdna(knows_l2=True)
 
 WITHOUT: tuple[tuple[str, str, View], ...] = (
     (
-        "passes/cdna/loosen_waits.py Age.issue: kind is not _VECTOR or vmcnt is None or "
-        "vmcnt == _LAST or (not event.certain) -> without 'vmcnt == _LAST'",
-        "more accesses behind a flag's read than can be counted",
-        ON_GFX942,
-    ),
-    (
         "passes/cdna/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
         "(not lds_matters[line.op]) -> without 'only_lds'",
         "a flat store to LDS before a flag in LDS",
