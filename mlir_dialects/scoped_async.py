@@ -372,6 +372,50 @@ class MbarrierTryWaitOp(MbarrierQueryOperation):
     name = "scoped.mbarrier_try_wait"
 
 
+# Named barriers
+
+
+class BarrierPart(Word):
+    """What a thread does at a named barrier: arrive and wait, or arrive alone."""
+
+    SYNC = "sync"
+    ARRIVE = "arrive"
+
+
+@irdl_attr_definition
+class BarrierPartAttr(WordAttribute[BarrierPart]):
+    """Arrive and wait, or arrive alone: ``#scoped<part sync>``."""
+
+    name = "scoped.part"
+    word_type = BarrierPart
+    noun = "part of a barrier"
+
+
+@irdl_op_definition
+class NamedBarrierOp(AsyncOperation):
+    """Meet ``threads`` threads of the work-group at one of its 16 barriers; orders memory.
+
+    ``sync`` arrives and waits, ``arrive`` does not wait: a producer arrives, a consumer syncs.
+    ``threads`` counts both, in whole wavefronts of 32. Barrier 0 is that of ``scoped.barrier``.
+    Source: PTX ISA, bar, barrier.
+
+        scoped.named_barrier sync 1 threads 64
+    """
+
+    name = "scoped.named_barrier"
+    part = prop_def(BarrierPartAttr)
+    number = prop_def(IntegerAttr[I64])
+    threads = prop_def(IntegerAttr[I64])
+    assembly_format = "$part $number `threads` $threads attr-dict"
+
+    def verify_(self) -> None:
+        if not 0 <= _size(self.number) < 16:
+            raise VerifyException(f"a work-group has barriers 0 to 15, not {_size(self.number)}")
+        count = _size(self.threads)
+        if count < 32 or count % 32:
+            raise VerifyException(f"threads must be a multiple of 32, not {count}")
+
+
 # Clusters
 
 
@@ -978,6 +1022,7 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
     MbarrierWaitOp,
     MbarrierTestWaitOp,
     MbarrierTryWaitOp,
+    NamedBarrierOp,
     MapSharedOp,
     ClusterArriveOp,
     ClusterWaitOp,
@@ -1012,5 +1057,13 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
 )
 """The operations of this file, which belong to the dialect ``scoped``."""
 
-ASYNC_ATTRIBUTES: tuple[type[Attribute], ...] = (ProxyAttr, SideAttr, DirectionAttr)
+OF_UNITS = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}
+"""Those that the threads alone do not carry out: what units and mbarriers have a part in."""
+
+ASYNC_ATTRIBUTES: tuple[type[Attribute], ...] = (
+    ProxyAttr,
+    SideAttr,
+    DirectionAttr,
+    BarrierPartAttr,
+)
 """The attributes of this file, which belong to the dialect ``scoped``."""

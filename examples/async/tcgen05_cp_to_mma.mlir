@@ -1,5 +1,6 @@
 // tcgen05.cp -> tcgen05.mma of one thread: executed in the order in which they are issued,
-// nothing between. The operand that the CUDA cores wrote takes the proxy fence as ever.
+// nothing between. The operand that the CUDA cores wrote takes the proxy fence as ever, and after the
+// barrier tcgen05.fence::after_thread_sync, which takes no instruction.
 //
 // fence-opt --mcpu sm_100a -t asm examples/async/tcgen05_cp_to_mma.mlir
 

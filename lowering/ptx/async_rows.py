@@ -399,6 +399,16 @@ def _fences() -> Rows:
     )
 
 
+# Named barriers
+
+
+def _named_barriers() -> Rows:
+    for part in ("sync", "arrive"):
+        line = f"barrier.{part} $number, $threads"
+        source = f"PTX ISA, barrier.{part}"
+        yield _row(f"named_barrier {part}", line, AsyncSince(70, (6, 0)), source)
+
+
 # Tensor cores
 
 
@@ -464,6 +474,7 @@ ROWS: Mapping[Key, tuple[AsyncRow, ...]] = _index(
     _groups(),
     _tensor_maps(),
     _fences(),
+    _named_barriers(),
     _tensor_cores(),
 )
 """Every operation with its qualifiers, and its implementations, best first."""

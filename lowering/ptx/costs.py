@@ -183,6 +183,7 @@ _ARRIVAL = f"{_OBJECT}, and the fence of the scope"
 
 BARRIERS = (
     _measured(15, "barrier.sync", note="bar.sync"),
+    _estimated(15, "barrier.arrive", why="not more than bar.sync"),
     _estimated(15, "bar.warp.sync", why="not more than bar.sync"),
     _estimated(278, "barrier.cluster.arrive", why="as bar.sync and fence.release.cluster"),
     _estimated(15, "barrier.cluster.arrive.relaxed", why="as bar.sync"),

@@ -274,7 +274,8 @@ class Analysis:
         found: list[Missing] = []
         if isinstance(op, scoped.BarrierOp) and crosses(sync):
             state |= self._in_other_ctas(state)
-        if is_mbarrier_wait(op) or state & (layout.tensor | layout.tensor_fenced):
+        told = state & (layout.tensor | layout.tensor_fenced)
+        if is_mbarrier_wait(op) or told or layout.take(state, layout.accessed) & self.code.operands:
             state |= layout.synchronised if self.code.has_tensor else 0
         if sync.scope.includes(Scope.AGENT):
             state |= layout.world

@@ -12,6 +12,12 @@ from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
 from fencewright.passes.analysis.control_flow import predecessors, reachable_blocks, successors
 from fencewright.passes.kernels.accept import Function
+from fencewright.passes.proxies.barrier_meetings import (
+    barriers_met,
+    is_named,
+    meet_by_name,
+    named_sync_of,
+)
 from fencewright.passes.proxies.cluster_phases import waits_for_arrivals
 from fencewright.passes.proxies.edges import (
     Sync,
@@ -46,6 +52,14 @@ class ProxyNeeds:
     own: dict[int, Mask] = field(default_factory=dict[int, int])
     foreign: dict[int, Mask] = field(default_factory=dict[int, int])
 
+    @property
+    def all(self) -> Mask:
+        """All of them."""
+        mask = 0
+        for each in (*self.own.values(), *self.foreign.values()):
+            mask |= each
+        return mask
+
 
 class AsyncFunction:
     """The accesses and synchronisation of a function, in masks of accesses by their number.
@@ -78,7 +92,7 @@ class AsyncFunction:
         self._collect()
         self.tensor_bit = 1 << len(self.entries)
         self.shapes: dict[tuple[AccessLocation, bool], Mask] = {}
-        self.asyncs = self.generics = self.remote_generics = 0
+        self.asyncs = self.generics = self.remote_generics = self.operands = 0
         self.needs: dict[int, ProxyNeeds] = {}
         self.needs_of_shapes: list[tuple[Mask, ProxyNeeds]] = []
         self.conflicts_of: dict[tuple[AccessLocation, bool], Mask] = {}
@@ -109,7 +123,7 @@ class AsyncFunction:
         if found:
             self.entries += found
             self.of_op[op] = found
-        if (sync := sync_of(op)) is not None:
+        if (sync := sync_of(op) or named_sync_of(op)) is not None:
             self.syncs[op] = sync
         loads = any(value in self.loads for value in op.operands)
         if found or sync is not None or loads or isinstance(op, (ops.AsyncOperation, *ENDS)):
@@ -158,6 +172,8 @@ class AsyncFunction:
             self.needs_of_shapes.append((mask & self.asyncs, needs))
             for number in bits(mask & self.asyncs):
                 self.needs[number] = needs
+                if isinstance(self.entries[number].op, ops.Tcgen05Operation):
+                    self.operands |= needs.all
 
     def _needs_of(self, entry: Entry) -> ProxyNeeds:
         """What must be fenced before an async access, by the space of the fence."""
@@ -190,10 +206,16 @@ class AsyncFunction:
     # Synchronisation edges
 
     def _link(self) -> None:
-        acquires = [sync for sync in self.syncs.values() if sync.acquires]
+        named = [sync for sync in self.syncs.values() if is_named(sync.op)]
+        acquires = [s for s in self.syncs.values() if s.acquires and s not in named]
         waits = waits_for_arrivals(self.blocks)
+        met = barriers_met(self.blocks)
         for sync in self.syncs.values():
-            if not sync.releases or isinstance(sync.op, scoped.BarrierOp):
+            if isinstance(sync.op, scoped.BarrierOp):
+                sync.targets += met.get(sync.op, ())
+            if sync in named:
+                sync.targets = [each.op for each in named if meet_by_name(sync, each)]
+            if not sync.releases or sync in named or isinstance(sync.op, scoped.BarrierOp):
                 continue
             seen_by = waits.get(sync.op, frozenset())
             sync.targets = [

@@ -145,6 +145,11 @@ def _plain(*properties: str, phase: Phase = Phase.ACCESS) -> Callable[[Operation
     return asked
 
 
+def _named_barrier(op: Operation) -> Asked:
+    key = ("named_barrier", _word(op, "part"))
+    return Asked(key, (), _numbers(op, "number", "threads"), Phase.RELEASE)
+
+
 def _expect_tx(op: Operation) -> Asked:
     expect = cast(ops.MbarrierExpectTxOp, op)
     key = ("mbarrier_expect_tx", str(expect.scope.data), _space(expect.mbarrier))
@@ -244,6 +249,7 @@ _ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyTyp
         ops.MbarrierWaitOp: _wait,
         ops.MbarrierTestWaitOp: _wait,
         ops.MbarrierTryWaitOp: _wait,
+        ops.NamedBarrierOp: _named_barrier,
         ops.MapSharedOp: _plain(),
         ops.ClusterArriveOp: _plain("ordering", phase=Phase.RELEASE),
         ops.ClusterWaitOp: _plain(phase=Phase.ACQUIRE),

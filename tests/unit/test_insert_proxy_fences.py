@@ -181,9 +181,12 @@ SYNCHRONISATION: dict[str, str] = {
         mbarrier.arrive.expect_tx.release.cta.shared::cta.b64
         mbarrier.try_wait.parity.acquire.cta.shared::cta.b64
     """,
+    # By hand there is no tcgen05.fence, which is no instruction: without one nothing orders what is
+    # issued after the barrier behind it (PTX ISA, tcgen05.fence; the PTX model shows it).
     "tcgen05_cp_to_mma": """
         fence.proxy.async.shared::cta
         bar.sync
+        tcgen05.fence::after_thread_sync
     """,
     "tcgen05_to_core": """
         mbarrier.init.shared::cta.b64

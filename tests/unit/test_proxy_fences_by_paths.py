@@ -25,6 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.proxies import edges as async_edges
 from fencewright.passes.proxies import function as async_function
 from fencewright.passes.proxies.dataflow import Analysis
@@ -40,6 +41,9 @@ Node: TypeAlias = tuple[Operation, int]
 
 _DONE = 9
 """For the number of groups that were committed after a copy: it has been waited for."""
+
+_ROUNDS = 40
+"""More than the barriers of two loops take to be in step again."""
 
 _WAITS = (ops.MbarrierWaitOp, ops.MbarrierTestWaitOp, ops.MbarrierTryWaitOp)
 
@@ -144,6 +148,7 @@ class Paths:
             for op in self.ops
         )
         self.scopes: dict[Operation, list[tuple[Operation, Scope]]] = {}
+        self.meets = {*self._meetings(function)}
         self.phase = {
             op: number
             for first in function.body.blocks
@@ -159,6 +164,19 @@ class Paths:
                 counts[type(op)] += 1
             op = op.next_op
 
+    def _meetings(self, function: func.FuncOp) -> Iterator[tuple[Operation, Operation]]:
+        """The barriers that threads of two roles come to as their n-th, a role that loops again."""
+        rounds = [
+            [op for op in b.ops if isinstance(op, scoped.BarrierOp)] for b in function.body.blocks
+        ]
+        several = [
+            barriers * _ROUNDS if block in successors(block) else barriers
+            for block, barriers in zip(function.body.blocks, rounds, strict=True)
+        ]
+        for one, other in product(several, several):
+            if one is not other:
+                yield from zip(one, other, strict=False)
+
     def after(self, op: Operation) -> list[Operation]:
         if op.next_op is not None:
             return [op.next_op]
@@ -167,7 +185,7 @@ class Paths:
     def edges(self, op: Operation, cta: int) -> Iterator[Node]:
         """The acquires of other threads that may see what is before ``op``."""
         if op not in self.scopes:
-            scopes = ((other, edge_scope(op, other, self.phase)) for other in self.ops)
+            scopes = ((other, edge_scope(op, other, self.phase, self.meets)) for other in self.ops)
             self.scopes[op] = [(other, scope) for other, scope in scopes if scope is not None]
         for other, scope in self.scopes[op]:
             reached = CTAS if scope.includes(Scope.CLUSTER) else (cta,)
@@ -251,11 +269,17 @@ def acquires(op: Operation) -> bool:
     return op.ordering.data.acquires or failing
 
 
-def edge_scope(release: Operation, acquire: Operation, phase: dict[Operation, int]) -> Scope | None:
+def edge_scope(
+    release: Operation,
+    acquire: Operation,
+    phase: dict[Operation, int],
+    meets: set[tuple[Operation, Operation]],
+) -> Scope | None:
     """How wide the edge from one operation to another is; None where there is none."""
     match release, acquire:
         case scoped.BarrierOp(), scoped.BarrierOp():
-            return scope_of(release) if release is acquire else None
+            met = release is acquire or (release, acquire) in meets
+            return scope_of(release) if met else None
         case (scoped.BarrierOp(), _) | (_, scoped.BarrierOp()):
             return None
         case ops.ClusterArriveOp(), ops.ClusterWaitOp():

@@ -80,6 +80,8 @@ def test_the_operations_belong_to_the_dialect_and_have_a_lowering() -> None:
             "4, 8 or 16 bytes, not 2",
         ),
         ("scoped.bulk_wait_group -1", "pending must not be negative"),
+        ("scoped.named_barrier sync 16 threads 64", "barriers 0 to 15, not 16"),
+        ("scoped.named_barrier arrive 1 threads 48", "a multiple of 32, not 48"),
         ("scoped.cluster_arrive acquire", "an arrival cannot be acquire"),
         ("scoped.cluster_fence relaxed async", "acquires or releases"),
         ("scoped.cluster_fence acquire tensor", "the generic or the async proxy"),

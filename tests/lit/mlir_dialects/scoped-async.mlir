@@ -124,3 +124,12 @@ func.func @fences(%map: !llvm.ptr) {
   scoped.wgmma_fence
   func.return
 }
+
+// CHECK-LABEL: func.func @named_barriers
+func.func @named_barriers() {
+  // CHECK-NEXT: scoped.named_barrier arrive 1 threads 64
+  scoped.named_barrier arrive 1 threads 64
+  // CHECK-NEXT: scoped.named_barrier sync 1 threads 64
+  scoped.named_barrier sync 1 threads 64
+  func.return
+}

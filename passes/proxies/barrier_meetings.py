@@ -1,0 +1,120 @@
+"""Which barriers of a work-group meet, where its threads are on different paths or at named ones.
+
+Threads that meet at a barrier as a rule execute the same operation. Where a function gives its
+threads different parts to play, each on a path of its own, they meet at different ones: the n-th
+of one thread with the n-th of another. Source: PTX ISA, "bar, barrier".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from xdsl.ir import Block, Operation
+
+from fencewright.lowering.vocabulary import Scope
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.passes.analysis.control_flow import postorder, successors
+from fencewright.passes.proxies.edges import Sync
+
+
+def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operation]]:
+    """For every barrier of a work-group the others that other threads may be at when one is at it.
+
+    Those are on paths apart from it, in step with it: no path leads from the one to the other,
+    other than around a loop. Two threads are followed on all pairs of paths.
+    ``blocks`` are in reverse postorder, the entry first.
+    """
+    barriers = [op for block in blocks for op in block.ops if _is_of_work_group(op)]
+    found: dict[Operation, list[Operation]] = {}
+    if len(barriers) > 1:
+        apart = _Apart(blocks)
+        for one, other in _in_step(blocks):
+            if apart.are(one, other):
+                found.setdefault(one, []).append(other)
+    return found
+
+
+def is_named(op: Operation) -> bool:
+    """Whether it is at a barrier that has a number of its own."""
+    return isinstance(op, ops.NamedBarrierOp)
+
+
+def named_sync_of(op: Operation) -> Sync | None:
+    """How an operation at a named barrier synchronises; None for any other."""
+    if not isinstance(op, ops.NamedBarrierOp):
+        return None
+    return Sync(op, Scope.WORKGROUP, True, op.part.data is ops.BarrierPart.SYNC)
+
+
+def meet_by_name(one: Sync, other: Sync) -> bool:
+    """Whether ``other`` waits at the named barrier of ``one``."""
+    return other.acquires and one.op.properties["number"] == other.op.properties["number"]
+
+
+def _is_of_work_group(op: Operation) -> bool:
+    if not isinstance(op, scoped.BarrierOp) or op.scope is None:
+        return False
+    return op.scope.data is Scope.WORKGROUP
+
+
+def _in_step(blocks: Sequence[Block]) -> Iterator[tuple[Operation, Operation]]:
+    """The pairs of barriers that two threads may be at together, if they meet at every one."""
+    first = _first_in(blocks)
+    together = [*product(first[blocks[0]], first[blocks[0]])]
+    seen = {*together}
+    while together:
+        one, other = together.pop()
+        yield one, other
+        new = {*product(_next(one, first), _next(other, first))} - seen
+        seen |= new
+        together += new
+
+
+def _next(op: Operation, first: Mapping[Block, frozenset[Operation]]) -> frozenset[Operation]:
+    block = op.parent
+    assert block is not None
+    return _first_from(op.next_op, block, first)
+
+
+def _first_in(blocks: Sequence[Block]) -> dict[Block, frozenset[Operation]]:
+    """The barriers that come first on the paths from the beginning of each block."""
+    found: dict[Block, frozenset[Operation]] = dict.fromkeys(blocks, frozenset())
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            first = _first_from(block.first_op, block, found)
+            changed |= first != found[block]
+            found[block] = first
+    return found
+
+
+def _first_from(
+    op: Operation | None, block: Block, first: Mapping[Block, frozenset[Operation]]
+) -> frozenset[Operation]:
+    while op is not None and not _is_of_work_group(op):
+        op = op.next_op
+    if op is not None:
+        return frozenset({op})
+    return frozenset(each for successor in successors(block) for each in first[successor])
+
+
+class _Apart:
+    """Which operations no path leads between, in either direction, without going around a loop."""
+
+    def __init__(self, blocks: Sequence[Block]):
+        number = {block: n for n, block in enumerate(blocks)}
+        self.after: dict[Block, frozenset[Block]] = {}
+        for block in blocks:
+            self.after[block] = frozenset(
+                postorder(
+                    [block],
+                    lambda b: (each for each in successors(b) if number[each] > number[b]),
+                )
+            )
+
+    def are(self, one: Operation, other: Operation) -> bool:
+        here, there = one.parent, other.parent
+        assert here is not None
+        assert there is not None
+        return there not in self.after[here] and here not in self.after[there]
