@@ -28,6 +28,7 @@ from typing import ClassVar, Self, TypeAlias, cast
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
+    I64,
     ArrayAttr,
     FlatSymbolRefAttrConstr,
     IntAttr,
@@ -38,6 +39,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
     i32,
 )
 from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region
@@ -152,7 +154,11 @@ class LocationOp(IRDLOperation):
     """A word of memory on a cache line of its own: ``litmus.location @x = 0 : i32``.
 
     ``space`` local is LDS (shared memory) of ``workgroup``; ``kind`` says how L2 caches keep
-    it: local, nonlocal (the default, the harder one) or uncached.
+    it: local, nonlocal (the default, the harder one) or uncached. ``variable`` names the variable
+    in LDS that kernels know it by, of which every work-group has one; without it that is its own
+    name. ``tensor``: it is in tensor memory (``!llvm.ptr<6>``). ``describes``:
+    it is a tensor map, and with value n that of a tensor at the n-th of these locations.
+    ``bytes``: it stands for a tile of that size, which is what copies through a map complete.
     """
 
     name = "litmus.location"
@@ -162,6 +168,10 @@ class LocationOp(IRDLOperation):
     space = opt_prop_def(AddressSpaceAttr)
     workgroup = opt_prop_def(IntegerAttr)
     kind = opt_prop_def(StringAttr)
+    variable = opt_prop_def(FlatSymbolRefAttrConstr)
+    tensor = opt_prop_def(UnitAttr)
+    describes = opt_prop_def(ArrayAttr[SymbolRefAttr])
+    bytes = opt_prop_def(IntegerAttr[I64])
 
     traits = lazy_traits_def(lambda: (SymbolOpInterface(), HasParent(TestOp)))
     irdl_options = (ParsePropInAttrDict(),)
@@ -171,6 +181,13 @@ class LocationOp(IRDLOperation):
     def address_space(self) -> AddressSpace:
         """Where it is: global or local."""
         return AddressSpace.GLOBAL if self.space is None else self.space.data
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """The locations that it describes, if it is a tensor map."""
+        if self.describes is None:
+            return ()
+        return tuple(each.string_value() for each in self.describes.data)
 
     @property
     def memory_kind(self) -> MemoryKind:
@@ -186,15 +203,45 @@ class LocationOp(IRDLOperation):
             raise VerifyException(
                 f"unknown memory kind '{self.kind.data}'; accepted: {', '.join(MemoryKind)}"
             )
-        if self.workgroup is not None and self.address_space is not AddressSpace.LOCAL:
+        is_local = self.address_space is AddressSpace.LOCAL
+        if self.workgroup is not None and not is_local:
             raise VerifyException("only a location in local belongs to a work-group")
+        if self.variable is not None and not is_local:
+            raise VerifyException("only a location in local is a variable of kernels")
+        if self.tensor is not None and self.space is not None:
+            raise VerifyException("a location is in tensor memory or in an address space, not both")
+
+
+@irdl_op_definition
+class MbarrierOp(IRDLOperation):
+    """An mbarrier in LDS of ``workgroup``: ``litmus.mbarrier @full count 2 {workgroup = 1}``.
+
+    With ``count`` it is initialised before the threads start, and every phase takes so many
+    arrivals; without, the program initialises it. ``variable`` as of a location.
+    """
+
+    name = "litmus.mbarrier"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    count = opt_prop_def(IntegerAttr[I64])
+    workgroup = opt_prop_def(IntegerAttr)
+    variable = opt_prop_def(FlatSymbolRefAttrConstr)
+
+    traits = lazy_traits_def(lambda: (SymbolOpInterface(), HasParent(TestOp)))
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$sym_name (`count` $count^)? attr-dict"
+
+    def verify_(self) -> None:
+        if self.count is not None and self.count.value.data < 1:
+            raise VerifyException(f"count must be at least 1, not {self.count.value.data}")
 
 
 @irdl_op_definition
 class AddressOp(IRDLOperation):
-    """The address of a location: ``%p = litmus.address @x : !llvm.ptr<1>``.
+    """The address of a location or mbarrier: ``%p = litmus.address @x : !llvm.ptr<1>``.
 
-    In a body of machine instructions it gives the registers that hold the address.
+    ``!llvm.ptr<7>`` is an address in the cluster's LDS, ``i64`` the descriptor by which tensor
+    cores know a tile. In a body of machine instructions it gives the registers that hold it.
     """
 
     name = "litmus.address"
@@ -429,6 +476,11 @@ class TestOp(IRDLOperation):
         return tuple(op for op in self._parts() if isinstance(op, LocationOp))
 
     @property
+    def mbarriers(self) -> tuple[MbarrierOp, ...]:
+        """The mbarriers, in their order."""
+        return tuple(op for op in self._parts() if isinstance(op, MbarrierOp))
+
+    @property
     def threads(self) -> tuple[ThreadOp, ...]:
         """The threads, by number."""
         return tuple(op for op in self._parts() if isinstance(op, ThreadOp))
@@ -449,9 +501,10 @@ class TestOp(IRDLOperation):
 
     def verify_(self) -> None:
         for op in self._parts():
-            if not isinstance(op, LocationOp | ThreadOp | ConditionOp):
+            if not isinstance(op, LocationOp | MbarrierOp | ThreadOp | ConditionOp):
                 raise VerifyException(
-                    f"'{op.name}' in a test; accepted: litmus.location, .thread and .condition"
+                    f"'{op.name}' in a test; accepted: litmus.location, .mbarrier, .thread "
+                    "and .condition"
                 )
         names = [each.sym_name.data for each in self.threads]
         if names != [f"P{number}" for number in range(len(names))]:
@@ -465,13 +518,18 @@ class TestOp(IRDLOperation):
 
     def _verify_names(self) -> None:
         locations = {each.sym_name.data for each in self.locations}
+        objects = locations | {each.sym_name.data for each in self.mbarriers}
         registers = [_registers(each) for each in self.threads]
+        for location in self.locations:
+            for each in location.described:
+                if each not in locations:
+                    raise VerifyException(f"no location '{each}'")
         for number, thread in enumerate(self.threads):
             for op in thread.code:
-                if isinstance(op, AddressOp) and op.location_name.string_value() not in locations:
+                if isinstance(op, AddressOp) and op.location_name.string_value() not in objects:
                     raise VerifyException(f"no location '{op.location_name.string_value()}'")
             for argument in thread.bound_arguments:
-                if isinstance(argument, SymbolRefAttr) and argument.string_value() not in locations:
+                if isinstance(argument, SymbolRefAttr) and argument.string_value() not in objects:
                     raise VerifyException(f"P{number}: no location '{argument.string_value()}'")
         if (condition := self.condition) is None:
             return
@@ -499,6 +557,16 @@ def registers_of(thread: ThreadOp) -> tuple[str, ...]:
 
 LITMUS = Dialect(
     "litmus",
-    [TestOp, KernelOp, LocationOp, AddressOp, ThreadOp, ObserveOp, EndOp, ConditionOp],
+    [
+        TestOp,
+        KernelOp,
+        LocationOp,
+        MbarrierOp,
+        AddressOp,
+        ThreadOp,
+        ObserveOp,
+        EndOp,
+        ConditionOp,
+    ],
     [PlacementAttr],
 )

@@ -1,6 +1,7 @@
 """The pass ``drop-instructions``: a lowering damaged on purpose, to see that the damage shows."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -9,6 +10,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.ptx import PHASES
 from fencewright.passes.analysis.caches import modifiers_of
 
 
@@ -17,8 +20,8 @@ class DropInstructionsPass(ModulePass):
     """Remove every synchronising instruction called ``mnemonic``, or narrow it.
 
     ``mnemonic``: as ``buffer_inv``, ``s_waitcnt``, ``fence.acq_rel.gpu`` (or its first words:
-    ``fence``). Instructions that carry a phase are meant, in CDNA and PTX; waits for data and
-    accesses are never removed. ``modifiers``: instead of removing, take these cache policy bits
+    ``fence``; ``fence.proxy.async``, ``mbarrier.try_wait``). Instructions that carry a phase are
+    meant, in CDNA and PTX; waits for data and accesses are never removed. ``modifiers``: instead of removing, take these cache policy bits
     away, of accesses too, and of weak ones: by their bits they may do what a write-back did.
     ``replace``: instead, put this in place of ``mnemonic`` in the name.
     Raises ``UnsupportedError`` if nothing is called so: nothing would have been damaged.
@@ -54,12 +57,20 @@ class DropInstructionsPass(ModulePass):
             return False
         if self.modifiers:
             return bool(set(self.modifiers) & set(modifiers_of(op)))
-        return "phase" in op.properties and (self.replace is not None or not op.operands)
+        if "phase" not in op.properties:
+            return False
+        if "lines" in op.properties:
+            is_access = op.properties["phase"] == PHASES[Phase.ACCESS]
+            return not (op.results or (op.operands and is_access))
+        return self.replace is not None or not op.operands
 
     def _damage(self, op: Operation) -> None:
         if self.modifiers:
             kept = [each for each in modifiers_of(op) if each not in self.modifiers]
             op.properties["modifiers"] = ArrayAttr([StringAttr(each) for each in kept])
+        elif self.replace is not None and "lines" in op.properties:
+            lines = (line.replace(self.mnemonic, self.replace) for line in _lines(op))
+            op.properties["lines"] = ArrayAttr([StringAttr(line) for line in lines])
         elif self.replace is not None:
             name = self.replace + name_of(op)[len(self.mnemonic) :]
             op.properties["opcode"] = StringAttr(name)
@@ -70,7 +81,21 @@ class DropInstructionsPass(ModulePass):
 def name_of(op: Operation) -> str:
     """The mnemonic of a machine instruction."""
     opcode = op.properties.get("opcode")
+    if "lines" in op.properties:
+        return _name_in(_lines(op))
     return opcode.data if isinstance(opcode, StringAttr) else op.name.partition(".")[2]
+
+
+def _lines(op: Operation) -> tuple[str, ...]:
+    """The lines of PTX of a sequence."""
+    lines = cast("ArrayAttr[StringAttr]", op.properties["lines"])
+    return tuple(line.data for line in lines)
+
+
+def _name_in(lines: tuple[str, ...]) -> str:
+    """The mnemonic that a sequence is about: no declaration, label or branch."""
+    names = (line.partition(" ")[0] for line in lines)
+    return next((each for each in names if not each.startswith((".", "@", "{"))), "")
 
 
 def _begins(name: str, first: str) -> bool:

@@ -25,12 +25,7 @@ from fencewright.mlir_dialects.litmus import (
     ThreadOp,
     registers_of,
 )
-from fencewright.mlir_dialects.scoped_async import (
-    ASYNC_OPERATIONS,
-    ClusterArriveOp,
-    ClusterFenceOp,
-    ClusterWaitOp,
-)
+from fencewright.mlir_dialects.scoped_async import OF_UNITS
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.litmus.outline_litmus_threads import is_of_a_target
 from fencewright.simulator.core.condition import (
@@ -129,9 +124,45 @@ class TestCode:
                 each.initial.value.data & WORD_MASK,
                 each.memory_kind,
                 each.address_space,
-                0 if each.workgroup is None else each.workgroup.value.data,
+                _number(each.workgroup),
             )
             for each in self.test.locations
+        )
+
+    def copy_in(self, variable: str, workgroup: int) -> str | None:
+        """The location or mbarrier that a variable in LDS is in a work-group; None if there is none."""
+        objects = (*self.test.locations, *self.test.mbarriers)
+        for each in objects:
+            named = each.sym_name.data if each.variable is None else each.variable.string_value()
+            if named == variable and workgroup == _number(each.workgroup):
+                return each.sym_name.data
+        return None
+
+    def peer(self, name: str, workgroup: int) -> str | None:
+        """The location that is to another work-group what ``name`` is to its own."""
+        objects = (*self.test.locations, *self.test.mbarriers)
+        own = next(each for each in objects if each.sym_name.data == name)
+        variable = name if own.variable is None else own.variable.string_value()
+        return self.copy_in(variable, workgroup)
+
+    def described(self, name: str) -> tuple[str, ...] | None:
+        """The locations that a tensor map may describe, by its value; None for no map."""
+        maps = {each.sym_name.data: each.described for each in self.test.locations}
+        return maps.get(name) or None
+
+    def size_of(self, name: str) -> int | None:
+        """How many bytes a location stands for; None if it does not say."""
+        sizes = {each.sym_name.data: each.bytes for each in self.test.locations}
+        size = sizes.get(name)
+        return None if size is None else size.value.data
+
+    def rank(self, number: int) -> int:
+        """The number of a thread among those of its work-group."""
+        places = [t.thread.placement.resolve(n) for n, t in enumerate(self.threads)]
+        mine = places[number]
+        return sum(
+            (each.workgroup, each.cluster, each.agent) == (mine.workgroup, mine.cluster, mine.agent)
+            for each in places[:number]
         )
 
     @property
@@ -139,6 +170,11 @@ class TestCode:
         """What outcomes record: observed registers by thread, then locations."""
         registers = [Register(t.number, name) for t in self.threads for name in t.registers]
         return (*registers, *(Memory(each.sym_name.data) for each in self.test.locations))
+
+
+def _number(workgroup: IntegerAttr | None) -> int:
+    """The work-group that something in LDS belongs to."""
+    return 0 if workgroup is None else workgroup.value.data
 
 
 def find_tests(module: ModuleOp) -> Iterator[TestCode]:
@@ -203,18 +239,16 @@ def _dialects(code: Iterable[Operation]) -> Iterator[str]:
     return (op.name.partition(".")[0] for op in code if not op.name.startswith("scoped."))
 
 
-_NOT_EXECUTED = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}
-
-IN_COLUMNS = "PTX tests in columns (.litmus) know mbarriers and bulk copies"
-"""What can be done about an operation that is not executed."""
-
-
 def check_executed(code: TestCode) -> None:
-    """Raise the error at an asynchronous operation: no model executes it, lowered or not."""
+    """Raise the error at an asynchronous operation, which the source model does not have."""
     for thread in code.threads:
         for op in thread.body.walk():
-            if type(op) in _NOT_EXECUTED:
-                unreadable(op, f"the simulator does not execute '{op.name}' yet; {IN_COLUMNS}")
+            if type(op) in OF_UNITS:
+                unreadable(
+                    op,
+                    f"'{op.name}' is executed as PTX, not as written: lower it with --mcpu sm_90 "
+                    "or newer",
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ knows what they mean. A predicate is kept as the comparison that it is of, and b
 register of 0 or 1 only where it is used as a value.
 """
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NoReturn
@@ -19,7 +21,6 @@ from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.litmus.programs import (
-    IN_COLUMNS,
     Labels,
     ReadOptions,
     TestCode,
@@ -55,8 +56,11 @@ def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
 
 
 def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
-    readers = [_PtxReader(each) for each in code.threads]
-    columns = [[_head(code, n), *reader.read()] for n, reader in enumerate(readers)]
+    readers = [_PtxReader(code, each) for each in code.threads]
+    cells = [reader.read() for reader in readers]
+    if code.test.mbarriers:
+        cells = _counted(code, cells)
+    columns = [[_head(code, n), *each] for n, each in enumerate(cells)]
     height = max(map(len, columns))
     rows = [
         " | ".join(column[n] if n < len(column) else "" for column in columns)
@@ -64,6 +68,7 @@ def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
     ]
     initial = " ".join(
         [f"{each.name}={signed(each.initial)};" for each in code.locations]
+        + [f"{each.sym_name.data} = {_mbarrier(each)};" for each in code.test.mbarriers]
         + [f"{name}{home};" for name, home in _homes(code)]
     )
     lines = [f"PTX {code.name}", f"{{ {initial} }}", *(f" {row} ;" for row in rows)]
@@ -73,6 +78,24 @@ def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
     except LitmusError as problem:
         _blame(code, readers, problem, text)
     return text, readers
+
+
+_BARRIER = "bar.cta.sync 0, 0"
+"""The barrier of a CTA, of all its threads."""
+
+
+def _counted(code: TestCode, cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The instructions, with the barrier of a CTA one for so many threads as come to it.
+
+    To the model those of a barrier without a count are who comes, and a thread that waits at an
+    mbarrier would not be missed.
+    """
+    places = [_text_of(code, _place(code, number)) for number in range(len(cells))]
+    count = Counter(place for place, each in zip(places, cells, strict=True) if _BARRIER in each)
+    return [
+        tuple(f"{_BARRIER}, {count[place]}" if cell == _BARRIER else cell for cell in each)
+        for place, each in zip(places, cells, strict=True)
+    ]
 
 
 def _blame(
@@ -98,6 +121,13 @@ def _homes(code: TestCode) -> Iterator[tuple[str, str]]:
         home = next((place for place in places if place.workgroup == each.workgroup), None)
         if each.space in _SHARED and home is not None:
             yield each.name, _text_of(code, home)
+    for op in code.test.locations:
+        if op.tensor is not None:
+            yield op.sym_name.data, " @ tmem"
+
+
+def _mbarrier(op: litmus.MbarrierOp) -> str:
+    return "mbarrier" if op.count is None else f"mbarrier({op.count.value.data})"
 
 
 def _place(code: TestCode, number: int) -> Placement:
@@ -117,11 +147,39 @@ class _Comparison:
     left: str
     right: str
 
+    @property
+    def outcome(self) -> bool | None:
+        """Whether it holds, where both sides are constants."""
+        if self.left.startswith("r") or self.right.startswith("r"):
+            return None
+        return _COMPARE[self.word](int(self.left), int(self.right))
 
+
+_COMPARE: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
+    {
+        "beq": operator.eq,
+        "bne": operator.ne,
+        "blt": operator.lt,
+        "ble": operator.le,
+        "bgt": operator.gt,
+        "bge": operator.ge,
+    }
+)
 _SETS = {"beq": "setp.eq", "bne": "setp.ne", "blt": "setp.lt.u32", "ble": "setp.le.u32"}
 _OPPOSITE = {"beq": "bne", "bne": "beq", "blt": "bge", "bge": "blt", "bgt": "ble", "ble": "bgt"}
 
 _REGISTER = re.compile(r"r([0-9]+)")
+_ACCUMULATOR = re.compile(r"%acc_(\w+)_\d+")
+"""A register of an accumulator of ``wgmma``."""
+_DROPPED = frozenset({*(f"c{n}" for n in range(5)), "instruction"})
+"""The places of coordinates and instruction descriptors: a tile is one location."""
+_OF_UNITS = frozenset(
+    {
+        *("mbarrier", "cp", "fence", "tcgen05", "wgmma", "tensormap", "mapa", "multimem", "elect"),
+        *("barrier", "prefetch", "prefetchu", "applypriority", "membar"),
+    }
+)
+"""The first words of the instructions that sequences of asynchronous operations have."""
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
 _WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "nc", "cas", *ATOMICS})
 """The words of a memory instruction's name that mean something in the model."""
@@ -130,7 +188,8 @@ _WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "nc", "cas", *ATOMI
 class _PtxReader:
     """One thread; ``lines`` are its cells, ``origins`` the operation that each is from."""
 
-    def __init__(self, code: ThreadCode):
+    def __init__(self, test: TestCode, code: ThreadCode):
+        self.test = test
         self.code = code
         self.blocks = reachable_blocks(code.body)
         self.labels = Labels(self.blocks)
@@ -142,6 +201,8 @@ class _PtxReader:
         self.results: dict[SSAValue, str] = {}
         self.predicates: dict[SSAValue, _Comparison] = {}
         self.observed: list[tuple[str, SSAValue]] = []
+        self.reached: set[Block] = set()
+        self.accumulators: dict[str, str] = {}
         named = [_REGISTER.fullmatch(each) for each in code.registers]
         if None in named:
             strange = code.registers[named.index(None)]
@@ -153,7 +214,10 @@ class _PtxReader:
         for block in self.blocks:
             for argument in block.args:
                 self.operands[argument] = self.fresh()
+        self.reached = {self.blocks[0]}
         for number, block in enumerate(self.blocks):
+            if block not in self.reached:
+                continue
             if number:
                 self.add(f"{self.labels[block]}:")
             following = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
@@ -165,7 +229,10 @@ class _PtxReader:
         return tuple(self.lines)
 
     def add(self, line: str) -> None:
-        """Append a cell."""
+        """Append a cell; who goes to where control comes next anyway need not say so."""
+        if self.lines and f"goto {line}" == f"{self.lines[-1]}:":
+            self.lines.pop()
+            self.origins.pop()
         self.lines.append(line)
         self.origins.append(self.origin)
 
@@ -218,6 +285,10 @@ class _PtxReader:
         match op:
             case ptx.ParamOp():
                 self.parameter(op)
+            case ptx.AddressOfOp():
+                self.variable(op)
+            case ptx.SpecialOp():
+                self.special(op)
             case ptx.ConstOp():
                 self.operands[op.dst] = str(op.value.value.data)
             case litmus.AddressOp():
@@ -254,6 +325,29 @@ class _PtxReader:
             self.results[op.dst] = register
         elif (value := number_of(bound_to)) is not None:
             self.operands[op.dst] = str(value)
+
+    def variable(self, op: ptx.AddressOfOp) -> None:
+        """A variable in shared memory: the location that it is in the thread's CTA."""
+        name = op.variable.string_value()
+        workgroup = _place(self.test, self.code.number).workgroup
+        location = self.test.copy_in(name, workgroup)
+        if location is None:
+            unreadable(op, f"no location of the test is '{name}' in work-group {workgroup}")
+        self.addresses[op.dst] = location
+
+    def special(self, op: ptx.SpecialOp) -> None:
+        """The ids that a test gives its threads."""
+        register = op.register.data
+        place = _place(self.test, self.code.number)
+        known = {
+            "tid.x": self.test.rank(self.code.number),
+            "tid.y": 0,
+            "tid.z": 0,
+            "ctaid.x": place.workgroup,
+        }
+        if register not in known:
+            unreadable(op, f"a litmus test does not say what %{register} is")
+        self.operands[op.dst] = str(known[register])
 
     def end(self, following: Block | None) -> None:
         for register, value in self.observed:
@@ -316,17 +410,27 @@ class _PtxReader:
         elif "sync" in words and line.operands == (("0",),):
             self.add("bar.cta.sync 0, 0")
         else:
-            unreadable(op, f"the PTX model does not execute {op.opcode.data}")
+            self.named_barrier(op, line)
+
+    def named_barrier(self, op: ptx.BarrierOp | ptx.SequenceOp, line: Line) -> None:
+        """A barrier of the CTA by its number, at which so many threads meet."""
+        part = next((each for each in words_of(line.mnemonic) if each in ("sync", "arrive")), None)
+        if part is None:
+            unreadable(op, f"the PTX model does not execute {line.mnemonic}")
+        number, *count = ("".join(map(str, each)) for each in line.operands)
+        threads = [str(_threads_of(op, int(each))) for each in count]
+        self.add(f"barrier.cta.{part} {', '.join((number, *threads))}")
 
     def sequence(self, op: ptx.SequenceOp) -> None:
         """Instructions with registers and labels of their own, as the loop around a swap."""
         places = {place.data: value for place, value in zip(op.places, op.arguments, strict=True)}
         lines = [read_line(each.data) for each in op.lines]
+        if any(map(_is_of_a_unit, lines)):
+            self.asynchronous(op, lines, places)
+            return
         for line in lines:
             if not _is_executed(line):
-                unreadable(
-                    op, f"the simulator does not execute '{line.mnemonic}' yet; {IN_COLUMNS}"
-                )
+                unreadable(op, f"the PTX model does not execute '{line.mnemonic}'")
         names = {name for line in lines for name in line.names}
         registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
         labels = [line.names[0] for line in lines if not line.mnemonic]
@@ -338,12 +442,90 @@ class _PtxReader:
         for line in lines:
             self.line(line, registers)
 
+    def asynchronous(
+        self, op: ptx.SequenceOp, lines: list[Line], places: Mapping[str, SSAValue]
+    ) -> None:
+        """An asynchronous instruction: as PTX has it, with names for addresses.
+
+        A wait is a loop around a look at the mbarrier, which the model has as one instruction.
+        """
+        (line,) = filter(_is_of_a_unit, lines)
+        if line.mnemonic.startswith("mapa"):
+            self.map_shared(op)
+            return
+        if line.operands and line.mnemonic.startswith("barrier"):
+            self.named_barrier(op, line)
+            return
+        operands = list(self.operands_of(op, line, places))
+        if (tile := places.get("map")) is not None and "tensor" in words_of(line.mnemonic):
+            self.add_tensor_copy(op, line, self.location(tile), operands)
+            return
+        if (size := _ASYNC_STORES.get(line.mnemonic.rpartition(".")[2])) and _is_async_store(line):
+            operands.insert(2, str(size))
+        self.add(f"{_with_token(line)} {', '.join(operands)}".strip())
+
+    def operands_of(
+        self, op: ptx.SequenceOp, line: Line, places: Mapping[str, SSAValue]
+    ) -> Iterator[str]:
+        """What stands for each operand that the model has a use for."""
+        accumulators: set[str] = set()
+        for operand in line.operands:
+            pieces = [_filled(self, op, places, each) for each in operand]
+            text = "".join(pieces).strip("[]{}")
+            if (match := _ACCUMULATOR.fullmatch(text)) is not None:
+                if match[1] in accumulators:
+                    continue
+                accumulators.add(match[1])
+                text = self.accumulator(match[1])
+            if text and not any(isinstance(o, Placeholder) and o.name in _DROPPED for o in operand):
+                yield text
+
+    def accumulator(self, name: str) -> str:
+        """The one register that stands for those of an accumulator."""
+        if name not in self.accumulators:
+            self.accumulators[name] = self.fresh()
+        return self.accumulators[name]
+
+    def add_tensor_copy(
+        self, op: ptx.SequenceOp, line: Line, map: str, operands: list[str]
+    ) -> None:
+        """A copy through a tensor map, with the memory that the map describes and the tile's size."""
+        described = self.test.described(map)
+        if described is None:
+            unreadable(op, f"location '{map}' does not say what tensor it describes: 'describes'")
+        where = f"[{map}, {', '.join(described)}]"
+        filled = [where if each == map else each for each in operands]
+        if "bulk_group" not in words_of(line.mnemonic):
+            size = self.test.size_of(operands[0])
+            if size is None:
+                unreadable(op, f"location '{operands[0]}' does not say how large it is: 'bytes'")
+            filled.insert(2, str(size))
+        self.add(f"{line.mnemonic} {', '.join(filled)}")
+
+    def place(self, value: SSAValue) -> str:
+        """What stands for an operand: a location's name, or a register or number."""
+        return self.addresses[value] if value in self.addresses else self.operand(value)
+
+    def map_shared(self, op: ptx.SequenceOp) -> None:
+        """``mapa``: the location that a peer has of the same variable."""
+        pointer, rank = op.arguments
+        name, number = self.location(pointer), self.operand(rank)
+        if number.startswith("r"):
+            unreadable(op, "the peer must be a number, as an argument of the kernel")
+        peer = self.test.peer(name, int(number))
+        if peer is None:
+            unreadable(op, f"the test has no location that is '{name}' in work-group {number}")
+        assert op.dst is not None
+        self.addresses[op.dst] = peer
+
     def line(self, line: Line, registers: Mapping[str, str]) -> None:
         """One line of a sequence, of the kinds that ``_is_executed``."""
 
         def filled(operand: Operand) -> str:
             pieces = (registers[o.name] if isinstance(o, Placeholder) else o for o in operand)
-            return "".join(pieces).strip("[]")
+            text = "".join(pieces).strip("[]")
+            match = _ACCUMULATOR.fullmatch(text)
+            return text if match is None else self.accumulator(match[1])
 
         operands = [filled(each) for each in line.operands]
         if not line.mnemonic:
@@ -370,16 +552,32 @@ class _PtxReader:
             self.add(f"add {self.result(op.dst)}, {left}, {right}")
         elif words == ["pred"]:
             self.predicate(op, head)
+        elif head == "cvt" and self.widened(op):
+            return
         elif (word := _ARITHMETIC.get(op.opcode.data)) is not None:
             left, right = map(self.operand, op.arguments)
             self.add(f"{word} {self.result(op.dst)}, {left}, {right}")
         else:
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
 
+    def widened(self, op: ptx.AluOp) -> bool:
+        """Whether a conversion is of an address, or of a constant that it leaves as it is."""
+        (of,) = op.arguments
+        if of in self.addresses:
+            self.addresses[op.dst] = self.addresses[of]
+            return True
+        known = self.operands.get(of, "r")
+        if known.startswith("r") or int(known) < 0:
+            return False
+        self.operands[op.dst] = known
+        return True
+
     def compare(self, op: ptx.AluOp, comparison: str, type: str) -> None:
-        if type[1:] != "32" or f"b{comparison}" not in _OPPOSITE:
-            unreadable(op, f"the PTX model does not execute {op.opcode.data}")
         left, right = map(self.operand, op.arguments)
+        test = _Comparison(f"b{comparison}", left, right)
+        is_known = test.word in _OPPOSITE and test.outcome is not None
+        if (type[1:] != "32" and not is_known) or test.word not in _OPPOSITE:
+            unreadable(op, f"the PTX model does not execute {op.opcode.data}")
         if type == "u32" and comparison not in ("eq", "ne"):
             left, right = self.flipped(left), self.flipped(right)
         self.predicates[op.dst] = _Comparison(f"b{comparison}", left, right)
@@ -401,6 +599,7 @@ class _PtxReader:
 
     def jump(self, target: Block, values: tuple[SSAValue, ...], following: Block | None) -> None:
         """Go to ``target``, which need not be said when it comes next."""
+        self.reached.add(target)
         pairs = [
             (self.operands[argument], self.operand(value))
             for argument, value in zip(target.args, values, strict=True)
@@ -414,13 +613,67 @@ class _PtxReader:
         test = self.predicates.get(op.predicate)
         if test is None:
             test = _Comparison("bne", self.operand(op.predicate), "0")
+        if (known := test.outcome) is not None:
+            # The other block is another thread's.
+            to = (op.true_target, op.true_arguments) if known else None
+            target, arguments = to or (op.false_target, op.false_arguments)
+            self.jump(target, tuple(arguments), following)
+            return
         simple = not op.true_arguments
+        self.reached.add(op.true_target)
         target = self.labels[op.true_target] if simple else self.labels.edge()
         self.add(f"{test.word} {test.left}, {test.right}, {target}")
         self.jump(op.false_target, tuple(op.false_arguments), following if simple else None)
         if not simple:
             self.add(f"{target}:")
             self.jump(op.true_target, tuple(op.true_arguments), following)
+
+
+def _filled(
+    reader: "_PtxReader",
+    op: ptx.SequenceOp,
+    places: Mapping[str, SSAValue],
+    piece: Placeholder | str,
+) -> str:
+    """A piece of an operand; "" for the result of a look that a loop around it waits for."""
+    if not isinstance(piece, Placeholder):
+        return "" if piece == "_" else piece
+    if piece.name in places:
+        return reader.place(places[piece.name])
+    return reader.result(op.dst) if piece.name == "dst" and op.dst is not None else ""
+
+
+def _threads_of(op: Operation, count: int) -> int:
+    """The threads of a test that a barrier of so many threads meets: each is a warp of its own."""
+    if count % _WARP:
+        unreadable(op, f"a barrier meets whole warps of {_WARP} threads, not {count}")
+    return count // _WARP
+
+
+_WARP = 32
+
+
+def _is_async_store(line: Line) -> bool:
+    """Whether it is a store that completes bytes on an mbarrier, which its type says how many."""
+    head, *words = words_of(line.mnemonic)
+    return head in ("st", "red") and "async" in words and len(line.operands) == 3
+
+
+_ASYNC_STORES = {"b32": 4, "u32": 4, "s32": 4}
+
+
+def _with_token(line: Line) -> str:
+    """The mnemonic, which in columns says whether a wait is for a parity or for a token."""
+    head, *words = words_of(line.mnemonic)
+    if head == "mbarrier" and words[0] in ("try_wait", "test_wait") and "parity" not in words:
+        return ".".join((head, words[0], "token", *words[1:]))
+    return line.mnemonic
+
+
+def _is_of_a_unit(line: Line) -> bool:
+    """Whether a line is of an asynchronous operation."""
+    head, *words = words_of(line.mnemonic)
+    return head in _OF_UNITS or "async" in words
 
 
 _ARITHMETIC: Mapping[str, str] = MappingProxyType(

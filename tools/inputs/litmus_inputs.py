@@ -162,7 +162,7 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
     from xdsl.utils.exceptions import DiagnosticException
 
     from fencewright.lowering.sequence import UnsupportedError
-    from fencewright.passes.litmus.programs import check_executed, find_tests
+    from fencewright.passes.litmus.programs import find_tests
     from fencewright.passes.litmus.read_litmus import read_tests
     from fencewright.passes.litmus.verify_lowering import source_name
 
@@ -172,8 +172,6 @@ def _read_module(path: str, text: str, lowering: Lowering, only: str | None) -> 
     try:
         codes = [code for code in find_tests(module) if only in (None, code.name)]
         _check_flags(codes, lowering)
-        for code in codes:
-            check_executed(code)
         if lowering.chip is not None:
             _check_clusters(module, lowering.chip)
             sources = _readable_sources(module)

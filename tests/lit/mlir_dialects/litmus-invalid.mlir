@@ -167,7 +167,7 @@ litmus.test @conditions {
 
 // -----
 
-// expected-error @below {{'arith.constant' in a test; accepted: litmus.location, .thread and .condition}}
+// expected-error @below {{'arith.constant' in a test; accepted: litmus.location, .mbarrier, .thread and .condition}}
 litmus.test @stray {
   %v = arith.constant 0 : i32
 }
@@ -176,3 +176,31 @@ litmus.test @stray {
 
 // expected-error @below {{'litmus.location' expects parent op 'litmus.test'}}
 litmus.location @x = 0 : i32
+
+// -----
+
+litmus.test @mbarrier_count {
+  // expected-error @below {{count must be at least 1, not 0}}
+  litmus.mbarrier @b count 0
+}
+
+// -----
+
+litmus.test @tensor_and_local {
+  // expected-error @below {{a location is in tensor memory or in an address space, not both}}
+  litmus.location @t = 0 : i32 in local {tensor}
+}
+
+// -----
+
+litmus.test @global_variable {
+  // expected-error @below {{only a location in local is a variable of kernels}}
+  litmus.location @x = 0 : i32 {variable = @tile}
+}
+
+// -----
+
+// expected-error @below {{no location 'y'}}
+litmus.test @no_tensor {
+  litmus.location @map = 0 : i32 {describes = [@y]}
+}

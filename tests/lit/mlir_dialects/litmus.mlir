@@ -55,3 +55,19 @@ func.func @kernel(%x: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {gpu.kernel} 
   scoped.store weak %v, %out : i32, !llvm.ptr<1>
   func.return
 }
+
+// CHECK-LABEL: litmus.test @asynchronous {
+litmus.test @asynchronous {
+  // CHECK-NEXT: litmus.location @x = 1 : i32
+  litmus.location @x = 1 : i32
+  // CHECK-NEXT: litmus.location @map = 0 : i32 {describes = [@x]}
+  litmus.location @map = 0 : i32 {describes = [@x]}
+  // CHECK-NEXT: litmus.location @tile = 0 : i32 in local {workgroup = 1 : i64, variable = @t, bytes = 128 : i64}
+  litmus.location @tile = 0 : i32 in local {workgroup = 1 : i64, variable = @t, bytes = 128 : i64}
+  // CHECK-NEXT: litmus.location @acc = 0 : i32 {tensor}
+  litmus.location @acc = 0 : i32 {tensor}
+  // CHECK-NEXT: litmus.mbarrier @full
+  litmus.mbarrier @full
+  // CHECK-NEXT: litmus.mbarrier @empty count 2 {workgroup = 1 : i64}
+  litmus.mbarrier @empty count 2 {workgroup = 1 : i64}
+}
