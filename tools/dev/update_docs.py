@@ -33,6 +33,7 @@ from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.memory_page import memory_page
 from fencewright.tools.dev.museum_page import page as museum_page
+from fencewright.tools.dev.patterns_page import patterns_page
 from fencewright.tools.dev.stride_table import hierarchy_page
 from fencewright.tools.markdown import markdown_table
 
@@ -274,6 +275,7 @@ PAGES = {
     "hierarchy.md": hierarchy_page,
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
+    "patterns.md": patterns_page,
 }
 
 

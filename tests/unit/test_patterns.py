@@ -1,0 +1,90 @@
+"""The patterns of ``examples/patterns``: every one holds, and the page says what each order is for."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from fencewright.passes.pipelines import OptLevel
+from fencewright.tools.dev import patterns_page as pages
+from fencewright.tools.dev.patterns import (
+    FOLDER,
+    Change,
+    Pattern,
+    Verdict,
+    judged,
+    patterns,
+    patterns_of,
+    weakenings,
+)
+from fencewright.tools.dev.patterns_page import OnGpu, PageError, gpu_results, patterns_page
+
+EXAMPLES = FOLDER.parent / "async"
+PATTERNS = [*patterns()]
+
+
+def only(name: str) -> Pattern:
+    return next(each for each in PATTERNS if each.name == name)
+
+
+def test_every_asynchronous_example_has_its_pattern() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.mlir")}
+    assert len(names) == 22
+    assert names <= {each.name for each in PATTERNS}
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_every_pattern_holds_at_every_level(level: OptLevel) -> None:
+    for path in sorted(FOLDER.glob("*.mlir")):
+        for pattern in patterns_of(path, level):
+            assert judged(pattern, pattern.test).verdict is Verdict.HOLDS, pattern.name
+
+
+def test_a_pattern_without_its_proxy_fence_fails() -> None:
+    pattern = only("core_to_tma_store")
+    found = {
+        (each.instruction, each.number, each.change): judged(pattern, each.test)
+        for each in weakenings(pattern)
+    }
+    fence = found["fence.proxy.async.shared::cta", 0, Change.REMOVED]
+    assert (fence.verdict, fence.shown) == (Verdict.FAILS, "out=0")
+    assert {number for text, number, _ in found if text.startswith("bar.cta")} == {0, 1}
+    assert all(result.verdict is not Verdict.HOLDS for result in found.values())
+
+
+def test_a_barrier_of_the_cluster_goes_with_its_wait() -> None:
+    (first, second, relaxed) = weakenings(only("cluster_barrier_dsmem"))
+    for each, arrivals in ((first, 1), (second, 1), (relaxed, 2)):
+        for thread in each.test.test.program.threads:
+            texts = [str(type(code).__name__) for code in thread.instructions]
+            assert texts.count("ClusterBarrier") == 2 * arrivals
+    assert relaxed.change is Change.RELAXED
+
+
+def test_what_holds_without_something_needs_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "REASONS", ())
+    with pytest.raises(PageError, match="and no reason is given"):
+        patterns_page()
+
+
+def test_a_gpu_that_shows_what_the_model_forbids_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shown(text: str) -> Mapping[tuple[str, str], OnGpu]:
+        return {("tma_to_core", "no fence.mbarrier_init"): OnGpu(1, 2)}
+
+    monkeypatch.setattr(pages, "gpu_results", shown)
+    with pytest.raises(PageError, match="wrong on a GPU, but the model says that it holds"):
+        patterns_page()
+
+
+def test_every_reason_and_every_row_of_the_gpu_is_used() -> None:
+    found = [each for pattern in PATTERNS for each in weakenings(pattern)]
+    for reason in pages.REASONS:
+        assert any(reason.covers(each) for each in found), reason
+    known = gpu_results(pages.GPU_PAGE.read_text(encoding="utf-8"))
+    assert known["tma_to_core", "wait relaxed"] == OnGpu(0, 2_112_000, "same machine code")
+    tried = {words for _, words in known if words != "nothing"}
+    named = {each.words for each in pages.SHOWN}
+    assert tried - named == {
+        "no barrier at the end", "no barrier of the wavefront", "map copied without its release",
+    }  # fmt: skip
