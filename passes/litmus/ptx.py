@@ -36,7 +36,7 @@ from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.program import SIGN, Placement, Places, signed
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, parse_litmus
+from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, PtxLitmusTest, parse_litmus
 from fencewright.simulator.ptx.instructions import SCOPES
 from fencewright.simulator.ptx.model import MODELS
 
@@ -46,8 +46,7 @@ _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 
 def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     """The test; raises ``DiagnosticException`` at what the PTX model does not have."""
-    text, readers = _written(code)
-    test = parse_litmus(text, code.name)
+    test, readers = _written(code)
     threads = zip(test.program.threads, readers, strict=True)
     placed = tuple(replace(thread, places=reader.places()) for thread, reader in threads)
     test = replace(test, program=replace(test.program, threads=placed))
@@ -55,7 +54,8 @@ def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     return PtxTest(test, MODELS[options.ptx_model], code.observed, shared)
 
 
-def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
+def _written(code: TestCode) -> tuple[PtxLitmusTest, list["_PtxReader"]]:
+    """The test that the columns written for it are, and who wrote them."""
     readers = [_PtxReader(code, each) for each in code.threads]
     cells = [reader.read() for reader in readers]
     if code.test.mbarriers:
@@ -74,10 +74,9 @@ def _written(code: TestCode) -> tuple[str, list["_PtxReader"]]:
     lines = [f"PTX {code.name}", f"{{ {initial} }}", *(f" {row} ;" for row in rows)]
     text = "\n".join([*lines, str(code.condition)]) + "\n"
     try:
-        parse_litmus(text)
+        return parse_litmus(text, code.name), readers
     except LitmusError as problem:
         _blame(code, readers, problem, text)
-    return text, readers
 
 
 _BARRIER = "bar.cta.sync 0, 0"

@@ -8,12 +8,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencewright.tools.diagnostics import output_file, positive
+from fencewright.tools.diagnostics import error, output_file, positive
 from fencewright.tools.progress import progress
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 from fencewright.tools.workers import add_workers, campaign_error, open_workers
 
 if TYPE_CHECKING:
+    from fencewright.tools.fuzz import async_checks
     from fencewright.tools.fuzz.checks import Totals, Violation
 
 NAME = "fence-sim"
@@ -40,6 +41,12 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         default=0,
         help="check the first N also as LLVM IR, by the machine code that LLVM makes of it",
     )
+    fuzzer.add_argument(
+        "--async",
+        dest="asynchronous",
+        action="store_true",
+        help="asynchronous programs instead, which insert-proxy-fences has to make right",
+    )
     add_workers(fuzzer)
     fuzzer.add_argument(
         "--results",
@@ -61,6 +68,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
 
 def fuzz(arguments: Namespace) -> int:
     """``fence-sim fuzz``."""
+    if arguments.asynchronous:
+        return _fuzz_async(arguments)
     if arguments.seed is not None:
         return _show(arguments.seed)
     # Opened hours before it is written to, so that a path that cannot be written is reported at once.
@@ -71,6 +80,96 @@ def fuzz(arguments: Namespace) -> int:
 
             page_file.write(page(totals, arguments.first, date.today()))
     return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _fuzz_async(arguments: Namespace) -> int:
+    """``fence-sim fuzz --async``."""
+    if arguments.llvm_ir:
+        raise error("--llvm-ir has no effect on asynchronous programs", NAME)
+    if arguments.seed is not None:
+        return _show_async(arguments.seed)
+    with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
+        totals = _check_async(arguments)
+        if page_file is not None:
+            from fencewright.tools.fuzz.async_page import page
+
+            page_file.write(page(totals, arguments.first, date.today()))
+    return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _check_async(arguments: Namespace) -> "async_checks.Totals":
+    """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
+    from fencewright.simulator.core.campaign import CampaignError, code_digest
+    from fencewright.tools.fuzz.async_checks import Totals, campaign
+
+    totals, stream = Totals(), None
+    if arguments.results is not None:
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        stream = arguments.results / f"async-{code_digest()}.jsonl"
+    try:
+        with (
+            progress(arguments.programs, "programs") as display,
+            open_workers(arguments) as executor,
+        ):
+            for totals in campaign(arguments.first, arguments.programs, executor, stream):
+                display.update(totals.programs, len(totals.violations))
+    except CampaignError as problem:
+        raise campaign_error(problem, NAME) from problem
+    except KeyboardInterrupt:
+        print(_async_summary(totals))
+        for each in totals.violations:
+            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
+        raise
+    print(_async_summary(totals))
+    for each in totals.violations[:SHRUNK]:
+        _tell_async(each, arguments.failures)
+    return totals
+
+
+def _async_summary(totals: "async_checks.Totals") -> str:
+    from fencewright.tools.fuzz.async_checks import AsyncVerdict
+
+    inserted, missed = totals.inserted.total(), totals.missed.total()
+    return (
+        f"{totals.programs:,} asynchronous programs: {totals.count(AsyncVerdict.SOUND):,} sound, "
+        f"{totals.count(AsyncVerdict.TOO_LARGE):,} too large, "
+        f"{len(totals.violations):,} violations; of {totals.probed:,} programs "
+        f"{totals.wrong_without_the_pass:,} wrong if nothing is inserted, "
+        f"{missed:,} of {inserted:,} inserted instructions missed if left out"
+    )
+
+
+def _tell_async(violation: "async_checks.Violation", folder: Path | None) -> None:
+    """Print a violation with the smallest program that shows it, and write that down."""
+    from fencewright.passes.litmus.write_async import write
+    from fencewright.tools.fuzz.async_checks import HEAD, smallest
+
+    text = "\n".join(
+        [
+            f"{HEAD}{violation.setting}",
+            f"// Seed {violation.seed}, {violation.verdict}: {violation.message}",
+            "",
+            write(smallest(violation)),
+        ]
+    )
+    print(f"\n{text}")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = re.sub("[^a-z0-9_]+", "-", f"async-{violation.setting.lower()}-{violation.seed}")
+        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
+
+
+def _show_async(seed: int) -> int:
+    from fencewright.passes.litmus.write_async import write
+    from fencewright.simulator.random.async_programs import draw
+    from fencewright.tools.fuzz.async_checks import check, setting_of
+
+    program = draw(seed)
+    print(write(program))
+    setting = setting_of(seed, program)
+    found = check(program, setting)
+    print(f"// {setting}: {found.verdict}" + (f": {found.message}" if found.message else ""))
+    return DOES_NOT_HOLD if found.verdict.is_violation else HOLDS
 
 
 def _check_programs(arguments: Namespace) -> "Totals":

@@ -1,0 +1,473 @@
+"""Random programs with asynchronous operations that are free of data races by construction.
+
+A program is a list of actions in an order in which they can be carried out one by one. Each is of
+one thread or synchronises several; per thread they stand in its code in that order. An action
+that conflicts with an earlier one comes only after a synchronisation has ordered the two, whatever
+the proxies of their accesses. So every execution ends as carrying the actions out one by
+one does, which ``expected`` computes, if what the proxies take has been inserted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.core.program import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A location: in the LDS of work-group ``home``, or in global memory if that is None."""
+
+    name: str
+    home: int | None
+    initial: int
+
+
+class Kind(Word):
+    """What an action does to memory; ``target`` and ``source`` as of ``Action``."""
+
+    STORE = "store"
+    LOAD = "load"
+    BULK_STORE = "bulk_store"
+    BULK_LOAD = "bulk_load"
+    BULK_PUSH = "bulk_push"
+    STORE_ASYNC = "store_async"
+    ASYNC_COPY = "async_copy"
+    TRACKED_COPY = "tracked_copy"
+    MULTIPLY = "multiply"
+
+
+class Link(Word):
+    """How threads are synchronised."""
+
+    BARRIER = "barrier"
+    CLUSTER_BARRIER = "cluster_barrier"
+    NAMED_BARRIER = "named_barrier"
+    MBARRIER = "mbarrier"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An access of ``thread``, or an asynchronous one that it starts.
+
+    Copies read ``source`` and write ``target``; a multiplication reads both. ``waiter`` is the
+    thread that waits for the end on mbarrier ``mbarrier``, where it completes on one. ``generic``:
+    through a generic address. ``guard``: done if this thread's register has the value that it
+    is expected to have.
+    """
+
+    kind: Kind
+    thread: int
+    target: str | None = None
+    source: str | None = None
+    value: int = 0
+    register: str | None = None
+    waiter: int | None = None
+    mbarrier: str | None = None
+    generic: bool = False
+    guard: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A synchronisation of ``threads``; by a name, from the first to the second of them."""
+
+    link: Link
+    threads: tuple[int, ...]
+    name: str = ""
+
+
+Step = Action | Meeting
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncProgram:
+    """Threads by their places, the memory that they have, and what they do, in an order.
+
+    ``rounds``: how often each thread does it all, with a meeting of all at the end of each.
+    """
+
+    places: tuple[Placement, ...]
+    cells: tuple[Cell, ...]
+    steps: tuple[Step, ...]
+    rounds: int = 1
+
+    @property
+    def mbarriers(self) -> Mapping[str, int]:
+        """The work-group that each mbarrier is of."""
+        found: dict[str, int] = {}
+        for step in self.steps:
+            if isinstance(step, Action) and step.mbarrier is not None:
+                assert step.waiter is not None
+                found[step.mbarrier] = self.places[step.waiter].workgroup
+            elif isinstance(step, Meeting) and step.link is Link.MBARRIER:
+                found[step.name] = self.places[step.threads[1]].workgroup
+        return found
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags that threads are told by."""
+        return tuple(
+            each.name for each in self.steps if isinstance(each, Meeting) and each.link is Link.FLAG
+        )
+
+    @property
+    def needs(self) -> frozenset[Kind]:
+        """What kinds of actions there are."""
+        return frozenset(each.kind for each in self.steps if isinstance(each, Action))
+
+    def home(self, name: str) -> int | None:
+        """The work-group in whose LDS a location is; None: it is in global memory."""
+        return next(each.home for each in self.cells if each.name == name)
+
+
+# What a program means
+
+
+ROUND = 16
+"""By how much what is stored grows from round to round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ends: registers of threads, and memory."""
+
+    registers: Mapping[tuple[int, str], int]
+    memory: Mapping[str, int]
+
+
+def expected(program: AsyncProgram) -> Outcome:
+    """How carrying out the actions one by one ends."""
+    memory = {each.name: each.initial for each in program.cells}
+    registers: dict[tuple[int, str], int] = {}
+    for number in range(program.rounds):
+        for step in program.steps:
+            if isinstance(step, Action):
+                _carry_out(step, memory, registers, number)
+    return Outcome(registers, memory)
+
+
+def _carry_out(
+    step: Action, memory: dict[str, int], registers: dict[tuple[int, str], int], number: int
+) -> None:
+    match step.kind:
+        case Kind.STORE | Kind.STORE_ASYNC:
+            assert step.target is not None
+            memory[step.target] = step.value + number * ROUND
+        case Kind.LOAD:
+            assert step.source is not None
+            assert step.register is not None
+            registers[step.thread, step.register] = memory[step.source]
+        case Kind.MULTIPLY:
+            assert step.source is not None
+            assert step.target is not None
+            assert step.register is not None
+            name = step.thread, step.register
+            registers[name] = registers.get(name, 0) + memory[step.source] * memory[step.target]
+        case _:
+            assert step.source is not None
+            assert step.target is not None
+            memory[step.target] = memory[step.source]
+
+
+# What is ordered before what
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    number: int
+    cell: str
+    writes: bool
+
+
+class _Order:
+    """What each thread has been told of: the numbers of accesses that happen before its next one."""
+
+    def __init__(self, program: AsyncProgram):
+        self.program = program
+        self.known: list[set[int]] = [set() for _ in program.places]
+        self.accesses: list[_Access] = []
+
+    def conflicts(self, step: Action) -> set[int]:
+        """The accesses that ``step`` conflicts with."""
+        found: set[int] = set()
+        for cell, writes in accesses(step):
+            found |= {
+                each.number
+                for each in self.accesses
+                if each.cell == cell and (writes or each.writes)
+            }
+        return found
+
+    def lacks(self, step: Action) -> set[int]:
+        """The accesses that ``step`` would race with."""
+        return self.conflicts(step) - self.known[step.thread]
+
+    def add(self, step: Step) -> None:
+        """Note what a step does."""
+        if isinstance(step, Meeting):
+            self._meet(step)
+            return
+        new: set[int] = set()
+        for cell, writes in accesses(step):
+            number = len(self.accesses)
+            self.accesses.append(_Access(number, cell, writes))
+            new.add(number)
+        # Who completes on an mbarrier tells the waiter of itself alone, and nobody else.
+        self.known[step.thread if step.waiter is None else step.waiter] |= new
+
+    def _meet(self, meeting: Meeting) -> None:
+        if meeting.link in (Link.BARRIER, Link.CLUSTER_BARRIER):
+            together = set[int]().union(*(self.known[each] for each in meeting.threads))
+            for each in meeting.threads:
+                self.known[each] = set(together)
+            return
+        teller, told = meeting.threads
+        self.known[told] |= self.known[teller]
+
+
+def accesses(step: Action) -> Iterator[tuple[str, bool]]:
+    """The locations that an action accesses, and whether it writes."""
+    if step.source is not None:
+        yield step.source, False
+    if step.target is not None:
+        yield step.target, step.kind is not Kind.MULTIPLY
+
+
+def is_race_free(program: AsyncProgram) -> bool:
+    """Whether every two accesses that conflict are ordered, and a round begins as the first did."""
+    order = _Order(program)
+    for step in program.steps:
+        if isinstance(step, Action):
+            if order.lacks(step):
+                return False
+            if step.guard is not None and step.guard not in _reads(program, step):
+                return False
+        order.add(step)
+    return True
+
+
+def _reads(program: AsyncProgram, before: Action) -> set[tuple[str, int]]:
+    """The registers that a thread has read before an action, with what is expected in them."""
+    found: set[tuple[str, int]] = set()
+    memory = {each.name: each.initial for each in program.cells}
+    registers: dict[tuple[int, str], int] = {}
+    for step in program.steps:
+        if step is before:
+            break
+        if isinstance(step, Action):
+            _carry_out(step, memory, registers, 0)
+    for (thread, name), value in registers.items():
+        if thread == before.thread:
+            found.add((name, value))
+    return found
+
+
+# Drawing programs
+
+
+def draw(seed: int) -> AsyncProgram:
+    """The program that a seed stands for."""
+    return _Drawing(Random(seed)).program()
+
+
+_PLACES = (
+    ((0, 0), (0, 0)),
+    ((0, 0), (0, 0)),
+    ((0, 0), (0, 0), (0, 0)),
+    ((0, 0), (1, 0)),
+    ((0, 0), (1, 0)),
+    ((0, 0), (0, 0), (1, 0)),
+    ((0, 0), (0, 1)),
+)
+"""Work-group and cluster of each thread."""
+
+_KINDS = (
+    *(Kind.STORE,) * 5,
+    *(Kind.LOAD,) * 3,
+    *(Kind.BULK_STORE,) * 3,
+    *(Kind.BULK_LOAD,) * 3,
+    Kind.BULK_PUSH,
+    Kind.BULK_PUSH,
+    Kind.STORE_ASYNC,
+    Kind.ASYNC_COPY,
+    Kind.TRACKED_COPY,
+    Kind.MULTIPLY,
+)
+
+
+_BARRIERS = 15
+"""How many named barriers a work-group has."""
+
+
+class _Drawing:
+    """One program that is being drawn."""
+
+    def __init__(self, random: Random):
+        self.random = random
+        self.places = tuple(
+            Placement(workgroup, cluster=cluster) for workgroup, cluster in random.choice(_PLACES)
+        )
+        homes = sorted({(each.workgroup, each.cluster) for each in self.places})
+        self.is_cluster = len({cluster for _, cluster in homes}) == 1
+        # Two clusters have a work-group 0 each: nothing of theirs is in LDS but by one of them.
+        workgroups = sorted({workgroup for workgroup, _ in homes}) if self.is_cluster else [0]
+        self.cells = (
+            *(Cell(f"g{n}", None, n + 1) for n in range(2)),
+            *(Cell(f"s{w}{n}", w, 3 + 2 * w + n) for w in workgroups for n in range(2)),
+        )
+        self.steps: list[Step] = []
+        self.names = 0
+        self.values = 5
+
+    def program(self) -> AsyncProgram:
+        empty = AsyncProgram(self.places, self.cells, ())
+        order = _Order(empty)
+        for _ in range(self.random.randint(3, 6)):
+            step = self._action()
+            if step is None:
+                continue
+            lacking = order.lacks(step)
+            if lacking:
+                for meeting in self._meetings(order, step.thread, lacking):
+                    self.steps.append(meeting)
+                    order.add(meeting)
+            self.steps.append(step)
+            order.add(step)
+        steps = tuple(self.steps)
+        program = replace(empty, steps=steps)
+        steps = tuple(self._guarded(program, each) for each in steps)
+        # To the model a thread that waits at an mbarrier is not missed at a barrier of the cluster.
+        can_loop = len({*self.places}) == 1 and not program.flags
+        rounds = 2 if can_loop and self.random.random() < 0.2 else 1
+        if rounds > 1:
+            steps = tuple(
+                replace(each, guard=None) if isinstance(each, Action) else each for each in steps
+            )
+        return replace(program, steps=steps, rounds=rounds)
+
+    def _name(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def _value(self) -> int:
+        self.values += 1
+        return self.values
+
+    def _pick(self, cells: Iterable[Cell]) -> str | None:
+        found = [each.name for each in cells]
+        return self.random.choice(found) if found else None
+
+    def _has(self, thread: int, cell: Cell) -> bool:
+        """Whether a thread reaches a location of LDS as its own."""
+        place = self.places[thread]
+        return cell.home == place.workgroup and (self.is_cluster or place.cluster == 0)
+
+    def _action(self) -> Action | None:
+        """An action that its thread can do; None if this kind does not fit."""
+        random = self.random
+        thread, kind = random.randrange(len(self.places)), random.choice(_KINDS)
+        own = [each for each in self.cells if self._has(thread, each)]
+        peers = [
+            each
+            for each in self.cells
+            if each.home is not None and self.is_cluster and not self._has(thread, each)
+        ]
+        outside = [each for each in self.cells if each.home is None]
+        register = self._name("r") if kind in (Kind.LOAD, Kind.MULTIPLY) else None
+        reached = [*own, *outside, *peers]
+        targets, sources = {
+            Kind.STORE: (reached, None),
+            Kind.LOAD: (None, reached),
+            Kind.BULK_STORE: (outside, own),
+            Kind.BULK_LOAD: (own + peers, outside),
+            Kind.BULK_PUSH: (peers, own),
+            Kind.STORE_ASYNC: (peers, None),
+            Kind.ASYNC_COPY: (own, outside),
+            Kind.TRACKED_COPY: (own, outside),
+            Kind.MULTIPLY: (own, own),
+        }[kind]
+        target = None if targets is None else self._pick(targets)
+        source = None if sources is None else self._pick(sources)
+        if (targets is not None and target is None) or (sources is not None and source is None):
+            return None
+        if kind is Kind.MULTIPLY and target == source:
+            return None
+        # What an mbarrier tracks of a thread's copies are all of them.
+        others = {Kind.ASYNC_COPY: Kind.TRACKED_COPY, Kind.TRACKED_COPY: Kind.ASYNC_COPY}
+        if any(
+            isinstance(each, Action) and (each.thread, each.kind) == (thread, others.get(kind))
+            for each in self.steps
+        ):
+            return None
+        step = Action(kind, thread, target, source, register=register)
+        if kind in (Kind.STORE, Kind.STORE_ASYNC):
+            step = replace(step, value=self._value())
+        if kind in (Kind.STORE, Kind.LOAD) and random.random() < 0.15:
+            # A generic address of a peer's LDS is one that the program has mapped.
+            peer = {each.name for each in peers}
+            step = replace(step, generic=not peer & {target, source})
+        if kind in (Kind.BULK_LOAD, Kind.BULK_PUSH, Kind.STORE_ASYNC, Kind.TRACKED_COPY):
+            assert target is not None
+            home = next(each.home for each in self.cells if each.name == target)
+            waiters = [
+                n
+                for n, place in enumerate(self.places)
+                if place.workgroup == home and (self.is_cluster or place.cluster == 0)
+            ]
+            step = replace(step, waiter=random.choice(waiters), mbarrier=self._name("m"))
+        return step
+
+    def _meetings(self, order: _Order, thread: int, lacking: set[int]) -> Iterator[Meeting]:
+        """Synchronisation after which ``thread`` knows of what it lacks."""
+        while lacking:
+            number = min(lacking)
+            tellers = [n for n, known in enumerate(order.known) if number in known]
+            teller = self.random.choice(tellers)
+            meeting = self._meeting(teller, thread)
+            yield meeting
+            lacking -= order.known[thread] | order.known[teller]
+
+    def _meeting(self, teller: int, told: int) -> Meeting:
+        here, there = self.places[teller], self.places[told]
+        choices = [Link.FLAG]
+        if here == there:
+            choices = [Link.BARRIER, Link.BARRIER, Link.MBARRIER, Link.MBARRIER, Link.FLAG]
+            choices += [Link.NAMED_BARRIER] * (self.names < _BARRIERS)
+        elif self.is_cluster:
+            choices = [Link.CLUSTER_BARRIER, Link.MBARRIER, Link.MBARRIER, Link.FLAG]
+        link = self.random.choice(choices)
+        if link is Link.BARRIER:
+            return Meeting(link, tuple(n for n, p in enumerate(self.places) if p == here))
+        if link is Link.CLUSTER_BARRIER:
+            return Meeting(link, tuple(range(len(self.places))))
+        prefix = {Link.MBARRIER: "m", Link.FLAG: "f", Link.NAMED_BARRIER: ""}[link]
+        return Meeting(link, (teller, told), self._name(prefix))
+
+    def _guarded(self, program: AsyncProgram, step: Step) -> Step:
+        if not isinstance(step, Action) or step.kind not in (Kind.STORE, Kind.BULK_STORE):
+            return step
+        known = sorted(_reads(program, step))
+        if not known or self.random.random() < 0.5:
+            return step
+        return replace(step, guard=self.random.choice(known))
+
+
+# Smaller programs
+
+
+def smaller(program: AsyncProgram) -> Iterator[AsyncProgram]:
+    """The programs with one thing less that are still free of data races."""
+    if program.rounds > 1:
+        yield replace(program, rounds=1)
+    for number, step in enumerate(program.steps):
+        rest = (*program.steps[:number], *program.steps[number + 1 :])
+        candidates = [replace(program, steps=rest)]
+        if isinstance(step, Action):
+            for plain in (replace(step, guard=None), replace(step, generic=False)):
+                if plain != step:
+                    changed = (*program.steps[:number], plain, *program.steps[number + 1 :])
+                    candidates.append(replace(program, steps=changed))
+        yield from filter(is_race_free, candidates)

@@ -1,0 +1,74 @@
+"""docs/fuzz-async.md: what the fuzzer of asynchronous programs does, and what became of them."""
+
+from datetime import date
+
+from fencewright.tools.fuzz.async_checks import PROBED, AsyncVerdict, Totals
+from fencewright.tools.markdown import markdown_table
+
+_HEAD = f"""\
+<!-- Written by `make fuzz`; change tools/fuzz/async_page.py, not this page. -->
+# Random asynchronous programs
+
+`fence-sim fuzz --async` draws programs of two or three threads in one work-group, a cluster of two, or two
+clusters. They store and load, copy in bulk from and to shared memory and a peer's, store
+asynchronously, copy as on Ampere, and multiply tiles with `wgmma`; through pointers of their own
+space and generic ones, under conditions and in loops. In between they synchronise: by barriers, cluster
+barriers, mbarriers and flags.
+
+Each program is drawn as a list of actions that could be carried out one by one. An action that conflicts with
+an earlier one comes only after a synchronisation that orders the two. So the program is free of data
+races *whatever the proxies*, and every execution ends as the actions do one by one: that is what
+`insert-proxy-fences` promises ([async.md](async.md)). Each is lowered for a PTX chip, at -O2 or -O0, and
+executed in the PTX model. A violation is code that can end otherwise or not at all, or that makes a
+pass fail. For each the fuzzer prints the smallest program that shows it.
+
+Of one program in {PROBED} everything that the pass inserted is left out: first all of it, then each instruction
+by itself.
+"""
+
+
+def page(totals: Totals, first: int, day: date) -> str:
+    """The page."""
+    parts = [_HEAD, "## Result", "", _result(totals, first, day), "", _verdicts(totals), ""]
+    parts += ["## What is in the programs", "", _kinds(totals), ""]
+    parts += ["## What was inserted, and is missed", "", _inserted(totals), "", _WHY, ""]
+    return "\n".join(parts)
+
+
+def _result(totals: Totals, first: int, day: date) -> str:
+    return (
+        f"{day}: {totals.programs:,} programs (seeds {first:,} to {first + totals.programs - 1:,}), "
+        f"{len(totals.violations):,} violations, {totals.seconds / 3600:.1f} hours of one core. "
+        f"Of {totals.probed:,} programs {totals.wrong_without_the_pass:,} go wrong if the pass does "
+        "not run; the others need nothing, or nothing that shows."
+    )
+
+
+def _verdicts(totals: Totals) -> str:
+    words = list(AsyncVerdict)
+    rows = [
+        (name, *(f"{counts[word]:,}" for word in words))
+        for name, counts in sorted(totals.verdicts.items())
+    ]
+    return markdown_table(("lowered for", *map(str, words)), rows)
+
+
+def _kinds(totals: Totals) -> str:
+    rows = [(f"`{kind}`", f"{count:,}") for kind, count in totals.kinds.most_common()]
+    return markdown_table(("programs with a", "count"), rows)
+
+
+def _inserted(totals: Totals) -> str:
+    rows = [
+        (f"`{text}`", f"{count:,}", f"{totals.missed[text]:,}")
+        for text, count in sorted(totals.inserted.items())
+    ]
+    return markdown_table(("instruction", "inserted", "missed"), rows)
+
+
+_WHY = """\
+What is inserted and not missed: a writer fences before it releases, also if every reader must fence later for
+another reason; the pass follows all paths of all threads and knows neither values nor how many threads there
+are, so that it also fences for a path that no thread of the program takes; a wait for a group whose
+end nobody looks at, or for sources before the kernel ends, since the model's shared memory outlives its
+threads; and a `wgmma.fence` before the first multiplication, where nothing was in the registers."""
