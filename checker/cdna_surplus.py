@@ -60,9 +60,8 @@ class Surplus:
         cost = f"{self.price} units a wave"
         if self.waves is not None:
             cost += f", {self.price * self.waves} for the {self.waves} waves of a work-group"
-        return Finding(
-            self.line, self.rule, f"{self.text} can go, which costs {cost}: {self.reason}"
-        )
+        message = f"{self.text} can go, which costs {cost}: {self.reason}"
+        return Finding(self.line, self.rule, message, cost=self.price * (self.waves or 1))
 
 
 def find_surplus(

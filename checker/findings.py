@@ -72,7 +72,8 @@ class Finding:
     """One finding, at a line of the assembly; ``about``: the other lines that it concerns.
 
     ``lesser``: its level, where that is less than its rule's. ``source_line``: where its source asks
-    for what is missing; 0: not known.
+    for what is missing; 0: not known. ``cost``: of what can go, in units of ``lowering.cdna.costs``
+    for the waves of a work-group, or for one if their number is not known.
     """
 
     line: int
@@ -81,6 +82,7 @@ class Finding:
     lesser: Level | None = field(default=None, compare=False)
     about: tuple[int, ...] = field(default=(), compare=False)
     source_line: int = field(default=0, compare=False)
+    cost: int = field(default=0, compare=False)
 
     @property
     def level(self) -> Level:

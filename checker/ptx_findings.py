@@ -6,7 +6,7 @@ what callers and other kernels do is not known, and is never held against it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fencewright.checker.findings import Level
@@ -52,13 +52,17 @@ SURPLUS = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class PtxFinding:
-    """One finding, at a line of the text; ``about``: the other lines that it concerns."""
+    """One finding, at a line of the text; ``about``: the other lines that it concerns.
+
+    ``cost``: of what can go, in the units of the prices, if that is known.
+    """
 
     line: int
     rule: PtxRule
     level: Level
     message: str
     about: tuple[int, ...] = ()
+    cost: int = field(default=0, compare=False)
 
 
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
@@ -77,7 +81,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
         return
     for fence in analysis.surplus():
         message = f"{fence} is owed nowhere: no async access can follow a generic one here"
-        yield _finding(fence, PtxRule.SURPLUS_PROXY_FENCE, _NOTE, message + _price(file, fence))
+        yield _can_go(file, fence, PtxRule.SURPLUS_PROXY_FENCE, message)
 
 
 def _finding(
@@ -316,15 +320,19 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
 def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> PtxFinding:
     where = "before" if by.number < fence.number else "after"
     message = f"{fence} adds nothing to the {by} right {where} it, line {by.line}"
-    return _finding(fence, PtxRule.SURPLUS_FENCE, _NOTE, message + _price(file, fence), (by,))
+    return _can_go(file, fence, PtxRule.SURPLUS_FENCE, message, by.line)
 
 
-def _price(file: PtxFile, fence: PtxInstruction) -> str:
-    """What it costs, if that is known, to be appended to a message."""
+def _can_go(
+    file: PtxFile, fence: PtxInstruction, rule: PtxRule, message: str, *about: int
+) -> PtxFinding:
+    """A fence that can go, with what it costs if that is known."""
     try:
-        return f"; it costs {cost_of(file.target, str(fence.statement.opcode.name))}"
+        cost = cost_of(file.target, str(fence.statement.opcode.name))
     except UnsupportedError:
-        return ""
+        return PtxFinding(fence.line, rule, _NOTE, message, about)
+    said = f"{message}; it costs {cost}"
+    return PtxFinding(fence.line, rule, _NOTE, said, about, cost.amount)
 
 
 def _is_heard(each: PtxInstruction) -> bool:

@@ -1,251 +1,142 @@
 """fence-check: what is missing or surplus in the synchronisation of AMD assembly and PTX.
 
-Reads assembly of gfx908, gfx90a, gfx942 and gfx950, code objects, or PTX, whoever made them. Says
-which registers are used before their loads have been waited for, what each access provides to
-others, what cannot have been meant, and what can go; of PTX, which proxy fences and scopes are missing.
+Reads assembly of gfx908, gfx90a, gfx942 and gfx950, code objects, or PTX, whoever made them, or
+folders of those. Says which registers are used before their loads have been waited for, what each
+access provides to others, what cannot have been meant, and what can go; of PTX, which proxy fences
+and scopes are missing.
 """
 
-import re
-import subprocess
+import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from fencewright.checker.cdna_check import Checked, check
-from fencewright.checker.cdna_objects import MAGIC, chip_of_object
 from fencewright.checker.cdna_scoped import UnliftableError
-from fencewright.checker.cdna_targets import chip_of
-from fencewright.checker.cdna_text import (
-    Assembly,
-    AssemblyError,
-    check_whole,
-    read_assembly,
-    read_disassembly,
-)
-from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.ptx_findings import SURPLUS, PtxFinding, PtxRule
-from fencewright.checker.source_program import SourceError
+from fencewright.checker.findings import Level
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
-from fencewright.tools.commands.compare_source import (
-    CodeAndSource,
-    add_options,
-    check_options,
-    compile_and_read,
-    merged,
-    read_beside,
-    show_counterexamples,
+from fencewright.tools.commands.check_files import (
+    STDIN,
+    checked,
+    read_beside_source,
+    report_on,
+    unreadable,
 )
-from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
-from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
+from fencewright.tools.commands.compare_source import add_options, check_options
+from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file
+from fencewright.tools.reports.file_report import LEVELS, FileReport
+from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 
 NAME = "fence-check"
-STDIN = "<stdin>"
-
-_LEVELS = tuple(Level)
-"""The worst first."""
-
-_NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED, PtxRule.UNKNOWN)
-"""What says that something could not be judged."""
-
-_FORMATS = (
-    (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
-    (re.compile(r"^\s*\.target\s+sm_|^\s*/\*[0-9a-f]{4}\*/", re.M), "code of NVIDIA's GPUs"),
-)
-"""What else may be given by mistake, by what it has in it."""
 
 
-def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
-    """The assembly that a file contains, which may be a code object, and its text.
-
-    Raises ``AssemblyError``, and ``ToolError`` where llvm-objdump is missing or fails.
-    """
-    if not content.strip():
-        raise diagnostics.error("the input is empty", file)
-    if content.startswith(MAGIC):
-        chip = chip_of_object(content, file)
-        listing = _disassembled(content, file)
-        return read_disassembly(listing, chip, file), listing
-    if diagnostics.is_bitcode(content):
-        raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
-    text = diagnostics.as_text(content)
-    if ".amdgcn_target" not in text:
-        for pattern, name in _FORMATS:
-            if pattern.search(text):
-                raise diagnostics.error(f"{name}, not AMD assembly", file)
-    assembly = read_assembly(text, file)
-    check_whole(text, file)
-    return assembly, text
+def _reports(arguments: Namespace) -> Iterator[FileReport]:
+    """The reports on all inputs, in their order; ``arguments`` gets what was not read in folders."""
+    for path in arguments.inputs:
+        if os.path.isdir(path):
+            yield from _reports_in(path, arguments)
+            continue
+        try:
+            yield report_on(path, arguments)
+        except Exception as problem:
+            yield unreadable(path, problem)
 
 
-def read_beside_source(path: str, content: bytes, file: str, arguments: Namespace) -> CodeAndSource:
-    """The assembly in a file of that content, or made of it, with its source if there is one."""
-    if arguments.run:
-        return compile_and_read(path, arguments.run, arguments.code)
-    assembly, text = read_input(content, file)
-    if arguments.source:
-        return read_beside(assembly, text, file, arguments.source)
-    return CodeAndSource(assembly, file)
+def _reports_in(folder: str, arguments: Namespace) -> Iterator[FileReport]:
+    from fencewright.tools.commands.check_folders import check_files, inputs_in
+
+    inputs = inputs_in(folder)
+    arguments.skipped += inputs.skipped
+    arguments.beside += inputs.beside
+    yield from check_files(inputs, arguments)
 
 
-def _disassembled(content: bytes, file: str) -> str:
-    objdump = find_llvm_tool("llvm-objdump")
-    if objdump is None:
-        raise diagnostics.error(f"code objects need llvm-objdump: {LLVM_HINT}", file)
-    options = ("-d", "--symbolize-operands", "--no-show-raw-insn", "--no-leading-addr", "-")
-    done = subprocess.run([objdump, *options], input=content, capture_output=True, check=False)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise diagnostics.error(said[0] if said else "llvm-objdump failed", file)
-    return done.stdout.decode(errors="replace")
+def _check(arguments: Namespace) -> int:
+    """Check all inputs, write what was found, and return the status."""
+    baseline = None
+    if arguments.baseline:
+        from fencewright.tools.reports.baseline import read_baseline
+
+        try:
+            baseline = read_baseline(arguments.baseline)
+        except ToolError as problem:
+            raise ToolError(problem.diagnostics, status=USAGE) from problem
+    reports: list[FileReport] = []
+    stale = 0
+    is_whole = arguments.format != "text" or arguments.output or arguments.in_folder or baseline
+    for report in _reports(arguments):
+        if report.problem:
+            print(*report.problem, sep="\n", file=sys.stderr)
+        reports.append(report)
+        if not is_whole:
+            _print(report)
+    if baseline:
+        reports, stale = baseline.mark(reports)
+    status = worst([each.status(arguments.fail_on) for each in reports])
+    if arguments.write_baseline:
+        status = _write_baseline(reports, arguments)
+    if is_whole:
+        with output_file(arguments.output) as stream:
+            stream.writelines(f"{line}\n" for line in _written(reports, arguments, stale, status))
+    return status
 
 
-def checked(
-    assembly: Assembly, file: str, l2_per_agent: L2PerAgent | None = None
-) -> Iterator[Checked]:
-    """All functions; raises ``AssemblyError``."""
-    chip_of(assembly, file)
-    if not any(each.instructions for each in assembly.functions.values()):
-        raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
-    for function in assembly.functions.values():
-        yield check(assembly, function, l2_per_agent)
+def _print(report: FileReport) -> None:
+    from fencewright.tools.reports.text_report import lines_of
+
+    if not report.problem:
+        print(*lines_of(report), sep="\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What finds something in a function; ``option``: that asks for it, none if it is always done.
+def _written(
+    reports: Sequence[FileReport], arguments: Namespace, stale: int, status: int
+) -> Iterator[str]:
+    """All reports in the format that was asked for."""
+    if arguments.format == "json":
+        from fencewright.tools.reports.json_report import json_of
 
-    ``replaces``: findings of other analyses that its own say better.
-    """
+        yield json_of(reports, arguments.skipped, status)
+    elif arguments.format == "sarif":
+        from fencewright.tools.reports.sarif import sarif_of
 
-    find: Callable[[Checked], Iterable[Finding]]
-    option: str | None = None
-    replaces: tuple[Rule, ...] = ()
+        yield sarif_of(reports, status, bool(arguments.baseline))
+    else:
+        from fencewright.tools.reports.text_report import findings_of, folder_lines, lines_of
 
-
-ANALYSES = (
-    Analysis(Checked.hazards),
-    Analysis(Checked.patterns),
-    Analysis(Checked.surplus, "surplus", replaces=(Rule.SURPLUS_WAIT,)),
-)
-
-
-def findings_of(each: Checked, arguments: Namespace) -> list[Finding]:
-    """What the analyses that are asked for find in a function."""
-    found: list[Finding] = []
-    for analysis in ANALYSES:
-        if analysis.option is None or getattr(arguments, analysis.option):
-            found = [known for known in found if known.rule not in analysis.replaces]
-            found += analysis.find(each)
-    return found
+        lines = findings_of if arguments.in_folder else lines_of
+        for each in reports:
+            if not each.problem:
+                yield from lines(each)
+        if arguments.in_folder:
+            yield from folder_lines(reports, arguments.skipped, arguments.beside, stale)
+        elif stale:
+            yield f"{arguments.baseline}: {stale} of its findings found no more"
 
 
-_PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
+def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
+    """Write what was found down as known; the status is that of what could not be read."""
+    from fencewright.tools.reports.baseline import write_baseline
+
+    number = write_baseline(arguments.write_baseline, reports, arguments.fail_on)
+    said = "1 known finding" if number == 1 else f"{number} known findings"
+    print(f"{arguments.write_baseline}: {said}", file=sys.stderr)
+    return worst([each.problem_status for each in reports])
 
 
-def _diagnostic(problem: Exception, file: str) -> ToolError:
-    """What to say of an input that could not be read. Raises ``problem`` if nothing is known."""
-    if isinstance(problem, ToolError):
-        return ToolError(problem.diagnostics, status=USAGE)
-    if isinstance(problem, AssemblyError | SourceError) and (
-        found := _PLACE.fullmatch(str(problem))
-    ):
-        return ToolError((Diagnostic(found[3], found[1], int(found[2]), 1),), status=USAGE)
-    known = diagnostics.diagnose(problem, file)
-    if known is None:
-        raise problem
-    return ToolError((known,), status=USAGE)
-
-
-def _check(path: str, arguments: Namespace) -> int:
-    """Check one file, print what was found, and return its status."""
+def _print_scoped(path: str, arguments: Namespace) -> int:
+    """Print the functions of a file as MLIR, and say which cannot be; the status."""
     file = STDIN if path == "-" else path
     try:
         content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
         if ptx_check.takes(path, content):
-            return _check_ptx(content, file, arguments)
+            raise diagnostics.error("--to is not for PTX", file)
         beside = read_beside_source(path, content, file, arguments)
-        assembly, file = beside.assembly, beside.file
+        file = beside.file
         many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-        functions = list(checked(assembly, file, many))
-        found = sorted(each for one in functions for each in findings_of(one, arguments))
-        comparisons = beside.comparisons(many)
-        found = merged(found, comparisons)
-        shown = show_counterexamples(comparisons, file, arguments.counterexamples)
-        executed = {each: said for each, said in shown}
+        functions = list(checked(beside.assembly, file, many))
     except Exception as problem:
-        print(_diagnostic(problem, file), file=sys.stderr)
+        print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
-    if arguments.to:
-        return _print_scoped(functions, file)
-    if arguments.lift:
-        for line, provided in (each for one in functions for each in one.provided()):
-            print(f"{file}:{line}: {provided}")
-    for each in found:
-        if _is_shown(each, arguments):
-            severity = Severity(each.level.value)
-            text = f"{each.message} [{each.rule}]"
-            place = (
-                (path, each.source_line)
-                if arguments.run and each.source_line
-                else (file, each.line)
-            )
-            print(Diagnostic(text, *place, 1, severity))
-            if each in executed:
-                print(Diagnostic(executed[each], *place, 1, Severity.NOTE))
-    names = {each.name: bool(each.descriptor) for each in assembly.functions.values()}
-    _sum_up(file, assembly.chip, names, found)
-    if beside.source is not None:
-        judged = sum(each.was_compared for each in comparisons)
-        print(
-            f"{file}: {judged} of {len(comparisons)} functions compared with {beside.source.file}"
-        )
-    return _status(found, arguments)
-
-
-def _check_ptx(content: bytes, file: str, arguments: Namespace) -> int:
-    """Check a file of PTX, print what was found, and return its status."""
-    for option in ("source", "l2_per_agent", "to"):
-        if getattr(arguments, option):
-            raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
-    module = ptx_check.read_input(content, file)
-    found = sorted(ptx_check.findings_of(module))
-    if arguments.lift:
-        for line, provided in ptx_check.lifted(module):
-            print(f"{file}:{line}: {provided}")
-    for each in found:
-        if _is_shown(each, arguments):
-            text = f"{each.message} [{each.rule}]"
-            print(Diagnostic(text, file, each.line, 1, Severity(each.level.value)))
-    _sum_up(file, module.target, ptx_check.names_of(module), found)
-    return _status(found, arguments)
-
-
-def _sum_up(
-    file: str, chip: str, names: Mapping[str, bool], found: Sequence[Finding | PtxFinding]
-) -> None:
-    """Print what a file has, kernels and other functions, and how much was found."""
-    kernels = [name for name, is_kernel in names.items() if is_kernel]
-    others = [name for name, is_kernel in names.items() if not is_kernel]
-    lists = (("kernels", kernels), ("functions", others))
-    said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
-    number = Counter(each.level for each in found)
-    counts = ", ".join(_count(number[level], level) for level in _LEVELS)
-    print(f"{file}: {chip}: {said}: {counts}")
-
-
-def _status(found: Sequence[Finding | PtxFinding], arguments: Namespace) -> int:
-    bad = _LEVELS[: _LEVELS.index(arguments.fail_on) + 1]
-    if any(each.level in bad for each in found if each.rule not in _NOT_CHECKED):
-        return DOES_NOT_HOLD
-    return INCOMPLETE if any(each.rule in _NOT_CHECKED for each in found) else HOLDS
-
-
-def _print_scoped(functions: Sequence[Checked], file: str) -> int:
-    """Print functions as MLIR, and say which cannot be; the status."""
     status = HOLDS
     for each in functions:
         function = each.lifted.code.flow.function
@@ -259,24 +150,14 @@ def _print_scoped(functions: Sequence[Checked], file: str) -> int:
     return status
 
 
-_ASKED = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT, *SURPLUS)
-
-
-def _is_shown(found: Finding | PtxFinding, arguments: Namespace) -> bool:
-    asked = arguments.surplus and found.rule in _ASKED
-    notes = arguments.notes or arguments.fail_on is Level.NOTE
-    return asked or notes or found.level is not Level.NOTE
-
-
-def _count(number: int, level: Level) -> str:
-    return f"{number} {level}" if number == 1 else f"{number} {level}s"
-
-
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(NAME, description=__doc__)
     diagnostics.add_version(parser)
     parser.add_argument(
-        "inputs", nargs="+", metavar="FILE", help="assembly, code object or PTX, - for stdin"
+        "inputs",
+        nargs="+",
+        metavar="FILE",
+        help="assembly, code object or PTX, - for stdin; or a folder, for all of those in it",
     )
     parser.add_argument(
         "--notes", action="store_true", help="print notes too: what may have been meant"
@@ -305,12 +186,61 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--fail-on",
         type=Level,
-        choices=_LEVELS,
+        choices=LEVELS,
         default=Level.ERROR,
         metavar="LEVEL",
         help="the least level that makes the exit status 1: error (the default), warning, note",
     )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "sarif"),
+        default="text",
+        metavar="FORMAT",
+        help="text (the default), json: one object, or sarif: as GitHub's code scanning takes it",
+    )
+    parser.add_argument(
+        "-o", dest="output", metavar="OUTPUT", help="write what was found there, not to stdout"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="KNOWN",
+        help="what that file has of findings is known and never fails",
+    )
+    parser.add_argument(
+        "--write-baseline", metavar="KNOWN", help="write what is found to that file, as known"
+    )
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=diagnostics.positive,
+        metavar="N",
+        help="processes for the files of a folder (as many as there are CPUs)",
+    )
     return parser
+
+
+_OF_FILES = ("source", "run", "code", "counterexamples", "to")
+"""Options that say something of one file, or write one for each."""
+
+
+def _prepare(arguments: Namespace) -> None:
+    """Add what the command line says between the lines. Raises ``ToolError`` for what does not go."""
+    check_options(arguments, NAME)
+    arguments.in_folder = any(map(os.path.isdir, arguments.inputs))
+    arguments.finds_surplus = arguments.surplus or arguments.in_folder
+    arguments.skipped = arguments.beside = 0
+    for option in _OF_FILES:
+        if arguments.in_folder and getattr(arguments, option):
+            raise _usage(f"--{option} is for files, not for a folder")
+    for option in ("format", "output", "baseline", "write_baseline"):
+        if arguments.to and getattr(arguments, option) not in (None, "text"):
+            raise _usage(f"--to prints MLIR and nothing else; --{option} has no effect")
+    if arguments.lift and arguments.format == "sarif":
+        raise _usage("--lift is not for SARIF, which has findings alone")
+
+
+def _usage(message: str) -> ToolError:
+    return ToolError(diagnostics.error(message, NAME).diagnostics, status=USAGE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -318,8 +248,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         arguments = _parser().parse_args(argv)
-        check_options(arguments, NAME)
-        return worst([_check(path, arguments) for path in arguments.inputs])
+        _prepare(arguments)
+        if arguments.to:
+            return worst([_print_scoped(path, arguments) for path in arguments.inputs])
+        return _check(arguments)
 
     return diagnostics.run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
 

@@ -1,0 +1,351 @@
+"""fence-check on folders, its formats, and what is known of before."""
+
+import json
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencewright.checker.findings import Rule
+from fencewright.checker.ptx_findings import PtxRule
+from fencewright.tools import fence_check
+from fencewright.tools.commands import check_folders
+from fencewright.tools.reports import sarif
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "tests" / "lit" / "tools" / "fence-check"
+SUBSET = ROOT / "tests" / "data" / "sarif" / "sarif-2.1.0-subset.json"
+
+GOOD = """\
+\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+\t.type\tk,@function
+k:
+\tglobal_load_dword v1, v[2:3], off
+\ts_waitcnt vmcnt(0)
+\tv_mov_b32_e32 v2, v1
+\ts_endpgm
+"""
+BAD = GOOD.replace("vmcnt", "lgkmcnt")
+PTX = ".version 8.6\n.target sm_90\n.address_size 64\n.entry p() { bar.sync 0; ret; }\n"
+
+Check = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def check(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Check:
+    """Runs fence-check in a folder of its own; status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = fence_check.main(arguments)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def write(folder: Path, **files: str) -> None:
+    """Files by their names, with ``_`` for the dot."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+
+
+def test_all_that_can_be_checked_is_in_one_table(check: Check, tmp_path: Path) -> None:
+    write(
+        tmp_path / "d", a_s=BAD, c_ptx=PTX, host_s="\tmovl $1, %eax\n", k_txt="text", x_o="\x7fELF"
+    )
+    write(tmp_path / "d" / "sub", b_amdgcn=GOOD, b_hsaco="not read")
+    status, out, err = check("d")
+    assert (status, err) == (1, "")
+    assert out.splitlines() == [
+        "d/a.s:6:1: error: v1 is used while the load of line 4 that writes it is in flight: "
+        "s_waitcnt vmcnt(0) is missing [hazard-raw]",
+        "kernel  chip    errors  warnings  surplus  cost  file",
+        "k       gfx942       1         0        1     2  d/a.s",
+        "p       sm_90        0         0        0     0  d/c.ptx",
+        "3 files: 1 error, 0 warnings, 1 note; 1 surplus; 1 object left to the assembly beside; "
+        "3 other files skipped",
+    ]
+
+
+def test_processes_find_what_one_does(check: Check) -> None:
+    assert check(str(SAMPLES), "-j", "2") == check(str(SAMPLES), "-j", "1")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said", "status"),
+    [
+        ("k.amdgcn", "", "d/k.amdgcn: error: the input is empty", 2),
+        ("k.amdgcn", GOOD[:-5], "the file is cut short: its last line has no end", 2),
+        ("k.hsaco", "\x7fELF", "d/k.hsaco:1:1: error: not a whole 64-bit ELF file", 2),
+        ("k.ptx", GOOD, "d/k.ptx: error: AMD assembly, not PTX", 2),
+        ("k.txt", GOOD, "d: error: there is no AMD assembly, code object or PTX in it", 2),
+        ("k.s", GOOD.replace("s_waitcnt", "x_frob"), "", 3),
+    ],
+)
+def test_what_cannot_be_read_is_never_silent(
+    check: Check, tmp_path: Path, name: str, content: str, said: str, status: int
+) -> None:
+    write(tmp_path / "d")
+    (tmp_path / "d" / name).write_text(content)
+    returned, out, err = check("d")
+    assert returned == status
+    assert said in err
+    assert err.count("\n") == bool(said)
+    assert "Traceback" not in err + out
+
+
+def test_a_fault_of_ours_leaves_the_other_files(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "d", a_s=GOOD, b_s=GOOD)
+    report_on = check_folders.report_on
+
+    def fails(path: str, *rest: Any) -> Any:
+        if path.endswith("a.s"):
+            raise KeyError("here")
+        return report_on(path, *rest)
+
+    monkeypatch.setattr(check_folders, "report_on", fails)
+    status, out, err = check("d")
+    assert status == 3
+    assert err == "d/a.s: error: internal error, please report it: KeyError: 'here'\n"
+    assert "; 1 not read;" in out
+
+
+def test_a_folder_that_cannot_be_opened_is_said(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "d", a_s=GOOD)
+
+    def walk(top: str, onerror: Callable[[OSError], None]) -> Iterator[Any]:
+        yield top, [], ["a.s"]
+        onerror(PermissionError(13, "Permission denied", f"{top}/no"))
+
+    monkeypatch.setattr(check_folders.os, "walk", walk)
+    status, out, err = check("d")
+    assert (status, err) == (2, "d/no: error: Permission denied\n")
+    assert "; 1 not read;" in out
+
+
+SOURCE = """\
+target triple = "amdgcn-amd-amdhsa"
+define void @k(ptr addrspace(1) %p) {
+  %v = load atomic i32, ptr addrspace(1) %p syncscope("agent") monotonic, align 4
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "said"),
+    [
+        (SOURCE, 1, "is coherent at workgroup only, not at agent"),
+        (SOURCE.replace("@k", "@other"), 3, "no function of the source is in the code"),
+        ("nothing", 3, "k.amdgcn is not compared with its source: "),
+    ],
+)
+def test_the_source_beside_is_taken(
+    check: Check, tmp_path: Path, source: str, status: int, said: str
+) -> None:
+    write(tmp_path / "d", k_amdgcn=GOOD, k_llir=source)
+    returned, out, err = check("d")
+    assert (returned, err) == (status, "")
+    assert said in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--run", "llc", "d"), "--run is for files, not for a folder"),
+        (("--source", "k.ll", "d"), "--source is for files, not for a folder"),
+        (("--to", "scoped", "d"), "--to is for files, not for a folder"),
+        (("--to", "scoped", "--format", "json", "d/a.s"), "--format has no effect"),
+        (("--lift", "--format", "sarif", "d"), "--lift is not for SARIF"),
+        (("--baseline", "none.json", "d"), "none.json: error: No such file or directory"),
+        (("--baseline", "d/a.s", "d"), "d/a.s: error: not a baseline: "),
+    ],
+)
+def test_what_does_not_go_together(
+    check: Check, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    write(tmp_path / "d", a_s=GOOD)
+    status, out, err = check(*arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+# Formats
+
+
+def test_json_has_all_that_text_has(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_s=BAD, b_s="\t.amdgcn_target", c_ptx=PTX)
+    status, out, _ = check("d", "--format", "json", "--lift")
+    document = json.loads(out)
+    assert (status, document["status"], document["skipped"]) == (1, 1, 0)
+    bad, cut, ptx = document["files"]
+    assert (bad["chip"], bad["functions"]) == (
+        "gfx942",
+        [{"name": "k", "kernel": False, "errors": 1, "warnings": 0, "notes": 1, "known": 0,
+          "surplus": 1, "cost": 2}],
+    )  # fmt: skip
+    assert bad["findings"] == [
+        {
+            "rule": "hazard-raw",
+            "level": "error",
+            "message": "v1 is used while the load of line 4 that writes it is in flight: "
+            "s_waitcnt vmcnt(0) is missing",
+            "function": "k",
+            "instruction": "v_mov_b32_e32 v2, v1",
+            "file": "d/a.s",
+            "line": 6,
+            "about": [{"what": "global_load_dword v1, v[2:3], off", "file": "d/a.s", "line": 4}],
+            "cost": None,
+            "known": False,
+            "executed": None,
+        }
+    ]
+    assert cut["findings"] == []
+    assert cut["problems"][0]["file"] == "d/b.s"
+    assert ptx["provided"] == [{"line": 4, "text": "bar.sync 0 -> bar.sync acq_rel workgroup"}]
+
+
+def valid(document: object) -> list[str]:
+    """What is wrong with a document, by the schema."""
+    jsonschema: Any = import_module("jsonschema")
+    schema = json.loads(SUBSET.read_text())
+    validator = jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
+    return [each.message for each in validator.iter_errors(document)]
+
+
+def test_sarif_is_what_its_schema_says(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", cut_amdgcn="")
+    status, out, _ = check("d", str(SAMPLES), "--format", "sarif", "--surplus")
+    document = json.loads(out)
+    assert (status, valid(document)) == (1, [])
+    (run,) = document["runs"]
+    found = run["results"]
+    by_rule = {each["ruleId"] for each in found}
+    assert {"hazard-raw", "cumulative", "proxy-fence", "surplus-wait", "surplus-fence"} <= by_rule
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in found)
+    prints = [each["partialFingerprints"]["primaryLocationLineHash"] for each in found]
+    assert len(set(prints)) == len(prints)
+    (problem,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert problem["message"]["text"] == "the input is empty"
+    place = problem["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place["uri"] == "d/cut.amdgcn"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ruleId": ""}, {"level": "fatal"}, {"locations": []}, {"message": {}}, {"column": 1}],
+)
+def test_what_is_no_sarif_is_noticed(check: Check, change: dict[str, Any]) -> None:
+    document = json.loads(check(str(SAMPLES / "hazards.s"), "--format", "sarif")[1])
+    assert valid(document) == []
+    document["runs"][0]["results"][0] |= change
+    assert len(valid(document)) == 1
+
+
+def test_sarif_describes_every_rule() -> None:
+    assert sarif.described() == {str(each) for each in (*Rule, *PtxRule)}
+
+
+def test_sarif_leads_to_the_source_and_the_late_access(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", k_amdgcn=GOOD, k_llir=SOURCE)
+    _, out, _ = check("d", "--format", "sarif")
+    (found,) = json.loads(out)["runs"][0]["results"]
+    places = {
+        each["message"]["text"]: (
+            each["physicalLocation"]["artifactLocation"]["uri"],
+            each["physicalLocation"]["region"]["startLine"],
+        )
+        for each in found["relatedLocations"]
+    }
+    assert places["the source"] == ("d/k.llir", 3)
+    assert places["global_load_dword v1, v[2:3], off"] == ("d/k.amdgcn", 4)
+
+
+def test_what_is_written_appears_whole_or_not_at_all(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_s=BAD)
+    expected = check("d")[1]
+    assert check("d", "-o", "found.txt") == (1, "", "")
+    assert (tmp_path / "found.txt").read_text() == expected
+    status, _, err = check("d", "-o", "no/found.txt")
+    assert (status, err) == (2, "no/found.txt: error: No such file or directory\n")
+
+
+# What is known
+
+
+def test_what_is_known_does_not_fail_and_what_is_new_does(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_s=BAD)
+    status, _, err = check("d", "--write-baseline", "known.json")
+    assert (status, err) == (0, "known.json: 1 known finding\n")
+    status, out, _ = check("d", "--baseline", "known.json")
+    assert (status, "hazard-raw" in out, "1 known" in out) == (0, False, True)
+    # Other lines, another folder to call from, and a name that leads there differently.
+    (tmp_path / "d" / "a.s").write_text("\n; a comment\n" + BAD)
+    assert check(str(tmp_path / "d" / "a.s"), "--baseline", "known.json")[0] == 0
+    # One more of the same, which is not known.
+    again = BAD.replace("\tv_mov", "\tglobal_load_dword v1, v[2:3], off\n\tv_mov")
+    twice = BAD + again.replace("k:", "k2:").partition("\n")[2].replace("\tk,", "\tk2,")
+    (tmp_path / "d" / "a.s").write_text(twice)
+    status, out, _ = check("d", "--baseline", "known.json")
+    assert (status, out.count("[hazard-raw]")) == (1, 1)
+    (tmp_path / "d" / "a.s").write_text(GOOD)
+    status, out, _ = check("d", "--baseline", "known.json")
+    assert (status, "1 of the baseline found no more" in out) == (0, True)
+
+
+def test_as_many_are_known_as_the_baseline_has(check: Check, tmp_path: Path) -> None:
+    use = "\tglobal_load_dword v1, v[2:3], off\n\tv_mov_b32_e32 v2, v1\n\ts_waitcnt vmcnt(0)\n"
+    text = GOOD.replace("\ts_endpgm", use + "\ts_endpgm")
+    write(tmp_path / "d", a_s=text)
+    check("d", "--write-baseline", "known.json")
+    assert check("d", "--baseline", "known.json")[0] == 0
+    (tmp_path / "d" / "a.s").write_text(text.replace(use, use + use))
+    status, out, _ = check("d", "--baseline", "known.json")
+    assert (status, out.count("[hazard-raw]")) == (1, 1)
+
+
+def test_what_was_not_read_is_never_known(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_amdgcn="", b_s=BAD)
+    assert check("d", "--write-baseline", "known.json")[0] == 2
+    assert check("d", "--baseline", "known.json")[0] == 2
+
+
+def test_what_is_known_is_marked_in_the_formats(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_s=BAD)
+    check("d", "--write-baseline", "known.json")
+    _, out, _ = check("d", "--baseline", "known.json", "--format", "sarif")
+    document = json.loads(out)
+    assert valid(document) == []
+    assert document["runs"][0]["results"][0]["baselineState"] == "unchanged"
+    _, out, _ = check("d", "--baseline", "known.json", "--format", "json")
+    assert json.loads(out)["files"][0]["findings"][0]["known"] is True
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        '{"format": "fence-check-baseline", "version": 2, "findings": []}',
+        '{"format": "fence-check-baseline", "version": 1, "findings": [{"file": "a"}]}',
+        '{"format": "fence-check-baseline", "version": 1, "findings": [1]}',
+        '{"format": "fence-check-baseline", "version": 1, "findings": 1}',
+        "{",
+    ],
+)
+def test_what_is_no_baseline_is_refused(check: Check, tmp_path: Path, content: str) -> None:
+    write(tmp_path / "d", a_s=GOOD)
+    (tmp_path / "known.json").write_text(content)
+    status, out, err = check("d", "--baseline", "known.json")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("known.json: error: ")

@@ -1,0 +1,151 @@
+"""Folders for fence-check: which files in them it can check, and checking those in processes."""
+
+import os
+import traceback
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fencewright.checker.cdna_objects import MAGIC, is_amd_object
+from fencewright.checker.findings import Level, Rule
+from fencewright.checker.ptx_text import is_ptx
+from fencewright.tools.commands.check_files import report_on, unreadable
+from fencewright.tools.diagnostics import TRACEBACK_VARIABLE, Diagnostic, diagnose, error
+from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
+from fencewright.tools.statuses import HOLDS, INCOMPLETE
+
+_ALWAYS = (".amdgcn", ".hsaco", ".ptx")
+"""Names that say what is in the file: it is checked, or it is said why not."""
+
+_BY_CONTENT = (".s", ".S", ".asm", ".o", ".co", ".out", ".elf")
+"""Names that others use as well."""
+
+_LOOKED_AT = 1 << 16
+_TARGET = b".amdgcn_target"
+_ASSEMBLY, _OBJECT, _SOURCE = ".amdgcn", ".hsaco", ".llir"
+"""What Triton writes beside each other."""
+
+_FEW = 8
+"""So many files are checked faster here than by processes that have yet to start."""
+
+
+@dataclass
+class Inputs:
+    """Files to check: each with its source, empty if there is none.
+
+    ``skipped``: files that are none of those that are checked; ``beside``: objects whose assembly
+    is; ``problems``: folders and files that cannot be opened.
+    """
+
+    files: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    skipped: int = 0
+    beside: int = 0
+    problems: list[FileReport] = field(default_factory=list[FileReport])
+
+
+def inputs_in(folder: str) -> Inputs:
+    """What there is to check in a folder and those in it, in the order of their names."""
+    found = Inputs()
+
+    def cannot_open(problem: OSError) -> None:
+        found.problems.append(unreadable(str(problem.filename), problem))
+
+    for path, folders, names in os.walk(folder, onerror=cannot_open):
+        folders.sort()
+        for name in sorted(names):
+            _add(found, os.path.join(path, name))
+    if not found.files and not found.problems:
+        nothing = error("there is no AMD assembly, code object or PTX in it", folder)
+        found.problems.append(unreadable(folder, nothing))
+    return found
+
+
+def _add(found: Inputs, path: str) -> None:
+    stem, suffix = os.path.splitext(path)
+    if suffix == _OBJECT and os.path.exists(stem + _ASSEMBLY):
+        found.beside += 1
+        return
+    try:
+        takes = suffix in _ALWAYS or (suffix in _BY_CONTENT and _is_code(path))
+    except OSError as problem:
+        found.problems.append(unreadable(path, problem))
+        return
+    if not takes:
+        found.skipped += 1
+        return
+    source = stem + _SOURCE if suffix == _ASSEMBLY else ""
+    found.files.append((path, source if os.path.exists(source) else ""))
+
+
+def _is_code(path: str) -> bool:
+    """Whether a file has AMD assembly, a code object or PTX in it; raises ``OSError``."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        begin = stream.read(_LOOKED_AT)
+    if begin.startswith(MAGIC):
+        return is_amd_object(begin)
+    return _TARGET in begin or is_ptx(begin.decode(errors="replace"))
+
+
+def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
+    """The reports in the order of ``inputs``, once all are there; progress goes to a terminal."""
+    from fencewright.simulator.core.campaign import CampaignError, Task, open_processes, run
+    from fencewright.tools.progress import progress
+    from fencewright.tools.workers import campaign_error
+
+    number = len(inputs.files)
+    jobs = arguments.jobs or (1 if number < _FEW else len(os.sched_getaffinity(0)))
+    tasks = [
+        Task(path, check_one, (path, source, arguments, os.environ.get(TRACEBACK_VARIABLE)))
+        for path, source in inputs.files
+    ]
+    reports: dict[str, FileReport] = {}
+    try:
+        with open_processes(jobs) as executor, progress(number, "files") as display:
+            failed = 0
+            for key, report in run(tasks, executor):
+                reports[key] = report
+                failed += report.status(arguments.fail_on) != HOLDS
+                display.update(len(reports), failed)
+    except CampaignError as problem:
+        raise campaign_error(problem, "fence-check") from problem
+    yield from (reports[path] for path, _ in inputs.files)
+    yield from inputs.problems
+
+
+def check_one(path: str, source: str, arguments: Namespace, traces: str | None) -> FileReport:
+    """The report of one file: whatever is wrong with it leaves the others alone."""
+    try:
+        if not source:
+            return report_on(path, arguments)
+        return _beside_source(path, source, arguments)
+    except Exception as problem:
+        if traces:
+            traceback.print_exc()
+        try:
+            return unreadable(path, problem)
+        except Exception as bug:
+            said = f"internal error, please report it: {type(bug).__name__}: {bug}"
+            return FileReport(
+                path, path, problem=(Diagnostic(said, path),), problem_status=INCOMPLETE
+            )
+
+
+def _beside_source(path: str, source: str, arguments: Namespace) -> FileReport:
+    """The report of a file with its source; without, and why, where that cannot be used."""
+    try:
+        return report_on(path, Namespace(**{**vars(arguments), "source": source}))
+    except Exception as problem:
+        report = report_on(path, arguments)
+        text = f"{Path(path).name} is not compared with its source: {_why(problem, source)}"
+    missing = ReportedFinding(
+        Rule.NOT_COMPARED, Level.WARNING, text, "", "", CodeLine(path, 0), was_not_judged=True
+    )
+    return replace(report, findings=(missing, *report.findings), source=source)
+
+
+def _why(problem: Exception, source: str) -> str:
+    known = diagnose(problem, source)
+    return str(known or problem)

@@ -1,0 +1,1 @@
+"""What tools write about what they found."""

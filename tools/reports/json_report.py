@@ -1,0 +1,82 @@
+"""What fence-check found, as one JSON object; docs/checker.md has its layout."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fencewright.tools.reports.file_report import (
+    CodeLine,
+    Counts,
+    FileReport,
+    ReportedFinding,
+    counts_of,
+)
+
+FORMAT = "fence-check"
+VERSION = 1
+
+
+def json_of(reports: Sequence[FileReport], skipped: int, status: int) -> str:
+    """All that was found and was asked for."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": status,
+        "skipped": skipped,
+        "files": [_file(each) for each in reports],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _file(report: FileReport) -> dict[str, Any]:
+    judged, number = report.compared
+    return {
+        "path": report.path,
+        "code": report.file,
+        "chip": report.chip or None,
+        "problems": [
+            {"file": each.file, "line": each.line or None, "message": each.message}
+            for each in report.problem
+        ],
+        "source": {"file": report.source, "compared": judged, "functions": number}
+        if report.source
+        else None,
+        "functions": [
+            {"name": each.name, "kernel": each.is_kernel}
+            | _counts(counts_of([f for f in report.findings if f.function == each.name]))
+            for each in report.functions
+        ],
+        "findings": [_finding(each) for each in report.findings if each.is_shown],
+        "provided": [{"line": line, "text": text} for line, text in report.provided],
+    }
+
+
+def _counts(counts: Counts) -> dict[str, int]:
+    errors, warnings, notes = counts.by_level
+    return {
+        "errors": errors,
+        "warnings": warnings,
+        "notes": notes,
+        "known": counts.known,
+        "surplus": counts.surplus,
+        "cost": counts.cost,
+    }
+
+
+def _finding(found: ReportedFinding) -> dict[str, Any]:
+    return {
+        "rule": found.rule,
+        "level": str(found.level),
+        "message": found.message,
+        "function": found.function or None,
+        "instruction": found.instruction or None,
+        **_place(found.at),
+        "about": [{"what": what, **_place(place)} for what, place in found.about],
+        "cost": found.cost if found.is_surplus else None,
+        "known": found.is_known,
+        "executed": found.executed or None,
+    }
+
+
+def _place(place: CodeLine) -> dict[str, Any]:
+    return {"file": place.file, "line": place.line or None}

@@ -1,0 +1,90 @@
+"""What fence-check prints: findings a line each, a line for each file, a table for a folder."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fencewright.tools.reports.file_report import FileReport, ReportedFinding, counts_of
+
+
+def lines_of(report: FileReport) -> Iterator[str]:
+    """What is printed of one file that could be read, its summary last."""
+    yield from findings_of(report)
+    kernels = [each.name for each in report.functions if each.is_kernel]
+    others = [each.name for each in report.functions if not each.is_kernel]
+    lists = (("kernels", kernels), ("functions", others))
+    said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
+    counts = counts_of(report.findings)
+    known = f", {counts.known} known" if counts.known else ""
+    yield f"{report.file}: {report.chip}: {said}: {counts.text()}{known}"
+    if report.source:
+        judged, number = report.compared
+        yield f"{report.file}: {judged} of {number} functions compared with {report.source}"
+
+
+def findings_of(report: FileReport) -> Iterator[str]:
+    """What each access provides, and each new finding."""
+    for line, provided in report.provided:
+        yield f"{report.file}:{line}: {provided}"
+    for each in report.findings:
+        if each.is_shown and not each.is_known:
+            yield from map(str, each.lines())
+
+
+_HEADER = ("kernel", "chip", "errors", "warnings", "surplus", "cost", "file")
+_LEFT = (0, 1, len(_HEADER) - 1)
+"""The columns of words."""
+
+
+def table_of(reports: Sequence[FileReport]) -> Iterator[str]:
+    """A line for each kernel, and for each function that something was found in."""
+    rows = [row for report in reports for row in _rows(report)]
+    if not rows:
+        return
+    cells = [_HEADER, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEADER))]
+    for row in cells:
+        padded = (
+            cell.ljust(width) if column in _LEFT else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def _rows(report: FileReport) -> Iterator[Sequence[str]]:
+    if report.problem:
+        return
+    by_function: dict[str, list[ReportedFinding]] = {
+        each.name: [] for each in report.functions if each.is_kernel
+    }
+    for each in report.findings:
+        by_function.setdefault(each.function, []).append(each)
+    for name, found in by_function.items():
+        counts = counts_of(found)
+        errors, warnings, _ = counts.by_level
+        numbers = (errors, warnings, counts.surplus, counts.cost)
+        yield (name or "-", report.chip, *map(str, numbers), report.file)
+
+
+def folder_lines(
+    reports: Sequence[FileReport], skipped: int, beside: int, stale: int
+) -> Iterable[str]:
+    """The table, what was not read, and the sum.
+
+    ``skipped``: files that are none of those that are checked; ``beside``: objects whose assembly
+    was; ``stale``: findings of the baseline that are no more.
+    """
+    yield from table_of(reports)
+    read = [each for each in reports if not each.problem]
+    counts = counts_of([each for report in read for each in report.findings])
+    parts = [f"{_count(len(reports), 'file')}: {counts.text()}", f"{counts.surplus} surplus"]
+    parts += [f"{counts.known} known"] if counts.known else []
+    parts += [f"{stale} of the baseline found no more"] if stale else []
+    if unread := len(reports) - len(read):
+        parts.append(f"{unread} not read")
+    if beside:
+        parts.append(f"{_count(beside, 'object')} left to the assembly beside")
+    parts.append(f"{skipped} other files skipped" if skipped != 1 else "1 other file skipped")
+    yield "; ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
