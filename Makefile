@@ -11,7 +11,7 @@ IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split(".
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code mutants-of-passes fence-strings docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -99,6 +99,9 @@ fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (t
 
 own-code: $(READY) ## compare what the passes make of 1,000 random programs with what those ask for (four minutes)
 	$(BIN)/python -m fencewright.tools.dev.own_code
+
+sentinel: $(READY) ## check random programs with every LLVM that is installed, and write docs/compilers.md (five minutes on two cores)
+	$(BIN)/python -m fencewright.tools.dev.sentinel --first 800 --programs 300 --jobs $(JOBS) --page docs/compilers.md
 
 mutants-of-passes: $(READY) ## mutate the passes, and see what notices (an hour on two cores)
 	$(BIN)/python -m fencewright.tools.dev.mutants_of_passes --jobs $(JOBS)

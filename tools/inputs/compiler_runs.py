@@ -17,6 +17,9 @@ from fencewright.tools.diagnostics import error
 _NUMBERED = ("--strip-debug", "-passes=debugify", "-debugify-level=locations")
 _TIMEOUT = 300
 
+_READING = ("opaque-pointers",)
+"""Options that say how LLVM IR is read, which ``opt`` needs as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -39,7 +42,8 @@ def run_compiler(command: str, file: str) -> Compiled:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         numbered = Path(folder, "numbered.ll")
         plain = pool.submit(_run, [llc, *words[1:], file, "-o", "-"])
-        made = _run([opt, "-S", *_NUMBERED, file, "-o", str(numbered)])
+        reading = [each for each in words if each.lstrip("-") in _READING]
+        made = _run([opt, "-S", *reading, *_NUMBERED, file, "-o", str(numbered)])
         lined = _run([llc, *words[1:], str(numbered), "-o", "-"]) if not made.returncode else made
         done = plain.result()
         if done.returncode:

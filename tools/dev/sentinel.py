@@ -1,0 +1,419 @@
+"""Compiles random programs with every LLVM that is installed, and checks what comes out.
+
+Each program is one without races, as LLVM IR; each LLVM compiles it at -O2 for every chip that it
+and fence-check know, as ``fence-check --run`` does. What is wrong goes into a table by release,
+with the seed of the smallest program that shows it::
+
+    python -m fencewright.tools.dev.sentinel --programs 400 --jobs 2 --page docs/compilers.md
+    python -m fencewright.tools.dev.sentinel --seed 17 > 17.ll
+    fence-check --run 'llc-22 -O2 -mcpu=gfx942' 17.ll
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from fencewright.checker.cdna_text import AssemblyError
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
+from fencewright.simulator.core.campaign import Task, open_processes, run
+from fencewright.simulator.litmus_run import SourceTest
+from fencewright.tools.commands.check_files import checked
+from fencewright.tools.commands.compare_source import compile_and_read, merged
+from fencewright.tools.diagnostics import ToolError, output_file, positive
+from fencewright.tools.fuzz import llvm_ir_writer
+from fencewright.tools.fuzz.checks import meant_by, program_of
+from fencewright.tools.fuzz.llvm_ir import in_registers
+from fencewright.tools.markdown import markdown_table
+from fencewright.tools.progress import progress
+
+TYPED_POINTERS = 14
+"""The last LLVM whose pointers have types unless it is told otherwise."""
+
+_TOGETHER = 20
+"""Programs of one run of a compiler."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Compiler:
+    """An ``llc``: its version, the shortest name for it on the PATH, and the chips it knows."""
+
+    version: tuple[int, ...]
+    name: str
+    chips: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+    def command(self, chip: str) -> str:
+        """What compiles for a chip."""
+        old = " -opaque-pointers" if self.version[0] <= TYPED_POINTERS else ""
+        return f"{self.name} -O2 -mcpu={chip}{old}"
+
+
+_LLC = re.compile(r"llc(-\d+)?")
+_VERSION = re.compile(r"LLVM version (\d+(?:\.\d+)*)")
+
+
+def compilers() -> tuple[list[Compiler], list[str]]:
+    """Every LLVM on the PATH, the newest first, and those that cannot be used and why."""
+    names = {
+        name
+        for folder in os.get_exec_path()
+        if os.path.isdir(folder)
+        for name in os.listdir(folder)
+        if _LLC.fullmatch(name)
+    }
+    found: dict[tuple[int, ...], Compiler] = {}
+    problems: list[str] = []
+    # One with a number is named before the same one without.
+    for name in sorted(names, key=lambda each: (-len(each), each)):
+        version = _VERSION.search(_said([name, "--version"]))
+        if version is None:
+            problems.append(f"{name}: it does not say its version")
+            continue
+        number = tuple(map(int, version[1].split(".")))
+        chips = _chips(name)
+        if number in found:
+            continue
+        if chips:
+            found[number] = Compiler(number, name, chips)
+        else:
+            problems.append(f"{name}: LLVM {version[1]} knows none of the chips")
+    return sorted(found.values(), reverse=True), problems
+
+
+def _chips(llc: str) -> tuple[str, ...]:
+    said = _said([llc, "-mtriple=amdgcn-amd-amdhsa", "-mcpu=help"])
+    known = set(re.findall(r"^\s+(gfx\w+)", said, re.M))
+    return tuple(each.name for each in CHIPS.values() if each.name in known)
+
+
+def _said(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, input="")
+    return done.stdout + done.stderr
+
+
+# Programs
+
+_ATTRIBUTES = re.compile(r"^attributes #\d+ = .*\n|^; Function Attrs:.*\n| #\d+$", re.M)
+"""Of the declared barrier alone, whose own every LLVM knows; not all can read what others write."""
+
+
+def source_of(seed: int) -> str | None:
+    """The program of a seed as LLVM IR; None for one that has races, or too many outcomes."""
+    program = program_of(seed)
+    meant = meant_by(program)
+    if meant.races or meant.incomplete:
+        return None
+    test = read_only_test(build(program), ReadOptions())
+    assert isinstance(test, SourceTest)
+    form = llvm_ir_writer.KernelForm(results=True)
+    return _ATTRIBUTES.sub("", in_registers(llvm_ir_writer.written(test.test.program, form)))
+
+
+_KERNEL = re.compile(r"@g(\d+)\(")
+
+
+def together(sources: Mapping[int, str]) -> str:
+    """One module of several programs, with the seed in the names of kernels."""
+    first, *others = (
+        llvm.parse_assembly(_KERNEL.sub(rf"@s{seed}_g\1(", text)) for seed, text in sources.items()
+    )
+    module: Any = first
+    for each in others:
+        module.link_in(each)
+    return _ATTRIBUTES.sub("", str(module))
+
+
+# What is found
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A fault that has been reported: what findings of it say, and where it stands."""
+
+    rule: Rule
+    says: str
+    reference: str
+
+
+KNOWN = (
+    Known(
+        Rule.RELEASE,
+        "after the write-back",
+        "llvm/llvm-project#178316, mended in 23.1.4 and 24: the wait for buffer_wbl2 is dropped "
+        "where LLVM takes nothing for outstanding",
+    ),
+    Known(
+        Rule.SCALAR_STALE,
+        "s_dcache_inv",
+        "llvm/llvm-project#219991, reported of 23 and 24: a scalar load after an acquire",
+    ),
+    Known(
+        Rule.ACQUIRE,
+        "s_waitcnt vmcnt(0) is missing between them",
+        "no report: outside tgsplit mode LLVM takes a work-group's acquire of global memory for "
+        "done without a wait, and LDS may be read before",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """What is wrong in the code of one compiler for one chip; ``lacks``: in words, without places."""
+
+    compiler: str
+    chip: str
+    rule: str
+    lacks: str
+
+
+@dataclass
+class Tally:
+    """What was found in ``programs`` without races, of all ``tried``.
+
+    By fault how many programs show it, and of the smallest of them size and seed.
+
+    ``functions``: by compiler and chip, how many kernels were compared, of how many; ``refused``:
+    how many programs a compiler refused, by its command and what it said.
+    """
+
+    tried: int = 0
+    programs: int = 0
+    faults: Counter[Fault] = field(default_factory=Counter[Fault])
+    smallest: dict[Fault, tuple[int, int]] = field(default_factory=dict[Fault, tuple[int, int]])
+    functions: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    compared: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+
+    def add(self, other: "Tally") -> None:
+        """Take what another found as well."""
+        self.tried += other.tried
+        self.programs += other.programs
+        self.faults += other.faults
+        self.functions += other.functions
+        self.compared += other.compared
+        self.refused += other.refused
+        for fault, example in other.smallest.items():
+            self.smallest[fault] = min(example, self.smallest.get(fault, example))
+
+
+_PLACES = re.compile(
+    r",? which the .* asks for| of lines? [\d, ]*\d| by line \d+|\b[vs]\d+\b|\[\d.*?\]"
+)
+
+
+def lacks_of(finding: Finding) -> str:
+    """What a finding says is missing, without lines and registers."""
+    return _PLACES.sub("", finding.message.rpartition(": ")[2]).strip()
+
+
+def check(seeds: Sequence[int], wanted: Sequence[Compiler]) -> Tally:
+    """What every compiler makes of the programs of these seeds."""
+    sources = {seed: text for seed in seeds if (text := source_of(seed)) is not None}
+    tally = Tally(tried=len(seeds), programs=len(sources))
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "programs.ll"))
+        for compiler in wanted:
+            for chip in compiler.chips:
+                _check_all(file, compiler, chip, sources, tally)
+    return tally
+
+
+def _check_all(
+    file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
+) -> None:
+    """Check all programs at once, or one by one where one is refused; the count of those is kept."""
+    if not sources:
+        return
+    Path(file).write_text(together(sources), encoding="utf-8")
+    try:
+        _check_one(file, compiler, chip, sources, tally)
+    except (ToolError, AssemblyError) as problem:
+        if len(sources) > 1:
+            for seed, text in sources.items():
+                _check_all(file, compiler, chip, {seed: text}, tally)
+            return
+        said = _REFUSAL.sub("", str(problem).replace(f"{file}: ", ""))
+        tally.refused[compiler.command(chip), said] += 1
+
+
+_REFUSAL = re.compile(r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): ")
+"""Where LLVM meets what it refuses."""
+
+
+def _check_one(
+    file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
+) -> None:
+    beside = compile_and_read(file, compiler.command(chip), None)
+    functions = list(checked(beside.assembly, file))
+    comparisons = beside.comparisons(None)
+    tally.functions[str(compiler), chip] += len(comparisons)
+    tally.compared[str(compiler), chip] += sum(each.was_compared for each in comparisons)
+    own = [each for one in functions for each in (*one.hazards(), *one.patterns())]
+    name_of = {
+        instruction.line: name
+        for name, function in beside.assembly.functions.items()
+        for instruction in function.instructions
+    }
+    seen: set[tuple[Fault, int]] = set()
+    for each in merged(own, comparisons):
+        if each.level is not Level.ERROR:
+            continue
+        seed = int(name_of[each.line].partition("_")[0].removeprefix("s"))
+        fault = Fault(str(compiler), chip, str(each.rule), lacks_of(each))
+        if (fault, seed) in seen:
+            continue
+        seen.add((fault, seed))
+        tally.faults[fault] += 1
+        example = (len(sources[seed]), seed)
+        tally.smallest[fault] = min(example, tally.smallest.get(fault, example))
+
+
+def campaign(first: int, number: int, jobs: int, wanted: Sequence[Compiler]) -> Iterator[Tally]:
+    """What has been found, after each batch."""
+    total = Tally()
+    starts = range(first, first + number, _TOGETHER)
+    tasks = (
+        Task(str(start), check, (range(start, min(start + _TOGETHER, first + number)), wanted))
+        for start in starts
+    )
+    with open_processes(jobs) as executor:
+        for _, found in run(tasks, executor):
+            total.add(found)
+            yield total
+
+
+# The page
+
+_HEAD = """\
+<!-- Written by 'make sentinel'; do not edit. -->
+# What compilers get wrong
+
+Random programs without races, as LLVM IR, compiled at -O2 by every LLVM that was installed, and checked
+against what they ask for ([checker.md](checker.md#against-the-source)), the kernels of a work-group
+each by itself. A line is one kind of fault; the program is the smallest of those that show it.
+`python -m fencewright.tools.dev.sentinel --seed SEED > k.ll` writes it, and `fence-check --run 'COMMAND' k.ll`
+shows what is wrong, with what the machine makes of it.
+"""
+
+
+@cache
+def reference_of(rule: str, lacks: str) -> str:
+    """Where a fault is known from; empty if it is not."""
+    for each in KNOWN:
+        if each.rule == rule and each.says in lacks:
+            return each.reference
+    return ""
+
+
+def page(
+    tally: Tally, wanted: Sequence[Compiler], problems: Sequence[str], first: int, number: int
+) -> str:
+    """All that was found, as a page."""
+    parts = [
+        _HEAD,
+        "## Releases\n",
+        f"Seeds {first} to {first + number - 1}, of which {tally.programs} have no races.\n",
+        markdown_table(
+            ("LLVM", "chip", "programs", "kernels compared", "faults"),
+            [_release(tally, each, chip) for each in wanted for chip in each.chips],
+        ),
+        "## Faults\n",
+        _faults(tally, wanted),
+    ]
+    if tally.refused or problems:
+        refused = (
+            f"`{command}`: {_count(n)}: {said}"
+            for (command, said), n in sorted(tally.refused.items())
+        )
+        parts += ["## What was not checked\n", _list([*problems, *refused])]
+    return "\n".join(parts)
+
+
+def _release(tally: Tally, compiler: Compiler, chip: str) -> Sequence[str]:
+    command, key = compiler.command(chip), (str(compiler), chip)
+    refused = sum(n for (by, _), n in tally.refused.items() if by == command)
+    faults = sum(n for each, n in tally.faults.items() if (each.compiler, each.chip) == key)
+    compared = f"{tally.compared[key]:,} of {tally.functions[key]:,}"
+    return (*key, str(tally.programs - refused), compared, str(faults))
+
+
+def _faults(tally: Tally, wanted: Sequence[Compiler]) -> str:
+    """A line for each kind of fault, the newest compiler first."""
+    if not tally.faults:
+        return "None.\n"
+    columns = ("LLVM", "chip", "rule", "what is missing", "programs", "seed", "command", "known as")
+    rows: list[Sequence[str]] = []
+    for compiler in wanted:
+        mine = [each for each in tally.faults if each.compiler == str(compiler)]
+        for each in sorted(mine, key=lambda each: (each.chip, -tally.faults[each])):
+            _, seed = tally.smallest[each]
+            known = reference_of(each.rule, each.lacks) or "new"
+            command = f"`{compiler.command(each.chip)}`"
+            numbers = (str(tally.faults[each]), str(seed))
+            rows.append((str(compiler), each.chip, each.rule, each.lacks, *numbers, command, known))
+    return markdown_table(columns, rows)
+
+
+def _count(programs: int) -> str:
+    return "1 program" if programs == 1 else f"{programs} programs"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "".join(f"* {each}\n" for each in lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Check what every compiler makes of random programs."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", metavar="N", type=positive, default=400)
+    parser.add_argument("--first", metavar="SEED", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
+    parser.add_argument("--page", metavar="FILE", help="write what was found as a page")
+    parser.add_argument("--seed", type=int, help="print this program and do nothing else")
+    arguments = parser.parse_args(argv)
+    if arguments.seed is not None:
+        text = source_of(arguments.seed)
+        print(text if text is not None else f"; seed {arguments.seed} has races")
+        return 0
+    wanted, problems = compilers()
+    for each in problems:
+        print(each, file=sys.stderr)
+    if not wanted:
+        print("no llc is on the PATH", file=sys.stderr)
+        return 2
+    tally = Tally()
+    with progress(arguments.programs, "programs") as display:
+        for tally in campaign(arguments.first, arguments.programs, arguments.jobs, wanted):
+            display.update(tally.tried, tally.faults.total())
+    for fault, number in sorted(tally.faults.items()):
+        _, seed = tally.smallest[fault]
+        known = reference_of(fault.rule, fault.lacks) or "new"
+        print(
+            f"LLVM {fault.compiler}, {fault.chip}: {_count(number)}, smallest seed {seed}: ", end=""
+        )
+        print(f"{fault.lacks} [{fault.rule}]: {known}")
+    print(f"{_count(tally.programs)} without races, {tally.refused.total()} times refused")
+    if arguments.page is not None:
+        with output_file(arguments.page) as stream:
+            stream.write(page(tally, wanted, problems, arguments.first, arguments.programs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
