@@ -123,6 +123,24 @@ def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
     return worst([each.problem_status for each in reports])
 
 
+def _annotate(path: str, arguments: Namespace) -> int:
+    """Write a file with what its synchronisation is for; the status is that of checking it."""
+    from fencewright.tools.commands.annotate import annotate
+
+    try:
+        report = report_on(path, arguments)
+        annotate(path, arguments)
+    except OSError as problem:
+        if problem.filename == arguments.output:
+            raise
+        report = unreadable(path, problem)
+    except Exception as problem:
+        report = unreadable(path, problem)
+    if report.problem:
+        print(*report.problem, sep="\n", file=sys.stderr)
+    return report.status(arguments.fail_on)
+
+
 def _print_scoped(path: str, arguments: Namespace) -> int:
     """Print the functions of a file as MLIR, and say which cannot be; the status."""
     file = STDIN if path == "-" else path
@@ -192,6 +210,12 @@ def _parser() -> ArgumentParser:
         help="the least level that makes the exit status 1: error (the default), warning, note",
     )
     parser.add_argument(
+        "--annotate",
+        action="store_true",
+        help="write the assembly with what each synchronisation instruction is for; with -o x.html as "
+        "a page",
+    )
+    parser.add_argument(
         "--format",
         choices=("text", "json", "sarif"),
         default="text",
@@ -219,7 +243,7 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-_OF_FILES = ("source", "run", "code", "counterexamples", "to")
+_OF_FILES = ("source", "run", "code", "counterexamples", "to", "annotate")
 """Options that say something of one file, or write one for each."""
 
 
@@ -235,6 +259,13 @@ def _prepare(arguments: Namespace) -> None:
     for option in ("format", "output", "baseline", "write_baseline"):
         if arguments.to and getattr(arguments, option) not in (None, "text"):
             raise _usage(f"--to prints MLIR and nothing else; --{option} has no effect")
+    for option in ("to", "source", "run", "lift", "baseline", "write_baseline"):
+        if arguments.annotate and getattr(arguments, option):
+            raise _usage(f"--annotate writes assembly; --{option} has no effect")
+    if arguments.annotate and arguments.format != "text":
+        raise _usage("--annotate writes assembly; --format has no effect")
+    if arguments.annotate and (len(arguments.inputs) > 1 or arguments.inputs == ["-"]):
+        raise _usage("--annotate is for one file")
     if arguments.lift and arguments.format == "sarif":
         raise _usage("--lift is not for SARIF, which has findings alone")
 
@@ -251,6 +282,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _prepare(arguments)
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
+        if arguments.annotate:
+            return _annotate(arguments.inputs[0], arguments)
         return _check(arguments)
 
     return diagnostics.run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)

@@ -47,6 +47,12 @@ NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED, PtxRule.UNKNOWN)
 _SURPLUS = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT, *SURPLUS)
 """What can go."""
 
+
+def is_surplus(finding: Finding | PtxFinding) -> bool:
+    """Whether a finding says that something can go."""
+    return finding.rule in _SURPLUS
+
+
 _FORMATS = (
     (re.compile(r"^\s*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
     (re.compile(r"^\s*\.target\s+sm_|^\s*/\*[0-9a-f]{4}\*/", re.M), "code of NVIDIA's GPUs"),
@@ -273,7 +279,7 @@ class _Reporter:
     def _reported(self, finding: Finding | PtxFinding) -> ReportedFinding:
         function, text = self.code.get(finding.line, ("", ""))
         about = ((self._text(line), CodeLine(self.file, line)) for line in finding.about)
-        is_surplus = finding.rule in _SURPLUS
+        can_go = is_surplus(finding)
         return ReportedFinding(
             str(finding.rule),
             finding.level,
@@ -283,16 +289,16 @@ class _Reporter:
             CodeLine(self.file, finding.line),
             tuple(about),
             finding.cost,
-            is_surplus,
-            self._is_shown(finding, is_surplus),
+            can_go,
+            self._is_shown(finding, can_go),
             finding.rule in NOT_CHECKED,
         )
 
     def _text(self, line: int) -> str:
         return self.code.get(line, ("", ""))[1] or "code"
 
-    def _is_shown(self, finding: Finding | PtxFinding, is_surplus: bool) -> bool:
+    def _is_shown(self, finding: Finding | PtxFinding, can_go: bool) -> bool:
         arguments = self.arguments
-        asked = arguments.surplus and is_surplus
+        asked = arguments.surplus and can_go
         notes = arguments.notes or arguments.fail_on is Level.NOTE
         return asked or notes or finding.level is not Level.NOTE

@@ -1,0 +1,96 @@
+"""``fence-check --annotate``: assembly with what each synchronisation instruction in it is for."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fencewright.checker.cdna_purposes import purposes_of
+from fencewright.checker.findings import Finding
+from fencewright.checker.ptx_findings import PtxFinding
+from fencewright.checker.ptx_lift import Lift
+from fencewright.checker.ptx_text import PtxFile
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.tools import ptx_check
+from fencewright.tools.commands.check_files import (
+    STDIN,
+    checked,
+    is_surplus,
+    read_input,
+)
+from fencewright.tools.diagnostics import as_text, output_file, read_bytes
+from fencewright.tools.reports.annotation import (
+    AnnotatedCode,
+    Note,
+    NoteKind,
+    annotated_page,
+    annotated_text,
+)
+
+_PAGE = (".html", ".htm")
+
+
+def annotate(path: str, arguments: Namespace) -> None:
+    """Write a file with notes, as HTML if the output is called so; raises as ``report_on``."""
+    file = STDIN if path == "-" else path
+    content = read_bytes(None if path == "-" else path)
+    is_ptx = ptx_check.takes(path, content)
+    code = _ptx(content, file) if is_ptx else _assembly(content, file, arguments)
+    is_page = Path(arguments.output or "").suffix in _PAGE
+    with output_file(arguments.output) as stream:
+        lines = annotated_page(code) if is_page else annotated_text(code)
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
+    assembly, text = read_input(content, file)
+    many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
+    functions = list(checked(assembly, file, many))
+    notes = [
+        Note(each.line, _kind(each.is_surplus), each.text, each.orders)
+        for one in functions
+        for each in purposes_of(one.lifted, one.entries)
+    ]
+    found = [each for one in functions for each in (*one.hazards(), *one.patterns())]
+    return _annotated(file, text, assembly.chip, notes, found, ";")
+
+
+def _ptx(content: bytes, file: str) -> AnnotatedCode:
+    module = ptx_check.read_input(content, file)
+    found = list(ptx_check.findings_of(module))
+    return _annotated(file, as_text(content), module.target, list(_ptx_notes(module)), found, "//")
+
+
+def _ptx_notes(module: PtxFile) -> Iterator[Note]:
+    for function in module.functions.values():
+        for each in Lift(function).lines():
+            text = each.text.rpartition(" -> ")[2]
+            if "weak" not in text.split():
+                yield Note(each.instruction.line, NoteKind.PURPOSE, text)
+
+
+def _annotated(
+    file: str,
+    text: str,
+    chip: str,
+    purposes: Sequence[Note],
+    found: Sequence[Finding | PtxFinding],
+    comment: str,
+) -> AnnotatedCode:
+    """Purposes and findings in one; what can go is said once."""
+    gone = {each.line for each in purposes if each.kind is NoteKind.SURPLUS}
+    notes = list(purposes)
+    for each in found:
+        if is_surplus(each) and each.line in gone:
+            continue
+        kind = NoteKind.SURPLUS if is_surplus(each) else NoteKind(str(each.level))
+        notes.append(Note(each.line, kind, each.message, each.about))
+    notes.sort(key=lambda each: each.line)
+    surplus = sum(each.kind is NoteKind.SURPLUS for each in notes)
+    errors = sum(each.kind is NoteKind.ERROR for each in notes)
+    warnings = sum(each.kind is NoteKind.WARNING for each in notes)
+    summary = f"{chip}: {errors} errors, {warnings} warnings, {surplus} surplus"
+    return AnnotatedCode(file, text.splitlines(), notes, comment, summary)
+
+
+def _kind(surplus: bool) -> NoteKind:
+    return NoteKind.SURPLUS if surplus else NoteKind.PURPOSE
