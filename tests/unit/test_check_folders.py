@@ -1,6 +1,7 @@
 """fence-check on folders, its formats, and what is known of before."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -133,6 +134,31 @@ def test_a_folder_that_cannot_be_opened_is_said(
     assert "; 1 not read;" in out
 
 
+def test_a_pipe_is_not_read_and_a_link_to_nowhere_is_said(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "d", a_s=GOOD)
+    os.mkfifo(tmp_path / "d" / "pipe.ptx")
+    (tmp_path / "d" / "gone.ptx").symlink_to("nowhere")
+    (tmp_path / "d" / "gone.s").symlink_to("nowhere")
+    status, out, err = check("d")
+    assert (status, err.splitlines()) == (
+        2,
+        [f"d/gone.{each}: error: No such file or directory" for each in ("ptx", "s")],
+    )
+    assert "; 2 not read; 1 other file skipped" in out
+
+
+def test_an_interrupt_ends_it_in_one_line(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "d", a_s=GOOD)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check_folders, "report_on", interrupted)
+    assert check("d") == (3, "", "fence-check: error: interrupted\n")
+
+
 SOURCE = """\
 target triple = "amdgcn-amd-amdhsa"
 define void @k(ptr addrspace(1) %p) {
@@ -146,6 +172,7 @@ define void @k(ptr addrspace(1) %p) {
     ("source", "status", "said"),
     [
         (SOURCE, 1, "is coherent at workgroup only, not at agent"),
+        (SOURCE, 1, "; 1 of 1 functions compared with their source; "),
         (SOURCE.replace("@k", "@other"), 3, "no function of the source is in the code"),
         ("nothing", 3, "k.amdgcn is not compared with its source: "),
     ],

@@ -66,6 +66,9 @@ def _add(found: Inputs, path: str) -> None:
     if suffix == _OBJECT and os.path.exists(stem + _ASSEMBLY):
         found.beside += 1
         return
+    if os.path.exists(path) and not os.path.isfile(path):
+        found.skipped += 1  # A pipe may have no end.
+        return
     try:
         takes = suffix in _ALWAYS or (suffix in _BY_CONTENT and _is_code(path))
     except OSError as problem:
@@ -80,8 +83,6 @@ def _add(found: Inputs, path: str) -> None:
 
 def _is_code(path: str) -> bool:
     """Whether a file has AMD assembly, a code object or PTX in it; raises ``OSError``."""
-    if not os.path.isfile(path):
-        return False
     with open(path, "rb") as stream:
         begin = stream.read(_LOOKED_AT)
     if begin.startswith(MAGIC):

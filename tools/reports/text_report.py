@@ -78,6 +78,9 @@ def folder_lines(
     parts = [f"{_count(len(reports), 'file')}: {counts.text()}", f"{counts.surplus} surplus"]
     parts += [f"{counts.known} known"] if counts.known else []
     parts += [f"{stale} of the baseline found no more"] if stale else []
+    if any(each.source for each in read):
+        judged, number = (sum(each.compared[i] for each in read) for i in (0, 1))
+        parts.append(f"{judged} of {number} functions compared with their source")
     if unread := len(reports) - len(read):
         parts.append(f"{unread} not read")
     if beside:
