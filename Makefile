@@ -9,6 +9,8 @@ OLDEST := 3.11
 IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Without bytecode each of a hundred processes would compile all that it imports; `make clean` removes it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles clean
