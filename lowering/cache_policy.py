@@ -10,20 +10,23 @@ class Lookup(Word):
 
     HIT: a line that is present may serve it; MISS: it goes on to the next level though the line
     is present; then what becomes of the line: LRU it is used, STREAM it is unlikely to be
-    used again, EVICT it goes. BYPASS: a dirty line is written back first, the line is dropped.
+    used again, KEEP it stays as it is and none is brought in, EVICT it goes. BYPASS: a dirty line
+    is written back first, the line is dropped. No row of CDNA has KEEP.
     """
 
     HIT_LRU = "hit LRU"
     HIT_STREAM = "hit stream"
+    HIT_KEEP = "hit keep"
     HIT_EVICT = "hit evict"
     MISS_LRU = "miss LRU"
+    MISS_KEEP = "miss keep"
     MISS_EVICT = "miss evict"
     BYPASS = "coherent cache bypass"
 
     @property
     def hits(self) -> bool:
         """Whether a line that is present serves the access."""
-        return self in (Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_EVICT)
+        return self in (Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_KEEP, Lookup.HIT_EVICT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,11 @@ from pathlib import Path
 
 import numpy as np
 from memory_kernels import CDNA_LAUNCHES, CHIP, LAUNCHES, Buffer, Launch, counted
+from memory_l1 import ATOMICS, FIRST, LAST, LOADS, PREDICTED
+from memory_l1 import STORES as L1_STORES
+from memory_l1 import Launch as L1Launch
+from memory_l1 import launches as l1_launches
+from memory_l1 import predicted as l1_predicted
 
 from fencewright.tools.fence_sim import main as fence_sim
 
@@ -187,6 +192,63 @@ def strides() -> Iterator[str]:
     yield from table(head, found)
 
 
+# What stays in L1
+
+_SECTORS = 4
+"""What each access of a launch on a line asks for."""
+
+
+def kept() -> Iterator[str]:
+    measured = counted(DATA / "h200-l1.txt")
+    launches = l1_launches()
+    changed = sum(each.executed != each.accesses for each in launches)
+    wrong = 0
+    for launch in launches:
+        told, real = l1_predicted(launch), measured[launch.name]
+        wrong += any(told.get(name, 0) != real.get(name, 0) for name in PREDICTED)
+    yield "## What stays in L1"
+    yield ""
+    yield f"{len(launches)} launches of one warp, each of up to three accesses one after another to the same sectors"
+    yield "(`benchmarks/gpu/memory_l1.py`), counted by Nsight Compute on an NVIDIA H200, 2026-11-22: requests,"
+    yield "sectors, hits and misses of loads, sectors to and from L2. Launches that count otherwise than"
+    yield f"predicted: {wrong}."
+    yield ""
+    yield "What an access to a line finds that `ld.ca` has brought, and what `ld.ca` finds right after it:"
+    yield ""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for access in (*LOADS, *L1_STORES, *ATOMICS):
+        groups.setdefault(tuple(_found(access, measured)), []).append(_short(access))
+    head = ("access", "finds the line", "leaves the line", "brings it in")
+    yield from table(head, [(", ".join(names), *found) for found, names in groups.items()])
+    yield "A fence of a scope beyond `.cta` that acquires empties L1, but for local memory."
+    yield "`ld.mmio` asks for a sector for each lane, not for each sector once. `st.cg` fills L1 as other stores"
+    yield "do, though the PTX ISA says that it caches in L2 only; `st.L1::no_allocate` alone brings nothing in."
+    yield ""
+    yield "Local memory is kept in L1: stores stay there, also over a fence, loads hit, and vectors of two and"
+    yield "four words are two and four requests. A load of local memory that nothing has stored counts as a hit"
+    yield "too, though it reads L2: either it is counted so, or L1 has the lines from the profiler's pass before."
+    yield f"Of {changed} launches ptxas forwards the store to the load after it, as the count of executed local loads"
+    yield "says: they are compared without that load."
+    yield ""
+
+
+def _found(access: str, measured: Mapping[str, Counters]) -> Iterator[str]:
+    """Whether a load hits; whether a line that was there, or was not, is there afterwards."""
+
+    def hits(*accesses: str) -> int:
+        counters = measured[L1Launch(accesses, "a line").name]
+        return counters.get("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", 0)
+
+    itself = hits(FIRST, access) if access in LOADS else 0
+    yield ("yes" if itself else "no") if access in LOADS else "-"
+    yield "yes" if hits(FIRST, access, LAST) - itself >= _SECTORS else "no"
+    yield "yes" if hits(access, LAST) >= _SECTORS else "no"
+
+
+def _short(access: str) -> str:
+    return f"`{access.replace('.global', '').removesuffix('.b32').removesuffix('.add.u32')}`"
+
+
 STORES = (0, 1, 2, 4, 8, 16, 32, 48)
 SHAPES = ((1, 1), (8, 1), (32, 1), (1, 132), (8, 132), (32, 132))
 
@@ -230,6 +292,7 @@ def page() -> str:
         *kernels_on_cdna(),
         *latencies(),
         *strides(),
+        *kept(),
         *fences(),
     ]
     return "\n".join(lines).rstrip() + "\n"

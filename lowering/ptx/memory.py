@@ -79,9 +79,10 @@ RULES: tuple[RuleRow, ...] = (
     ),
     RuleRow(
         AddressRule.SECTORS,
-        "Loads and stores: as many as distinct 32-byte sectors that active lanes touch.",
+        "Loads and stores: as many as distinct 32-byte sectors that active lanes touch; with .mmio "
+        "one for each active lane.",
         (90,),
-        _NCU,
+        f"{_NCU}; 9 more of ld.mmio",
     ),
     RuleRow(
         AddressRule.PACKETS,
@@ -324,7 +325,8 @@ All sectors that are written, and those that a miss fetches. ``lts__t_sectors_op
 class PolicyRow:
     """What accesses with all of ``words`` do in L1 and L2; without words, all of their kind.
 
-    ``evidence`` is for whether they are served by L1. What becomes of a line is inferred.
+    ``evidence`` is for L1: what serves a load, and what a load right after finds there. Which line
+    goes first where there is no room, and what happens in L2, is inferred.
     """
 
     words: tuple[str, ...]
@@ -334,11 +336,12 @@ class PolicyRow:
     source: str
 
 
-_HITS = "two loads of one warp on an H200: sectors that hit, of Nsight Compute"
+_HITS = "up to three accesses of one warp on an H200: sectors that hit, of Nsight Compute"
 _OPERATORS = "PTX ISA, Cache Operators"
 _PRIORITIES = "PTX ISA, Cache Eviction Priority Hints"
 _SCOPES = "as relaxed.gpu: several SMs are in the scope"
 _LRU, _STREAM, _DROP = Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.MISS_EVICT
+_FILLS = Lookup.MISS_LRU
 _M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
 
 
@@ -349,8 +352,8 @@ def _policy(
 
 
 _HINTS = (
-    _policy("cs", _STREAM, _D, f"{_OPERATORS}: likely to be accessed once", _STREAM),
-    _policy("L1::evict_first", _STREAM, _D, _PRIORITIES),
+    _policy("cs", _STREAM, _M, f"{_HITS}; {_OPERATORS}: likely to be accessed once", _STREAM),
+    _policy("L1::evict_first", _STREAM, _M, f"{_HITS}; {_PRIORITIES}"),
     _policy("L2::evict_first", _LRU, _D, _PRIORITIES, _STREAM),
 )
 LOAD_POLICIES: tuple[PolicyRow, ...] = (
@@ -358,28 +361,27 @@ LOAD_POLICIES: tuple[PolicyRow, ...] = (
     _policy("ca", _LRU, _M, _HITS),
     _policy("nc", _LRU, _M, _HITS),
     _policy("relaxed cta", _LRU, _M, _HITS),
-    _policy("acquire cta", _LRU, _I, "fence.acq_rel.cta does not empty L1; as relaxed.cta"),
+    _policy("acquire cta", _LRU, _M, f"{_HITS}; fence.acq_rel.cta does not empty L1"),
     _policy("cg", _DROP, _M, f"{_HITS}; {_OPERATORS}: not cached in L1"),
     _policy("cv", _DROP, _M, f"{_HITS}; {_OPERATORS}: fetched again each time"),
     _policy("volatile", _DROP, _M, _HITS),
     _policy("relaxed gpu", _DROP, _M, _HITS),
     _policy("acquire gpu", _DROP, _M, _HITS),
-    *(
-        _policy(f"{ordering} {scope}", _DROP, _I, _SCOPES)
-        for ordering in ("relaxed", "acquire")
-        for scope in ("cluster", "sys")
-    ),
-    _policy("mmio", _DROP, _I, "PTX ISA, mmio Operation: never from a cache line of the SM"),
-    _policy("lu", _STREAM, _D, f"{_OPERATORS}: on global memory as cs", _STREAM),
-    _policy("L1::no_allocate", Lookup.HIT_EVICT, _I, f"{_PRIORITIES}: leaves no line; may hit one"),
+    _policy("relaxed cluster", _DROP, _M, _HITS),
+    _policy("relaxed sys", _DROP, _M, _HITS),
+    _policy("acquire cluster", _DROP, _I, _SCOPES),
+    _policy("acquire sys", _DROP, _M, _HITS),
+    _policy("mmio", _DROP, _M, f"{_HITS}; a sector for each lane: PTX ISA, mmio Operation"),
+    _policy("lu", Lookup.HIT_KEEP, _M, f"{_HITS}; {_OPERATORS}: last use", _STREAM),
+    _policy("L1::no_allocate", Lookup.HIT_KEEP, _M, f"{_HITS}; {_PRIORITIES}"),
     *_HINTS,
 )
 STORE_POLICIES: tuple[PolicyRow, ...] = (
-    _policy("", Lookup.MISS_LRU, _I, "Nsight Compute, Memory Tables: L1 is written through"),
-    _policy("cg", _DROP, _I, f"{_OPERATORS}: not cached in L1"),
-    _policy("cs", Lookup.MISS_LRU, _I, f"{_OPERATORS}: likely to be accessed once", _STREAM),
-    _policy("L1::no_allocate", _DROP, _I, _PRIORITIES),
-    _policy("L2::evict_first", Lookup.MISS_LRU, _I, _PRIORITIES, _STREAM),
+    _policy("", _FILLS, _M, f"{_HITS}: what was stored; Memory Tables: L1 is written through"),
+    _policy("cg", _FILLS, _M, f"{_HITS}: L1 has what was stored, whatever {_OPERATORS} say"),
+    _policy("cs", _FILLS, _M, f"{_HITS}; {_OPERATORS}: likely to be accessed once", _STREAM),
+    _policy("L1::no_allocate", Lookup.MISS_KEEP, _M, f"{_HITS}; {_PRIORITIES}"),
+    _policy("L2::evict_first", _FILLS, _I, _PRIORITIES, _STREAM),
 )
 ATOMIC_POLICIES: tuple[PolicyRow, ...] = (
     _policy("", _DROP, _M, "sectors of atomics from L1 to L2 on an H200: each runs in L2"),

@@ -726,11 +726,13 @@ def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> Memory
         _refuse(op, f"'{mnemonic}' is not executed: atomics of vectors are not")
     # A generic address is one of global memory: shared and private memory have their own.
     space = next((_SPACES[each] for each in words if each in _SPACES), MemorySpace.GLOBAL)
-    has_model = not isinstance(parse(mnemonic), str)
+    parsed = parse(mnemonic)
+    has_model = not isinstance(parsed, str)
     policy = None if space is MemorySpace.SHARED else ptx_policy(kind, words)
     return MemoryInstruction(
-        mnemonic, mnemonic if has_model else None, kind, space, _bytes(words), policy, _place(op)
-    )
+        mnemonic, mnemonic if has_model else None, kind, space, _bytes(words), policy, _place(op),
+        combines=isinstance(parsed, str) or parsed.combines,
+    )  # fmt: skip
 
 
 def _bytes(words: Sequence[str]) -> int:

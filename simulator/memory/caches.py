@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencewright.simulator.memory.lanes import Numbers
+from fencewright.simulator.memory.private import BASE as PRIVATE_BASE
 from fencewright.simulator.memory.program import CacheLevel, CachePolicy, Lookup, MemoryAccessKind
 from fencewright.simulator.memory.words import (
     LINE,
@@ -31,8 +32,8 @@ class CacheShape:
     """The caches of one level: bytes of a line, and how many ``lines`` each of them has.
 
     ``unit``, ``store_unit``: bytes that are looked up together, a hit or a miss; ``fill``: bytes
-    that a miss fetches. ``keeps_stores``: a line that is written is brought in; ``is_dirty``: what
-    is written stays here, and goes on when the line goes. ``store_misses``: a store to a line
+    that a miss fetches. ``keeps_stores``: the words that are written stay; ``is_dirty``: only here
+    at first, and they go on when the line goes. ``store_misses``: a store to a line
     that is not here counts as a miss.
     """
 
@@ -123,6 +124,9 @@ _CACHE_SHIFT = 44
 
 _DROPPED = (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS)
 """What leaves no line behind."""
+
+_KEPT = (Lookup.HIT_KEEP, Lookup.MISS_KEEP)
+"""What leaves a line as it is, and brings none in."""
 
 _SELDOM = 1 << 60
 """Lines that are unlikely to be used again are as old as if they were used so much earlier."""
@@ -231,8 +235,8 @@ class CachesOfLevel:
             return Outcome()
         units = count_units(requests.words, self.shape.unit)
         group = _grouped(requests)
-        if lookup is Lookup.HIT_EVICT:
-            return self._load_and_drop(requests, group, units)
+        if lookup in (Lookup.HIT_EVICT, Lookup.HIT_KEEP):
+            return self._load_without_fill(requests, group, lookup, units)
         if not lookup.hits:
             return self._pass_on(requests, group, lookup, units)
         at = self._lines.add(group.keys)
@@ -257,6 +261,8 @@ class CachesOfLevel:
         if lookup in _DROPPED:
             old = self._drop(group.keys, but=group.words)
             return Outcome(units, missed, writes=joined((old, requests)), evicted=len(old))
+        if lookup in _KEPT:
+            return Outcome(units, missed, writes=requests)
         if not self.shape.keeps_stores:
             self._use(places[present], group.last[present], lookup)
             evicted = self._trimmed()
@@ -350,7 +356,7 @@ class CachesOfLevel:
     def _store_misses(self, group: _Grouped, present: NDArray[np.bool_], lookup: Lookup) -> int:
         if not self.shape.store_misses:
             return 0
-        brings = self.shape.keeps_stores and lookup not in _DROPPED
+        brings = self.shape.keeps_stores and lookup not in _DROPPED + _KEPT
         return int((~present).sum() if brings else group.sizes[~present].sum())
 
     def _use(self, at: Numbers, requests: Numbers, lookup: Lookup) -> None:
@@ -377,14 +383,18 @@ class CachesOfLevel:
         if lookup in _DROPPED:
             old = self._drop(group.keys)
             return Outcome(units, units, requests, old, evicted=len(old))
+        if lookup in _KEPT:
+            return Outcome(units, units, requests)
         fill = self.shape.fill
         self._fill(self._lines.add(group.keys), widened(group.words, fill), group, lookup)
         reads = Requests(requests.caches, requests.lines, widened(requests.words, fill))
         evicted = self._trimmed()
         return Outcome(units, units, reads, evicted, evicted=len(evicted))
 
-    def _load_and_drop(self, requests: Requests, group: _Grouped, units: int) -> Outcome:
-        """A load that a line may serve, which is not needed any more then; none is brought in."""
+    def _load_without_fill(
+        self, requests: Requests, group: _Grouped, lookup: Lookup, units: int
+    ) -> Outcome:
+        """A load that a line may serve, and that brings none in."""
         places, present = self._present(group.keys)
         valid = np.zeros(len(group.keys), dtype=np.uint32)
         valid[present] = self._lines.valid[places[present]]
@@ -392,7 +402,7 @@ class CachesOfLevel:
         missing[group.order] = requests.words[group.order] & ~valid[group.of_request]
         missed = count_units(missing, self.shape.unit)
         reads = Requests(requests.caches, requests.lines, widened(missing, self.shape.fill))
-        old = self._drop(group.keys)
+        old = self._drop(group.keys) if lookup in _DROPPED else NO_REQUESTS
         return Outcome(units, missed, reads[reads.words != 0], old, evicted=len(old))
 
     def _drop(self, keys: Numbers, but: Words | None = None) -> Requests:
@@ -454,6 +464,8 @@ class Hierarchy:
     ``dies``: parts that have an L2 each, with ``cores`` SMs or CUs; work-groups go to them in
     turn, and on each to its cores in turn. ``scalar``: the caches of scalar loads, beside the
     first level, of ``scalar_cores`` each. ``levels``: at least the first and the second.
+    ``keeps_private``: what empties the first level leaves private memory there, which no other
+    thread can change.
     """
 
     dies: int
@@ -461,6 +473,7 @@ class Hierarchy:
     levels: tuple[CacheShape, ...]
     scalar: CacheShape | None
     scalar_cores: int = 1
+    keeps_private: bool = False
 
     def core_of(self, groups: Numbers) -> Numbers:
         """The core of each work-group."""
@@ -531,7 +544,8 @@ class Caches:
         """Drop what is clean in the caches of some work-groups; in L2 only what is remote."""
         if level is CacheLevel.L1:
             cores = np.unique(self.chip.core_of(groups))
-            self._first.invalidate(cores, fence)
+            only = ((0, PRIVATE_BASE),) if self.chip.keeps_private else None
+            self._first.invalidate(cores, fence, only)
         elif level is CacheLevel.L2:
             self._second.invalidate(np.unique(self.chip.die_of(groups)), fence, self._remote)
 

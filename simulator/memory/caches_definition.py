@@ -14,6 +14,9 @@ from fencewright.simulator.memory.words import WORD
 Place = tuple[int, int]
 """A cache of the level, and a line."""
 
+_KEPT = (Lookup.HIT_KEEP, Lookup.MISS_KEEP)
+"""What leaves a line as it is."""
+
 
 @dataclass
 class Line:
@@ -59,12 +62,12 @@ class Level:
                 fence = next(iter(line.lost.values()))
                 self.counts.again[fence] += self.shape.unit * len(again)
         else:
-            is_kept = lookup in (Lookup.MISS_LRU, Lookup.HIT_EVICT)
-            fetched = self._whole(missing, self.shape.fill) if is_kept else missing
+            is_whole = lookup in (Lookup.MISS_LRU, Lookup.HIT_KEEP, Lookup.HIT_EVICT)
+            fetched = self._whole(missing, self.shape.fill) if is_whole else missing
         self._go_on(self.counts.reads, place, fetched)
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
             self._goes.add(place)
-        else:
+        elif lookup not in _KEPT:
             self._bring(line, fetched, lookup)
 
     def store(self, place: Place, words: set[int], lookup: Lookup) -> None:
@@ -75,6 +78,8 @@ class Level:
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
             self._goes.add(place)
             line.dirty -= words
+            self._go_on(self.counts.writes, place, words)
+        elif lookup in _KEPT:
             self._go_on(self.counts.writes, place, words)
         elif not self.shape.keeps_stores:
             if line.valid:

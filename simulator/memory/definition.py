@@ -24,6 +24,11 @@ def blocks(addresses: Group, width: int, size: int) -> set[int]:
 # NVIDIA
 
 
+def mmio_sectors(addresses: Addresses) -> int:
+    """Of an access with ``.mmio``: no two lanes' are combined."""
+    return len([each for each in addresses if each is not None])
+
+
 def packets(addresses: Addresses) -> int:
     """Of an atomic: sectors of every pass of the tag stage, until no lane waits."""
     waiting: list[int] = [each for each in addresses if each is not None]

@@ -131,7 +131,7 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
     clock = device.clock.high / 1000
     crossings = L2_CROSSINGS.get(number)
     levels = (
-        CacheShape(CacheLevel.L1, LINE, l1 // LINE, SECTOR, SECTOR, SECTOR, False, False, True),
+        CacheShape(CacheLevel.L1, LINE, l1 // LINE, SECTOR, SECTOR, SECTOR, True, False, True),
         CacheShape(
             CacheLevel.L2, LINE, int(chip.l2.high) // LINE,
             SECTOR, int(DRAM_FETCH.low), SECTOR, True, True, False,
@@ -139,7 +139,7 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
     )  # fmt: skip
     return Machine(
         target, device.name, 32,
-        Hierarchy(1, device.sms, levels, None),
+        Hierarchy(1, device.sms, levels, None, keeps_private=True),
         Transfers(SECTOR, SECTOR, SECTOR, SECTOR, SECTOR),
         _in_nanoseconds(latencies, clock),
         MappingProxyType(

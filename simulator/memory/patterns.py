@@ -107,16 +107,20 @@ def merged(found: Pieces) -> Pieces:
     return Pieces(keys[starts] >> _OWNER_SHIFT, keys[starts] & (1 << _OWNER_SHIFT) - 1, words)
 
 
-def lines_of_patterns(found: Patterns, width: int) -> Pieces:
-    """The lines that each pattern touches with ``width`` bytes a lane, from its base."""
+def lines_of_patterns(found: Patterns, width: int, *, combined: bool = True) -> Pieces:
+    """The lines that each pattern touches with ``width`` bytes a lane, from its base.
+
+    ``combined``: one piece for each line; else one for each lane and line.
+    """
     rows, _ = np.nonzero(found.active)
     cut = pieces(found.offsets[found.active], np.full(len(rows), width))
-    return merged(Pieces(rows[cut.owners], cut.lines, cut.words))
+    made = Pieces(rows[cut.owners], cut.lines, cut.words)
+    return merged(made) if combined else made
 
 
-def lines_of_rows(found: Patterns, width: int) -> Pieces:
-    """The lines that each row touches, in the order of rows."""
-    of_patterns = lines_of_patterns(found, width)
+def lines_of_rows(found: Patterns, width: int, *, combined: bool = True) -> Pieces:
+    """The lines that each row touches, in the order of rows; ``combined``: of a row each once."""
+    of_patterns = lines_of_patterns(found, width, combined=combined)
     counts = np.bincount(of_patterns.owners, minlength=len(found.offsets))
     starts = np.cumsum(counts) - counts
     of_rows = counts[found.of_row]

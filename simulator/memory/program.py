@@ -66,7 +66,8 @@ class MemoryInstruction:
     """A load, store or atomic of one kernel: ``width`` bytes a lane.
 
     ``text``: as it is printed. ``model``: as ``access.model_of`` takes it, None where no counts are
-    known of it. ``policy``: None for what passes no cache (shared memory).
+    known of it. ``policy``: None for what passes no cache (shared memory). ``combines``: lanes that
+    ask for the same sector ask for it once.
     """
 
     text: str
@@ -76,6 +77,7 @@ class MemoryInstruction:
     width: int
     policy: CachePolicy | None
     place: SourcePlace | None
+    combines: bool = True
 
 
 @dataclass(frozen=True, slots=True)

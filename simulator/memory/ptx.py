@@ -62,6 +62,7 @@ class PtxInstruction:
     """A memory instruction of PTX: ``width`` bytes a lane of elements of ``element`` bytes.
 
     ``passes``: how often an atomic on shared memory goes through each word (``cas``: twice).
+    ``combines``: lanes that touch the same sector ask for it once.
     """
 
     operation: PtxMemoryOperation
@@ -70,6 +71,7 @@ class PtxInstruction:
     vector: int = 1
     passes: int = 1
     evidence: Evidence = Evidence.MEASURED
+    combines: bool = True
 
     @property
     def width(self) -> int:
@@ -87,6 +89,7 @@ SECTORS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
 WRITE_SECTORS = "l1tex__m_l1tex2xbar_write_sectors.sum"
 READ_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"
 TAG_WAVEFRONTS = f"l1tex__t_output_wavefronts_{_PIPE}_global_op_ld.sum"
+_LOAD = PtxMemoryOperation.LOAD
 _ATOMICS = (PtxMemoryOperation.REDUCTION, PtxMemoryOperation.ATOMIC)
 _ACCESSES = (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
 _OF_SHARED = MappingProxyType(
@@ -220,7 +223,10 @@ def parse(text: str) -> PtxInstruction | str:
         return f"two address spaces in '{text}'"
     space = spaces[0] if spaces else PtxSpace.GENERIC
     vector = next((int(each[1:]) for each in words if re.fullmatch(r"v[248]", each)), 1)
-    made = PtxInstruction(operation, space, bits // 8, vector, 2 if "cas" in plain else 1)
+    is_mmio = "mmio" in plain
+    known = Evidence.INFERRED if is_mmio and operation is not _LOAD else Evidence.MEASURED
+    passes = 2 if "cas" in plain else 1
+    made = PtxInstruction(operation, space, bits // 8, vector, passes, known, not is_mmio)
     if made.width > (32 if space is PtxSpace.GLOBAL else 16):
         return f"'{text}' is wider than any access: {made.width} bytes a lane"
     if operation not in _ATOMICS or space is PtxSpace.GLOBAL:
@@ -285,6 +291,8 @@ def _of_global(
 
 
 def _sectors(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags) -> Numbers:
+    if not instruction.combines:
+        return how_many(active)
     sectors = words_of(addresses, max(instruction.width, SECTOR), SECTOR)
     return distinct(sectors, np.repeat(active, sectors.shape[1] // LANES, axis=1))
 
@@ -387,6 +395,6 @@ def evidence(
         np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0
     ):
         return Evidence.INFERRED
-    if instruction.width > 16:
+    if instruction.width > 16 or (counter == TAG_WAVEFRONTS and not instruction.combines):
         return Evidence.INFERRED
     return known.weaker(instruction.evidence)

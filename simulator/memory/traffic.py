@@ -7,7 +7,7 @@ rule by which one access is counted, and *inferred* where it depends on what a c
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -32,7 +32,7 @@ from fencewright.simulator.memory.patterns import (
     lines_of_rows,
     patterns,
 )
-from fencewright.simulator.memory.private import interleaved
+from fencewright.simulator.memory.private import BASE, interleaved
 from fencewright.simulator.memory.program import (
     CacheLevel,
     CountedInstruction,
@@ -43,7 +43,15 @@ from fencewright.simulator.memory.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.memory.words import Words, count_units, how_many_set, touched, widened
+from fencewright.simulator.memory.words import (
+    LINE,
+    WORD,
+    Words,
+    count_units,
+    how_many_set,
+    touched,
+    widened,
+)
 
 Times: TypeAlias = NDArray[np.float64]
 """Of each wave: nanoseconds where not said otherwise."""
@@ -246,6 +254,8 @@ _NAMES_OF_SPACES: Mapping[MemorySpace, str] = MappingProxyType(
     }
 )
 """What Nsight Compute calls them."""
+_CORE_SHIFT = 48
+"""Sectors of private memory are below the number of a core."""
 _LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 _UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
 """What a wave does not wait for until a fence."""
@@ -279,6 +289,29 @@ _TCC_NAMES: Mapping[MemoryAccessKind, str] = MappingProxyType(
 )
 
 
+class _Touched:
+    """The sectors of private memory that have been accessed on each core.
+
+    An H200 counts a load of one that nothing has stored as a hit, though L2 is read. That a load of
+    one that L1 had to drop counts as a miss is inferred.
+    """
+
+    def __init__(self) -> None:
+        self._keys: Numbers = np.zeros(0, dtype=np.int64)
+
+    def first_touches(self, requests: Requests) -> int:
+        """How many sectors of an access nothing has accessed before."""
+        sectors = np.arange(LINE // SECTOR)
+        within = requests.words[:, None] >> (sectors * (SECTOR // WORD)).astype(np.uint32)
+        is_touched = within & np.uint32((1 << SECTOR // WORD) - 1) != 0
+        # From ``private.BASE`` on, so that the number of a sector fits below that of its core.
+        lines = requests.lines - BASE // LINE
+        keys = (requests.caches << _CORE_SHIFT | lines * len(sectors))[:, None] + sectors
+        before = len(self._keys)
+        self._keys = np.union1d(self._keys, keys[is_touched])
+        return len(self._keys) - before
+
+
 class TrafficObserver:
     """Counts what ``execute`` tells it; ``traffic`` gives the sums.
 
@@ -307,6 +340,7 @@ class TrafficObserver:
         self._read: Counter[CacheLevel] = Counter()
         self._written: Counter[CacheLevel] = Counter()
         self._timeline: list[Moment] = []
+        self._private = _Touched()
         self._steps = 0
         self._clocks = _Clocks(machine, groups * group_waves)
 
@@ -357,7 +391,7 @@ class TrafficObserver:
         if instruction.space not in _CACHED or instruction.policy is None:
             return
         if executed.sizes is None:
-            pieces = lines_of_rows(ways, width)
+            pieces = lines_of_rows(ways, width, combined=instruction.combines)
             lanes = int((_distinct(ways) * ways.times).sum())
             found.useful += lanes * width
         else:
@@ -372,6 +406,10 @@ class TrafficObserver:
         requests = Requests(cores, pieces.lines, pieces.words)
         is_scalar = instruction.space is MemorySpace.SCALAR
         moved = self._caches.access(requests, instruction.kind, instruction.policy, is_scalar)
+        if self.machine.is_nvidia and instruction.space is MemorySpace.PRIVATE:
+            new = self._private.first_touches(requests)
+            if instruction.kind is _LOAD:
+                moved = (replace(moved[0], missed=moved[0].missed - new), *moved[1:])
         self._look_up(found, instruction, moved, packets, is_scalar)
         self._read[CacheLevel.L1] += _bytes(moved[0].reads.words, self.machine.request(instruction))
         self._written[CacheLevel.L1] += _bytes(moved[0].writes.words, self.machine.transfers.write)
@@ -416,12 +454,14 @@ class TrafficObserver:
     ) -> None:
         """What accesses to private memory count by themselves: as others to where it lies.
 
-        That a wave's wide access counts as its words one after another is inferred.
+        A wave's wide access counts as its words one after another: on NVIDIA measured for words of
+        4 bytes, otherwise inferred.
         """
         kind, known = instruction.kind, Evidence.INFERRED
         requests = count_units(pieces.words, self.machine.transfers.write)
-        executed = len(np.unique(pieces.owners))
         if self.machine.is_nvidia:
+            known = self._known_of_private(instruction)
+            executed = len(np.unique(pieces.owners)) * self._private_words(instruction)
             pipe = "pipe_lsu_mem_local_op"
             name = _PTX_NAMES[kind]
             self._both(found, f"l1tex__t_requests_{pipe}_{name}.sum", executed, known)
@@ -439,6 +479,16 @@ class TrafficObserver:
                 is_instruction = name in (cdna.INSTRUCTIONS, cdna.READS, cdna.WRITES)
                 if name not in _BY_CACHES and not (first and is_instruction):
                     self._both(found, name, int((values * ways.times).sum()), known)
+
+    def _private_words(self, instruction: MemoryInstruction) -> int:
+        """Words of a lane's private memory that an access touches."""
+        return max(instruction.width // int(self.machine.private_word.low), 1)
+
+    def _known_of_private(self, instruction: MemoryInstruction) -> Evidence:
+        """How well it is known what an NVIDIA chip counts: accesses by words were counted on sm_90."""
+        by_words = re.search(r"\.[bsuf]32$", instruction.text)
+        is_counted = by_words and self.machine.target == "sm_90"
+        return Evidence.MEASURED if is_counted else Evidence.INFERRED
 
     def _both(self, found: _Instruction, name: str, value: int, evidence: Evidence) -> None:
         found.counts.add(name, value, evidence)
@@ -472,9 +522,9 @@ class TrafficObserver:
     ) -> None:
         first, second = moved[:2]
         kind, known = instruction.kind, self.machine.known
-        is_private = instruction.space is MemorySpace.PRIVATE
-        if is_private:
-            known = Evidence.INFERRED
+        if instruction.space is MemorySpace.PRIVATE:
+            known = known.weaker(self._known_of_private(instruction))
+            known = Evidence.INFERRED if first.missed else known
         # Requests of several SMs for one sector may be joined before L2, or miss while it is fetched.
         joined = Evidence.INFERRED
         fetched = count_units(second.reads.words, SECTOR)

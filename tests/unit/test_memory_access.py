@@ -112,6 +112,10 @@ def test_counts_are_those_of_the_definition(data: st.DataObject) -> None:
     load = access(f"ld.global.{TYPES[width]}", far, "sm_90")
     assert load[ptx.SECTORS[LOAD]] == len(definition.blocks(far, width, 32))
     assert load[ptx.TAG_WAVEFRONTS] == definition.tag_passes(far)
+    if width <= 4:
+        mmio = access(f"ld.mmio.relaxed.sys.global.{TYPES[width]}", far, "sm_90")
+        assert mmio[ptx.SECTORS[LOAD]] == mmio[ptx.READ_SECTORS] == definition.mmio_sectors(far)
+        assert mmio[ptx.REQUESTS[LOAD]] == load[ptx.REQUESTS[LOAD]]
     if width >= 4:
         atomic = access(f"red.global.add.u{min(width, 8) * 8}", far, "sm_90")
         assert atomic[ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]] == definition.packets(far)
@@ -195,6 +199,13 @@ def test_a_count_says_how_well_it_is_known() -> None:
     assert tags("lane*4", "sm_90a") is Evidence.MEASURED
     assert tags("lane*4", "sm_80") is Evidence.INFERRED
     assert tags("lane << 26", "sm_90") is Evidence.INFERRED
+    mmio = {
+        each: access(f"{each}.mmio.relaxed.sys.global.b32", "lane*4", "sm_90")
+        for each in (LOAD, STORE)
+    }
+    assert mmio[LOAD].evidence[ptx.SECTORS[LOAD]] is Evidence.MEASURED
+    assert mmio[LOAD].evidence[ptx.TAG_WAVEFRONTS] is Evidence.INFERRED
+    assert mmio[STORE].evidence[ptx.SECTORS[STORE]] is Evidence.INFERRED
 
 
 def test_every_row_of_lds_has_one_phase_for_every_lane() -> None:

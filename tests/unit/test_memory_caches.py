@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fencewright.simulator.memory import caches_definition as definition
 from fencewright.simulator.memory.caches import (
+    Caches,
     CacheShape,
     CachesOfLevel,
     Hierarchy,
@@ -18,11 +19,18 @@ from fencewright.simulator.memory.caches import (
     resized,
 )
 from fencewright.simulator.memory.patterns import lines_of_ranges, lines_of_rows, patterns
-from fencewright.simulator.memory.program import CacheLevel, Lookup
+from fencewright.simulator.memory.private import BASE
+from fencewright.simulator.memory.program import (
+    CacheLevel,
+    CachePolicy,
+    Lookup,
+    MemoryAccessKind,
+)
 
 L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL
 SHAPES = {
     "first level, sectors": CacheShape(L1, 128, 3, 32, 32, 32, False, False, True),
+    "first level that stores fill": CacheShape(L1, 128, 3, 32, 32, 32, True, False, True),
     "first level, short lines": CacheShape(L1, 64, 4, 64, 64, 64, False, False, True),
     "second level, sectors": CacheShape(L2, 128, 4, 32, 32, 32, True, True, False),
     "second level, two sectors a fetch": CacheShape(L2, 128, 4, 32, 64, 32, True, True, False),
@@ -211,6 +219,31 @@ def test_an_invalidate_of_ranges_drops_their_lines_only() -> None:
     level.invalidate(np.array([0]), 7, ((6 * 128, 7 * 128),))
     found = level.load(requests_of([(0, 5, 1), (0, 6, 1)]), Lookup.HIT_LRU)
     assert (found.missed, found.again) == (1, {7: 128})
+
+
+@pytest.mark.parametrize("keeps_private", [False, True])
+def test_what_empties_the_first_level_leaves_private_memory_where_it_is_kept(
+    keeps_private: bool,
+) -> None:
+    levels = (SHAPES["first level, sectors"], SHAPES["second level, sectors"])
+    caches = Caches(Hierarchy(1, 1, levels, None, keeps_private=keeps_private))
+    both = requests_of([(0, 5, 1), (0, BASE // 128, 1)])
+    plain = CachePolicy(Lookup.HIT_LRU, Lookup.HIT_LRU, Lookup.HIT_LRU)
+    missed: list[int] = []
+    for _ in range(2):
+        missed.append(caches.access(both, MemoryAccessKind.LOAD, plain, False)[0].missed)
+        caches.invalidate(CacheLevel.L1, np.array([0]), 1)
+    assert missed == [2, 1 if keeps_private else 2]
+
+
+def test_a_store_fills_the_words_that_it_writes() -> None:
+    level = CachesOfLevel(SHAPES["first level that stores fill"])
+    level.store(requests_of([(0, 5, 0b0011)]), Lookup.MISS_LRU)
+    assert level.load(requests_of([(0, 5, 0b0011)]), Lookup.HIT_LRU).missed == 0
+    assert level.load(requests_of([(0, 5, 0b0110)]), Lookup.HIT_LRU).missed == 1
+    level.store(requests_of([(0, 6, 1)]), Lookup.MISS_KEEP)
+    assert level.load(requests_of([(0, 6, 1)]), Lookup.HIT_KEEP).missed == 1
+    assert level.load(requests_of([(0, 6, 1)]), Lookup.HIT_LRU).missed == 1
 
 
 # From addresses to lines

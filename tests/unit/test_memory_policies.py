@@ -159,7 +159,8 @@ def test_other_modifiers_are_of_no_account() -> None:
         ("ld.global.nc.v4.b32", Lookup.HIT_LRU),
         ("ld.relaxed.cta.global.b32", Lookup.HIT_LRU),
         ("ld.global.cs.b32", Lookup.HIT_STREAM),
-        ("ld.global.nc.L1::no_allocate.b32", Lookup.HIT_EVICT),
+        ("ld.global.nc.L1::no_allocate.b32", Lookup.HIT_KEEP),
+        ("ld.global.lu.b32", Lookup.HIT_KEEP),
         ("ld.global.cg.b32", Lookup.MISS_EVICT),
         ("ld.global.cv.b32", Lookup.MISS_EVICT),
         ("ld.volatile.global.b32", Lookup.MISS_EVICT),
@@ -181,6 +182,28 @@ def test_stores_are_written_through_and_atomics_run_in_l2() -> None:
     for kind in (ATOMIC, MemoryAccessKind.REDUCTION):
         policy = ptx_policy(kind, ["red", "relaxed", "gpu", "global", "add", "u32"])
         assert policy == CachePolicy(Lookup.MISS_EVICT, Lookup.HIT_LRU, Lookup.HIT_LRU)
+
+
+@pytest.mark.parametrize(
+    ("words", "l1"),
+    [
+        ("st.global.b32", Lookup.MISS_LRU),
+        ("st.release.gpu.global.b32", Lookup.MISS_LRU),
+        ("st.global.cg.b32", Lookup.MISS_LRU),
+        ("st.global.L1::no_allocate.b32", Lookup.MISS_KEEP),
+    ],
+)
+def test_stores_that_fill_l1(words: str, l1: Lookup) -> None:
+    assert ptx_policy(STORE, words.split(".")).l1 is l1
+
+
+def test_no_row_of_cdna_keeps_a_line_as_it_is() -> None:
+    used = {
+        lookup
+        for _, control in legal_controls()
+        for lookup in (control.policy.l1, control.policy.l2, control.policy.last_level)
+    }
+    assert not used & {Lookup.HIT_KEEP, Lookup.MISS_KEEP}
 
 
 def test_streaming_marks_the_line_in_l2() -> None:

@@ -1,5 +1,7 @@
 """Private memory: where it lies, and that whole kernels count it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,23 @@ from fencewright.passes.traffic import cdna, ptx
 from fencewright.simulator.memory.executor import execute
 from fencewright.simulator.memory.launch import BufferOfSize, Launch, allocate
 from fencewright.simulator.memory.machine import machine_of
+from fencewright.simulator.memory.policies import ptx_policy
 from fencewright.simulator.memory.private import BASE, interleaved
-from fencewright.simulator.memory.program import CacheLevel, MemorySpace
-from fencewright.simulator.memory.traffic import InstructionTraffic, Traffic, TrafficObserver
+from fencewright.simulator.memory.program import (
+    CacheLevel,
+    Executed,
+    KernelResources,
+    LaneProgram,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+)
+from fencewright.simulator.memory.traffic import (
+    Counted,
+    InstructionTraffic,
+    Traffic,
+    TrafficObserver,
+)
 from fencewright.tools.inputs.litmus_files import parse_module
 
 
@@ -97,6 +113,7 @@ def traffic_of(text: str, chip: str, groups: int = 1) -> tuple[Traffic, list[Ins
 
 
 LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
+LOOKUPS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 
 
@@ -110,7 +127,8 @@ def test_local_memory_is_coalesced_where_lanes_have_the_same_offset(
     traffic, (store, load) = traffic_of(kernel(index, type), "sm_90")
     assert store.executions == load.executions == 2
     assert store.counters[STORES].value == load.counters[LOADS].value == 2 * sectors
-    assert traffic.counters[LOADS].evidence is Evidence.INFERRED
+    known = Evidence.MEASURED if type == "i32" else Evidence.INFERRED
+    assert traffic.counters[LOADS].evidence is known
     written = traffic.flows[0].written
     assert written - 32 * 2 * sectors == 64 * {"i8": 1, "i32": 4, "i64": 8}[type]
 
@@ -136,6 +154,53 @@ def test_scratch_goes_through_the_caches(
     stores = found[: len(found) // 2]
     blocks = {"i32": 4, "i64": 8}[type]
     assert sum(each.counters["TCP_TCC_WRITE_REQ"].value for each in stores) == blocks
+
+
+def of_one_warp(number: int, word: int) -> Executed:
+    """All lanes of a warp at one word of their private memory."""
+    rows = np.zeros(1, dtype=np.int64)
+    return Executed(
+        number, rows, rows, np.full((1, 32), 4 * word), np.ones((1, 32), dtype=np.bool_)
+    )
+
+
+@pytest.mark.parametrize(
+    ("stored", "loaded", "hits", "misses", "known"),
+    [
+        ((), 5, 4, 0, Evidence.MEASURED),
+        ((5,), 5, 4, 0, Evidence.MEASURED),
+        # 1024 words of 32 lanes are 128 KiB, of which the 28 KiB that shared memory leaves keep 224.
+        (range(1024), 1000, 4, 0, Evidence.MEASURED),
+        (range(1024), 799, 0, 4, Evidence.INFERRED),
+    ],
+)
+def test_local_memory_stays_in_l1_as_long_as_it_fits(
+    stored: Sequence[int], loaded: int, hits: int, misses: int, known: Evidence
+) -> None:
+    load, store = (
+        MemoryInstruction(
+            f"{verb}.local.b32", None, kind, MemorySpace.PRIVATE, 4, ptx_policy(kind, [verb]), None
+        )
+        for verb, kind in (("ld", MemoryAccessKind.LOAD), ("st", MemoryAccessKind.STORE))
+    )
+    resources = KernelResources(None, 0, 0, 0, 4096)
+    program = LaneProgram("kernel", "sm_90", 32, 0, (), resources, None, (load, store), ())
+    machine = machine_of("sm_90", groups=1, shared=227 << 10)
+    observer = TrafficObserver(program, machine, 1, 1, 1)
+    for word in stored:
+        observer(of_one_warp(1, word))
+    observer(of_one_warp(0, loaded))
+    counters = observer.traffic().counters
+    found = [counters.get(f"{LOOKUPS}_{each}.sum", Counted(0, known)) for each in ("hit", "miss")]
+    assert found == [Counted(hits, known), Counted(misses, known)]
+    back = counters.get("l1tex__m_xbar2l1tex_read_sectors.sum", Counted(0, known))
+    assert back == Counted(misses, known)
+
+
+def test_a_vector_of_local_memory_is_a_request_for_each_word() -> None:
+    traffic, _ = traffic_of(kernel("none", "i64"), "sm_90")
+    requests = "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum"
+    assert traffic.counters[requests].value == 2 * 2
 
 
 def test_waves_have_private_memory_of_their_own() -> None:
