@@ -62,7 +62,7 @@ from fencewright.tools.dev.mutants_of_passes import FENCE_STRINGS, PAGE, page
 from fencewright.tools.dev.pass_mutants import ROOT, applied, limited, mutants_of
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-SLICE = 80
+SLICE = 40
 """Strings of three and of four letters that are judged without that."""
 
 SECONDS = 60.0

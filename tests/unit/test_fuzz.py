@@ -85,8 +85,8 @@ from fencewright.tools.fuzz.checks import (
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-SEEDS = 2_000 if THOROUGH else 60
-VARIED_SEEDS = 2_000 if THOROUGH else 60
+SEEDS = 2_000 if THOROUGH else 30
+VARIED_SEEDS = 2_000 if THOROUGH else 30
 FIRST = 1_000_000
 """Where the seeds of these tests begin, so that they are none that ``make fuzz`` takes."""
 
