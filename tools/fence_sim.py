@@ -235,7 +235,7 @@ def run_tests(arguments: Namespace) -> int:
     with shown as display:
         for number, path in enumerate(arguments.inputs, 1):
             try:
-                for text, status in _tests(path, read_text(path), arguments, meter):
+                for text, status in _tests(path, _text(path, arguments), arguments, meter):
                     display.show(text)
                     statuses.append(status)
             except _PROBLEMS as problem:
@@ -249,11 +249,13 @@ def run_tests(arguments: Namespace) -> int:
 def _run_side_by_side(
     arguments: Namespace, tell: Callable[[Sequence[Diagnostic]], None]
 ) -> list[int]:
+    if arguments.litmus is not None and arguments.cluster is not None:
+        raise error("--litmus reads files of this machine: use --jobs", NAME)
     files: list[tuple[str, str]] = []
     statuses: list[int] = []
     for path in arguments.inputs:
         try:
-            files.append((path, read_text(path)))
+            files.append((path, _text(path, arguments)))
         except _PROBLEMS as problem:
             failure = _failure(problem, name_of(path))
             tell(failure.diagnostics)
@@ -285,6 +287,11 @@ def _tests(
         report = _report(test, limits, arguments)
         shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
         yield shown, _STATUS[report.verdict]
+
+
+def _text(path: str, arguments: Namespace) -> str:
+    """What is in an input; PTX is read with its harness."""
+    return read_text(path) if arguments.litmus is None else ""
 
 
 def _read(path: str, text: str, arguments: Namespace) -> Iterable[RunnableTest]:

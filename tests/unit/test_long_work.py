@@ -95,6 +95,11 @@ def test_a_budget_counts_its_parts_as_they_go():
     assert (work.done, work.progress) == (9, 9)
 
 
+def heed_interrupts() -> None:
+    """Whoever started the tests in the background had them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_a_certificate_and_keeps_what_is_done(tmp_path: Path):
     stream = tmp_path / "results.jsonl"
     process = subprocess.Popen(
@@ -103,6 +108,7 @@ def test_ctrl_c_ends_a_certificate_and_keeps_what_is_done(tmp_path: Path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
     while not stream.exists() or len(stream.read_text().splitlines()) < 2:
         time.sleep(0.02)

@@ -63,15 +63,15 @@ def test_a_wait_that_is_taken_out_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_a_compiler_refuses_is_counted_and_the_rest_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    compiler = Compiler((1, 0), "llc-1", ("gfx942",))
+    compiler = Compiler((1, 0), "llc-one", ("gfx942",))
 
     def refuses(path: str, command: str, code: str | None) -> CodeAndSource:
-        raise error("llc-1: no", path)
+        raise error("llc-one: no", path)
 
     monkeypatch.setattr(sentinel, "compile_and_read", refuses)
     tally = check([4, 5], [compiler])
     ((key, number),) = tally.refused.items()
-    assert (key[0], number) == ("llc-1 -O2 -mcpu=gfx942 -opaque-pointers", 2)
+    assert (key[0], number) == ("llc-one -O2 -mcpu=gfx942 -opaque-pointers", 2)
     text = page(tally, [compiler], ["llc-9: it does not say its version"], 4, 2)
     assert "| 1.0 | gfx942 | 0 | 0 of 0 | 0 |" in text
     assert "* llc-9: it does not say its version\n" in text
