@@ -100,7 +100,7 @@ from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.litmus_run import CdnaTest, Limits, run, stuck_waves
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-SEEDS = 4_000 if THOROUGH else 120
+SEEDS = 4_000 if THOROUGH else 240
 LIMITS = Limits(states=60_000)
 
 BEFORE: tuple[ModulePass, ...] = (AcquireOnSuccessPass(), MergeFencesPass())
@@ -1243,7 +1243,7 @@ def shared_and_alone(text: str, stores: StorePolicy) -> tuple[str, str]:
     return found[0], found[1]
 
 
-TEXTS = 60 if THOROUGH else 20
+TEXTS = 60
 POLICIES: tuple[StorePolicy, StorePolicy] = ("auto", "back")
 
 
@@ -1349,7 +1349,7 @@ def ways_with_more(seed: int) -> list[tuple[int, ...]]:
 
 
 def test_no_way_writes_back_more() -> None:
-    assert not [seed for seed in range(1_000 if THOROUGH else 80) if ways_with_more(seed)]
+    assert not [seed for seed in range(1_000 if THOROUGH else 200) if ways_with_more(seed)]
 
 
 def hoist_what_some_way_needs(patch: pytest.MonkeyPatch) -> None:
