@@ -25,7 +25,7 @@ _O = OperationKind
 class Place:
     """What holds when an operation issues: the state there as sets of operations, a bit each.
 
-    Of the bits, those from ``Code.others`` on stand for what other waves may have handed to this
+    Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
     one at an operation. ``flight`` and ``crossing``: see ``State``. ``undone``: by reach, the
     stores that have not got so far, but for those in flight; ``stale``: by cache.
     """
@@ -145,10 +145,10 @@ class LiftedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """What waves may hand to others of their work-group, in all of a function.
+class Propagated:
+    """What waves may propagate to others of their work-group, in all of a function.
 
-    Any wave that writes may hand on what it did before, and any that reads may learn of it: by
+    Any wave that writes may propagate what it did before, and any that reads may learn of it: by
     flags in LDS or in memory. By reach: ``at``, the barriers where stores may not have got so far;
     ``by_flag`` and ``in_lds``, whether they may not where a wave writes anything, or LDS. By scope:
     ``unseen``, whether a wave may write anything after a read that may have been an atomic of that
@@ -163,8 +163,8 @@ class Handed:
     crossing: Mapping[int, int]
 
 
-def handed(code: Code, places: Mapping[int, Place]) -> Handed:
-    """What waves may hand to others of their work-group."""
+def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
+    """What waves may propagate to others of their work-group."""
     at, by_flag = [0] * len(Reach), [False] * len(Reach)
     in_lds = list(by_flag)
     not_seen = [False] * len(SCOPES)
@@ -184,7 +184,7 @@ def handed(code: Code, places: Mapping[int, Place]) -> Handed:
             for rank, scope in enumerate(SCOPES):
                 seen = unseen(code, place, scope) & code.coherent[rank]
                 not_seen[rank] = not_seen[rank] or bool(seen)
-    return Handed(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
+    return Propagated(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
 
 
 def unseen(code: Code, place: Place, scope: Scope) -> int:

@@ -8,7 +8,7 @@ warning says that what is there cannot have been meant, a note that it may have 
 from collections.abc import Iterable, Mapping, Sequence
 
 from fencewright.checker.cdna_accesses import Operation, OperationKind
-from fencewright.checker.cdna_lift import LiftedFunction, handed, lines
+from fencewright.checker.cdna_lift import LiftedFunction, lines, propagated
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_spins import Spin, spins_of
 from fencewright.checker.cdna_state import State, walk
@@ -29,7 +29,7 @@ class _Patterns:
         self.code = code = lifted.code
         self.entries = entries
         self.spins = spins_of(code)
-        self.handed = handed(code, lifted.places)
+        self.propagated = propagated(code, lifted.places)
         self.flags = 0
         for each in (code.operations[number] for spin in self.spins for number in spin.reads):
             self.flags |= each.bit if each.in_lds else 0
@@ -164,18 +164,18 @@ class _Patterns:
                 self._add(Rule.UNWAITED, barrier, back, text, once=True)
 
     def _surely_handed(self, covers: Sequence[int]) -> int:
-        """The barriers and waits for flags at which others hand on what a write-back covers."""
+        """The barriers and waits for flags at which others propagate what a write-back covers."""
         places = 0
         for reach, bits in enumerate(covers):
-            sure = self.handed.at[reach]
-            if self.handed.in_lds[reach]:
+            sure = self.propagated.at[reach]
+            if self.propagated.in_lds[reach]:
                 sure |= self.flags
             places |= bits >> self.code.others & sure
         return places
 
     def _cumulative(self, operation: Operation, state: State) -> None:
         for barrier in self.code.those(state.ahead):
-            stores = self.code.those(self.handed.crossing[barrier.number])
+            stores = self.code.those(self.propagated.crossing[barrier.number])
             text = (
                 f"other waves may reach the barrier of line {barrier.line} with {lines(stores)} in "
                 "flight, for which this wave cannot wait: s_waitcnt vmcnt(0) is missing before the "

@@ -9,7 +9,7 @@ and the numbers of operations (``cdna_accesses``). Beside what is in flight, the
 * for each cache the reads since whose end nothing has invalidated it (``stale``). An invalidate
   issued before a read has ended says nothing of what that read saw.
 
-Where paths join, what holds on either holds. What other waves may have handed to this one is a
+Where paths join, what holds on either holds. What other waves may have propagated to this one is a
 second bit for every place at which they may, set whether they have or not: who reads the state
 says which of these count.
 Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
@@ -167,7 +167,7 @@ class State:
 
     ``flight``: the operations that may be in flight. ``crossing``: the barriers that other waves
     may have reached with stores in flight; ``ahead``: those of them since which this wave has not
-    written back either, which would go through the queues of its compute unit behind them.
+    written back either, which would go through the queues of its compute unit after them.
     """
 
     __slots__ = (
@@ -308,9 +308,9 @@ class State:
             self.dirty = [each | bit for each in self.dirty]
         if kind in _ACQUIRE_POINTS:
             self.stale = [each | bit for each in self.stale]
-            handed = bit << code.others
+            others = bit << code.others
             for reach in range(Reach.AGENT, _REACHES):
-                self.dirty[reach] |= handed
+                self.dirty[reach] |= others
             if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
                 self.crossing |= bit
                 self.ahead |= bit

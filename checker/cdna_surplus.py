@@ -4,8 +4,8 @@ Greedy, from the end of the text: one instruction is left out, and if the analys
 finds nothing in flight that was not before, nothing late and no read that may be older, it stays
 out. What counts of that relation is what somebody could depend on: for a write what is late at
 the scopes of which it may be an atomic, for a read what it may be older than at those of which
-that may be one. Any wave of a work-group may hand on to any other what it has done and seen, by
-any access of both (``Handed``); a source that asks for less would let more go.
+that may be one. Any wave of a work-group may propagate to any other what it has done and seen, by
+any access of both (``Propagated``); a source that asks for less would let more go.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Operation, Operati
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_hazards import hazards_at
 from fencewright.checker.cdna_lift import (
-    Handed,
     Place,
-    handed,
+    Propagated,
     late_bits,
     lines,
     older_bits,
     place_of,
+    propagated,
     unseen,
 )
 from fencewright.checker.cdna_operands import InstructionKind
@@ -90,9 +90,9 @@ class _Facts:
 
 
 class _Filter:
-    """What counts of a relation, given what waves may hand to one another."""
+    """What counts of a relation, given what waves may propagate to one another."""
 
-    def __init__(self, code: Code, passed: Handed):
+    def __init__(self, code: Code, passed: Propagated):
         self.code = code
         self.passed = passed
         own = (1 << code.others) - 1
@@ -170,7 +170,7 @@ class _Search:
         self.entries = entries
         self.kept = kept
         places, hazards = _observe(code, entries)
-        self.filter = _Filter(code, handed(code, places))
+        self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
         self._kept: tuple[State | None, dict[int, State]] = (None, {})
@@ -307,7 +307,7 @@ class _Search:
     def _provides_all(self, less: Code, entries: Mapping[int, State]) -> bool:
         """Whether nothing is missing anywhere, where waves may hand more to one another."""
         places, _ = _observe(less, entries)
-        facts = self._facts(_Filter(less, handed(less, places)), places)
+        facts = self._facts(_Filter(less, propagated(less, places)), places)
         return not any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items())
 
     # What is said of it

@@ -74,7 +74,7 @@ class Places:
     def of(self, access: Access) -> Place:
         """Where an access is."""
         root, offset, exact = self._origin(access.address)
-        variables = self._variables_behind(access.address)
+        variables = self._variables_of(access.address)
         space = access.space
         known = {_OF_VARIABLE.get(self.variables[each].space) for each in variables}
         if space is None and len(known) == 1:
@@ -123,7 +123,7 @@ class Places:
             name, offset = step[0], offset + step[1]
         return (name, offset, False)
 
-    def _variables_behind(self, address: str) -> frozenset[str]:
+    def _variables_of(self, address: str) -> frozenset[str]:
         """The variables that an address is computed from."""
         known = self._slices.get(address)
         if known is not None:

@@ -6,6 +6,7 @@ events are in the background of a run, after what was issued before them, until 
 Source: PTX ISA, "Asynchronous Operations", and the section of each instruction.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -120,15 +121,15 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         self.paths.append(self.path(run, blocked=True))
         return [run]
 
+    @abstractmethod
     def path(self, run: PtxRun, blocked: bool = False) -> PtxPath:
         """What a run that has ended has done."""
-        raise NotImplementedError
 
     def combined(self, kind: RmwKind, old: int, operand: int) -> int:
         """What a read-modify-write writes."""
         return RMW[kind](old, operand)
 
-    def _behind(
+    def _detached(
         self,
         run: PtxRun,
         event: PtxEvent,
@@ -142,14 +143,14 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         run.background |= bit
         return bit
 
-    def _read_behind(
+    def _read_detached(
         self, runs: list[tuple[PtxRun, Mask]], event: PtxEvent, follows: Mask, issued: Mask
     ) -> Iterator[tuple[PtxRun, Mask]]:
         """The runs, each with one more read in the background, of each value that it can have."""
         for run, own in runs:
             for value in self.domain.choices(event.location or ""):
                 fork = run.copy()
-                yield fork, own | self._behind(fork, event, value, follows, issued)
+                yield fork, own | self._detached(fork, event, value, follows, issued)
 
     # mbarriers
 
@@ -250,7 +251,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         runs = [(run, follows)]
         if not self.program.mbarriers[mbarrier]:
             event = self.access(run, _READ, mbarrier)
-            runs = list(self._read_behind(runs, event, follows, issued))
+            runs = list(self._read_detached(runs, event, follows, issued))
         for each, own in runs:
             if own != follows and not each.values[-1]:
                 continue
@@ -264,7 +265,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 role=BarrierRole.ARRIVE,
                 update=update,
             )
-            self._behind(each, event, 0, own, issued)
+            self._detached(each, event, 0, own, issued)
         return [each for each, _ in runs]
 
     # Copies
@@ -281,7 +282,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         for each in (copy.read_map, copy.written_map):
             if each is not None:
                 event = self.access(run, _READ, each.location, PtxProxy.TENSORMAP)
-                runs = list(self._read_behind(runs, event, 0, issued))
+                runs = list(self._read_detached(runs, event, 0, issued))
         passed: list[PtxRun] = []
         for fork, maps in runs:
             moved = [(fork, maps)]
@@ -313,7 +314,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         runs: list[tuple[PtxRun, Mask]] = [(run, 0)]
         if read is not None:
             event = self.access(run, _READ, read, copy.proxy)
-            runs = list(self._read_behind(runs, event, maps, issued))
+            runs = list(self._read_detached(runs, event, maps, issued))
         ordering, scope = Ordering.WEAK, None
         if copy.operation is not None:
             ordering, scope = Ordering.RELAXED, Scope.CLUSTER if read is None else Scope.AGENT
@@ -321,7 +322,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             runs = [
                 each
                 for fork, own in runs
-                for each in self._read_behind([(fork, own)], event, maps | own, issued)
+                for each in self._read_detached([(fork, own)], event, maps | own, issued)
             ]
         event = self.access(run, _WRITE, written, copy.proxy, ordering, scope)
         for fork, own in runs:
@@ -333,7 +334,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 value = self.combined(copy.operation, fork.values[-1], value)
             if not self.can_derive(fork, event, value, dependences):
                 continue
-            own |= self._behind(fork, event, value, maps | own, issued, dependences)
+            own |= self._detached(fork, event, value, maps | own, issued, dependences)
             if copy.operation is not None:
                 fork.read_modify_writes = (*fork.read_modify_writes, (number - 1, number))
             yield fork, own
@@ -343,7 +344,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             fence = PtxEvent(
                 PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=PtxProxy.ASYNC
             )
-            own |= self._behind(run, fence, 0, own, 0)
+            own |= self._detached(run, fence, 0, own, 0)
         if copy.mbarrier is not None:
             update = Update(bytes=-copy.bytes)
             return self._arrives_later(run, copy.mbarrier, update, Scope.CLUSTER, own, issued)
@@ -368,7 +369,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         if store.operation is not None:
             relaxed = Ordering.RELAXED, store.scope
             event = self.access(run, _READ, store.location, PtxProxy.GENERIC, *relaxed, is_red=True)
-            runs = list(self._read_behind(runs, event, follows, 0))
+            runs = list(self._read_detached(runs, event, follows, 0))
         released = Ordering.RELEASE, store.scope
         event = self.access(run, _WRITE, store.location, PtxProxy.GENERIC, *released)
         passed: list[PtxRun] = []
@@ -379,7 +380,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 value = self.combined(store.operation, fork.values[-1], value)
             if not self.can_derive(fork, event, value, dependences):
                 continue
-            self._behind(fork, event, value, follows | own, 0, dependences)
+            self._detached(fork, event, value, follows | own, 0, dependences)
             if own:
                 fork.read_modify_writes = (*fork.read_modify_writes, (number - 1, number))
             passed.append(fork)
@@ -538,9 +539,9 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             runs: list[tuple[PtxRun, Mask]] = [(run.copy(), 0)]
             if not step.a_is_register:
                 event = self.access(run, _READ, step.a, PtxProxy.ASYNC)
-                runs = list(self._read_behind(runs, event, 0, issued))
+                runs = list(self._read_detached(runs, event, 0, issued))
             event = self.access(run, _READ, step.b, PtxProxy.ASYNC)
-            for fork, own in self._read_behind(runs, event, 0, issued):
+            for fork, own in self._read_detached(runs, event, 0, issued):
                 left = a if step.a_is_register else fork.values[-2]
                 value = left * fork.values[-1] + d & WORD_MASK
                 taint = own | fork.taint(*_named(step.a, step.a_is_register))
@@ -592,7 +593,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def tensor_load(self, run: PtxRun, load: TensorLoad) -> list[PtxRun]:
         """Asynchronous, but for who uses its register. Source: PTX ISA, tcgen05.ld."""
         event, follows = self._tensor(run, _READ, load.location, TensorRole.LOAD)
-        forks = list(self._read_behind([(run, 0)], event, follows, run.flight.synced))
+        forks = list(self._read_detached([(run, 0)], event, follows, run.flight.synced))
         for fork, own in forks:
             fork.assign(load.dst, fork.values[-1], own)
             fork.flight = replace(fork.flight, loads=fork.flight.loads | own)
@@ -604,7 +605,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         value, dependences = run.value(store.value), run.taint(store.value) | run.control
         if not self.can_derive(run, event, value, dependences):
             return []
-        own = self._behind(run, event, value, follows, run.flight.synced, dependences)
+        own = self._detached(run, event, value, follows, run.flight.synced, dependences)
         run.flight = replace(run.flight, stores=run.flight.stores | own)
         return None
 
@@ -614,11 +615,11 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         read = self.access(run, _READ, copy.source, PtxProxy.ASYNC)
         write, follows = self._tensor(run, _WRITE, copy.location, TensorRole.COPY)
         passed: list[PtxRun] = []
-        for fork, own in self._read_behind([(run, 0)], read, 0, flight.synced | flight.crossed):
+        for fork, own in self._read_detached([(run, 0)], read, 0, flight.synced | flight.crossed):
             value, dependences = fork.values[-1], own | fork.control
             if not self.can_derive(fork, write, value, dependences):
                 continue
-            wrote = self._behind(fork, write, value, follows | own, flight.synced, dependences)
+            wrote = self._detached(fork, write, value, follows | own, flight.synced, dependences)
             self._products(fork, own | wrote)
             passed.append(fork)
         return passed
@@ -631,17 +632,17 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         start = len(run.events)
         if step.a_is_tensor:
             event, follows = self._tensor(run, _READ, step.a, TensorRole.OPERAND)
-            runs = list(self._read_behind(runs, event, follows, flight.synced))
+            runs = list(self._read_detached(runs, event, follows, flight.synced))
         else:
             event = self.access(run, _READ, step.a, PtxProxy.ASYNC)
-            runs = list(self._read_behind(runs, event, 0, crossed))
+            runs = list(self._read_detached(runs, event, 0, crossed))
         event = self.access(run, _READ, step.b, PtxProxy.ASYNC)
-        runs = list(self._read_behind(runs, event, 0, crossed))
+        runs = list(self._read_detached(runs, event, 0, crossed))
         adds = bool(run.value(step.adds))
         role = TensorRole.ACCUMULATOR
         if adds:
             event, follows = self._tensor(run, _READ, step.location, role)
-            runs = list(self._read_behind(runs, event, follows, flight.synced))
+            runs = list(self._read_detached(runs, event, follows, flight.synced))
         write, follows = self._tensor(run, _WRITE, step.location, role)
         passed: list[PtxRun] = []
         for fork, own in runs:
@@ -650,7 +651,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             dependences = own | fork.taint(step.adds) | fork.control
             if not self.can_derive(fork, write, value, dependences):
                 continue
-            wrote = self._behind(fork, write, value, follows | own, flight.synced, dependences)
+            wrote = self._detached(fork, write, value, follows | own, flight.synced, dependences)
             self._products(fork, own | wrote)
             passed.append(fork)
         return passed
