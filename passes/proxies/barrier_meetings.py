@@ -15,6 +15,7 @@ from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.passes.analysis.control_flow import postorder, successors
 from fencewright.passes.proxies.edges import Sync
+from fencewright.passes.proxies.first_operations import first_from, first_in
 
 
 def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operation]]:
@@ -59,7 +60,7 @@ def _is_of_work_group(op: Operation) -> bool:
 
 def _in_step(blocks: Sequence[Block]) -> Iterator[tuple[Operation, Operation]]:
     """The pairs of barriers that two threads may be at together, if they meet at every one."""
-    first = _first_in(blocks)
+    first = first_in(blocks, _is_of_work_group)
     together = [*product(first[blocks[0]], first[blocks[0]])]
     seen = {*together}
     while together:
@@ -73,30 +74,7 @@ def _in_step(blocks: Sequence[Block]) -> Iterator[tuple[Operation, Operation]]:
 def _next(op: Operation, first: Mapping[Block, frozenset[Operation]]) -> frozenset[Operation]:
     block = op.parent
     assert block is not None
-    return _first_from(op.next_op, block, first)
-
-
-def _first_in(blocks: Sequence[Block]) -> dict[Block, frozenset[Operation]]:
-    """The barriers that come first on the paths from the beginning of each block."""
-    found: dict[Block, frozenset[Operation]] = dict.fromkeys(blocks, frozenset())
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            first = _first_from(block.first_op, block, found)
-            changed |= first != found[block]
-            found[block] = first
-    return found
-
-
-def _first_from(
-    op: Operation | None, block: Block, first: Mapping[Block, frozenset[Operation]]
-) -> frozenset[Operation]:
-    while op is not None and not _is_of_work_group(op):
-        op = op.next_op
-    if op is not None:
-        return frozenset({op})
-    return frozenset(each for successor in successors(block) for each in first[successor])
+    return first_from(op.next_op, block, first, _is_of_work_group)
 
 
 class _Apart:

@@ -12,9 +12,7 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation
 
 from fencewright.mlir_dialects.scoped_async import ClusterArriveOp, ClusterWaitOp
-from fencewright.passes.analysis.control_flow import successors
-
-_BARRIERS = (ClusterArriveOp, ClusterWaitOp)
+from fencewright.passes.proxies.first_operations import first_from, first_in
 
 _Barriers: TypeAlias = frozenset[Operation]
 
@@ -27,18 +25,22 @@ def waits_for_arrivals(blocks: Sequence[Block]) -> Mapping[Operation, _Barriers]
     elsewhere: then every wait is one for every arrival. A barrier of the cluster, at which all
     threads meet, is a phase of its own and changes nothing. ``blocks`` begin with the entry.
     """
-    first = _first_in(blocks)
+    first = first_in(blocks, _is_barrier)
     after: dict[Operation, _Barriers] = {
-        op: _first_from(op.next_op, block, first)
+        op: first_from(op.next_op, block, first, _is_barrier)
         for block in blocks
         for op in block.ops
-        if isinstance(op, _BARRIERS)
+        if _is_barrier(op)
     }
     begin = first[blocks[0]]
     if not _alternate(begin, after):
         waits = frozenset(op for op in after if isinstance(op, ClusterWaitOp))
         return {op: waits for op in after if isinstance(op, ClusterArriveOp)}
     return _in_step(begin, after)
+
+
+def _is_barrier(op: Operation) -> bool:
+    return isinstance(op, ClusterArriveOp | ClusterWaitOp)
 
 
 def _in_step(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> dict[Operation, _Barriers]:
@@ -61,25 +63,3 @@ def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:
     return all(isinstance(op, ClusterArriveOp) for op in begin) and all(
         type(later) is not type(op) for op, following in after.items() for later in following
     )
-
-
-def _first_in(blocks: Sequence[Block]) -> dict[Block, _Barriers]:
-    """The barrier operations that come first on the paths from the beginning of each block."""
-    found: dict[Block, _Barriers] = dict.fromkeys(blocks, frozenset())
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            first = _first_from(block.first_op, block, found)
-            changed |= first != found[block]
-            found[block] = first
-    return found
-
-
-def _first_from(op: Operation | None, block: Block, first: Mapping[Block, _Barriers]) -> _Barriers:
-    """Those from ``op`` of a block on, if ``first`` are those of the blocks after it."""
-    while op is not None and not isinstance(op, _BARRIERS):
-        op = op.next_op
-    if op is not None:
-        return frozenset({op})
-    return frozenset(each for successor in successors(block) for each in first[successor])
