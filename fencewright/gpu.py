@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from itertools import permutations
 from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
@@ -462,6 +463,14 @@ class Device:
         call("cuEventDestroy", start)
         call("cuEventDestroy", end)
         return milliseconds / 1000
+
+
+def open_devices(count: int) -> list[Device]:
+    """The first GPUs of the machine, each of which reaches the others' memory. Raises ``GpuError``."""
+    devices = [Device(index) for index in range(count)]
+    for one, other in permutations(devices, 2):
+        one.reach(other)
+    return devices
 
 
 # The self-test

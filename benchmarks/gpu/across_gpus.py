@@ -12,13 +12,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import permutations
 from pathlib import Path
 
-from fencewright.gpu import Device, GpuError, description
+from fencewright.gpu import Device, GpuError, description, open_devices
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.condition import LitmusError, Outcomes
 from fencewright.simulator.core.program import Common, Placement, Thread
@@ -28,6 +27,7 @@ from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
 from fencewright.simulator.ptx.mutants import bare, placed
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.tools.markdown import markdown_row
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 GPUS = 2
@@ -107,8 +107,8 @@ class Row:
                 form: {
                     "instances": each.instances,
                     "gave_up": each.gave_up,
-                    "outcomes": _by_text(each, each.histogram),
-                    "forbidden": _by_text(each, each.forbidden),
+                    "outcomes": each.by_text(each.histogram),
+                    "forbidden": each.by_text(each.forbidden),
                 }
                 for form, each in zip(FORMS, self.results, strict=True)
             },
@@ -118,10 +118,6 @@ class Row:
 def _counted(result: GpuResult) -> str:
     forbidden = f"{sum(result.forbidden.values()):,}"
     return forbidden + (f", {result.gave_up:,} gave up" if result.gave_up else "")
-
-
-def _by_text(result: GpuResult, counts: Mapping[tuple[int | None, ...], int]) -> dict[str, int]:
-    return dict(sorted((result.state_text(state), count) for state, count in counts.items()))
 
 
 def run_campaign(
@@ -167,13 +163,13 @@ _COLUMNS = (
 
 def markdown(rows: Sequence[Row], machine: str) -> str:
     """The table, with the machines that it belongs to."""
-    lines = ["# Litmus tests across two GPUs", "", machine, "", _line(_COLUMNS)]
-    lines += [_line(["---"] * len(_COLUMNS)), *(_line(row.cells()) for row in rows), ""]
+    lines = ["# Litmus tests across two GPUs", "", machine, "", markdown_row(_COLUMNS)]
+    lines += [
+        markdown_row(["---"] * len(_COLUMNS)),
+        *(markdown_row(row.cells()) for row in rows),
+        "",
+    ]
     return "\n".join(lines)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def report(rows: Sequence[Row], machine: str, output: Path) -> int:
@@ -184,7 +180,7 @@ def report(rows: Sequence[Row], machine: str, output: Path) -> int:
     (output / "across.json").write_text(json.dumps(data, indent=1) + "\n")
     wrong = [row for row in rows if not row.is_right]
     for row in wrong:
-        for text, count in _by_text(row.results[0], row.results[0].forbidden).items():
+        for text, count in row.results[0].by_text(row.results[0].forbidden).items():
             print(f"FAILED: {row.test.name}: forbidden outcome {text}: {count}", file=sys.stderr)
     print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'across.md'}")
     return 1 if wrong else 0
@@ -197,14 +193,6 @@ def _machine(device: Device, stress: Stress, seconds: float) -> str:
         f"{stress.launches} launches of {stress.instances:,} instances, in blocks of {blocks} "
         f"threads; {seconds:.0f} s in all."
     )
-
-
-def open_devices() -> list[Device]:
-    """The first two GPUs, which reach each other's memory. Raises ``GpuError``."""
-    devices = [Device(index) for index in range(GPUS)]
-    for one, other in permutations(devices, 2):
-        one.reach(other)
-    return devices
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -225,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         stress = Stress(instances=wanted.instances, launches=wanted.launches)
         tests = [read_litmus(file) for file in files]
-        devices = open_devices()
+        devices = open_devices(GPUS)
     except (GpuError, GpuLitmusError, LitmusError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -234,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     broken: GpuError | GpuLitmusError | None = None
     try:
         for row in run_campaign(tests, devices, stress, wanted.target):
-            print(_line(row.cells()), flush=True)
+            print(markdown_row(row.cells()), flush=True)
             rows.append(row)
     except (GpuError, GpuLitmusError) as error:
         broken = error

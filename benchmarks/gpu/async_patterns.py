@@ -28,6 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fencewright.gpu import Argument, Device, GpuError, description
+from fencewright.tools.markdown import markdown_row
 
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = _ROOT / "examples" / "async"
@@ -830,9 +831,9 @@ _COLUMNS = ("pattern", "taken out", "instances", "wrong results")
 
 def markdown(runs: Sequence[Run], machine: str) -> str:
     """The table, with the machine that it belongs to."""
-    head = [machine, "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+    head = [machine, "", markdown_row(_COLUMNS), markdown_row(["---"] * len(_COLUMNS))]
     rows = [
-        _line(
+        markdown_row(
             (
                 f"`{run.pattern}`" if not run.weakening else "",
                 run.weakening or "nothing",
@@ -843,10 +844,6 @@ def markdown(runs: Sequence[Run], machine: str) -> str:
         for run in runs
     ]
     return "\n".join([*head, *rows, ""])
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _machine(device: Device, launches: int) -> str:

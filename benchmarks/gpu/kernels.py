@@ -30,6 +30,7 @@ from statistics import median
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, description
+from fencewright.tools.markdown import markdown_row
 
 _ROOT = Path(__file__).parents[2]
 KERNELS = _ROOT / "examples" / "kernels"
@@ -677,14 +678,10 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
         "reason not established), its ratio by less than 0.01. TB/s counts what the kernel reads "
         "and writes; the pipeline's 35 MB stay in the L2.",
         "",
-        _line(_COLUMNS),
-        _line(["---"] * len(_COLUMNS)),
+        markdown_row(_COLUMNS),
+        markdown_row(["---"] * len(_COLUMNS)),
     ]
-    return "\n".join([*head, *(_line(row.cells()) for row in rows), ""])
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join([*head, *(markdown_row(row.cells()) for row in rows), ""])
 
 
 def machine_text(device: Device, versions: dict[str, str]) -> str:
@@ -731,7 +728,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows: list[Row] = []
         for case in CASES:
             rows.append(measure(case, device, directory, holdup))
-            print(_line(rows[-1].cells()), flush=True)
+            print(markdown_row(rows[-1].cells()), flush=True)
         versions = json.loads((directory / "versions.json").read_text())
     except (BuildError, GpuError, OSError) as error:
         print(error, file=sys.stderr)

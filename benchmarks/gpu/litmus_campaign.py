@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -22,6 +22,7 @@ from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_l
 from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.events import AsyncCopy
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.tools.markdown import markdown_row
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 
@@ -75,13 +76,9 @@ class Row:
             "instances": result.instances,
             "marked": self.marked,
             "seconds": round(self.seconds, 3),
-            "outcomes": _by_text(result, result.histogram),
-            "forbidden": _by_text(result, result.forbidden),
+            "outcomes": result.by_text(result.histogram),
+            "forbidden": result.by_text(result.forbidden),
         }
-
-
-def _by_text(result: GpuResult, counts: Mapping[tuple[int | None, ...], int]) -> dict[str, int]:
-    return dict(sorted((result.state_text(state), count) for state, count in counts.items()))
 
 
 def _forbids(condition: Condition) -> bool:
@@ -143,14 +140,10 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
         "*Seen* counts the marked outcome, *forbidden seen* every outcome that the PTX model does "
         "not allow. A planted bug is a weakened test judged by the outcomes of the right one.",
         "",
-        _line(_COLUMNS),
-        _line(["---"] * len(_COLUMNS)),
+        markdown_row(_COLUMNS),
+        markdown_row(["---"] * len(_COLUMNS)),
     ]
-    return "\n".join([*head, *(_line(row.cells()) for row in rows), ""])
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join([*head, *(markdown_row(row.cells()) for row in rows), ""])
 
 
 def report(rows: Sequence[Row], machine: str, output: Path) -> int:
@@ -163,7 +156,7 @@ def report(rows: Sequence[Row], machine: str, output: Path) -> int:
     for row in wrong:
         if row.planted:
             print(f"FAILED: {row.name}: not noticed; the stress is too weak", file=sys.stderr)
-        for text, count in _by_text(row.result, row.result.forbidden).items():
+        for text, count in row.result.by_text(row.result.forbidden).items():
             print(f"FAILED: {row.name}: forbidden outcome {text}: {count}", file=sys.stderr)
     print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'litmus.md'}")
     return 1 if wrong else 0
@@ -214,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     broken: GpuError | GpuLitmusError | None = None
     try:
         for row in run_campaign(tests, device, stress, wanted.target):
-            print(_line(row.cells()), flush=True)
+            print(markdown_row(row.cells()), flush=True)
             rows.append(row)
     except (GpuError, GpuLitmusError) as error:
         broken = error

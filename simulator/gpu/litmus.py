@@ -106,6 +106,10 @@ class GpuResult:
             if formula.holds(dict(zip(self.observables, state, strict=True)))
         )
 
+    def by_text(self, counts: Mapping[tuple[int | None, ...], int]) -> dict[str, int]:
+        """``counts`` of some of the states, with these as texts, in their order."""
+        return dict(sorted((self.state_text(state), count) for state, count in counts.items()))
+
     def state_text(self, state: tuple[int | None, ...]) -> str:
         """A state for people; ``?`` is a value that no allowed outcome has."""
         shown = ("?" if value is None else value for value in state)

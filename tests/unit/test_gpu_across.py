@@ -53,7 +53,11 @@ def test_the_right_form_decides(
             return {stale if wrong in ptx else good: 1024}
 
         device = ScriptedDevice(counts)
-        monkeypatch.setattr(across, "open_devices", lambda: [device, device])
+
+        def opened(count: int) -> list[ScriptedDevice]:
+            return [device] * count
+
+        monkeypatch.setattr(across, "open_devices", opened)
         return across.main(
             ["--output", str(tmp_path), "--launches", "1", "--instances", "1024", *files]
         )

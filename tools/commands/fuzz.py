@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fencewright.tools.diagnostics import error, output_file, positive
 from fencewright.tools.progress import progress
@@ -99,31 +99,21 @@ def _fuzz_async(arguments: Namespace) -> int:
 
 def _check_async(arguments: Namespace) -> "async_checks.Totals":
     """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
-    from fencewright.simulator.core.campaign import CampaignError, code_digest
-    from fencewright.tools.fuzz.async_checks import Totals, campaign
+    from fencewright.tools.fuzz.async_checks import Totals
 
-    totals, stream = Totals(), None
-    if arguments.results is not None:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        stream = arguments.results / f"async-{code_digest()}.jsonl"
-    try:
-        with (
-            progress(arguments.programs, "programs") as display,
-            open_workers(arguments) as executor,
-        ):
-            for totals in campaign(arguments.first, arguments.programs, executor, stream):
-                display.update(totals.programs, len(totals.violations))
-    except CampaignError as problem:
-        raise campaign_error(problem, NAME) from problem
-    except KeyboardInterrupt:
-        print(_async_summary(totals))
-        for each in totals.violations:
-            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
-        raise
-    print(_async_summary(totals))
+    found = _async_campaign(arguments)
+    totals = _told(found, Totals(), arguments.programs, _async_summary)
     for each in totals.violations[:SHRUNK]:
         _tell_async(each, arguments.failures)
     return totals
+
+
+def _async_campaign(arguments: Namespace) -> Iterator["async_checks.Totals"]:
+    from fencewright.tools.fuzz.async_checks import campaign
+
+    stream = _stream(arguments, "async")
+    with open_workers(arguments) as executor:
+        yield from campaign(arguments.first, arguments.programs, executor, stream)
 
 
 def _async_summary(totals: "async_checks.Totals") -> str:
@@ -174,39 +164,59 @@ def _show_async(seed: int) -> int:
 
 def _check_programs(arguments: Namespace) -> "Totals":
     """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
-    from fencewright.simulator.core.campaign import CampaignError
     from fencewright.tools.fuzz.checks import Totals
 
-    totals = Totals()
-    try:
-        with progress(arguments.programs, "programs") as display:
-            for totals in _campaign(arguments):
-                display.update(totals.programs, len(totals.violations))
-    except CampaignError as problem:
-        raise campaign_error(problem, NAME) from problem
-    except KeyboardInterrupt:
-        print(_summary(totals))
-        for each in totals.violations:
-            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
-        raise
-    print(_summary(totals))
+    totals = _told(_campaign(arguments), Totals(), arguments.programs, _summary)
     for each in totals.violations[:SHRUNK]:
         _tell(each, arguments.failures)
     return totals
 
 
 def _campaign(arguments: Namespace) -> Iterator["Totals"]:
-    from fencewright.simulator.core.campaign import code_digest
     from fencewright.tools.fuzz.checks import campaign
 
-    stream = None
-    if arguments.results is not None:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        stream = arguments.results / f"fuzz-{code_digest()}.jsonl"
+    stream = _stream(arguments, "fuzz")
     with open_workers(arguments) as executor:
         yield from campaign(
             arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
         )
+
+
+def _stream(arguments: Namespace, name: str) -> Path | None:
+    """The file that keeps the results of a campaign by this code."""
+    from fencewright.simulator.core.campaign import code_digest
+
+    if arguments.results is None:
+        return None
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    return arguments.results / f"{name}-{code_digest()}.jsonl"
+
+
+_AnyTotals = TypeVar("_AnyTotals", "Totals", "async_checks.Totals")
+
+
+def _told(
+    found: Iterator[_AnyTotals],
+    totals: _AnyTotals,
+    programs: int,
+    summary: Callable[[_AnyTotals], str],
+) -> _AnyTotals:
+    """The last of the totals that a campaign has ``found``; after an interrupt those so far are told."""
+    from fencewright.simulator.core.campaign import CampaignError
+
+    try:
+        with progress(programs, "programs") as display:
+            for totals in found:
+                display.update(totals.programs, len(totals.violations))
+    except CampaignError as problem:
+        raise campaign_error(problem, NAME) from problem
+    except KeyboardInterrupt:
+        print(summary(totals))
+        for each in totals.violations:
+            print(f"{each.setting}: seed {each.seed}: {each.verdict}: {each.message}")
+        raise
+    print(summary(totals))
+    return totals
 
 
 def _summary(totals: "Totals") -> str:

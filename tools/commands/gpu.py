@@ -6,7 +6,6 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
@@ -318,12 +317,9 @@ def _open_devices(count: int) -> "list[Device]":
     from fencewright import gpu
 
     try:
-        devices = [gpu.Device(index) for index in range(count)]
-        for one, other in permutations(devices, 2):
-            one.reach(other)
+        return gpu.open_devices(count)
     except gpu.GpuError as problem:
         raise ToolError((Diagnostic(str(problem), NAME),), status=NO_GPU) from problem
-    return devices
 
 
 def _check_runs(device: "Device", chip: str) -> None:
