@@ -1,6 +1,7 @@
 """What every tool shares: one line per error, and output files that appear whole or not at all."""
 
 import os
+import signal
 import sys
 import traceback
 from argparse import Action, ArgumentParser, ArgumentTypeError
@@ -8,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from threading import current_thread, main_thread
 from typing import IO, NoReturn
 
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
@@ -159,11 +161,12 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
     ``unwritable`` is the status of an ``OSError``, as a full disk, ``failed`` of what else is no
-    :class:`ToolError`, as an interrupt. Usage errors of argparse keep their status 2. Nothing ever
+    :class:`ToolError`, as an interrupt or SIGTERM. Usage errors of argparse keep their status 2. Nothing ever
     ends in a traceback unless the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
     try:
-        status = body()
+        with _ended_in_order():
+            status = body()
         if sys.stdout is not None:
             sys.stdout.flush()
         return status
@@ -179,6 +182,32 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
         if isinstance(failure, ToolError):
             return failure.status
         return unwritable if isinstance(failure, OSError) else failed
+
+
+def interruption(interrupt: KeyboardInterrupt) -> str:
+    """What a tool says that was interrupted, or terminated."""
+    return str(interrupt) or "interrupted"
+
+
+@contextmanager
+def _ended_in_order() -> Generator[None]:
+    """SIGTERM raises ``KeyboardInterrupt`` meanwhile, so that files and processes are cleaned up.
+
+    Whoever handles it already, or ignores it, keeps that; only the main thread can be told.
+    """
+    default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not default or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt("terminated")
 
 
 def leave(status: int) -> NoReturn:
@@ -204,7 +233,7 @@ def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
         case ToolError():
             return failure.diagnostics
         case KeyboardInterrupt():
-            return (Diagnostic("interrupted", name),)
+            return (Diagnostic(interruption(failure), name),)
         case _:
             bug = (
                 f"internal error, please report it (set {TRACEBACK_VARIABLE}=1 for where): "
@@ -267,8 +296,8 @@ def as_text(content: bytes) -> str:
 def output_file(path: str | None) -> Generator[IO[str]]:
     """Open ``path`` (None or ``-``: stdout) for text that takes its name only when complete.
 
-    A regular file is written beside its place and renamed on success, so that an error or
-    an interrupt leaves what was there. Raises ``OSError`` with the path that was asked for.
+    A regular file is written beside its place and renamed on success, so that an error, an
+    interrupt or SIGTERM leaves what was there, and nothing beside it. Raises ``OSError`` with the path that was asked for.
     """
     if path is None or path == "-":
         if sys.stdout is None:
@@ -282,16 +311,17 @@ def output_file(path: str | None) -> Generator[IO[str]]:
         return
     folder, base = os.path.split(target)
     partial = os.path.join(folder, f".{base}.{os.getpid()}.tmp")
-    try:
+    with _ended_in_order():
         try:
-            stream = open(partial, "w", encoding="utf-8")
-        except OSError as failure:
-            raise type(failure)(failure.errno, failure.strerror, path) from None
-        with stream:
-            yield stream
-        if os.path.exists(target):
-            os.chmod(partial, os.stat(target).st_mode & 0o7777)
-        os.replace(partial, target)
-    finally:
-        if os.path.exists(partial):
-            os.unlink(partial)
+            try:
+                stream = open(partial, "w", encoding="utf-8")
+            except OSError as failure:
+                raise type(failure)(failure.errno, failure.strerror, path) from None
+            with stream:
+                yield stream
+            if os.path.exists(target):
+                os.chmod(partial, os.stat(target).st_mode & 0o7777)
+            os.replace(partial, target)
+        finally:
+            if os.path.exists(partial):
+                os.unlink(partial)

@@ -36,6 +36,7 @@ from fencewright.tools.diagnostics import (
     ToolError,
     add_version,
     error,
+    interruption,
     output_file,
     positive,
     run_tool,
@@ -494,7 +495,7 @@ def _failure(problem: BaseException, file: str) -> ToolError:
                 raise problem
             said, file, status = problem.strerror or str(problem), str(problem.filename), USAGE
         case KeyboardInterrupt():
-            said, status = "interrupted", INCOMPLETE
+            said, status = interruption(problem), INCOMPLETE
         case MemoryError():
             said, status = "out of memory; lower --state-limit, or sample with --random", INCOMPLETE
         case _:

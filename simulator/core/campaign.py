@@ -111,7 +111,7 @@ def _open_threads(workers: int) -> Generator[Executor]:
 @contextmanager
 def _open_processes(workers: int) -> Generator[Executor]:
     others = set(active_children())
-    executor = ProcessPoolExecutor(workers, initializer=_leave_ctrl_c_to_the_parent)
+    executor = ProcessPoolExecutor(workers, initializer=_leave_signals_to_the_parent)
     try:
         yield executor
     except BaseException:
@@ -122,8 +122,10 @@ def _open_processes(workers: int) -> Generator[Executor]:
     executor.shutdown()
 
 
-def _leave_ctrl_c_to_the_parent() -> None:
+def _leave_signals_to_the_parent() -> None:
+    """It ends its workers by SIGTERM, of which it may have made something else for itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # A Dask cluster

@@ -121,6 +121,27 @@ def test_ctrl_c_ends_a_certificate_and_keeps_what_is_done(tmp_path: Path):
     assert len(stream.read_text().splitlines()) >= 2
 
 
+def test_sigterm_leaves_the_page_as_it_was_and_nothing_beside_it(tmp_path: Path):
+    """As ``timeout`` and a batch system send it: to the one process that they know."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n")
+    campaign = ("--programs", "1000000", "--jobs", "2", "--page", str(page))
+    process = subprocess.Popen(
+        command("fuzz", "--async", *campaign),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len([*tmp_path.iterdir()]) < 2:
+        time.sleep(0.02)
+    process.terminate()
+    # Its workers have its stderr: all of them have ended when that does.
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (INCOMPLETE, "fence-sim: error: terminated\n")
+    assert [*tmp_path.iterdir()] == [page]
+    assert page.read_text() == "before\n"
+
+
 def test_an_interrupt_of_many_files_prints_those_that_are_done(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
