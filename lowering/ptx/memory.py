@@ -392,7 +392,9 @@ ATOMIC_POLICIES: tuple[PolicyRow, ...] = (
 The same on lines that ``ld.ca`` brought: what does not hit fetches again.
 """
 
-EMPTIES_L1: Mapping[str, bool] = MappingProxyType(
-    {"fence.acq_rel.cta": False, "fence.acq_rel.gpu": True}
-)
-"""Whether a weak load after a fence misses L1 where it hit before: measured as ``LOAD_POLICIES``."""
+EMPTIES_L1 = frozenset({"cluster", "gpu", "sys"})
+"""The scopes at which a fence that acquires makes the weak loads after it miss L1.
+
+Measured as ``LOAD_POLICIES``, fences of each ordering and scope: one at cta, and one that only
+releases, leaves L1 as it is.
+"""

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.instructions import RegisterClass
-from fencewright.lowering.ptx.memory import LANES
+from fencewright.lowering.ptx.memory import EMPTIES_L1, LANES
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Line, Operand, Placeholder, UnsupportedError
 from fencewright.mlir_dialects.ptx import (
@@ -787,18 +787,19 @@ def _fence(
 ) -> FenceInstruction:
     """What a fence does: its release waits, its acquire empties L1; neither within the CTA.
 
-    Source: ``lowering.ptx.costs`` and ``memory.EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
+    Source: ``lowering.ptx.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
     """
     scope = next((each for each in _SCOPES if each in words), "sys")
-    is_wide = scope != "cta" and "shared::cta" not in text and "shared::cluster" not in text
-    waits = is_wide and releases
+    is_of_global = "shared::cta" not in text and "shared::cluster" not in text
+    waits = is_of_global and releases and scope != "cta"
+    empties_l1 = is_of_global and acquires and scope in EMPTIES_L1
     return FenceInstruction(
         text=text,
         scope=scope,
         waits=_EVERYTHING if waits else frozenset(),
         spaces=_SHARED_BY_LANES if waits else frozenset(),
         writes_back=frozenset(),
-        invalidates=frozenset({CacheLevel.L1}) if is_wide and acquires else frozenset(),
+        invalidates=frozenset({CacheLevel.L1} if empties_l1 else ()),
         joins=False,
         place=_place(op),
     )

@@ -135,3 +135,19 @@ def test_every_measured_row_is_needed(
         and any({verb, *row.words} <= {*access.split(".")} for access in each.accesses[:2])
     ]
     assert any(differs(each) for each in with_row)
+
+
+FENCES = [
+    each
+    for each in L1.launches()
+    if each.pattern == "a line" and any("fence" in access for access in each.accesses)
+]
+
+
+@pytest.mark.parametrize("scope", ["cta", "cluster", "gpu", "sys"])
+def test_every_scope_of_a_fence_that_empties_l1_is_needed(
+    scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traffic, "EMPTIES_L1", traffic.EMPTIES_L1 ^ {scope})
+    changed = {access for each in FENCES if differs(each) for access in each.accesses[1:2]}
+    assert changed == {f"fence.{ordering}.{scope}" for ordering in ("acquire", "acq_rel", "sc")}
