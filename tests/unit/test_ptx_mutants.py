@@ -225,7 +225,17 @@ def test_what_orders_something_is_not_called_equivalent() -> None:
         assert not any(equivalence(program, mutant) for mutant in mutants(program)), name
 
 
-# The public tests
+# The page
+
+
+def test_the_page_has_as_many_tests_and_mutants_as_there_are() -> None:
+    """What is noticed of them takes a minute: this tells at once that the page is out of date."""
+    import mutants as page
+
+    tests = page.own_tests()
+    tried = sum(len([*mutants(each.program)]) for each in tests)
+    row = f"| {len(tests)} PTX tests of this project, model of PTX 7.5 | {tried} |"
+    assert row in page.PAGE.read_text(encoding="utf-8")
 
 
 @needs_corpus
