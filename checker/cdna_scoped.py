@@ -22,18 +22,11 @@ from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_spins import spins_of
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.cdna_text import Operand, Registers
+from fencewright.checker.scoped_text import Arguments, UnliftableError
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 
 _O = OperationKind
-
-
-class UnliftableError(ValueError):
-    """A function that ``scoped`` cannot say: why, and at which ``line``; 0: no line of its own."""
-
-    def __init__(self, line: int, why: str):
-        super().__init__(why)
-        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +111,7 @@ class _Writer:
         self.lifted = lifted
         self.code = lifted.code
         self.entries = entries
-        self.arguments: dict[str, str] = {}
-        self.addresses: dict[tuple[object, ...], str] = {}
+        self.arguments = Arguments()
         self.sources = _reaching(self.code, entries)
         self.flags = self._flags()
         if self.code.flow.is_called:
@@ -143,8 +135,7 @@ class _Writer:
     def text(self) -> str:
         """The function."""
         body = [line for number in self.items for line in self._block(number)]
-        arguments = ", ".join(f"%{name}: {kind}" for name, kind in self.arguments.items())
-        head = f"func.func @{_symbol(self.code.flow.function.name)}({arguments}) {{"
+        head = self.arguments.head(self.code.flow.function.name)
         # Nothing may branch to the first block of a function.
         return "\n".join([head, "  %zero = arith.constant 0 : i32", "  cf.br ^b0", *body, "}"])
 
@@ -219,21 +210,17 @@ class _Writer:
         line = operation.line
         if operation.kind in (_O.LOAD, _O.SCALAR_LOAD):
             return f"  %v{line} = scoped.load {how} {pointer} : {pointer_type} -> {form.type}"
-        value = self._argument(f"x{line}", form.type)
+        value = self.arguments.value(f"x{line}", form.type)
         if operation.kind is _O.STORE:
             return f"  scoped.store {how} {value}, {pointer} : {form.type}, {pointer_type}"
         types = f"{pointer_type}, {form.type}"
         if form.kind is not None:
             return f"  %v{line} = scoped.atomic_rmw {form.kind} {how} {pointer}, {value} : {types}"
-        compare = self._argument(f"c{line}", form.type)
+        compare = self.arguments.value(f"c{line}", form.type)
         failure = Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
         words = f"{ordering} {failure} {operation.scope}"
         values = f"{pointer}, {compare}, {value}"
         return f"  %v{line}, %ok{line} = scoped.cmpxchg {words} {values} : {types}"
-
-    def _argument(self, name: str, kind: str) -> str:
-        self.arguments.setdefault(name, kind)
-        return f"%{name}"
 
     def _pointer(self, operation: Operation) -> tuple[str, str]:
         """The argument that stands for an address."""
@@ -245,10 +232,8 @@ class _Writer:
             space = AddressSpace.GLOBAL
         where = tuple(map(str, _address(step)))
         offsets = [each for each in step.instruction.modifiers if each.startswith("offset")]
-        key = (space, *where, *offsets, self.sources.get(id(step)))
-        name = self.addresses.setdefault(key, f"p{len(self.addresses)}")
-        kind = f"!llvm.ptr<{space.number}>"
-        return self._argument(name, kind), kind
+        key = (*where, *offsets, self.sources.get(id(step)))
+        return self.arguments.pointer(key, space.number)
 
     def _ordering(self, operation: Operation) -> Ordering:
         if operation.kind is not _O.ATOMIC and not self._is_atomic(operation):
@@ -304,7 +289,7 @@ class _Writer:
             raise _unlifted(block.steps[-1], "a branch to more than two places")
         line = block.steps[-1].instruction.line
         value, kind = self._condition(number, block)
-        other = self._argument(f"b{line}", kind) if value != f"%b{line}" else "%zero"
+        other = self.arguments.value(f"b{line}", kind) if value != f"%b{line}" else "%zero"
         yield f"  %t{line} = arith.cmpi ne, {value}, {other} : {kind}"
         yield f"  cf.cond_br %t{line}, ^b{first}, ^b{others[0]}"
 
@@ -325,7 +310,7 @@ class _Writer:
                 continue
             wanted.update(each for each in effects.uses if not each.startswith("exec"))
         line = block.steps[-1].instruction.line
-        return self._argument(f"b{line}", "i32"), "i32"
+        return self.arguments.value(f"b{line}", "i32"), "i32"
 
 
 _BITS = frozenset({"sc0", "sc1", "glc"})
@@ -333,10 +318,6 @@ _BITS = frozenset({"sc0", "sc1", "glc"})
 
 def _unlifted(step: Step, why: str) -> UnliftableError:
     return UnliftableError(step.instruction.line, f"{step.instruction.text}: {why}")
-
-
-def _symbol(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][\w.$]*", name) else f'"{name}"'
 
 
 def _address(step: Step) -> list[Operand]:

@@ -64,7 +64,8 @@ class PtxVariable:
 class PtxFunction:
     """A function with a body; an entry is a kernel. ``registers`` by name: their type.
 
-    A register family ``%r<5>`` stands under its prefix.
+    A register family ``%r<5>`` stands under its prefix. ``threads``: how many a work-group has in
+    each dimension, where ``.reqntid`` says so.
     """
 
     name: str
@@ -76,6 +77,7 @@ class PtxFunction:
     blocks: tuple[PtxBlock, ...]
     line: int
     file: str
+    threads: tuple[int, int, int] | None = None
 
     @property
     def instructions(self) -> Iterator[PtxInstruction]:
@@ -461,6 +463,7 @@ class _Reader:
             tuple(blocks),
             body.line,
             self.file,
+            _threads(body.header),
         )
         _connect(function, body)
         self.functions[function.name] = function
@@ -506,6 +509,14 @@ def _parameters(text: str) -> Iterator[PtxParameter]:
         if element is not None and name is not None:
             size = int(name["size"]) if name["size"] else None
             yield PtxParameter(name["name"], element["type"], size)
+
+
+_REQUIRED = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+
+
+def _threads(header: str) -> tuple[int, int, int] | None:
+    found = _REQUIRED.search(header)
+    return None if found is None else (int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})

@@ -9,10 +9,10 @@ and scopes are missing.
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from fencewright.checker.cdna_scoped import UnliftableError
 from fencewright.checker.findings import Level
+from fencewright.checker.scoped_text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import (
@@ -141,30 +141,41 @@ def _annotate(path: str, arguments: Namespace) -> int:
     return report.status(arguments.fail_on)
 
 
+_Written = tuple[str, int, Callable[[], str]]
+"""A function's name and line, and what writes it."""
+
+
+def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Written]]:
+    """The name of the code of a file, and its functions, to be written on ``scoped``."""
+    content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+    if ptx_check.takes(path, content):
+        module = ptx_check.read_input(content, file)
+        return file, [(each.name, each.line, write) for each, write in ptx_check.scoped(module)]
+    beside = read_beside_source(path, content, file, arguments)
+    many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
+    found: list[_Written] = []
+    for each in checked(beside.assembly, beside.file, many):
+        function = each.lifted.code.flow.function
+        found.append((function.name, function.instructions[0].line, each.scoped))
+    return beside.file, found
+
+
 def _print_scoped(path: str, arguments: Namespace) -> int:
     """Print the functions of a file as MLIR, and say which cannot be; the status."""
     file = STDIN if path == "-" else path
     try:
-        content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
-        if ptx_check.takes(path, content):
-            raise diagnostics.error("--to is not for PTX", file)
-        beside = read_beside_source(path, content, file, arguments)
-        file = beside.file
-        many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-        functions = list(checked(beside.assembly, file, many))
+        file, functions = _scoped(path, file, arguments)
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
     status = HOLDS
-    for each in functions:
-        function = each.lifted.code.flow.function
+    for name, line, write in functions:
         try:
-            print(each.scoped())
+            print(write())
         except UnliftableError as problem:
             status = INCOMPLETE
-            line = problem.line or function.instructions[0].line
-            text = f"{function.name} cannot be said in 'scoped': {problem}"
-            print(Diagnostic(text, file, line, 1), file=sys.stderr)
+            text = f"{name} cannot be said in 'scoped': {problem}"
+            print(Diagnostic(text, file, problem.line or line, 1), file=sys.stderr)
     return status
 
 

@@ -1,11 +1,13 @@
 """The part of fence-check that is for PTX: what it reads, refuses and finds."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from fencewright.checker.ptx_findings import PtxFinding, find_problems
 from fencewright.checker.ptx_lift import Lift
-from fencewright.checker.ptx_text import PtxError, PtxFile, is_ptx, read_ptx
+from fencewright.checker.ptx_scoped import ptx_to_scoped
+from fencewright.checker.ptx_text import PtxError, PtxFile, PtxFunction, is_ptx, read_ptx
 from fencewright.tools import diagnostics
 
 _SUFFIX = ".ptx"
@@ -63,3 +65,9 @@ def lifted(module: PtxFile) -> Iterator[tuple[int, str]]:
 def names_of(module: PtxFile) -> Mapping[str, bool]:
     """The functions, with whether they are kernels."""
     return {each.name: each.is_entry for each in module.functions.values()}
+
+
+def scoped(module: PtxFile) -> Iterator[tuple[PtxFunction, Callable[[], str]]]:
+    """The functions, each with what writes it on ``scoped`` or raises ``UnliftableError``."""
+    for function in module.functions.values():
+        yield function, partial(ptx_to_scoped, module, function)

@@ -8,7 +8,7 @@ import pytest
 
 from fencewright.checker.cdna_accesses import SCOPES, Operation, OperationKind
 from fencewright.checker.cdna_check import Checked, check
-from fencewright.checker.cdna_scoped import UnliftableError
+from fencewright.checker.scoped_text import UnliftableError
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import Scope
 from fencewright.tools import fence_opt
