@@ -1,0 +1,659 @@
+"""Triton kernels lowered, or looked at, while Triton compiles them: ``install``, ``uninstall``.
+
+    from fencewright import triton
+    triton.install("lower")                 # from here on every kernel that Triton compiles
+    with triton.enabled("check") as hook:   # or for a while
+        kernel[grid](...)
+    print(*hook.reports, sep="\\n")
+
+``python -m fencewright.triton --lower script.py`` does it without a change to the script.
+
+The hook is Triton's ``knobs.runtime.add_stages_inspection_hook``, so nothing of Triton is patched,
+and a hook that was there before runs as before. To lower, the LLVM IR between Triton's optimiser
+and its code generator gets explicit synchronisation (``fencewright.lower_llvm_ir``), by an edit of
+Triton's own text. Kernels in which nothing synchronises go on untouched, in microseconds.
+
+Works with Triton 3.6 and later; Triton is imported when a hook is installed. Triton 3.9 has what
+the hook makes of kernels apart in its cache. Triton 3.6 does not ask the hook: there its cache
+directory is another one while the hook is installed, and a kernel that was launched before stays
+as it was until the process ends.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import runpy
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+Mode: TypeAlias = Literal["check", "lower"]
+"""check: kernels stay as they are, and are reported on. lower: their synchronisation is ours."""
+
+Stages: TypeAlias = dict[str, Callable[[Any, dict[str, Any]], Any]]
+"""Triton's compilation, stage by stage, in order: (module, metadata) -> next module."""
+
+_METADATA = "fencewright"
+"""Where Triton's metadata of a compiled kernel has its report."""
+
+
+class NotLoweredError(Exception):
+    """A strict hook met a kernel that it could not lower; the message says which and why."""
+
+
+# What there is in the text
+
+
+_WORDS = ("acquire", "release", "acq_rel", "seq_cst", "fence.sc", "membar")
+"""What no module that orders anything is without; to look for words takes microseconds."""
+_ORDERED = re.compile(
+    r"^\s*(?:%\S+ = )?(?:fence|atomicrmw|cmpxchg|(?:load|store) atomic)\b[^\n]*?"
+    r'(?:syncscope\("(?P<scope>[^"\n]*)"\) )?\b(?:acquire|release|acq_rel|seq_cst)\b',
+    re.MULTILINE,
+)
+"""An operation of LLVM IR that orders others."""
+_ORDERED_PTX = re.compile(r"\.acquire\b|\.release\b|\.acq_rel\b|\bfence\.sc\b|\bmembar\.")
+"""What orders others in inline PTX and in the names of intrinsics, but proxy fences."""
+
+
+def may_gain(llvm_ir: str, target: str, features: tuple[str, ...], facts: tuple[str, ...]) -> bool:
+    """Whether lowering a module could take anything away; if not, it need not be read at all.
+
+    It cannot where nothing orders, nor where all that does so is at scopes for which ``target``
+    maintains no cache, which waits alone implement, as LLVM inserts them itself; facts may take
+    such waits away. Raises ``UnsupportedError`` for an unknown target or feature.
+    """
+    from fencewright.lowering.targets import parse_target
+
+    if not any(word in llvm_ir for word in _WORDS):
+        return False
+    is_ptx = parse_target(target, features=features).is_ptx
+    scopes = {each["scope"] for each in _ORDERED.finditer(llvm_ir)}
+    if is_ptx or facts:
+        return bool(scopes) or (is_ptx and _ORDERED_PTX.search(llvm_ir) is not None)
+    return not scopes <= _scopes_of_waits(target, features)
+
+
+@cache
+def _scopes_of_waits(target: str, features: tuple[str, ...]) -> frozenset[str | None]:
+    """LLVM's names of the scopes at which a fence only waits."""
+    from fencewright.lowering.llvm_architecture import ARCHITECTURES
+    from fencewright.lowering.lower import lower
+    from fencewright.lowering.targets import backend_of
+
+    names = ARCHITECTURES[backend_of(target).architecture].syncscopes
+    return frozenset(
+        name
+        for name, (scope, _) in names.items()
+        if all(
+            each.wait is not None
+            for each in lower(
+                op="fence", ordering="seq_cst", scope=scope, target=target, features=features
+            ).instructions
+        )
+    )
+
+
+_MNEMONIC = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+_CDNA = re.compile(
+    r"buffer_(?:wbl2|inv|invl2|wbinvl1\w*)|global_(?:wb|inv|wbinv)|s_wait\w+|s_barrier\w*"
+)
+"""What synchronises in AMD assembly. Source: LLVM AMDGPUUsage, Memory Model."""
+
+
+def _cdna_name(mnemonic: str) -> str | None:
+    return mnemonic if _CDNA.fullmatch(mnemonic) else None
+
+
+@cache
+def _ptx_name(mnemonic: str) -> str | None:
+    """What a PTX instruction is counted as: its operation, ordering and scope; None: not counted."""
+    from fencewright.lowering.ptx.statements import EffectKind, read_opcode
+    from fencewright.lowering.vocabulary import Ordering
+
+    opcode = read_opcode(mnemonic)
+    if opcode.row is None:
+        return None
+    strong = opcode.ordering not in (None, Ordering.WEAK)
+    if opcode.row.kind is EffectKind.MEMORY and not strong:
+        return None
+    if opcode.row.kind not in _COUNTED_OF_PTX:
+        return None
+    words = (opcode.row.name, opcode.ordering if strong else None, opcode.scope)
+    return " ".join(str(word) for word in words if word)
+
+
+_COUNTED_OF_PTX = frozenset({"memory", "sync", "wait", "proxy"})
+"""The kinds of operations (``lowering.ptx.statements.EffectKind``) that are counted."""
+
+_NAME_OF: Mapping[str, Callable[[str], str | None]] = {"amdgcn": _cdna_name, "ptx": _ptx_name}
+"""By the stage that makes assembly, what an instruction is counted as."""
+
+
+def count(assembly: str, stage: str) -> dict[str, int]:
+    """How often each instruction that synchronises is in assembly of ``amdgcn`` or ``ptx``."""
+    name_of = _NAME_OF[stage]
+    found: Counter[str] = Counter()
+    for mnemonic, number in Counter(_MNEMONIC.findall(assembly)).items():
+        if (name := name_of(mnemonic)) is not None:
+            found[name] += number
+    return dict(sorted(found.items()))
+
+
+# Reports
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of one kernel.
+
+    ``target``: as ``gfx942`` or ``sm_90a``. ``after``: how often each instruction that synchronises
+    is in the assembly that was made. ``changed``: whether that is of other LLVM IR than Triton's.
+    ``problem``: why it was not lowered, None if it was or did not have to be. ``seconds`` that the
+    hook took. ``cached``: Triton had it compiled already, by a hook with the same options.
+    """
+
+    kernel: str
+    target: str
+    mode: Mode
+    after: Mapping[str, int]
+    changed: bool = False
+    problem: str | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    assembly: str = field(default="", repr=False)
+    recompile: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def before(self) -> Mapping[str, int]:
+        """The counts of Triton's own LLVM IR; of a changed kernel it is compiled when first asked.
+
+        Raises ``LookupError`` for a changed kernel that came from Triton's cache.
+        """
+        if not self.changed:
+            return self.after
+        if self.recompile is None:
+            raise LookupError(f"{self.kernel} came from the cache: what it was before is not known")
+        return count(self.recompile(), self.stage)
+
+    @property
+    def difference(self) -> dict[str, tuple[int, int]]:
+        """The instructions whose number changed, with the numbers before and after."""
+        before = self.before
+        names = sorted({*before, *self.after})
+        pairs = {name: (before.get(name, 0), self.after.get(name, 0)) for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    @property
+    def stage(self) -> str:
+        """Triton's name of the stage that makes the assembly."""
+        return "amdgcn" if self.target.startswith("gfx") else "ptx"
+
+    def findings(self) -> list[str]:
+        """What ``fence-check`` finds in the assembly, a line each; takes some tenths of a second.
+
+        Raises ``AssemblyError`` or ``PtxError`` for assembly that it cannot read.
+        """
+        return [*_FINDINGS_OF[self.stage](self)]
+
+    def __str__(self) -> str:
+        where = f"{self.kernel} ({self.target}): "
+        if self.problem is not None:
+            return f"{where}compiled as it was: {self.problem}"
+        if self.cached:
+            return f"{where}{'lowered' if self.changed else 'as it was'}, from the cache"
+        if not self.changed:
+            counts = ", ".join(f"{name} {number}" for name, number in self.after.items())
+            return f"{where}as it was: {counts or 'nothing synchronises'}"
+        said = (f"{name} {old} -> {new}" for name, (old, new) in self.difference.items())
+        return f"{where}lowered: {', '.join(said) or 'as many instructions of each kind'}"
+
+
+def _cdna_findings(report: Report) -> Iterator[str]:
+    from fencewright.checker.cdna_check import check
+    from fencewright.checker.cdna_text import read_assembly
+
+    assembly = read_assembly(report.assembly, report.kernel)
+    for function in assembly.functions.values():
+        checked = check(assembly, function)
+        for each in (*checked.hazards(), *checked.patterns()):
+            yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
+
+
+def _ptx_findings(report: Report) -> Iterator[str]:
+    from fencewright.checker.ptx_findings import SURPLUS, find_problems
+    from fencewright.checker.ptx_text import read_ptx
+
+    file = read_ptx(report.assembly, report.kernel)
+    for function in file.functions.values():
+        for each in find_problems(file, function):
+            if each.rule not in SURPLUS:
+                yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
+
+
+_FINDINGS_OF: Mapping[str, Callable[[Report], Iterator[str]]] = {
+    "amdgcn": _cdna_findings,
+    "ptx": _ptx_findings,
+}
+
+
+# The hook
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a hook does; all of it is in the key of Triton's cache. As of ``lower_llvm_ir``."""
+
+    mode: Mode
+    facts: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    opt_level: int = 2
+
+    @cached_property
+    def key(self) -> str:
+        """What tells kernels compiled with these options, by this code, from all others."""
+        said = (self.mode, sorted(self.facts), sorted(self.features), self.opt_level, _own_code())
+        return f"fencewright-{json.dumps(said)}"
+
+
+@cache
+def _own_code() -> str:
+    """A digest of the code that lowers, so that another version of it has kernels of its own."""
+    from fencewright import lowering, mlir_dialects, passes
+
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for package in (lowering, mlir_dialects, passes):
+        for file in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Hook:
+    """What Triton calls before it compiles a kernel: made by ``install``."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        strict: bool = False,
+        on_report: Callable[[Report], None] | None = None,
+    ):
+        self.options = options
+        self.strict = strict
+        self.reports: list[Report] = []
+        """One for each kernel compiled or taken from Triton's cache since, in order."""
+        self._on_report = on_report
+        self._knobs: Any = import_module("triton.knobs")
+        self._replaced: Any = None
+        self._before: Any = None
+        self._listener: Any = None
+        self._listens = False
+        self._cache_directory: tuple[str, str | None] | None = None
+
+    def __call__(self, *arguments: Any) -> tuple[str, str] | None:
+        """Without arguments: key and hash for Triton's caches. With them: Triton's stages to change."""
+        if not arguments:
+            return self._key
+        if self._before is not None:
+            self._before(*arguments)
+        backend, stages, options, _, capability = arguments
+        _Compilation(self, *_target_of(backend, options, capability)).enter(stages)
+        return None
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        others = () if self._before is None else self._before()
+        key = "".join([self.options.key, *others[:1]])
+        return key, _digest(key)
+
+    def add(self, report: Report) -> None:
+        """Note what became of a kernel."""
+        self.reports.append(report)
+        if self._on_report is not None:
+            self._on_report(report)
+
+    # In Triton's settings
+
+    def enter(self) -> None:
+        """Become Triton's hook, over the one that is there; a hook of ours rests meanwhile."""
+        runtime = self._knobs.runtime
+        self._replaced = runtime.add_stages_inspection_hook
+        resting = isinstance(self._replaced, Hook)
+        self._before = self._replaced._before if resting else self._replaced
+        runtime.add_stages_inspection_hook = self
+        if resting:
+            self._replaced._leave_caches()
+        self._enter_caches()
+
+    def leave(self) -> None:
+        """Give Triton back the hook that was there. Raises ``RuntimeError`` if it is not this one."""
+        runtime = self._knobs.runtime
+        if runtime.add_stages_inspection_hook is not self:
+            raise RuntimeError(
+                "another hook was set in triton.knobs.runtime.add_stages_inspection_hook after "
+                "Fencewright's; take that one away first"
+            )
+        self._leave_caches()
+        runtime.add_stages_inspection_hook = self._replaced
+        if isinstance(self._replaced, Hook):
+            self._replaced._enter_caches()
+
+    def _enter_caches(self) -> None:
+        compilation = self._knobs.compilation
+        self._listener = compilation.listener
+        compilation.listener = self._heard
+        self._listens = True
+        if not _asks_for_key():
+            cache_knobs = self._knobs.cache
+            mine = os.path.join(cache_knobs.dir, f"fencewright-{_digest(self.options.key)[:16]}")
+            self._cache_directory = (mine, cache_knobs.__dict__.get("dir"))
+            _set_cache_directory(self._knobs, mine)
+
+    def _leave_caches(self) -> None:
+        compilation = self._knobs.compilation
+        if compilation.listener == self._heard:
+            compilation.listener = self._listener
+        self._listens = False
+        if self._cache_directory is not None:
+            mine, before = self._cache_directory
+            if self._knobs.cache.dir == mine:
+                _set_cache_directory(self._knobs, before)
+            self._cache_directory = None
+
+    def _heard(self, **said: Any) -> None:
+        """Triton has compiled a kernel, or had it compiled before."""
+        if self._listener is not None:
+            self._listener(**said)
+        noted = said["metadata"].get(_METADATA)
+        if self._listens and said["cache_hit"] and noted is not None:
+            report = Report(**noted, cached=True)
+            self.add(replace(report, assembly=_stored(said["metadata_group"], report.stage)))
+
+
+def _stored(files: Mapping[str, str], stage: str) -> str:
+    """What a stage made of a kernel that is in Triton's cache; "" where it keeps binaries only."""
+    paths = (Path(path) for name, path in files.items() if name.endswith(f".{stage}"))
+    return next((path.read_text() for path in paths if path.exists()), "")
+
+
+def _asks_for_key() -> bool:
+    """Whether this Triton asks a hook for what it adds to the key of a kernel: 3.6 does not."""
+    compiler: Any = import_module("triton.compiler.compiler")
+    return "add_stages_inspection_hook" in compiler.compile.__code__.co_names
+
+
+def _set_cache_directory(knobs: Any, directory: str | None) -> None:
+    """Set Triton's cache directory in this process alone: children may have no hook."""
+    propagates = knobs.propagate_env
+    knobs.propagate_env = False
+    try:
+        if directory is None:
+            del knobs.cache.dir
+        else:
+            knobs.cache.dir = directory
+    finally:
+        knobs.propagate_env = propagates
+
+
+def _target_of(backend: Any, options: Any, capability: int | None) -> tuple[str, str | None]:
+    """What Triton compiles for, as ``lower_llvm_ir`` takes it: the chip and the PTX version."""
+    if capability is None:
+        return str(options.arch), None
+    nvidia: Any = import_module(type(backend).__module__)
+    version = nvidia.get_ptx_version_from_options(options, backend.target.arch)
+    return nvidia.sm_arch_from_capability(capability), f"{version // 10}.{version % 10}"
+
+
+class _Compilation:
+    """One compilation of one kernel: stands in the place of two of Triton's stages."""
+
+    def __init__(self, hook: Hook, target: str, ptx_version: str | None):
+        self.hook = hook
+        self.target = target
+        self.ptx_version = ptx_version
+        self.stage = "amdgcn" if ptx_version is None else "ptx"
+        self.given: str | None = None
+        self.changed = False
+        self.problem: str | None = None
+        self.seconds = 0.0
+
+    def enter(self, stages: Stages) -> None:
+        """Take the places of the stages that make LLVM IR and assembly."""
+        self.make_llir = stages["llir"]
+        self.make_assembly = stages[self.stage]
+        stages["llir"] = self.llir
+        stages[self.stage] = self.assembly
+
+    def llir(self, module: Any, metadata: dict[str, Any]) -> str:
+        """Triton's LLVM IR, lowered if that was asked for."""
+        text = self.given = self.make_llir(module, metadata)
+        options = self.hook.options
+        if options.mode == "check":
+            return text
+        start = time.perf_counter()
+        lowered = text
+        try:
+            if may_gain(text, self.target, options.features, options.facts):
+                lowered = self._lowered(text)
+        except Exception as problem:
+            if self.hook.strict:
+                raise NotLoweredError(
+                    f"{_kernel_in(text)} for {self.target}: {problem}"
+                ) from problem
+            self.problem = " ".join(str(problem).split()) or type(problem).__name__
+            warnings.warn(f"{_kernel_in(text)} was not lowered: {self.problem}", stacklevel=2)
+        self.seconds += time.perf_counter() - start
+        self.changed = lowered != text
+        return lowered
+
+    def _lowered(self, text: str) -> str:
+        from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
+
+        options = self.hook.options
+        return lower_llvm_ir(
+            text,
+            self.target,
+            features=options.features,
+            ptx_version=self.ptx_version,
+            opt_level=cast(OptLevel, options.opt_level),
+            facts=options.facts,
+            file=_kernel_in(text),
+        )
+
+    def assembly(self, module: str, metadata: dict[str, Any]) -> str:
+        """Triton's assembly, counted and reported."""
+        if self.given is None and self.hook.options.mode == "lower":
+            self.problem = "Triton was given LLVM IR, which is compiled as it is"
+        given, before = self.given, dict(metadata)
+        made = self.make_assembly(module, metadata)
+        start = time.perf_counter()
+        report = Report(
+            kernel=_kernel_in(module),
+            target=self.target,
+            mode=self.hook.options.mode,
+            after=count(made, self.stage),
+            changed=self.changed,
+            problem=self.problem,
+            assembly=made,
+            recompile=(lambda: self.make_assembly(given, before)) if self.changed else None,
+        )
+        self.seconds += time.perf_counter() - start
+        report = replace(report, seconds=self.seconds)
+        metadata[_METADATA] = {name: getattr(report, name) for name in _KEPT}
+        self.hook.add(report)
+        return made
+
+
+_KEPT = ("kernel", "target", "mode", "after", "changed", "problem")
+"""What Triton's cache keeps of a report."""
+
+_KERNEL = re.compile(
+    r'^define [^@\n]*\b(?:amdgpu|ptx)_kernel\b[^@\n]*@([\w$.]+|"[^"]*")\(', re.MULTILINE
+)
+
+
+def _kernel_in(llvm_ir: str) -> str:
+    """The name of the kernel of a module."""
+    found = _KERNEL.search(llvm_ir)
+    return found[1] if found else "a kernel without a name"
+
+
+# For those who use it
+
+
+def install(
+    mode: Mode,
+    *,
+    facts: Iterable[str] = (),
+    features: Iterable[str] = (),
+    opt_level: int = 2,
+    strict: bool = False,
+    on_report: Callable[[Report], None] | None = None,
+) -> Hook:
+    """Let Triton's kernels be lowered, or only reported on, from here on; the hook has the reports.
+
+    ``mode``: "lower" or "check". ``facts``, ``features`` and ``opt_level`` as of ``lower_llvm_ir``:
+    what is promised of every launch is for all kernels. A kernel that cannot be lowered, also one
+    for a chip that is not known, is compiled as it was: a warning and its report say why; ``strict``:
+    ``NotLoweredError`` is raised instead. ``on_report`` is called with each report. A hook of
+    another's that is there already still runs; one of ours rests until ``uninstall``. Raises
+    ``ValueError`` for an unknown mode, ``ModuleNotFoundError`` without Triton.
+    """
+    if mode not in get_args(Mode):
+        raise ValueError(f"unknown mode '{mode}'; accepted: {', '.join(get_args(Mode))}")
+    options = Options(mode, _words("facts", facts), _words("features", features), opt_level)
+    hook = Hook(options, strict=strict, on_report=on_report)
+    hook.enter()
+    return hook
+
+
+def uninstall() -> None:
+    """Take away the hook that ``install`` made last. Raises ``RuntimeError`` where it is not Triton's."""
+    installed = import_module("triton.knobs").runtime.add_stages_inspection_hook
+    if not isinstance(installed, Hook):
+        raise RuntimeError("Fencewright's hook is not the one that Triton has now")
+    installed.leave()
+
+
+@contextmanager
+def enabled(mode: Mode, **options: Any) -> Generator[Hook]:
+    """``install`` with its options for a while."""
+    hook = install(mode, **options)
+    try:
+        yield hook
+    finally:
+        hook.leave()
+
+
+def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
+    from fencewright.lowering.targets import several
+
+    return several(name, words)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a Python program whose Triton kernels are lowered, or only checked.
+
+    What became of each kernel is written to the standard error at the end. The exit status is the
+    program's; with --check 1 if it is 0 and something was found.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m fencewright.triton", description=main.__doc__, allow_abbrev=False
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--lower",
+        dest="mode",
+        action="store_const",
+        const="lower",
+        help="make the synchronisation of every kernel ours",
+    )
+    what.add_argument(
+        "--check",
+        dest="mode",
+        action="store_const",
+        const="check",
+        help="leave kernels as they are; say what they have, and what fence-check finds",
+    )
+    parser.add_argument(
+        "--fact",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="what is promised of every launch, as single-wave-workgroup; may be repeated",
+    )
+    parser.add_argument(
+        "--feature",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a feature of the target, as tgsplit; may be repeated",
+    )
+    parser.add_argument("-O", dest="opt_level", type=int, choices=(0, 2), default=2)
+    parser.add_argument(
+        "--strict", action="store_true", help="end at the first kernel that cannot be lowered"
+    )
+    parser.add_argument(
+        "-m", dest="is_module", action="store_true", help="PROGRAM is a module's name"
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
+    asked = parser.parse_args(arguments)
+    options = {"facts": asked.fact, "features": asked.feature, "opt_level": asked.opt_level}
+    try:
+        hook = install(asked.mode, strict=asked.strict, **options)
+    except ModuleNotFoundError as problem:
+        parser.error(f"{problem}; Triton is needed: pip install triton")
+    status = 0
+    try:
+        _run(asked.program, asked.arguments, is_module=asked.is_module)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    finally:
+        hook.leave()
+        found = _tell(hook)
+    return status or found
+
+
+def _run(program: str, arguments: list[str], *, is_module: bool) -> None:
+    sys.argv = [program, *arguments]
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+        runpy.run_path(program, run_name="__main__")
+
+
+def _tell(hook: Hook) -> int:
+    """Write what became of the kernels; 1 if a check found something."""
+    found = 0
+    for report in hook.reports:
+        print(f"fencewright: {report}", file=sys.stderr)
+        for finding in report.findings() if hook.options.mode == "check" else ():
+            print(finding, file=sys.stderr)
+            found = 1
+    if not hook.reports:
+        print("fencewright: Triton compiled nothing", file=sys.stderr)
+    return found
+
+
+if __name__ == "__main__":
+    # The program may import fencewright.triton, whose hook has to be this one's.
+    sys.exit(import_module("fencewright.triton").main())
