@@ -34,7 +34,9 @@ def softmax(out, x, stride, columns, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+def matmul(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+):
     """A tile of c for each block, blocks in groups of rows (tutorial 3)."""
     pid = tl.program_id(0)
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
@@ -105,7 +107,9 @@ def attention(q, k, v, out, scale, LENGTH, BM: tl.constexpr, BN: tl.constexpr, D
 
 
 @triton.jit
-def split_k(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr):
+def split_k(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr
+):
     """Blocks that share K add their parts of a tile of c (float32) with Triton's default atomics."""
     pid, part = tl.program_id(0), tl.program_id(1)
     columns = tl.cdiv(N, BN)
@@ -217,7 +221,7 @@ def look_back(x, out, sums, prefixes, flags, BLOCK: tl.constexpr):
     tl.store(sums + block, sum)
     tl.debug_barrier()
     tl.atomic_xchg(flags + block, 1, sem="release", scope="gpu")
-    before = sum - sum
+    before = sum * 0
     looks_at = block - 1
     while looks_at >= 0:
         flag = tl.atomic_add(flags + looks_at, 0, sem="acquire", scope="gpu")
