@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles dist check-dist clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -116,6 +116,14 @@ docs: $(READY) ## write the documentation's tables from the rows, and what its e
 
 oracles: $(READY) ## install what some tests need: ptxas, Triton, Dask (350 MB)
 	$(BIN)/python -m pip install --quiet --group oracles
+
+dist: $(READY) ## build the wheel and the sdist, and check how the package index would show them
+	rm -rf dist
+	$(BIN)/python -m build --installer pip
+	$(BIN)/twine check --strict dist/*
+
+check-dist: $(READY) ## build both, install each in a fresh environment, and try it (a minute)
+	$(BIN)/python -m pytest tests/release
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fencewright.passes.print.assembly import print_assembly
     from fencewright.simulator.memory.access import access
 
+    __version__: str
+
 __all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module", "print_assembly"]
 
 _HOMES = {
@@ -33,6 +35,17 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("fencewright")
     if name not in _HOMES:
         raise AttributeError(f"module 'fencewright' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as missing:
+        from fencewright.extras import how_to_get
+
+        if (remedy := how_to_get(missing)) is None:
+            raise
+        raise ModuleNotFoundError(f"{name}: {remedy}", name=missing.name) from missing

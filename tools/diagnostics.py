@@ -14,6 +14,7 @@ from typing import IO, NoReturn
 
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 
+from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
 
 TRACEBACK_VARIABLE = "FENCEWRIGHT_TRACEBACK"
@@ -134,6 +135,9 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return Diagnostic("nested too deeply", file)
         case ValueError() if is_long_number(exception):
             return Diagnostic(LONG_NUMBER, file)
+        case ModuleNotFoundError():
+            remedy = how_to_get(exception)
+            return None if remedy is None else Diagnostic(remedy, file)
         case _:
             return None
 

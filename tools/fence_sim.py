@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from fencewright.extras import how_to_get
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached, Meter
@@ -467,7 +468,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         execute = cast(Callable[[Namespace], int], arguments.execute)
         try:
             return execute(arguments)
-        except (*_PROBLEMS, KeyboardInterrupt) as problem:
+        except (*_PROBLEMS, ModuleNotFoundError, KeyboardInterrupt) as problem:
             failure = _failure(problem, NAME)
         if getattr(arguments, "json", False):
             _tell(failure.diagnostics, as_json=True)
@@ -496,6 +497,10 @@ def _failure(problem: BaseException, file: str) -> ToolError:
             said, file, status = problem.strerror or str(problem), str(problem.filename), USAGE
         case KeyboardInterrupt():
             said, status = interruption(problem), INCOMPLETE
+        case ModuleNotFoundError():
+            if (remedy := how_to_get(problem)) is None:
+                raise problem
+            said, status = remedy, USAGE
         case MemoryError():
             said, status = "out of memory; lower --state-limit, or sample with --random", INCOMPLETE
         case _:

@@ -8,8 +8,8 @@ import pytest
 
 from fencewright.checker.cdna_accesses import SCOPES, Operation, OperationKind
 from fencewright.checker.cdna_check import Checked, check
-from fencewright.checker.scoped_text import UnliftableError
 from fencewright.checker.cdna_text import Assembly, read_assembly
+from fencewright.checker.scoped_text import UnliftableError
 from fencewright.lowering.vocabulary import Scope
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

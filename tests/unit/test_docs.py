@@ -29,6 +29,7 @@ NOT_RUN = {
     "docs/museum.md": 1,
     "docs/pictures.md": 1,
     "docs/remarks.md": 1,
+    "docs/start.md": 1,
     "docs/tools.md": 1,
 }
 """How many examples are marked as not to be run."""

@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "simulator/source": ("lowering", "simulator.source", *CORE),
     "tools": (
         "checker",
+        "extras",
         "gpu",
         "lowering",
         "mlir_dialects",

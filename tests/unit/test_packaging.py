@@ -1,16 +1,26 @@
 """What is installed is the package ``fencewright``, all of it, and nothing else."""
 
+import ast
+import importlib.util
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tomllib
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+
+import fencewright
+from fencewright.__main__ import main
+from fencewright.extras import GROUPS
+from fencewright.tools.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("certificates", "checker", "lowering", "mlir_dialects", "passes", "simulator", "tools")
@@ -62,7 +72,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(
     build = "from setuptools import build_meta; print(build_meta.build_wheel({!r}))"
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "fencewright", *FOLDERS):
+    for name in ("LICENSE", "README.md", "fencewright", "pyproject.toml", "setup.py", *FOLDERS):
         (source / name).symlink_to(ROOT / name)
     wheels = tmp_path / "wheels"
     wheels.mkdir()
@@ -149,3 +159,225 @@ def test_make_needs_a_python_that_is_new_enough(
 def test_make_asks_for_the_python_that_the_package_needs() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert f"OLDEST := {needed.removeprefix('>=')}\n" in (ROOT / "Makefile").read_text()
+
+
+# What the package says of itself
+
+
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _setup_module() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fencewright_setup", ROOT / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PACKAGES = {"cuda-bindings": "cuda"}
+"""What is imported of a distribution, if not the package of its name."""
+
+
+def _packages(requirements: list[str]) -> set[str]:
+    names = {re.split(r"[<>=~! \[]", each, maxsplit=1)[0] for each in requirements}
+    return {PACKAGES.get(name, name) for name in names}
+
+
+def _imported() -> dict[str, set[str]]:
+    """The files that import a package, by its name, of all code that is installed."""
+    found = defaultdict[str, set[str]](set)
+    for folder in ("fencewright", *FOLDERS):
+        for file in (ROOT / folder).glob("**/*.py" if folder in FOLDERS else "*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    names = [node.module]
+                for name in names:
+                    found[name.partition(".")[0]].add(file.relative_to(ROOT).as_posix())
+    return found
+
+
+IMPORTED_BY_NAME = {"cuda": "fencewright/gpu.py", "distributed": "simulator/core/campaign.py"}
+"""What is imported by a name that is computed, and where."""
+
+NOT_YET = {"triton"}
+"""Groups that are there for what their users have installed, and imported by nothing."""
+
+
+def test_what_is_declared_is_imported_and_what_is_imported_is_declared() -> None:
+    project = _pyproject()["project"]
+    groups = {name: _packages(each) for name, each in project["optional-dependencies"].items()}
+    declared = _packages(project["dependencies"]).union(*groups.values())
+    imported = _imported()
+    used = imported.keys() | {
+        name
+        for name, file in IMPORTED_BY_NAME.items()
+        if re.search(rf"\b{name}\b", (ROOT / file).read_text(encoding="utf-8"))
+    }
+    assert declared - used - NOT_YET == set()
+    foreign = {
+        name
+        for name, files in imported.items()
+        if not all(file.startswith("tools/dev/") for file in files)
+    }
+    foreign -= set(sys.stdlib_module_names) | {"fencewright", "_typeshed"}
+    assert foreign - declared == set()
+
+
+def test_every_optional_package_says_how_to_get_it() -> None:
+    declared = _pyproject()["project"]["optional-dependencies"]
+    by_package = {package: group for group, each in declared.items() for package in _packages(each)}
+    assert dict(GROUPS) == by_package
+    assert set(declared) == set(
+        re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    )
+
+
+def test_programs_are_installed_by_their_names() -> None:
+    scripts = {each.name: f"{each.module}:{each.function}" for each in PROGRAMS}
+    scripts["fencewright"] = "fencewright.__main__:main"
+    assert _pyproject()["project"]["scripts"] == scripts
+
+
+def test_there_is_one_version() -> None:
+    version = _pyproject()["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert fencewright.__version__ == version
+    elsewhere = [
+        file
+        for folder in ("fencewright", *FOLDERS)
+        for file in (ROOT / folder).glob("*.py")
+        if f'"{version}"' in file.read_text(encoding="utf-8")
+    ]
+    assert elsewhere == []
+
+
+def test_the_license_is_named_as_it_is() -> None:
+    project = _pyproject()["project"]
+    assert project["license"] == "Apache-2.0 WITH LLVM-exception"
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    assert "---- LLVM Exceptions to the Apache 2.0 License ----" in text
+
+
+README = """# X
+[a page](docs/x.md#part), [the index](docs/README.md), [rules](CONTRIBUTING.md), [far](https://llvm.org)
+
+![A picture](docs/images/x.svg)
+
+```text
+[not a link](docs/x.md)
+```
+"""
+
+
+def test_links_of_the_readme_are_absolute_on_the_index() -> None:
+    assert (
+        _setup_module().long_description(README, "https://a.org/f/")
+        == """# X
+[a page](https://a.org/f/x.html#part), [the index](https://a.org/f/pages.html), \
+[rules](https://a.org/f/contributing.html), [far](https://llvm.org)
+
+![A picture](https://a.org/f/images/x.svg)
+
+```text
+[not a link](docs/x.md)
+```
+"""
+    )
+
+
+def test_without_an_address_the_readme_has_no_links_that_lead_nowhere() -> None:
+    assert (
+        _setup_module().long_description(README, "")
+        == """# X
+a page, the index, rules, [far](https://llvm.org)
+
+
+
+```text
+[not a link](docs/x.md)
+```
+"""
+    )
+
+
+# fencewright COMMAND
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fencewright", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_every_program_is_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for program in PROGRAMS:
+        for name in (program.name, program.short_name):
+            given: list[str] = []
+            monkeypatch.setattr(sys, "argv", ["fencewright", name, "--x", "y"])
+
+            def entry(given: list[str] = given) -> int:
+                given += sys.argv
+                return 7
+
+            module = importlib.import_module(program.module)
+            monkeypatch.setattr(module, program.function, entry)
+            assert main() == 7
+            assert given == [program.name, "--x", "y"]
+    monkeypatch.setattr(sys, "argv", ["fencewright"])
+    assert main() == 0
+    listing = capsys.readouterr().out
+    assert all(each.name in listing and each.purpose in listing for each in PROGRAMS)
+
+
+def test_a_command_is_run_with_its_status() -> None:
+    done = _run("opt", "no-such-file.mlir")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no-such-file.mlir: error: No such file or directory\n"
+    done = _run("opz")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fencewright: error: no command 'opz'; did you mean 'opt'?\n"
+
+
+# Packages that are not installed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("access", "--mcpu", "sm_90", "ld.global.b32", "lane*4"),
+        ("traffic", "x.mlir", "--mcpu", "sm_90", "--grid", "1", "--block", "64"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_one_line(words: tuple[str, ...]) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['numpy'] = None\n"
+        "from fencewright.tools.fence_sim import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 2, done.stderr
+    remedy = "this needs numpy, which is not installed: pip install 'fencewright[hierarchy]'"
+    assert done.stderr == f"fence-sim: error: {remedy}\n"
+
+
+def test_the_api_says_what_to_install() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['numpy'] = None\n"
+        "import fencewright\n"
+        "fencewright.lower(op='fence', ordering='acquire', scope='agent', target='gfx942')\n"
+        "fencewright.access\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("pip install 'fencewright[hierarchy]'")
+    assert "import of numpy halted" in done.stderr

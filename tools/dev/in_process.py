@@ -7,12 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 
-TOOLS = {
-    "fence-check": "fencewright.tools.fence_check",
-    "fence-opt": "fencewright.tools.fence_opt",
-    "fence-translate": "fencewright.tools.fence_translate",
-    "fence-sim": "fencewright.tools.fence_sim",
-}
+from fencewright.tools.programs import PROGRAMS
+
+TOOLS = {each.name: each.module for each in PROGRAMS}
 """The project's own commands and the modules whose ``main(argv)`` they are."""
 
 

@@ -1,0 +1,47 @@
+"""``fencewright``: the project's programs by one name, as ``uvx fencewright opt x.mlir``."""
+
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from typing import cast
+
+from fencewright.tools.programs import PROGRAMS
+
+NAME = "fencewright"
+USAGE = 2
+"""The exit status of a command line that is wrong, as with argparse."""
+
+
+def _listing() -> str:
+    width = max(len(each.short_name) for each in PROGRAMS)
+    lines = [f"usage: {NAME} COMMAND ...", "", "commands, each with --help:"]
+    lines += [f"  {each.short_name:{width}}  {each.name}: {each.purpose}" for each in PROGRAMS]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the program that the command line names, and return its exit status."""
+    command, *rest = sys.argv[1:] or ["--help"]
+    if command in ("-h", "--help"):
+        print(_listing())
+        return 0
+    if command in ("-v", "--version"):
+        from fencewright.tools.diagnostics import VERSION
+
+        print(VERSION.format())
+        return 0
+    known = {name: each for each in PROGRAMS for name in (each.short_name, each.name)}
+    if command not in known:
+        near = get_close_matches(command, known, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"{NAME} --help lists them"
+        print(f"{NAME}: error: no command '{command}'; {hint}", file=sys.stderr)
+        return USAGE
+    program = known[command]
+    sys.argv = [program.name, *rest]
+    run = getattr(import_module(program.module), program.function)
+    return cast(Callable[[], int], run)()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The programs that the project installs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program: its name, its entry point as ``function`` of ``module``, and what it does.
+
+    ``module`` has also ``main(argv)``, which returns the exit status.
+    """
+
+    name: str
+    module: str
+    function: str
+    purpose: str
+
+    @property
+    def short_name(self) -> str:
+        """What it is called as a command of ``fencewright``."""
+        return self.name.removeprefix("fence-")
+
+
+PROGRAMS = (
+    Program(
+        "fence-opt",
+        "fencewright.tools.fence_opt",
+        "command",
+        "lowers MLIR or LLVM IR to assembly, PTX or LLVM IR",
+    ),
+    Program(
+        "fence-sim",
+        "fencewright.tools.fence_sim",
+        "main",
+        "runs litmus tests, counts what memory accesses cost, makes certificates",
+    ),
+    Program(
+        "fence-check",
+        "fencewright.tools.fence_check",
+        "main",
+        "says what the synchronisation of assembly or PTX provides, lacks and wastes",
+    ),
+    Program(
+        "fence-translate",
+        "fencewright.tools.fence_translate",
+        "main",
+        "translates LLVM IR to MLIR and back",
+    ),
+)
