@@ -305,7 +305,8 @@ class Construction(ABC, Generic[PathT, ResultT]):
         return []
 
     def _guessed(self, graph: Graph[PathT], thread: int) -> list[Graph[PathT]]:
-        event = graph.runs[thread].guess
+        run = graph.runs[thread]
+        event = run.guess
         assert event is not None
         return [
             self._rerun(
@@ -315,7 +316,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
                 (*graph.guesses[thread], (event, assumed)),
                 graph.refused,
             )
-            for assumed in (False, True)
+            for assumed in run.ways
         ]
 
 

@@ -43,7 +43,7 @@ class Stop(Enum):
     """Why a run went no further.
 
     ENDED: it did all it does. BLOCKED: it waits for ever at a barrier. HELD: what it does next
-    depends on reads without a source. OPEN: two continuations, for one to be chosen at once. IDLE:
+    depends on reads without a source. OPEN: several continuations, one to be chosen at once. IDLE:
     the round of a loop would be repeated. CUT: at the bound of a loop. IMPOSSIBLE: a guess was wrong.
     """
 
@@ -85,8 +85,8 @@ class Change(NamedTuple):
 class PartialRun(Generic[PathT]):
     """A run as far as it goes; ``shape`` has one number for all runs of the same events.
 
-    A stopped run is before ``pc``. ``held_by`` are the reads that it waits for; ``may_guess``: that
-    the event ``guess`` writes, or blocks, may be assumed instead. Of a run that waits ``last_round``
+    A stopped run is before ``pc``. ``held_by`` are the reads that it waits for; of the event ``guess``
+    one of its ``ways`` may be assumed instead, as that it writes, or blocks. Of a run that waits ``last_round``
     is where the last round starts, and where it starts again; as many of the last reads as are in it
     are those of the round before once more. Of a run that was cut ``change`` says why.
     """
@@ -101,6 +101,7 @@ class PartialRun(Generic[PathT]):
     guess: int | None = None
     last_round: tuple[int, int] | None = None
     change: Change | None = None
+    ways: tuple[int, ...] = (False, True)
 
     @property
     def repeated(self) -> int:
@@ -110,9 +111,9 @@ class PartialRun(Generic[PathT]):
         return sum(read.event >= self.last_round[1] for read in self.reads)
 
 
-Guesses = tuple[tuple[int, bool], ...]
-"""What is assumed of events of a thread: that an exchange writes, that a barrier never completes;
-of ``~event`` that an atomic is in a last round.
+Guesses = tuple[tuple[int, int], ...]
+"""What is assumed of events of a thread: that an exchange writes, that a barrier never completes,
+which of several things one does; of ``~event`` that an atomic is in a last round.
 """
 
 
@@ -162,9 +163,11 @@ class PartialRunner(Runner[RunT, PathT]):
         self.last_round: _LastRound[RunT] | None = None
         self._starts: dict[str, tuple[RunT, int]] = {}
         self.stopped: Stop | None = None
+        self.halted: RunT | None = None
         self.held_by: Mask = 0
         self.guess: int | None = None
-        self.guesses: Mapping[int, bool] = {}
+        self.ways: tuple[int, ...] = ()
+        self.guesses: Mapping[int, int] = {}
         self.put_back: list[int] = []
         self.change: Change | None = None
         self._shapes: dict[object, int] = {}
@@ -191,18 +194,22 @@ class PartialRunner(Runner[RunT, PathT]):
             known = self._known[key] = self._run(values, dict(guesses))
         return known
 
-    def _run(self, values: tuple[int, ...], guesses: Mapping[int, bool]) -> PartialRun[PathT]:
+    def _run(self, values: tuple[int, ...], guesses: Mapping[int, int]) -> PartialRun[PathT]:
         self.domain = self.answers = Answers(values)
         self.guesses = guesses
-        self.stopped, self.held_by, self.guess = None, 0, None
+        self.stopped, self.held_by, self.guess, self.ways = None, 0, None, ()
+        self.halted = None
         self.last_round, self.put_back, self.change = None, [], None
         run = self.begin()
         while self.stopped is None:
             forks = self.advance(run)
             if forks is None:
                 self.stopped = Stop.ENDED
-            else:
+            elif forks:
                 run = forks[0]
+            elif self.stopped is None:
+                self.stopped = Stop.IMPOSSIBLE
+        run = self.halted or run
         is_over = self.stopped in (Stop.ENDED, Stop.BLOCKED)
         if is_over and self.put_back:
             self.stopped = Stop.IMPOSSIBLE
@@ -223,19 +230,32 @@ class PartialRunner(Runner[RunT, PathT]):
             self.guess,
             rounds,
             self.change,
+            self.ways,
         )
 
-    def halt(self, run: RunT, why: Stop, held_by: Mask = 0, guess: int | None = None) -> list[RunT]:
+    def halt(
+        self,
+        run: RunT,
+        why: Stop,
+        held_by: Mask = 0,
+        guess: int | None = None,
+        ways: tuple[int, ...] = (False, True),
+    ) -> list[RunT]:
         """Stop before the instruction that is being executed."""
-        self.stopped, self.held_by, self.guess = why, held_by, guess
+        self.stopped, self.held_by, self.guess, self.ways = why, held_by, guess, ways
+        self.halted = run
         return [run]
 
-    def guessed(self, event: int) -> bool | None:
+    def guessed(self, event: int) -> int | None:
         """What is assumed of an event; of a repeated one, what was the first time."""
+        return self.guesses.get(self.first_time(event))
+
+    def first_time(self, event: int) -> int:
+        """The event that one of a last round repeats."""
         last = self.last_round
         if last is not None and last.second is not None:
             event -= last.second - len(last.start.events)
-        return self.guesses.get(event)
+        return event
 
     def only_reads(self, run: RunT) -> bool | None:
         """Whether the atomic that comes next is in a last round, so that it puts back what it reads.
@@ -249,7 +269,7 @@ class PartialRunner(Runner[RunT, PathT]):
         guess = self.guesses.get(~len(run.events))
         if guess:
             self.put_back.append(len(run.events))
-        return guess
+        return None if guess is None else bool(guess)
 
     def is_in_loop(self, position: int) -> bool:
         """Whether an instruction is between a label and a branch back to it."""

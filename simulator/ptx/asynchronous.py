@@ -9,7 +9,6 @@ Source: PTX ISA, "Asynchronous Operations", and the section of each instruction.
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from typing import Any, ClassVar
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -129,6 +128,28 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         """What a read-modify-write writes."""
         return RMW[kind](old, operand)
 
+    def multiplied(self, a: int, b: int, accumulated: int) -> int:
+        """What a product of tensor cores is."""
+        return a * b + accumulated & WORD_MASK
+
+    # What an instruction does is not always said by what its thread has read
+
+    def either(self, run: PtxRun, *ways: int) -> tuple[int, ...]:
+        """Of several ``ways`` those in which the next instruction is tried, for its next event."""
+        return ways
+
+    def exists(self, run: PtxRun, read: int) -> bool | None:
+        """Whether there is an mbarrier where the event ``read`` looked; None: not known yet."""
+        return bool(run.values[read])
+
+    def described(self, run: PtxRun, read: int, tensor_map: TensorMap) -> int | None:
+        """Which of a map's choices the event ``read`` found; None: not known yet."""
+        return min(run.values[read], len(tensor_map.choices) - 1)
+
+    def goes_no_further(self, run: PtxRun) -> None:
+        """The run ends here, with all that its thread would still do."""
+        self.paths.append(self.path(run, blocked=True))
+
     def _detached(
         self,
         run: PtxRun,
@@ -160,6 +181,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def _found(self, run: PtxRun, name: str) -> list[PtxRun]:
         """The runs in which there is an mbarrier; where there is none, a thread goes no further.
 
+        So all that it does later depends on what it found.
         "Performing any mbarrier operation except mbarrier.init on an uninitialized mbarrier object
         results in undefined behavior." Source: PTX ISA, "mbarrier".
         """
@@ -169,11 +191,13 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         event = self.access(run, _READ, name)
         for value in self.domain.choices(event.location or ""):
             fork = run.copy()
-            fork.append(event, value, 0)
-            if value:
+            read = fork.append(event, value, 0)
+            fork.control |= 1 << read
+            exists = self.exists(fork, read)
+            if exists:
                 found.append(fork)
-            else:
-                self.paths.append(self.path(fork, blocked=True))
+            elif exists is not None:
+                self.goes_no_further(fork)
         return found
 
     def mbarrier_init(self, run: PtxRun, init: MbarrierInit) -> list[PtxRun] | None:
@@ -192,7 +216,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         update = Update(arrive.count, arrive.expect_tx, dropped)
         forks: list[PtxRun] = []
         for each in self._found(run, arrive.mbarrier):
-            for parity in (None,) if arrive.token is None else (0, 1):
+            for parity in (None,) if arrive.token is None else self.either(each, 0, 1):
                 fork = each if parity is None else each.copy()
                 self.synchronise(
                     fork,
@@ -221,11 +245,16 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def mbarrier_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
         """Source: PTX ISA, mbarrier.test_wait, mbarrier.try_wait."""
+        if wait.dst is None:
+            # Whether the thread goes on depends on the phase that it asks for.
+            run.control |= run.taint(wait.phase)
         passed: list[PtxRun] = []
         for each in self._found(run, wait.mbarrier):
-            for passes in (True,) if wait.dst is None else (True, False):
-                fork = each if wait.dst is None else each.copy()
-                phase = fork.value(wait.phase)
+            for way in (True,) if wait.dst is None else self.either(each, True, False):
+                fork, passes = each if wait.dst is None else each.copy(), bool(way)
+                phase = self.asked(fork, wait)
+                if phase is None:
+                    continue
                 self.synchronise(
                     fork,
                     PtxEventKind.WAIT,
@@ -233,13 +262,18 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                     wait.scope,
                     rendezvous=self._object(wait.mbarrier),
                     role=BarrierRole.WAIT,
-                    phase=phase % 2 if wait.by_parity else phase,
+                    phase=phase,
                     by_parity=wait.by_parity,
                     passes=passes,
                 )
                 fork.assign(wait.dst, int(passes), 0)
                 passed += [fork] if wait.dst is not None else self.may_block(fork)
         return passed
+
+    def asked(self, run: PtxRun, wait: MbarrierWait) -> int | None:
+        """The phase, or the parity, that a wait asks for; None: not known yet."""
+        phase = run.value(wait.phase)
+        return phase % 2 if wait.by_parity else phase
 
     def _arrives_later(
         self, run: PtxRun, mbarrier: str, update: Update, scope: Scope, follows: Mask, issued: Mask
@@ -252,8 +286,13 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         if not self.program.mbarriers[mbarrier]:
             event = self.access(run, _READ, mbarrier)
             runs = list(self._read_detached(runs, event, follows, issued))
+        arrived: list[PtxRun] = []
         for each, own in runs:
-            if own != follows and not each.values[-1]:
+            exists = own == follows or self.exists(each, len(each.events) - 1)
+            if exists is None:
+                continue
+            arrived.append(each)
+            if not exists:
                 continue
             event = PtxEvent(
                 PtxEventKind.ARRIVE,
@@ -266,7 +305,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 update=update,
             )
             self._detached(each, event, 0, own, issued)
-        return [each for each, _ in runs]
+        return arrived
 
     # Copies
 
@@ -285,8 +324,11 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 runs = list(self._read_detached(runs, event, 0, issued))
         passed: list[PtxRun] = []
         for fork, maps in runs:
+            words = self._described(copy, fork, first)
+            if words is None:
+                continue
             moved = [(fork, maps)]
-            for written, read in _described(copy, fork, first):
+            for written, read in words:
                 moved = [
                     (each, own | word)
                     for before, own in moved
@@ -295,6 +337,28 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             for each, own in moved:
                 passed += self._complete(each, copy, own, issued)
         return passed
+
+    def _described(
+        self, copy: AsyncCopy, run: PtxRun, first: int
+    ) -> list[tuple[str, str | None]] | None:
+        """The words that a copy writes, each with the one it reads, by the maps as they were read.
+
+        ``first`` is the event that reads the first of them. None: not known yet.
+        """
+        words = list(copy.words)
+        number = first
+        for each, writes in ((copy.read_map, False), (copy.written_map, True)):
+            if each is None:
+                continue
+            choice = self.described(run, number, each)
+            if choice is None:
+                return None
+            number += 1
+            words = [
+                (new, read) if writes else (written, new)
+                for (written, read), new in zip(words, each.choices[choice], strict=True)
+            ]
+        return words
 
     def _copy_word(
         self,
@@ -531,11 +595,11 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         """
         issued = run.flight.fenced | run.flight.crossed
         adds = bool(run.value(step.adds))
+        ds = self._as_fenced(run, step.dst) if adds else (0,)
+        as_ = self._as_fenced(run, step.a) if step.a_is_register else (0,)
         passed: list[PtxRun] = []
-        for d, a in product(
-            self._as_fenced(run, step.dst) if adds else (0,),
-            self._as_fenced(run, step.a) if step.a_is_register else (0,),
-        ):
+        for way in self.either(run, *(2 * i + j for i in range(len(ds)) for j in range(len(as_)))):
+            d, a = ds[min(way // 2, len(ds) - 1)], as_[min(way % 2, len(as_) - 1)]
             runs: list[tuple[PtxRun, Mask]] = [(run.copy(), 0)]
             if not step.a_is_register:
                 event = self.access(run, _READ, step.a, PtxProxy.ASYNC)
@@ -543,8 +607,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             event = self.access(run, _READ, step.b, PtxProxy.ASYNC)
             for fork, own in self._read_detached(runs, event, 0, issued):
                 left = a if step.a_is_register else fork.values[-2]
-                value = left * fork.values[-1] + d & WORD_MASK
-                taint = own | fork.taint(*_named(step.a, step.a_is_register))
+                value = self.multiplied(left, fork.values[-1], d)
+                taint = own | fork.taint(*_named(step.a, step.a_is_register), step.adds)
                 taint |= fork.taint(step.dst) if adds else 0
                 self._start(fork, Unit.PRODUCT, own)
                 result = Product(own, step.dst, value, taint)
@@ -647,7 +711,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         passed: list[PtxRun] = []
         for fork, own in runs:
             a, b, *d = fork.values[start:]
-            value = a * b + sum(d) & WORD_MASK
+            value = self.multiplied(a, b, d[0] if d else 0)
             dependences = own | fork.taint(step.adds) | fork.control
             if not self.can_derive(fork, write, value, dependences):
                 continue
@@ -709,23 +773,3 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
 def _named(name: str, is_register: bool) -> tuple[Operand, ...]:
     return (name,) if is_register else ()
-
-
-def _described(copy: AsyncCopy, run: PtxRun, first: int) -> Iterator[tuple[str, str | None]]:
-    """The words that a copy writes, each with the one it reads, by the maps as they were read."""
-    words = list(copy.words)
-    number = first
-    for each, writes in ((copy.read_map, False), (copy.written_map, True)):
-        if each is None:
-            continue
-        chosen = _choice(each, run.values[number])
-        number += 1
-        words = [
-            (new, read) if writes else (written, new)
-            for (written, read), new in zip(words, chosen, strict=True)
-        ]
-    yield from words
-
-
-def _choice(tensor_map: TensorMap, word: int) -> tuple[str, ...]:
-    return tensor_map.choices[min(word, len(tensor_map.choices) - 1)]

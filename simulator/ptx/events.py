@@ -108,6 +108,8 @@ class PtxRunner(AsyncRunner):
     def written(self, instruction: PtxInstruction) -> tuple[str, ...]:
         if isinstance(instruction, Ld):
             return ()
+        if isinstance(instruction, MbarrierInit):
+            return (self.locations[instruction.mbarrier],)
         return tuple(self.locations[name] for name, _ in accesses(instruction))
 
     def puts_back(self, run: PtxRun, number: int) -> bool:

@@ -44,14 +44,17 @@ from fencewright.simulator.ptx.instructions import (
     BarrierRole,
     ClusterBarrier,
     CompareBranch,
-    MbarrierArrive,
+    CopyArrive,
     MbarrierWait,
     PtxInstruction,
     PtxProgram,
     PtxProxy,
+    TensorCommit,
+    TensorMap,
     TensorProduct,
     WgmmaProduct,
     accesses,
+    mbarrier_of,
 )
 from fencewright.simulator.ptx.model import PtxExecution, PtxFrame, PtxModel, synchronizes
 from fencewright.simulator.ptx.saturation import (
@@ -62,7 +65,7 @@ from fencewright.simulator.ptx.saturation import (
 )
 
 
-class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
+class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
     """All runs of one thread in which some reads may have no value yet."""
 
     def summary(
@@ -71,7 +74,9 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         path = self.path(run, blocked=self.blocked)
         events = path.events
         shape = (
-            tuple((event.position, event.kind.value, event.phase) for event in events),
+            tuple(
+                (e.position, e.kind.value, e.location, e.phase, e.passes, e.parity) for e in events
+            ),
             path.dependences,
             path.read_modify_writes,
             path.order,
@@ -141,14 +146,65 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
 
     def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
         """Whether a compare-and-swap writes; if its read is unknown, as it is guessed."""
-        guessed = self.guessed(read)
-        if UNKNOWN in (old, expected):
-            if guessed is None:
-                self.halt(run, Stop.HELD, guess=read)
-            return bool(guessed)
-        if guessed is not None and guessed is not (old == expected):
+        known = None if UNKNOWN in (old, expected) else old == expected
+        return bool(self.as_known(run, read, known))
+
+    def as_known(
+        self, run: PtxRun, guess: int, known: int | None, ways: tuple[int, ...] = (False, True)
+    ) -> int | None:
+        """What depends on a read: as it is ``known``, or as it is guessed, or None for now.
+
+        By the key ``guess`` one of ``ways``. The run stops for what is not known, or guessed wrongly.
+        """
+        guessed = self.guessed(guess)
+        if known is None and guessed is None:
+            self.halt(run, Stop.HELD, guess=guess, ways=ways)
+        elif None not in (known, guessed) and known != guessed:
             self.halt(run, Stop.IMPOSSIBLE)
-        return old == expected
+        return guessed if known is None else known
+
+    def either(self, run: PtxRun, *ways: int) -> tuple[int, ...]:
+        number = len(run.events)
+        guess = self.guessed(number)
+        if guess is not None or len(ways) == 1:
+            return ways[:1] if guess is None else (guess,)
+        self.halt(run, Stop.OPEN, guess=number, ways=ways)
+        return ()
+
+    def exists(self, run: PtxRun, read: int) -> bool | None:
+        value = run.values[read]
+        exists = self.as_known(run, read, None if value == UNKNOWN else bool(value))
+        return None if exists is None else bool(exists)
+
+    def described(self, run: PtxRun, read: int, tensor_map: TensorMap) -> int | None:
+        known = None if run.values[read] == UNKNOWN else super().described(run, read, tensor_map)
+        return self.as_known(run, read, known, tuple(range(len(tensor_map.choices))))
+
+    def asked(self, run: PtxRun, wait: MbarrierWait) -> int | None:
+        if not self.unknown(run, wait.phase):
+            known = super().asked(run, wait)
+        elif wait.dst is None:
+            self.halt(run, Stop.HELD, run.taint(wait.phase))
+            return None
+        else:
+            known = None
+        return self.as_known(run, ~len(run.events), known, (0, 1)) if wait.dst else known
+
+    def goes_no_further(self, run: PtxRun) -> None:
+        self.blocked = True
+        self.halt(run, Stop.BLOCKED)
+
+    def multiplied(self, a: int, b: int, accumulated: int) -> int:
+        unknown = UNKNOWN in (a, b, accumulated)
+        return UNKNOWN if unknown else super().multiplied(a, b, accumulated)
+
+    def partial_product(
+        self, run: PtxRun, step: WgmmaProduct | TensorProduct
+    ) -> list[PtxRun] | None:
+        """A product, once it is known whether it adds to what there is."""
+        if self.unknown(run, step.adds):
+            return self.halt(run, Stop.HELD, run.taint(step.adds))
+        return PtxRunner.STEPS[type(step)](self, run, step)
 
     def may_block(self, run: PtxRun) -> list[PtxRun]:
         event = len(run.events) - 1
@@ -164,10 +220,11 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         match instruction:
             case Bar() | ClusterBarrier():
                 return instruction.role is not BarrierRole.ARRIVE
-            case MbarrierWait():
+            case MbarrierWait() if instruction.dst is None:
                 return True
             case _:
-                return False
+                mbarrier = mbarrier_of(instruction)
+                return mbarrier is not None and not self.program.mbarriers[mbarrier]
 
     def partial_barrier(self, run: PtxRun, barrier: Bar | ClusterBarrier) -> list[PtxRun] | None:
         """A barrier; where nobody counts, it may block only by threads that wait for ever."""
@@ -183,19 +240,14 @@ class _PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             return self.halt(run, Stop.HELD, run.taint(branch.left, branch.right))
         return self.compare_branch(run, branch)
 
-    def partial_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
-        """Wait at an mbarrier, once it is known for which phase."""
-        if self.unknown(run, wait.phase):
-            return self.halt(run, Stop.HELD, run.taint(wait.phase))
-        return self.mbarrier_wait(run, wait)
-
     STEPS: ClassVar[StepFunctions] = {
         **PtxRunner.STEPS,
         **PARTIAL_STEPS,
         Atom: partial_atomic,
         Bar: partial_barrier,
         ClusterBarrier: partial_barrier,
-        MbarrierWait: partial_wait,
+        WgmmaProduct: partial_product,
+        TensorProduct: partial_product,
         CompareBranch: partial_compare_branch,
     }
 
@@ -257,9 +309,7 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
         stagnant: bool = False,
     ):
         writes: dict[object, int] = {}
-        runners = [
-            _PartialPtxRunner(program, n, bound, writes) for n in range(len(program.threads))
-        ]
+        runners = [PartialPtxRunner(program, n, bound, writes) for n in range(len(program.threads))]
         initial = tuple(initial_words(program).items())
         super().__init__(runners, initial, work, _is_in_order(program), stagnant)
         self.program = program
@@ -367,7 +417,7 @@ def _is_from_somewhere(x: PtxExecution) -> bool:
 
 
 def _observables(
-    program: PtxProgram, runners: list[_PartialPtxRunner], initial: tuple[tuple[str, int], ...]
+    program: PtxProgram, runners: list[PartialPtxRunner], initial: tuple[tuple[str, int], ...]
 ) -> tuple[Observable, ...]:
     registers = {
         Register(number, name)
@@ -384,32 +434,21 @@ def _is_in_order(program: PtxProgram) -> bool:
     for thread in program.threads:
         for each in thread.instructions:
             proxies = {proxy for _, proxy in accesses(each)}
-            if proxies - {PtxProxy.GENERIC} or isinstance(each, AsyncCopy | AsyncRelease):
+            if proxies - {PtxProxy.GENERIC} or isinstance(each, _NOT_IN_ORDER):
                 return False
     return True
 
 
+_NOT_IN_ORDER = AsyncCopy | AsyncRelease | CopyArrive | TensorCommit
+"""Whose accesses are not part of the program order of their thread."""
+
+
 def can_be_built(program: PtxProgram) -> bool:
-    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it,
-    and no instruction does one of several things by itself.
-    """
-    if not all(program.mbarriers.values()):
-        return False
-    return not any(_is_open(each) for t in program.threads for each in t.instructions)
-
-
-def _is_open(instruction: PtxInstruction) -> bool:
-    match instruction:
-        case Bar():
-            named = instruction.instance, instruction.number, instruction.count
-            return any(isinstance(operand, str) for operand in named)
-        case MbarrierArrive():
-            return instruction.token is not None
-        case MbarrierWait():
-            return instruction.dst is not None
-        case AsyncCopy():
-            return instruction.read_map is not None or instruction.written_map is not None
-        case WgmmaProduct() | TensorProduct():
-            return True
-        case _:
-            return False
+    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it."""
+    return not any(
+        isinstance(operand, str)
+        for thread in program.threads
+        for each in thread.instructions
+        if isinstance(each, Bar)
+        for operand in (each.instance, each.number, each.count)
+    )

@@ -84,9 +84,10 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
     def partial_cmpxchg(self, run: SourceRun, cmpxchg: Cmpxchg) -> list[SourceRun]:
         """A compare-exchange that writes or not, as is guessed at once: its event differs."""
         number = len(run.events)
-        writes = self.guessed(number)
-        if writes is None:
+        guess = self.guessed(number)
+        if guess is None:
             return self.halt(run, Stop.OPEN, guess=number)
+        writes = bool(guess)
         compare, new = run.value(cmpxchg.compare), run.value(cmpxchg.new)
         only_reads = (
             writes
@@ -175,7 +176,7 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
         blocks = self.guesses.get(number)
         if blocks is None:
             return self.halt(run, Stop.OPEN, guess=number)
-        self.blocked = blocks
+        self.blocked = bool(blocks)
         return self.halt(run, Stop.BLOCKED) if blocks else None
 
     STEPS: ClassVar[StepFunctions] = {

@@ -23,6 +23,7 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
+from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.events import (
     AsyncCopy,
     Atom,
@@ -176,6 +177,51 @@ class _PtxMaker:
 def ptx_program(seed: int) -> PtxProgram:
     """The PTX program of a seed."""
     return _PtxMaker(seed).program()
+
+
+# What a thread does by itself: a look at an mbarrier, a token, a map, a register of a product
+
+_OPEN_STEPS = (
+    "ld.relaxed.gpu {r}, {x}", "ld {r}, {x}", "st.relaxed.gpu {x}, {v}", "st {x}, {v}",
+    "st.relaxed.gpu {x}, {v}", "atom.relaxed.gpu.cas {r}, {x}, 0, {v}", "fence.acq_rel.gpu",
+    "mbarrier.init b, {n}", "mbarrier.inval b", "mbarrier.arrive b", "mbarrier.arrive {r}, b",
+    "mbarrier.arrive_drop b", "mbarrier.arrive.expect_tx b, 4", "mbarrier.test_wait b, {s}",
+    "mbarrier.test_wait.parity {r}, b, {v}", "mbarrier.try_wait.parity b, {v}",
+    "mbarrier.test_wait.parity {r}, b, 0", "fence.proxy.async", "bar.cta.sync 0",
+    "cp.async.bulk.tensor {y}, [m, {x}, {y}], 4, b", "tensormap.replace m, {v}",
+    "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [m, {x}, {y}], {x}",
+    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0", "cp.async.mbarrier.arrive.noinc b",
+    "wgmma.fence", "wgmma.mma_async {r}, {s}, {x}", "wgmma.mma_async {s}, {x}, {y}, {v}",
+    "wgmma.commit_group", "wgmma.wait_group 0", "tcgen05.mma t, {x}, {y}, {v}", "tcgen05.ld {r}, t",
+    "tcgen05.st t, {v}", "tcgen05.commit b", "tcgen05.wait::st", "st.async {x}, {v}, 4, b",
+)  # fmt: skip
+
+
+def open_program(seed: int) -> PtxProgram:
+    """The asynchronous program of a seed, whose instructions may do one of several things."""
+    choose = Random(seed)
+    subjects = choose.sample(_OPEN_STEPS[7:], 5)
+    columns: list[list[str]] = []
+    for number in range(choose.choice((2, 2, 3))):
+        code, registers = [f"P{number}@cta {choose.choice((0, 0, 1))},gpu 0"], ["r0"]
+        for step in range(choose.choice((2, 3, 3, 4)) if number < 2 else 1):
+            chosen = choose.choice((*_OPEN_STEPS[:7], *subjects, *subjects))
+            x, y = choose.sample("xy", 2)
+            value = choose.choice((0, 1, *registers, *registers))
+            words = {"r": f"r{step}", "s": choose.choice(registers), "v": value, "x": x, "y": y}
+            code.append(chosen.format(**words, n=choose.choice((1, 1, 2))))
+            registers.append(f"r{step}")
+        columns.append(code)
+    count = choose.choice(("", "(1)", "(2)"))
+    if any("mbarrier.in" in line for code in columns for line in code):
+        count = ""
+    rows = [
+        " | ".join(c[n] if n < len(c) else "" for c in columns)
+        for n in range(max(map(len, columns)))
+    ]
+    table = "".join(f" {row} ;\n" for row in rows)
+    initial = f"x={choose.choice((0, 1))}; y=0; m=0; t=1; t @ tmem; b = mbarrier{count};"
+    return parse_litmus(f"PTX open\n{{ {initial} }}\n{table}exists true\n").program
 
 
 class _SourceMaker:

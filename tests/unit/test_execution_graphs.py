@@ -1,16 +1,18 @@
 """Outcomes by execution graphs that are built lazily, held equal to those by enumeration."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from graph_programs import ptx_program, source_program
+from graph_programs import open_program, ptx_program, source_program
 from source_cases import CASES, Case
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Outcomes
 from fencewright.simulator.core.execution_graphs import first_decided
 from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.partial_runs import Stop
 from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
@@ -34,9 +36,10 @@ from fencewright.simulator.ptx.events import (
     PtxProgram,
     St,
 )
-from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
+from fencewright.simulator.ptx.graphs import PartialPtxRunner, PtxConstruction, can_be_built
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.paths import PtxRun
 from fencewright.simulator.source import model as source
 from fencewright.simulator.source.behaviour import behaviour
 from fencewright.simulator.source.events import (
@@ -87,6 +90,65 @@ def test_random_programs_of_ptx(first: int) -> None:
         assert agree(program, Version.V7_5, bound), seed
         if seed % 4 == 0 and not program.aliases:
             assert agree(program, Version.V6_0, bound), seed
+
+
+def differ(seeds: Iterable[int]) -> tuple[list[int], int]:
+    """The asynchronous programs of ``seeds`` with other outcomes by graphs; how many were compared.
+
+    Not those with so many graphs of so few outcomes that no turn would be left to them.
+    """
+    found: list[int] = []
+    compared = 0
+    for seed in seeds:
+        program = open_program(seed)
+        by_runs = ptx.enumerated_outcomes(program, PtxModel(), 1, WorkBudget(20_000))
+        graphs = PtxConstruction(program, PtxModel(), 1, WorkBudget(20_000))
+        graphs.explore()
+        if not by_runs.complete or graphs.work.is_spent:
+            continue
+        compared += 1
+        by_graphs = graphs.result()
+        if not by_graphs.complete or by_graphs.project(by_runs.observables) != by_runs:
+            found.append(seed)
+    return found, compared
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_random_programs_whose_instructions_may_do_several_things(first: int) -> None:
+    found, compared = differ(range(first, first + 50))
+    assert found == []
+    assert compared > 40
+
+
+def test_each_way_of_an_instruction_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first(_self: object, _run: object, *ways: int) -> tuple[int, ...]:
+        return ways[:1]
+
+    monkeypatch.setattr(PartialPtxRunner, "either", first)
+    assert differ(range(40))[0]
+
+
+@pytest.mark.parametrize(
+    ("is_guessed", "seeds"), [(False, (333, 641)), (True, (1163, 2040))], ids=["never", "unheld"]
+)
+def test_what_depends_on_a_read_is_guessed_and_held_to_it(
+    is_guessed: bool, seeds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def known(
+        self: PartialPtxRunner,
+        run: PtxRun,
+        guess: int,
+        known: int | None,
+        ways: tuple[int, ...] = (False, True),
+    ) -> int | None:
+        guessed = self.guessed(guess)
+        if known is None and guessed is None:
+            self.halt(run, Stop.HELD, 1 << guess, guess if is_guessed else None, ways)
+        return known if guessed is None else guessed
+
+    assert differ(seeds)[0] == []
+    monkeypatch.setattr(PartialPtxRunner, "as_known", known)
+    assert differ(seeds)[0]
 
 
 def behaves(program: ScopedProgram, bound: int) -> Behaviour:

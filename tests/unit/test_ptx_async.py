@@ -757,13 +757,12 @@ def test_every_fence_is_missed() -> None:
 
 
 def test_execution_graphs_have_the_same_outcomes() -> None:
-    built = [each for each in variants() if can_be_built(each.test.program)]
-    for each in built:
+    for each in variants():
+        assert can_be_built(each.test.program)
         graphs = PtxConstruction(each.test.program, PtxModel(), 1, WorkBudget())
         assert graphs.explore()
         found = graphs.result().project(each.allowed.observables)
         assert found == each.allowed, (each.case.name, each.old)
-    assert len(built) > 60
 
 
 def test_witnesses_agree_with_verdicts() -> None:
