@@ -247,15 +247,12 @@ class PartialRunner(Runner[RunT, PathT]):
         return [run]
 
     def guessed(self, event: int) -> int | None:
-        """What is assumed of an event; of a repeated one, what was the first time."""
-        return self.guesses.get(self.first_time(event))
-
-    def first_time(self, event: int) -> int:
-        """The event that one of a last round repeats."""
+        """What is assumed of an event, or by ``~event``; of a repeated one, what was the first time."""
         last = self.last_round
-        if last is not None and last.second is not None:
-            event -= last.second - len(last.start.events)
-        return event
+        if last is None or last.second is None:
+            return self.guesses.get(event)
+        shift = last.second - len(last.start.events)
+        return self.guesses.get(event - shift if event >= 0 else event + shift)
 
     def only_reads(self, run: RunT) -> bool | None:
         """Whether the atomic that comes next is in a last round, so that it puts back what it reads.

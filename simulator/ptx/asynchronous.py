@@ -146,6 +146,10 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         """Which of a map's choices the event ``read`` found; None: not known yet."""
         return min(run.values[read], len(tensor_map.choices) - 1)
 
+    def adds(self, run: PtxRun, step: WgmmaProduct | TensorProduct) -> bool | None:
+        """Whether a product adds to what there is; None: not known yet."""
+        return bool(run.value(step.adds))
+
     def goes_no_further(self, run: PtxRun) -> None:
         """The run ends here, with all that its thread would still do."""
         self.paths.append(self.path(run, blocked=True))
@@ -594,7 +598,9 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         wgmma.mma_async, wgmma.fence.
         """
         issued = run.flight.fenced | run.flight.crossed
-        adds = bool(run.value(step.adds))
+        adds = self.adds(run, step)
+        if adds is None:
+            return []
         ds = self._as_fenced(run, step.dst) if adds else (0,)
         as_ = self._as_fenced(run, step.a) if step.a_is_register else (0,)
         passed: list[PtxRun] = []
@@ -690,6 +696,9 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def tensor_product(self, run: PtxRun, step: TensorProduct) -> list[PtxRun]:
         """Shared memory is read by the async proxy. Source: PTX ISA, tcgen05.mma."""
+        adds = self.adds(run, step)
+        if adds is None:
+            return []
         flight = run.flight
         crossed = flight.synced | flight.crossed
         runs: list[tuple[PtxRun, Mask]] = [(run, 0)]
@@ -702,7 +711,6 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             runs = list(self._read_detached(runs, event, 0, crossed))
         event = self.access(run, _READ, step.b, PtxProxy.ASYNC)
         runs = list(self._read_detached(runs, event, 0, crossed))
-        adds = bool(run.value(step.adds))
         role = TensorRole.ACCUMULATOR
         if adds:
             event, follows = self._tensor(run, _READ, step.location, role)

@@ -198,13 +198,10 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         unknown = UNKNOWN in (a, b, accumulated)
         return UNKNOWN if unknown else super().multiplied(a, b, accumulated)
 
-    def partial_product(
-        self, run: PtxRun, step: WgmmaProduct | TensorProduct
-    ) -> list[PtxRun] | None:
-        """A product, once it is known whether it adds to what there is."""
-        if self.unknown(run, step.adds):
-            return self.halt(run, Stop.HELD, run.taint(step.adds))
-        return PtxRunner.STEPS[type(step)](self, run, step)
+    def adds(self, run: PtxRun, step: WgmmaProduct | TensorProduct) -> bool | None:
+        known = None if self.unknown(run, step.adds) else super().adds(run, step)
+        adds = self.as_known(run, ~len(run.events), known)
+        return None if adds is None else bool(adds)
 
     def may_block(self, run: PtxRun) -> list[PtxRun]:
         event = len(run.events) - 1
@@ -246,8 +243,6 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         Atom: partial_atomic,
         Bar: partial_barrier,
         ClusterBarrier: partial_barrier,
-        WgmmaProduct: partial_product,
-        TensorProduct: partial_product,
         CompareBranch: partial_compare_branch,
     }
 
