@@ -279,7 +279,8 @@ def _hangs(
         return (), ""
     stagnation = weaker(WorkBudget(_STAGNANT * limits.states))
     is_decided = stagnation.hang is not None or not stagnation.why
-    if program is not None and not (is_decided and stagnation.hang is None):
+    steps = program is not None and program.in_steps
+    if program is not None and steps and not (is_decided and stagnation.hang is None):
         with suppress(LimitReached):
             found = sequential_hangs(program, _LEAST_SEARCH if is_decided else limits.states)
             if found:

@@ -20,7 +20,7 @@ from fencewright.simulator.core.condition import Condition, LitmusError, Quantif
 from fencewright.simulator.gpu.kernels import GpuLitmusError, arrange
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
-from fencewright.simulator.ptx.events import AsyncCopy
+from fencewright.simulator.ptx.instructions import AsyncCopy
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.tools.markdown import markdown_row
 

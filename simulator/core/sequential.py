@@ -25,8 +25,8 @@ class Gate:
     """A barrier. ``count`` is how many arrivals complete a phase, None when all ``members`` do.
 
     Of members those that have ended are not waited for. ``numbered``: a wait names its phase,
-    as at an mbarrier, where a phase also needs every copy that was expected. Gates of one
-    ``kind`` with different names have no members in common.
+    as at an mbarrier, where ``count`` is that of the first phase, 0 before there is one. Gates of
+    one ``kind`` with different names have no members in common.
     """
 
     kind: object
@@ -36,18 +36,36 @@ class Gate:
     numbered: bool = False
 
 
+class Counted(NamedTuple):
+    """What an operation takes from the counts of a numbered gate.
+
+    ``arrivals`` that are awaited no longer, ``copies`` that are expected from now on less those that
+    are complete, arrivals ``dropped`` from later phases too. ``starts`` the gate anew with a count,
+    0 ends it.
+    """
+
+    arrivals: int = 0
+    copies: int = 0
+    dropped: int = 0
+    starts: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What an instruction does at a gate; ``phase`` is the one that a numbered wait names.
+    """What an instruction does at a gate.
 
-    ``copies`` counts those that are expected from now on, less those that are complete.
+    At a numbered one: what it takes from the counts, one operation after another; the ``phase`` that
+    a wait names, ``by_parity`` that of the phase before the current one. ``sets``: a register that
+    gets the parity of the phase it arrives in, or whether the phase that it looks for is complete.
     """
 
     gate: Gate
     arrives: bool = False
     waits: bool = False
     phase: int = 0
-    copies: int = 0
+    by_parity: bool = False
+    counted: tuple[Counted, ...] = ()
+    sets: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +73,7 @@ class Interleaved:
     """A program as its interleavings need it.
 
     ``passage`` says what an instruction that a thread has just run does at a gate, ``text`` how
-    it is written.
+    it is written. ``in_steps``: one instruction after another is all there is to a thread.
     """
 
     runners: Sequence[Runner[Any, Any]]
@@ -63,6 +81,7 @@ class Interleaved:
     initial: Mapping[str, int]
     passage: Callable[[int, Any, Any], Passage | None]
     text: Callable[[Any], str]
+    in_steps: bool = True
 
     @property
     def is_straight(self) -> bool:
@@ -103,11 +122,15 @@ class _Memory(Domain):
 
 
 class Waiting(NamedTuple):
-    """A thread at a gate, for ``phase`` if the gate is numbered; ``position`` is where it waits."""
+    """A thread at a gate, for ``phase`` if the gate is numbered; ``position`` is where it waits.
 
-    gate: Gate
+    Without a gate it goes no further.
+    """
+
+    gate: Gate | None
     phase: int
     position: int
+    by_parity: bool = False
 
 
 class ThreadState(NamedTuple):
@@ -119,15 +142,36 @@ class ThreadState(NamedTuple):
 
 
 class GateState(NamedTuple):
-    """A gate: arrivals of this phase (by thread where all members count), copies, phases done."""
+    """A gate: arrivals of this phase, by thread where all members count."""
 
     arrived: tuple[int, ...]
+
+
+class Counts(NamedTuple):
+    """A numbered gate: phases done, arrivals that are awaited, in this phase and in each, copies."""
+
+    phase: int
+    pending: int
+    expected: int
     copies: int = 0
-    phase: int = 0
+
+    def after(self, operation: Counted) -> "Counts":
+        """The gate after an operation, which may complete its phase."""
+        expected = self.expected - operation.dropped
+        pending, copies = self.pending - operation.arrivals, self.copies + operation.copies
+        if pending or copies:
+            return Counts(self.phase, pending, expected, copies)
+        return Counts(self.phase + 1, expected, expected)
+
+    def is_complete(self, phase: int, by_parity: bool) -> bool:
+        """Whether a phase is."""
+        return self.phase % 2 != phase if by_parity else self.phase > phase
 
 
 State: TypeAlias = tuple[
-    tuple[ThreadState, ...], tuple[tuple[str, int], ...], frozenset[tuple[Gate, GateState]]
+    tuple[ThreadState, ...],
+    tuple[tuple[str, int], ...],
+    frozenset[tuple[Gate, "GateState | Counts | None"]],
 ]
 
 
@@ -188,20 +232,25 @@ class Interleavings:
         run.pc, run.registers = threads[number].pc, dict(threads[number].registers)
         domain.now, domain.read, domain.used = dict(memory), None, False
         runner.paths.clear()
-        passage, position = None, run.pc
+        passage, waiting, position = None, None, run.pc
         while run.pc < len(runner.code) and not domain.used and passage is None:
             position = run.pc
             instruction = runner.code[position]
             run.pc += 1
             # What may fail for no reason does not: that is the first of what may happen.
             forks = runner.STEPS[type(instruction)](runner, run, instruction)
+            if forks is not None and not forks:
+                waiting = Waiting(None, 0, position)
+                break
             run = run if forks is None else forks[0]
             passage = self.program.passage(number, instruction, run)
             if run.pc <= position:
                 break
+        if passage is not None and passage.sets is not None:
+            run.registers[passage.sets] = self._found(dict(gates), passage)
         registers = tuple(sorted(run.registers.items()))
         after = list(threads)
-        after[number] = ThreadState(run.pc, registers)
+        after[number] = ThreadState(run.pc, registers, waiting)
         if passage is not None or gates:
             gates = self._meet(after, dict(gates), number, position, passage)
         now = tuple(sorted(domain.now.items()))
@@ -212,39 +261,84 @@ class Interleavings:
     def _meet(
         self,
         threads: list[ThreadState],
-        gates: dict[Gate, GateState],
+        gates: "dict[Gate, GateState | Counts | None]",
         number: int,
         position: int,
         passage: Passage | None,
-    ) -> frozenset[tuple[Gate, GateState]]:
+    ) -> "frozenset[tuple[Gate, GateState | Counts | None]]":
         """Pass a gate or wait at it, then let through whoever need not wait any longer."""
         if passage is not None:
             gate = passage.gate
-            size = len(threads) if gate.count is None else 1
-            known = gates.get(gate, GateState((0,) * size))
-            if passage.arrives:
-                own = number if gate.count is None else 0
-                arrived = tuple(n + (i == own) for i, n in enumerate(known.arrived))
-                known = known._replace(arrived=arrived)
-            gates[gate] = known._replace(copies=known.copies + passage.copies)
+            if gate.numbered:
+                gates[gate] = self._counts(gates, passage)
+            else:
+                gates[gate] = self._arrived(gates, passage, number, len(threads))
             if passage.waits:
-                waiting = Waiting(gate, passage.phase, position)
+                waiting = Waiting(gate, passage.phase, position, passage.by_parity)
                 threads[number] = threads[number]._replace(waiting=waiting)
-        for gate in gates:
-            gates[gate] = self._settled(threads, gate, gates[gate])
+        for gate, state in gates.items():
+            if isinstance(state, GateState):
+                gates[gate] = self._settled(threads, gate, state)
+            elif state is not None:
+                self._release(
+                    threads, gate, lambda _, w, now=state: now.is_complete(w.phase, w.by_parity)
+                )
         return frozenset(gates.items())
+
+    @staticmethod
+    def _before(gates: "Mapping[Gate, GateState | Counts | None]", gate: Gate) -> Counts | None:
+        """A numbered gate as it is."""
+        state = gates.get(gate, Counts(0, gate.count or 0, gate.count or 0) if gate.count else None)
+        return state if isinstance(state, Counts) else None
+
+    def _counts(
+        self, gates: "Mapping[Gate, GateState | Counts | None]", passage: Passage
+    ) -> Counts | None:
+        """A numbered gate after what an instruction does at it."""
+        state = self._before(gates, passage.gate)
+        for each in passage.counted:
+            if each.starts is not None:
+                state = Counts(0, each.starts, each.starts) if each.starts else None
+            elif state is not None:
+                state = state.after(each)
+        return state
+
+    def _found(self, gates: "Mapping[Gate, GateState | Counts | None]", passage: Passage) -> int:
+        """What an instruction is told of a numbered gate: the parity that it arrives in, or whether
+        a phase is complete.
+        """
+        state = self._before(gates, passage.gate)
+        if state is None:
+            return 0
+        if passage.counted:
+            return state.phase % 2
+        return int(state.is_complete(passage.phase, passage.by_parity))
+
+    @staticmethod
+    def _arrived(
+        gates: "Mapping[Gate, GateState | Counts | None]",
+        passage: Passage,
+        number: int,
+        threads: int,
+    ) -> GateState:
+        """A gate after a thread has perhaps arrived."""
+        gate = passage.gate
+        known = gates.get(gate)
+        if not isinstance(known, GateState):
+            known = GateState((0,) * (threads if gate.count is None else 1))
+        if not passage.arrives:
+            return known
+        own = number if gate.count is None else 0
+        return GateState(tuple(n + (i == own) for i, n in enumerate(known.arrived)))
 
     def _settled(self, threads: list[ThreadState], gate: Gate, state: GateState) -> GateState:
         while (after := self._completed(threads, gate, state)) is not None:
             state = after
-            if gate.count is not None and not gate.numbered:
+            if gate.count is not None:
                 self._release(threads, gate, lambda number, waiting: True)
         if gate.count is None:
             arrived = state.arrived
             self._release(threads, gate, lambda number, waiting: not arrived[number])
-        elif gate.numbered:
-            phase = state.phase
-            self._release(threads, gate, lambda number, waiting: waiting.phase < phase)
         return state
 
     def _completed(
@@ -256,12 +350,10 @@ class Interleavings:
             here = [n for n in gate.members if not self.has_ended(n, threads[n])]
             if not here or not all(arrived[n] for n in here):
                 return None
-            left = tuple(max(0, each - 1) for each in arrived)
-            return state._replace(arrived=left)
-        if arrived[0] < gate.count or state.copies:
+            return GateState(tuple(max(0, each - 1) for each in arrived))
+        if arrived[0] < gate.count:
             return None
-        phase = state.phase + 1 if gate.numbered else 0
-        return state._replace(arrived=(arrived[0] - gate.count,), phase=phase)
+        return GateState((arrived[0] - gate.count,))
 
     @staticmethod
     def _release(

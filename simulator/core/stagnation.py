@@ -82,21 +82,18 @@ def barriers_agree(program: Interleaved, graph: Graph[Any], positions: Positions
     for thread, run in enumerate(graph.runs):
         runner = program.runners[thread]
         turns: dict[Gate, int] = {}
-        passed = [
-            passage
-            for position in positions(run.path)
-            if (passage := program.passage(thread, runner.code[position], runner.begin()))
-        ]
-        for number, passage in enumerate(passed, 1):
-            gate = passage.gate
-            if gate.count is not None:
+        executed = [*positions(run.path)]
+        for number, position in enumerate(executed, 1):
+            passage = program.passage(thread, runner.code[position], runner.begin())
+            if passage is None or passage.gate.count is not None:
                 continue
+            gate = passage.gate
             if passage.arrives:
                 here = arrived.setdefault(gate, {})
                 here[thread] = here.get(thread, 0) + 1
             if passage.waits:
                 turns[gate] = turns.get(gate, 0) + 1
-                is_blocked = run.stop is Stop.BLOCKED and number == len(passed)
+                is_blocked = run.stop is Stop.BLOCKED and number == len(executed)
                 waits.append((gate, turns[gate], is_blocked))
     for gate, turn, is_blocked in waits:
         here = arrived.get(gate, {})

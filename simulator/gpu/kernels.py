@@ -29,7 +29,6 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
@@ -50,6 +49,7 @@ from fencewright.simulator.ptx.events import (
 )
 from fencewright.simulator.ptx.instructions import (
     SCOPES,
+    AsyncCopy,
     AsyncInstruction,
     CommitGroup,
     WaitGroup,

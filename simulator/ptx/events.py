@@ -31,7 +31,13 @@ from fencewright.simulator.core.program import (
     signed,
 )
 from fencewright.simulator.core.relation import Mask, Relation, bits, union
-from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
+from fencewright.simulator.core.sequential import (
+    UNBOUNDED,
+    Counted,
+    Gate,
+    Interleaved,
+    Passage,
+)
 from fencewright.simulator.core.thread_runs import (
     COMMON_STEPS,
     Choice,
@@ -44,17 +50,14 @@ from fencewright.simulator.core.thread_runs import (
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.ptx.asynchronous import AsyncRunner
 from fencewright.simulator.ptx.instructions import (
-    AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
     ClusterBarrier,
     CompareBranch,
-    CopyArrive,
     Ld,
     MbarrierArrive,
     MbarrierInit,
-    MbarrierTx,
     MbarrierWait,
     ProxyFence,
     PtxFence,
@@ -63,7 +66,8 @@ from fencewright.simulator.ptx.instructions import (
     PtxProxy,
     Space,
     St,
-    TensorCommit,
+    TensorLoad,
+    WgmmaProduct,
     accesses,
     assigned,
     mbarrier_of,
@@ -441,9 +445,16 @@ class PtxCandidates:
 
 
 def skeletons(
-    program: PtxProgram, initial: Iterable[tuple[str, int]], paths: list[PtxPath], work: WorkBudget
+    program: PtxProgram,
+    initial: Iterable[tuple[str, int]],
+    paths: list[PtxPath],
+    work: WorkBudget,
+    repeated: Mask = 0,
 ) -> Iterator[PtxSkeleton]:
-    """One skeleton for each combination of meetings of the barrier operations of ``paths``."""
+    """One skeleton for each combination of meetings of the barrier operations of ``paths``.
+
+    The events ``repeated`` are so for ever.
+    """
     skeleton = unmet(program, initial, paths)
     events, order = skeleton.events, union(skeleton.po, skeleton.issue)
     last, blocked = len(events), set[int]()
@@ -451,7 +462,7 @@ def skeletons(
         if path.blocked:
             blocked.add(last - 1)
         last -= len(path.events)
-    for met in all_met(program, list(events), order, blocked):
+    for met in all_met(program, list(events), order, blocked, repeated):
         if not work.take():
             return
         yield replace(skeleton, meetings=met.meetings, ordered=met.ordered)
@@ -564,15 +575,11 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
     """The program for its interleavings; ``text`` writes instructions.
 
     Asynchronous copies are done when they are issued. None if a barrier is named by a register,
-    for nobody knows then who comes to it, or for what a ``Gate`` cannot count. Raises ``ProgramError`` as ``PtxCandidates``.
+    for nobody knows then who comes to it. Raises ``ProgramError`` as ``PtxCandidates``.
     """
     check(program)
     names = (name for thread in program.threads for name in _barriers(thread))
     if any(isinstance(each, str) for name in names for each in name):
-        return None
-    if not all(_is_counted_simply(each) for t in program.threads for each in t.instructions):
-        return None
-    if not all(program.mbarriers.values()):
         return None
     bits: dict[object, int] = {}
     runners = [PtxRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
@@ -589,20 +596,35 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
                 gate = _gate(program, thread, "barrier.cluster", (), None)
                 arrives = instruction.role is BarrierRole.ARRIVE
                 return Passage(gate, arrives, not arrives)
-            case MbarrierArrive():
-                gate = _mbarrier_gate(program, instruction.mbarrier)
-                return Passage(gate, arrives=True, copies=instruction.expect_tx)
-            case MbarrierWait():
-                gate = _mbarrier_gate(program, instruction.mbarrier)
-                return Passage(gate, waits=True, phase=run.value(instruction.phase))
-            case AsyncCopy() if instruction.mbarrier is not None:
-                gate = _mbarrier_gate(program, instruction.mbarrier)
-                return Passage(gate, copies=-instruction.bytes)
             case _:
-                return None
+                name = mbarrier_of(instruction)
+                return None if name is None else _at_mbarrier(program, name, instruction, run)
 
+    code = [each for thread in program.threads for each in thread.instructions]
+    # What tensor cores leave in registers comes later than the step that asks for it.
+    in_steps = not any(isinstance(each, WgmmaProduct | TensorLoad) for each in code)
     places = [each.places for each in program.threads]
-    return Interleaved(runners, places, initial_words(program), passage, text)
+    return Interleaved(runners, places, initial_words(program), passage, text, in_steps)
+
+
+def _at_mbarrier(
+    program: PtxProgram, name: str, instruction: PtxInstruction, run: PtxRun
+) -> Passage:
+    """What the events of a step of a thread do at an mbarrier."""
+    gate = Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
+    updates = (each.update for each in run.events if each.update is not None)
+    counted = tuple(Counted(u.arrivals, u.bytes, u.dropped, u.initialised) for u in updates)
+    if not isinstance(instruction, MbarrierWait):
+        token = instruction.token if isinstance(instruction, MbarrierArrive) else None
+        return Passage(gate, counted=counted, sets=token)
+    phase, by_parity = run.value(instruction.phase), instruction.by_parity
+    return Passage(
+        gate,
+        waits=instruction.dst is None,
+        phase=phase % 2 if by_parity else phase,
+        by_parity=by_parity,
+        sets=instruction.dst,
+    )
 
 
 def initial_words(program: PtxProgram) -> dict[str, int]:
@@ -617,19 +639,6 @@ def initial_words(program: PtxProgram) -> dict[str, int]:
 def _ready(program: PtxProgram) -> frozenset[str]:
     """The mbarriers that are initialised before the threads start, which are no locations."""
     return frozenset(name for name, count in program.mbarriers.items() if count)
-
-
-def _is_counted_simply(instruction: PtxInstruction) -> bool:
-    """Whether a ``Gate`` can do what an instruction does: arrivals one by one, phases by number."""
-    match instruction:
-        case MbarrierArrive():
-            return instruction.count == 1 and not instruction.drops and instruction.token is None
-        case MbarrierWait():
-            return not instruction.by_parity and instruction.dst is None
-        case MbarrierTx() | CopyArrive() | TensorCommit():
-            return False
-        case _:
-            return True
 
 
 def _gate(
@@ -652,10 +661,6 @@ def _barriers(thread: Thread[PtxInstruction]) -> Iterator[tuple[Operand, ...]]:
             yield (each.instance, each.number)
         elif isinstance(each, ClusterBarrier):
             yield ()
-
-
-def _mbarrier_gate(program: PtxProgram, name: str) -> Gate:
-    return Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
 
 
 def _add_path(

@@ -395,8 +395,9 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
             if all(event.rendezvous is None for path in paths for event in path.events):
                 parts = [self._parts[key]]
             else:
-                found = skeletons(self.program, self.initial, paths, self.work)
                 rounds = self.last_rounds(graph)
+                repeated = sum(rounds)
+                found = skeletons(self.program, self.initial, paths, self.work, repeated)
                 parts = [Part(PtxFrame(each, self.model, self.work), rounds) for each in found]
             self._whole[key] = parts
         return parts

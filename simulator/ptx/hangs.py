@@ -49,10 +49,7 @@ def stagnation(
     return search(graphs, lambda: graphs.hang, threads, spent)
 
 
-_OPEN = (
-    "a barrier is named by a register, or an mbarrier is initialised or tested by the threads: only "
-    "interleavings were looked at, if any"
-)
+_OPEN = "a barrier is named or counted by a register, so that nobody knows who comes to it"
 
 
 def _positions(path: PtxPath) -> list[int]:

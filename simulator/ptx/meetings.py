@@ -35,11 +35,16 @@ class Met:
 
 
 def all_met(
-    program: PtxProgram, events: list[PtxEvent], order: Relation, blocked: set[int]
+    program: PtxProgram,
+    events: list[PtxEvent],
+    order: Relation,
+    blocked: set[int],
+    repeated: Mask = 0,
 ) -> Iterator[Met]:
     """Every combination of meetings of the barrier operations of an execution.
 
-    ``order`` is what is known of the order of events, ``blocked`` who waits for ever.
+    ``order`` is what is known of the order of events, ``blocked`` who waits for ever, ``repeated``
+    what is done over and over, so that in the end it finds an mbarrier as all others leave it.
     """
     objects: dict[object, list[int]] = {}
     for number, event in enumerate(events):
@@ -54,7 +59,7 @@ def all_met(
             choices.append([Met((*_everyone_who_comes(events, members),))])
         elif rendezvous.mbarrier:
             closed = closed or transitive_closure(order)
-            machine = _Mbarrier(events, members, rendezvous.count, closed, blocked)
+            machine = _Mbarrier(events, members, rendezvous.count, closed, blocked, repeated)
             choices.append(list(machine.all_met()))
         else:
             choices.append(
@@ -133,7 +138,7 @@ def _counted(
     yield from extend(dict.fromkeys(queues, 0), ())
 
 
-class _Counts(NamedTuple):
+class Counts(NamedTuple):
     """The contents of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object"."""
 
     phase: int
@@ -141,19 +146,19 @@ class _Counts(NamedTuple):
     expected: int
     bytes: int
 
-    def after(self, update: Update) -> "_Counts | None":
+    def after(self, update: Update) -> "Counts | None":
         """The contents after an operation, which may complete the phase; None for inval.
 
         Source: PTX ISA, "Phase Completion of the mbarrier object".
         """
         if update.initialised is not None:
             count = update.initialised
-            return _Counts(0, count, count, 0) if count else None
+            return Counts(0, count, count, 0) if count else None
         expected = self.expected - update.dropped
         pending, left = self.pending - update.arrivals, self.bytes + update.bytes
         if pending or left:
-            return _Counts(self.phase, pending, expected, left)
-        return _Counts(self.phase + 1, expected, expected, 0)
+            return Counts(self.phase, pending, expected, left)
+        return Counts(self.phase + 1, expected, expected, 0)
 
     def is_complete(self, event: PtxEvent) -> bool:
         """Whether the phase that a wait asks for is."""
@@ -171,11 +176,13 @@ class _Mbarrier:
         count: int,
         order: Relation,
         blocked: set[int],
+        repeated: Mask,
     ):
         self.events = events
+        self.repeated = [n for n in members if repeated >> n & 1]
         self.stuck = [n for n in members if n in blocked]
         self.members = [n for n in members if n not in blocked]
-        self.initial = _Counts(0, count, count, 0) if count else None
+        self.initial = Counts(0, count, count, 0) if count else None
         self.before = {
             n: sum(1 << i for i, m in enumerate(self.members) if order[m] >> n & 1)
             for n in self.members
@@ -184,7 +191,7 @@ class _Mbarrier:
     def all_met(self) -> Iterator[Met]:
         """Each assignment of the operations to phases, with who completes each of these."""
         every = (1 << len(self.members)) - 1
-        stack: list[tuple[Mask, _Counts | None, tuple[tuple[int, int], ...], tuple[int, ...]]]
+        stack: list[tuple[Mask, Counts | None, tuple[tuple[int, int], ...], tuple[int, ...]]]
         stack = [(0, self.initial, (), ())]
         seen: set[object] = set()
         while stack:
@@ -194,7 +201,7 @@ class _Mbarrier:
                 continue
             seen.add(key)
             if taken == every:
-                if not any(counts and counts.is_complete(self.events[n]) for n in self.stuck):
+                if self._may_stay(counts):
                     yield self._met(dict(phases), completing)
                 continue
             for i, number in enumerate(self.members):
@@ -212,12 +219,18 @@ class _Mbarrier:
                     ends = (*completing, number)
                 stack.append((taken | 1 << i, left, (*phases, (number, era)), ends))
 
-    def _step(self, number: int, counts: _Counts | None) -> "tuple[_Counts | None] | None":
+    def _may_stay(self, counts: Counts | None) -> bool:
+        """Whether those that wait for ever, or look over and over, find what keeps them there."""
+        if any(counts and counts.is_complete(self.events[n]) for n in self.stuck):
+            return False
+        return all(self._step(n, counts) is not None for n in self.repeated)
+
+    def _step(self, number: int, counts: Counts | None) -> "tuple[Counts | None] | None":
         """The contents after an operation; None if it cannot come now."""
         event = self.events[number]
         update = event.update
         if update is not None and update.initialised is not None:
-            return ((update.initialised and _Counts(0, 0, 0, 0).after(update)) or None,)
+            return ((update.initialised and Counts(0, 0, 0, 0).after(update)) or None,)
         if counts is None:
             return None
         if update is None:

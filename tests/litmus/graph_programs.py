@@ -25,7 +25,6 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
@@ -38,7 +37,7 @@ from fencewright.simulator.ptx.events import (
     PtxProxy,
     St,
 )
-from fencewright.simulator.ptx.instructions import Alias, CommitGroup, WaitGroup
+from fencewright.simulator.ptx.instructions import Alias, AsyncCopy, CommitGroup, WaitGroup
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,

@@ -21,6 +21,7 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
+from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import (
     Atom,
     CompareBranch,
@@ -452,3 +453,39 @@ def strong_ptx_program(seed: int) -> PtxProgram:
 def strong_source_program(seed: int) -> ScopedProgram:
     """A random program all of whose accesses are seq_cst."""
     return _StrongMaker(seed).source()
+
+
+_AT_MBARRIERS = (
+    "mbarrier.arrive {b}", "mbarrier.arrive {b}", "mbarrier.arrive {b}, 2",
+    "mbarrier.arrive_drop {b}", "mbarrier.arrive.expect_tx {b}, 4",
+    "mbarrier.complete_tx.relaxed.cta {b}, 4", "cp.async.bulk y, z, 4, {b}",
+    "mbarrier.try_wait.parity {b}, {p}", "mbarrier.try_wait.parity {b}, {p}",
+    "mbarrier.try_wait.parity {b}, {p}", "mbarrier.arrive {r}, {b}; mbarrier.try_wait {b}, {r}",
+    "L{n}:; mbarrier.test_wait.parity {r}, {b}, {p}; beq {r}, 0, L{n}",
+    "mbarrier.test_wait.parity {r}, {b}, {p}; bne {r}, 0, E{n}; mbarrier.arrive {b}; E{n}:",
+    "cp.async.mbarrier.arrive.noinc {b}", "st.relaxed.gpu x, {p}; fence.sc.gpu",
+    "L{n}:; ld.relaxed.gpu {r}, x; fence.sc.gpu; bne {r}, {p}, L{n}", "bar.cta.sync 0",
+    "mbarrier.inval {b}", "mbarrier.init {b}, 1", "mbarrier.init {b}, 2",
+)  # fmt: skip
+
+
+def mbarrier_program(seed: int) -> PtxProgram:
+    """A random program of one CTA whose threads wait at mbarriers, all of it strong."""
+    choose = Random(seed)
+    starts = choose.random() < 0.3
+    columns: list[list[str]] = []
+    for thread in range(choose.choice((2, 2, 3))):
+        code = [f"P{thread}@cta 0,gpu 0"]
+        for number in range(choose.choice((1, 2, 3)) if thread < 2 else 1):
+            steps = _AT_MBARRIERS if starts else _AT_MBARRIERS[:-3]
+            words = {"b": choose.choice("aab"), "p": choose.choice((0, 0, 1))}
+            code += choose.choice(steps).format(**words, r=f"r{number}", n=number).split("; ")
+        columns.append(code)
+    if starts:
+        columns[0][1:1] = ["mbarrier.init a, 1", "mbarrier.init b, 1"][: choose.choice((1, 2, 2))]
+    count = "" if starts else f"({choose.choice((1, 1, 2))})"
+    height = max(map(len, columns))
+    rows = [" | ".join(c[n] if n < len(c) else "" for c in columns) for n in range(height)]
+    table = "".join(f" {row} ;\n" for row in rows)
+    initial = f"x=0; y=0; z=0; a = mbarrier{count}; b = mbarrier{count};"
+    return parse_litmus(f"PTX turns\n{{ {initial} }}\n{table}exists true\n").program

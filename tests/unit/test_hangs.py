@@ -1,6 +1,7 @@
 """Hangs by the axioms: stagnant graphs with fair memory, against intended verdicts and interleavings."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hang_cases import (
     SOURCE_CASES,
     PtxCase,
     SourceCase,
+    mbarrier_program,
     ptx_of,
     strong_ptx_program,
     strong_source_program,
@@ -30,9 +32,17 @@ from fencewright.simulator.ptx import hangs as ptx
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
 from fencewright.simulator.ptx.graphs import PtxConstruction
-from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram
+from fencewright.simulator.ptx.instructions import (
+    AsyncCopy,
+    Atom,
+    CompareBranch,
+    CopyArrive,
+    PtxProgram,
+)
+from fencewright.simulator.ptx.meetings import Counts
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.paths import Update
 from fencewright.simulator.ptx.saturation import Part
 from fencewright.simulator.source import graphs
 from fencewright.simulator.source import hangs as source
@@ -99,6 +109,120 @@ def test_strong_programs_of_the_language(first: int) -> None:
         assert by_axioms is by_turns, seed
         found.add(by_axioms)
     assert found == {True, False}
+
+
+def waits(seed: int) -> tuple[bool, bool, bool]:
+    """Whether a program at mbarriers hangs by turns, by axioms, and has something asynchronous."""
+    program = mbarrier_program(seed)
+    threads = ptx_interleaved(program, str)
+    assert threads is not None
+    by_turns = bool(sequential_hangs(threads, MOST))
+    by_axioms = decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
+    later = any(
+        isinstance(each, AsyncCopy | CopyArrive)
+        for thread in program.threads
+        for each in thread.instructions
+    )
+    return by_turns, by_axioms, later
+
+
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_programs_at_mbarriers(first: int) -> None:
+    """What is asynchronous may come later than its turn, so that a program hangs by that alone."""
+    found: set[tuple[bool, bool, bool]] = set()
+    for seed in (*range(first, first + 100), 442):
+        by_turns, by_axioms, later = waits(seed)
+        assert by_axioms is by_turns or (by_axioms and later), seed
+        found.add((by_turns, by_axioms, later))
+    assert {(True, True, False), (False, False, False), (False, True, True)} <= found
+
+
+@pytest.mark.parametrize(("rule", "seed"), [("arrivals", 19), ("dropped", 219), ("bytes", 70)])
+def test_each_count_of_an_mbarrier_decides_hangs(
+    rule: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it the axioms differ from the turns, which count by themselves."""
+    by_turns, by_axioms, _ = waits(seed)
+    assert by_turns is by_axioms
+    after = Counts.after
+
+    def without(self: Counts, update: Update) -> Counts | None:
+        return after(self, replace(update, **{rule: 0}))
+
+    monkeypatch.setattr(Counts, "after", without)
+    assert waits(seed)[1] is not by_turns
+
+
+def test_a_look_that_is_repeated_finds_what_all_others_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PtxConstruction, "last_rounds", nothing_repeated)
+    assert any(by_axioms and not by_turns for by_turns, by_axioms, _ in map(waits, range(100)))
+
+
+def nothing_repeated(*_: object) -> tuple[int, ...]:
+    return ()
+
+
+MBARRIER_CASES = {
+    "parity": ("mbarrier(1)", ("mbarrier.arrive b", "mbarrier.try_wait.parity b, 0"), False),
+    "the-other-parity": (
+        "mbarrier(1)",
+        ("mbarrier.arrive b; mbarrier.arrive b", "mbarrier.try_wait.parity b, 0"),
+        True,
+    ),
+    "one-arrival-missing": (
+        "mbarrier(3)",
+        ("mbarrier.arrive b, 2", "mbarrier.try_wait.parity b, 0"),
+        True,
+    ),
+    "arrive_drop": (
+        "mbarrier(2)",
+        (
+            "mbarrier.arrive_drop b",
+            "mbarrier.arrive b; mbarrier.arrive b; mbarrier.try_wait.parity b, 1",
+        ),
+        True,
+    ),
+    "bytes-that-never-come": (
+        "mbarrier(1)",
+        (
+            "mbarrier.arrive.expect_tx b, 8; cp.async.bulk y, x, 4, b",
+            "mbarrier.try_wait.parity b, 0",
+        ),
+        True,
+    ),
+    "token": ("mbarrier(1)", ("mbarrier.arrive r0, b; mbarrier.try_wait b, r0",), False),
+    "polled": (
+        "mbarrier(1)",
+        ("mbarrier.arrive b", "L0:; mbarrier.test_wait.parity r0, b, 0; beq r0, 0, L0"),
+        False,
+    ),
+    "polled-in-vain": (
+        "mbarrier(2)",
+        ("mbarrier.arrive b", "L0:; mbarrier.test_wait.parity r0, b, 0; beq r0, 0, L0"),
+        True,
+    ),
+    "not-there": ("mbarrier", ("mbarrier.init b, 1", "mbarrier.arrive b"), True),
+    "product": (
+        "mbarrier(1)",
+        ("tcgen05.mma t, x, y; tcgen05.commit b; mbarrier.try_wait.parity b, 0",),
+        False,
+    ),
+}
+"""At an mbarrier: how it starts, the threads, whether they may hang."""
+
+
+@pytest.mark.parametrize("name", MBARRIER_CASES)
+def test_waits_at_an_mbarrier_are_decided(name: str) -> None:
+    start, threads, hangs_at_all = MBARRIER_CASES[name]
+    case = PtxCase(name, threads, hangs_at_all, together=True)
+    text = case.text.replace("x=0;", f"x=0; t=0; t @ tmem; b = {start};")
+    test = PtxTest(parse_litmus(text, name), PtxModel())
+    found = progress(test, run(test))
+    assert found.ending is (Ending.ALWAYS if not hangs_at_all else found.ending)
+    assert found.hangs_at_all is hangs_at_all
+    assert not found.why
 
 
 # What each part of the definition is for
