@@ -382,6 +382,7 @@ def lower_llvm_ir(
     opt_level: OptLevel = DEFAULT_OPT_LEVEL,
     facts: Iterable[str] = (),
     stores: StorePolicy | None = None,
+    edit: bool = False,
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -392,11 +393,15 @@ def lower_llvm_ir(
     result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
     synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
     on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
-    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores. ``file`` is named in messages. Raises
-    ``ParseError`` for text that LLVM rejects or that cannot be carried, ``UnsupportedError``
-    for what the target lacks, ``VerifyException`` for a module for another target.
+    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores.
+    ``edit``: give back ``text`` itself, changed only where synchronisation has changed, and not
+    what LLVM 22 prints of it, which other versions may not read; the same string if nothing has.
+    ``file`` is named in messages. Raises ``ParseError`` for text that LLVM rejects or that cannot
+    be carried, and with ``edit`` where instructions share a line; ``UnsupportedError`` for what
+    the target lacks, ``VerifyException`` for a module for another target.
     """
     # The pass itself does not need what reads and writes LLVM IR.
+    from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
     from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
     from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 
@@ -406,7 +411,8 @@ def lower_llvm_ir(
     for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
-    module = import_llvm_ir(text, file)
+    edited = EditedModule(text, file) if edit else None
+    module = import_llvm_ir(text, file) if edited is None else edited.module
     LLVMIRPipeline(
         backend.chip,
         tgsplit="tgsplit" in switches,
@@ -417,4 +423,4 @@ def lower_llvm_ir(
         facts=several("facts", facts),
         stores=stores,
     ).apply(Context(), module)
-    return export_llvm_ir(module)
+    return export_llvm_ir(module) if edited is None else edited.written()

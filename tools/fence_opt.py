@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sys
 import time
 from argparse import ArgumentParser
@@ -54,6 +55,7 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
 from fencewright.universe import PASSES, UNIVERSE
 
 if TYPE_CHECKING:
+    from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
     from fencewright.passes.litmus.programs import ReadOptions
     from fencewright.passes.remarks.observer import Observer
     from fencewright.passes.remarks.remarks import Remark
@@ -70,11 +72,24 @@ FLAGS = {**dict.fromkeys(FEATURES, "--mattr"), "opt_level": "-O", "facts": "--as
 """What sets an option, if not the flag of its name."""
 
 
+_COMMENT_LINE = re.compile(r"^[ \t]*;.*\n?", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class LLVMTarget(Target):
-    """``-t llvm``: LLVM IR text. xDSL's own target of that name drops orderings."""
+    """``-t llvm``: LLVM IR text. xDSL's own target of that name drops orderings.
+
+    What came as LLVM IR is given back as it was written, but for what has changed, with its
+    ``comments`` or without the lines that are nothing else.
+    """
 
     name = "llvm"
+
+    comments: bool = True
+
+    def edited(self, text: str) -> str:
+        """What to write of ``text`` that was edited."""
+        return text if self.comments else _COMMENT_LINE.sub("", text)
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from fencewright.tools.inputs.llvm_child import export_guarded
@@ -209,6 +224,7 @@ class FenceOptMain(xDSLOptMain):
             steps = single_passes(steps)
         self.pipeline = PassPipeline(steps, self._between_passes)
         self.observer: Observer | None = None
+        self.edited: EditedModule | None = None
         self.remarks: list[Remark] = []
         self._pass_start = time.perf_counter()
         self._running: ModulePass | None = None
@@ -345,6 +361,11 @@ class FenceOptMain(xDSLOptMain):
     def _parse(self, text: str, line_offset: int) -> ModuleOp:
         name = self.get_input_name()
         if self._is_llvm_ir():
+            if parse_spec(self.args.target).name == LLVMTarget.name:
+                from fencewright.tools.inputs.llvm_child import edit_guarded
+
+                self.edited = edit_guarded(text, name)
+                return self.edited.module
             return self._read_llvm_ir(BytesIO(text.encode()))
         parser = LocatedParser(self.ctx, text, name, line_offset)
         return parser.parse_module(not self.args.no_implicit_module)
@@ -364,7 +385,10 @@ class FenceOptMain(xDSLOptMain):
             raise _of_xdsl(f"pass '{at.name}'", problem) from problem
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        name = parse_spec(self.args.target).name
+        target = parse_spec(self.args.target)
+        name = target.name
+        if self.edited is not None:
+            return LLVMTarget.from_spec(target).edited(self.edited.written())
         try:
             return super().output_resulting_program(prog)
         except Exception as problem:

@@ -10,8 +10,9 @@ import gc
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
@@ -83,6 +84,7 @@ Source: LLVM LangRef; LLVM AMDGPUUsage, LLVM IR Intrinsics; LLVM NVPTXUsage.
 """
 _DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({NAME})\(")
 _TYPE_DEFINITION = re.compile(rf"^%({NAME}) = type ", re.MULTILINE)
+_NUMBERED_TYPE = re.compile(r"^[ \t]*%[0-9]+[ \t]*=[ \t]*type\b", re.MULTILINE)
 _UNNAMED_TYPE = re.compile(r'%"type 0x[0-9a-f]+"')
 """How llvmlite prints a struct type without a name: by its address."""
 
@@ -101,6 +103,41 @@ def import_llvm_ir(text: str, file: str = "<string>") -> ModuleOp:
     with llvm_module(text, file) as module, _collector_paused():
         _name_values(module)
         return _ModuleReader(module, Source(text, file)).read()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFunction:
+    """A function as it was read, beside what LLVM prints of it.
+
+    ``lines``: an instruction each, as LLVM prints it; ``ops``: the operation that each has become;
+    ``results``: LLVM's token for the result of each. ``arguments``: their names in the text, empty
+    for none.
+    ``values`` and ``labels`` by LLVM's tokens for them, also where these are numbers.
+    """
+
+    op: llvm_ir.FuncOp
+    lines: Sequence[str]
+    ops: Sequence[Operation]
+    results: Sequence[str | None]
+    arguments: list[str]
+    values: Mapping[str, SSAValue]
+    labels: Mapping[str, Block]
+
+
+def read_functions(text: str, file: str = "<string>") -> tuple[ModuleOp, list[ReadFunction]]:
+    """What ``import_llvm_ir`` makes of ``text``, but values without names keep their numbers.
+
+    Not where types have numbers too. With each function that has a body, as LLVM prints it. Raises
+    what ``import_llvm_ir`` raises.
+    """
+    with llvm_module(text, file) as module, _collector_paused():
+        defined = [function for function in module.functions if not function.is_declaration]
+        arguments = [[each.name for each in function.arguments] for function in defined]
+        (_name_values if _NUMBERED_TYPE.search(text) else _part_from_types)(module)
+        reader = _ModuleReader(module, Source(text, file))
+        op = reader.read()
+        named = zip(reader.functions, arguments, strict=True)
+        return op, [replace(function, arguments=names) for function, names in named]
 
 
 @contextmanager
@@ -281,6 +318,11 @@ def _name_values(module: "ModuleRef") -> None:
     for function in module.functions:
         if any("optnone" in each for each in _attributes_of(function)):
             _name_as_the_pass_does(function)
+    _part_from_types(module)
+
+
+def _part_from_types(module: "ModuleRef") -> None:
+    """Give every value another name that has the name of a type."""
     taken = {type.name for type in module.struct_types} - {""}
     for value in _local_values(module.functions) if taken else ():
         while value.name in taken:
@@ -321,6 +363,7 @@ class _ModuleReader:
         self.unnamed_types: dict[str, int] = {}
         self.plans: dict[str, _Plan | str] = {}
         self.accesses: list[tuple[Operation, str, str]] = []
+        self.functions: list[ReadFunction] = []
 
     @cached_property
     def without_access(self) -> frozenset[str]:
@@ -374,7 +417,8 @@ class _ModuleReader:
                 if line != "}":
                     body.append(line)
                     continue
-                ops.append(_FunctionReader(self, next(defined), body).read())
+                self.functions.append(_FunctionReader(self, next(defined), body).read())
+                ops.append(self.functions[-1].op)
                 body = None
             elif line.startswith("define "):
                 body = [line]
@@ -411,6 +455,8 @@ class _FunctionReader:
         self.reader = reader
         self.function = function
         self.header, *self.lines = lines
+        self.ops: list[Operation] = []
+        self.results: list[str | None] = []
         self.values: dict[str, SSAValue] = {}
         self.labels: dict[str, Block] = {}
         self.forward: dict[str, BlockArgument] = {}
@@ -420,29 +466,42 @@ class _FunctionReader:
         self.instructions: Iterator[tuple[int, ValueRef]] = iter(())
         self.number = 0
 
-    def read(self) -> llvm_ir.FuncOp:
-        """The function as an operation."""
+    def read(self) -> ReadFunction:
+        """The function as an operation, and what it was."""
         blocks = list(self._blocks())
         for label, _ in blocks:
             self.labels[label] = block = Block()
             if not _DEFAULT_BLOCK.fullmatch(label):
                 _hint(block, label)
         entry = self.labels[blocks[0][0]]
-        for argument in self.function.arguments:
+        for argument, token in zip(self.function.arguments, self.arguments, strict=True):
             value = entry.insert_arg(self.reader.type_of(argument), len(entry.args))
-            self._define(quote_name(argument.name), value)
+            self._define(token, value)
         header = self._header()
         for (label, lines), block in zip(blocks, self.function.blocks, strict=True):
             self._read_block(label, lines, block)
         for token, placeholder in self.forward.items():
             placeholder.replace_all_uses_with(self.values[token])
-        return llvm_ir.FuncOp(
-            header, unquote_name(self._symbol), Region(list(self.labels.values()))
-        )
+        region = Region(list(self.labels.values()))
+        op = llvm_ir.FuncOp(header, unquote_name(self._symbol), region)
+        lines = [line for _, lines in blocks for line in lines]
+        return ReadFunction(op, lines, self.ops, self.results, [], self.values, self.labels)
+
+    @cached_property
+    def arguments(self) -> list[str]:
+        """The tokens of the arguments: those without a name are numbered."""
+        names = [argument.name for argument in self.function.arguments]
+        numbers = count()
+        return [quote_name(name) if name else str(next(numbers)) for name in names]
 
     def _blocks(self) -> Iterator[tuple[str, list[str]]]:
-        """The label and the instructions of each block, an instruction with several lines joined."""
+        """The label and the instructions of each block, an instruction with several lines joined.
+
+        A first block without a name has no label, but a number.
+        """
         label: str | None = None
+        if not _LABEL.match(self.lines[0]):
+            label = str(sum(token.isdecimal() for token in self.arguments))
         instructions: list[str] = []
         for line in self.lines:
             if line.startswith("  "):
@@ -478,12 +537,14 @@ class _FunctionReader:
         for number, line in enumerate(lines, 1):
             self.operands = []
             if line[0] == "#":
+                self.results.append(None)
                 self._add_inst(self._template(line), None)
                 continue
             self.number += 1
             result = _RESULT.match(line) if line[0] == "%" else None
             text = line[result.end() :] if result else line
             token = result[1] if result else None
+            self.results.append(token)
             if number == len(lines):
                 self._add_terminator(text, token)
             elif text.startswith(_MEMORY_PREFIXES):
@@ -546,6 +607,7 @@ class _FunctionReader:
         if (call := _DIRECT_CALL.match(template.data)) and call[1] in self.reader.without_access:
             op.attributes[llvm_ir.NO_ACCESS] = _UNIT
         self.block.add_op(op)
+        self.ops.append(op)
         if token is not None:
             self._define(token, op.results[0])
         return op
@@ -561,6 +623,7 @@ class _FunctionReader:
         )
         self.successors = None
         self.block.add_op(op)
+        self.ops.append(op)
         if token is not None:
             self._define(token, op.results[0])
 
@@ -588,6 +651,7 @@ class _FunctionReader:
             attributes=plan.attributes.copy(),
         )
         self.block.add_op(op)
+        self.ops.append(op)
         if plan.struct is not None:
             pack = llvm_ir.PackOp.create(operands=op.results, result_types=(plan.struct,))
             self.block.add_op(pack)

@@ -38,6 +38,9 @@ _BARE_NAME = r"[-a-zA-Z$._][-a-zA-Z$._0-9]*"
 NAME = rf'(?:{_BARE_NAME}|"[^"]*"|[0-9]+)'
 """The name of a value, a block, a function or a type."""
 
+_HEADER_SYMBOL = re.compile(rf"\{{@\}}|@{NAME}(?=\s*\()")
+"""The name of a function in its header, or its place in a template of that."""
+
 NODE = re.compile(r"^(![0-9]+) = (?:distinct )?(.*)$", re.MULTILINE)
 """A numbered metadata node, and its text."""
 
@@ -90,6 +93,36 @@ def _split_fields(text: str) -> list[str]:
             fields.append(text[start:position])
             start = position + len(", ")
     return [*fields, text[start:]]
+
+
+_QUOTED_OR_GROUP = re.compile(r'"[^"]*"|(#[0-9]+)\b')
+_PARENTHESIS = re.compile(r'"[^"]*"|([()])')
+_BEFORE_ATTRIBUTES = re.compile(r"(?:\s+(?:local_)?unnamed_addr)?(?:\s+addrspace\(\w+\))?")
+
+
+def groups_in(header: str) -> list[str]:
+    """The groups of attributes that the header of a function refers to."""
+    return [name for name in _QUOTED_OR_GROUP.findall(header) if name]
+
+
+def with_group(header: str, group: str) -> str:
+    """The header of a function with a reference to a ``group`` of attributes after all others."""
+    at = _end_of_parameters(header)
+    before = _BEFORE_ATTRIBUTES.match(header, at)
+    assert before is not None
+    named = [each.end() for each in _QUOTED_OR_GROUP.finditer(header, before.end()) if each[1]]
+    at = named[-1] if named else before.end()
+    return f"{header[:at]} {group}{header[at:]}"
+
+
+def _end_of_parameters(header: str) -> int:
+    depth = 0
+    symbol = _HEADER_SYMBOL.search(header)
+    for each in _PARENTHESIS.finditer(header, symbol.end() if symbol else 0):
+        depth += {"(": 1, ")": -1}.get(each[1], 0)
+        if each[1] and not depth:
+            return each.end()
+    raise AssertionError("LLVM has read the header")
 
 
 class UnreadError(Exception):

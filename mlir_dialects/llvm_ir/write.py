@@ -1,6 +1,6 @@
 """``scoped`` and ``llvm_ir`` operations to LLVM IR text."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NoReturn
 
@@ -36,7 +36,7 @@ def export_llvm_ir(module: ModuleOp) -> str:
 
 def write_llvm_ir(module: ModuleOp) -> str:
     """``module`` as LLVM IR that LLVM has not seen yet. Raises ``TranslationError``."""
-    return _ModuleWriter().write(module)
+    return ModuleWriter().write(module)
 
 
 def as_llvm_prints(text: str) -> str:
@@ -53,7 +53,7 @@ def as_llvm_prints(text: str) -> str:
     return "\n".join([*kept, ""]).lstrip("\n")
 
 
-class _ModuleWriter:
+class ModuleWriter:
     """Writes the lines of a module; metadata that was made meanwhile comes last."""
 
     def __init__(self) -> None:
@@ -61,25 +61,30 @@ class _ModuleWriter:
         self.first_node = 0
         self.architecture = UNKNOWN
 
+    def begin(self, top_level: Iterable[str], text: str) -> None:
+        """Write for what the lines of ``top_level`` say; ``text`` has the nodes that there are."""
+        self.architecture = architecture_of(triples_in(top_level))
+        nodes = (int(node[1][1:]) for node in NODE.finditer(text))
+        self.first_node = max(nodes, default=-1) + 1
+
     def write(self, module: ModuleOp) -> str:
         """The text of the module."""
         lines: list[str] = []
         top_level = [op.text.data for op in module.body.ops if isinstance(op, llvm_ir.TopLevelOp)]
-        self.architecture = architecture_of(triples_in(top_level))
-        for op in module.body.ops:
-            if isinstance(op, llvm_ir.TopLevelOp):
-                if node := NODE.match(op.text.data):
-                    self.first_node = max(self.first_node, int(node[1][1:]) + 1)
+        self.begin(top_level, "\n".join(top_level))
         for op in module.body.ops:
             match op:
                 case llvm_ir.TopLevelOp():
                     lines.append(op.text.data)
                 case llvm_ir.FuncOp():
-                    lines.extend(_FunctionWriter(self, op).lines())
+                    lines.extend(FunctionWriter(self, op).lines())
                 case _:
                     _refuse(op, "only llvm_ir.top_level and llvm_ir.func stand in a module")
-        lines.extend(f"!{number} = {text}" for text, number in self.nodes.items())
-        return "\n".join([*lines, ""])
+        return "\n".join([*lines, *self.node_lines(), ""])
+
+    def node_lines(self) -> Iterator[str]:
+        """The metadata that was made meanwhile."""
+        return (f"!{number} = {text}" for text, number in self.nodes.items())
 
     def node(self, text: str) -> str:
         """The reference to a metadata node of this ``text``."""
@@ -87,10 +92,10 @@ class _ModuleWriter:
         return f"!{number}"
 
 
-class _FunctionWriter:
+class FunctionWriter:
     """Writes one function: first every value and block gets its name, then line by line."""
 
-    def __init__(self, writer: _ModuleWriter, function: llvm_ir.FuncOp):
+    def __init__(self, writer: ModuleWriter, function: llvm_ir.FuncOp):
         self.writer = writer
         self.function = function
         self.labels: dict[Block, str] = {}
@@ -101,7 +106,7 @@ class _FunctionWriter:
 
     def lines(self) -> Iterator[str]:
         """The lines of the function."""
-        self._name_everything()
+        self.name_everything()
         blocks = self.function.body.blocks
         arguments = [self.names[argument] for argument in blocks[0].args]
         symbol = quote_name(self.function.sym_name.data)
@@ -109,23 +114,29 @@ class _FunctionWriter:
         yield f"{header.fill(arguments, symbol=symbol)} {{"
         for block in blocks:
             yield f"{self.labels[block]}:"
-            for machine_code, ops in groupby(block.ops, _is_machine_code):
+            for machine_code, ops in groupby(block.ops, is_machine_code):
                 if machine_code:
                     yield f"  {self.write_assembly(tuple(ops))}"
                     continue
-                for op in ops:
-                    if (write := _WRITE.get(type(op))) is not None:
-                        yield f"  {write(self, op)}"
-                    elif type(op) not in _WITHOUT_A_LINE:
-                        _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
+                lines = map(self.line, ops)
+                yield from (f"  {line}" for line in lines if line is not None)
         yield "}"
+
+    def line(self, op: Operation) -> str | None:
+        """What ``op`` is in LLVM IR; None if it is only there for others."""
+        if (write := _WRITE.get(type(op))) is not None:
+            return write(self, op)
+        if type(op) not in _WITHOUT_A_LINE:
+            _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
+        return None
 
     # Names
 
-    def _name_everything(self) -> None:
+    def name_everything(self) -> None:
+        """Give every value and block a name that has none yet."""
         blocks = self.function.body.blocks
         for block in blocks:
-            if isinstance(label := block.first_op, llvm_ir.LabelOp):
+            if block not in self.labels and isinstance(label := block.first_op, llvm_ir.LabelOp):
                 self.labels[block] = label.text.data
                 self.taken.add(label.text.data)
         for block in blocks:
@@ -136,6 +147,8 @@ class _FunctionWriter:
                     self.function, "a block other than the first has arguments: use llvm_ir phis"
                 )
             for argument in block.args:
+                if argument in self.names:
+                    continue
                 self.names[argument] = f"%{self._fresh(argument.name_hint or 'arg')}"
             for op in block.ops:
                 if op.results:
@@ -143,7 +156,7 @@ class _FunctionWriter:
 
     def _name_results(self, op: Operation) -> None:
         if isinstance(op, llvm_ir.ConstantOp):
-            self.names[op.result] = op.text.data
+            self.names.setdefault(op.result, op.text.data)
         elif isinstance(op, llvm_ir.PackOp):
             cmpxchg = op.old.owner
             if not isinstance(cmpxchg, scoped.CmpxchgOp) or op.success is not cmpxchg.success:
@@ -155,6 +168,8 @@ class _FunctionWriter:
                     self.names[result] = f"%{self._fresh(result.name_hint or hint)}"
         else:
             for result in op.results:
+                if result in self.names:
+                    continue
                 self.names[result] = f"%{self._fresh(result.name_hint or 'v')}"
 
     def _struct(self, cmpxchg: scoped.CmpxchgOp) -> str:
@@ -221,14 +236,17 @@ class _FunctionWriter:
         struct = self._struct(op)
         flags = f"{' weak' if op.weak else ''}{' volatile' if op.volatile else ''}"
         operands = ", ".join(map(self._typed, op.operands))
-        lines = [f"{struct} = cmpxchg{flags} {operands}{self._tail(op)}"]
-        type = f"{{ {llvm_ir.type_to_text(op.old.type)}, i1 }}"
-        lines += [
+        line = f"{struct} = cmpxchg{flags} {operands}{self._tail(op)}"
+        return "\n  ".join([line, *self.taken_out(op)])
+
+    def taken_out(self, op: scoped.CmpxchgOp) -> list[str]:
+        """The lines that take the results out of the struct which are used by themselves."""
+        struct, type = self._struct(op), f"{{ {llvm_ir.type_to_text(op.old.type)}, i1 }}"
+        return [
             f"{self.names[result]} = extractvalue {type} {struct}, {index}"
             for index, result in enumerate(op.results)
             if _is_taken_out(result)
         ]
-        return "\n  ".join(lines)
 
     def _typed(self, value: SSAValue) -> str:
         return f"{llvm_ir.type_to_text(value.type)} {self.names[value]}"
@@ -289,15 +307,15 @@ class _FunctionWriter:
             yield f"!mmra {node}"
 
 
-_WRITE: dict[type[Operation], Callable[[_FunctionWriter, Any], str]] = {
-    llvm_ir.InstOp: _FunctionWriter.write_inst,
-    llvm_ir.TerminatorOp: _FunctionWriter.write_inst,
-    scoped.LoadOp: _FunctionWriter.write_load,
-    scoped.StoreOp: _FunctionWriter.write_store,
-    scoped.AtomicRmwOp: _FunctionWriter.write_atomic_rmw,
-    scoped.CmpxchgOp: _FunctionWriter.write_cmpxchg,
-    scoped.FenceOp: _FunctionWriter.write_fence,
-    scoped.BarrierOp: _FunctionWriter.write_barrier,
+_WRITE: dict[type[Operation], Callable[[FunctionWriter, Any], str]] = {
+    llvm_ir.InstOp: FunctionWriter.write_inst,
+    llvm_ir.TerminatorOp: FunctionWriter.write_inst,
+    scoped.LoadOp: FunctionWriter.write_load,
+    scoped.StoreOp: FunctionWriter.write_store,
+    scoped.AtomicRmwOp: FunctionWriter.write_atomic_rmw,
+    scoped.CmpxchgOp: FunctionWriter.write_cmpxchg,
+    scoped.FenceOp: FunctionWriter.write_fence,
+    scoped.BarrierOp: FunctionWriter.write_barrier,
 }
 _BARRIER = "cdna.barrier"
 _MACHINE_CODE = frozenset(
@@ -307,7 +325,7 @@ _MACHINE_CODE = frozenset(
 _WITHOUT_A_LINE = (llvm_ir.LabelOp, llvm_ir.ConstantOp, llvm_ir.PackOp)
 
 
-def _is_machine_code(op: Operation) -> bool:
+def is_machine_code(op: Operation) -> bool:
     return op.name in _MACHINE_CODE
 
 

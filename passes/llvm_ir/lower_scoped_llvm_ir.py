@@ -40,6 +40,7 @@ from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, InstOp, TopLevelOp, debug_attributes
+from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.llvm_ir.accesses import (
@@ -55,11 +56,8 @@ _ORDERING_PROPERTIES = ("spaces", "availability")
 """What says how an operation orders others, which a relaxed one does not."""
 
 _GROUP = re.compile(r"attributes (#[0-9]+) = ")
-_QUOTED_OR_GROUP = re.compile(r'"[^"]*"|(#[0-9]+)\b')
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')
 _FEATURES = re.compile(r'"target-features"="([^"]*)"')
-_PARENTHESIS = re.compile(r'"[^"]*"|([()])')
-_BEFORE_ATTRIBUTES = re.compile(r"(?: (?:local_)?unnamed_addr)?(?: addrspace\(\w+\))?")
 _UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\b")
 """An atomic that the ``scoped`` dialect has no words for and that is carried as text."""
 
@@ -172,7 +170,7 @@ class _Lowering:
 
     def lower_function(self, function: FuncOp) -> None:
         header = function.text.data
-        named = [name for name in _QUOTED_OR_GROUP.findall(header) if name]
+        named = groups_in(header)
         attributes = " ".join([header, *(self.groups.get(name, "") for name in named)])
         for cpu in _CPU.findall(attributes):
             if cpu != self.asked.mcpu:
@@ -215,7 +213,7 @@ class _Lowering:
         wanted = ",".join([*kept, *(f"+{each}" for each in missing)])
         last = max((int(name[1:]) for name in self.groups), default=-1)
         name = self.made.setdefault(wanted, f"#{last + 1 + len(self.made)}")
-        function.properties["text"] = StringAttr(_with_group(function.text.data, name))
+        function.properties["text"] = StringAttr(with_group(function.text.data, name))
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """The words of the target, as ``parse_target`` takes them, in a function of ``attributes``."""
@@ -306,25 +304,6 @@ def _request(op: ScopedOperation) -> dict[str, Any]:
         "spaces": None if op.spaces is None else frozenset(s.data for s in op.spaces),
         "availability": op.availability.data if op.availability else Availability.FULL,
     }
-
-
-def _with_group(header: str, group: str) -> str:
-    """The header of a function with a reference to a ``group`` of attributes after all others."""
-    at = _end_of_parameters(header)
-    before = _BEFORE_ATTRIBUTES.match(header, at)
-    assert before is not None
-    named = [each.end() for each in _QUOTED_OR_GROUP.finditer(header, before.end()) if each[1]]
-    at = named[-1] if named else before.end()
-    return f"{header[:at]} {group}{header[at:]}"
-
-
-def _end_of_parameters(header: str) -> int:
-    depth = 0
-    for each in _PARENTHESIS.finditer(header, header.index("{@}")):
-        depth += {"(": 1, ")": -1}.get(each[1], 0)
-        if each[1] and not depth:
-            return each.end()
-    raise AssertionError("LLVM has read the header")
 
 
 def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 
+from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
 from fencewright.mlir_dialects.llvm_ir.parser import disassemble, try_to_read
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.text import TranslationError
@@ -28,6 +29,12 @@ def import_guarded(text: str, file: str) -> ModuleOp:
     """``import_llvm_ir``, with a ``ToolError`` where LLVM ends the process."""
     read_in_child(file, lambda: try_to_read(text))
     return import_llvm_ir(text, file)
+
+
+def edit_guarded(text: str, file: str) -> EditedModule:
+    """``EditedModule``, with a ``ToolError`` where LLVM ends the process."""
+    read_in_child(file, lambda: try_to_read(text))
+    return EditedModule(text, file)
 
 
 def export_guarded(module: ModuleOp) -> str:

@@ -1,5 +1,5 @@
-; RUN: fence-opt %s -p acquire-on-success -t llvm | filecheck %s
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefix=ASM
+; RUN: fence-opt %s -p acquire-on-success -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s --check-prefix=ASM
 
 target triple = "amdgcn-amd-amdhsa"
 

@@ -1,5 +1,5 @@
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | filecheck %s
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | fence-opt --import-llvm -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | filecheck %s
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t "llvm{comments=false}" | fence-opt --import-llvm -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | filecheck %s
 
 ; A write-back begins right behind the last store, and LLVM's own fence keeps the store before it.
 

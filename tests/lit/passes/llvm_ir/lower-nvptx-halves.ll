@@ -1,4 +1,4 @@
-; RUN: fence-opt %s --mcpu sm_90 -t llvm | filecheck %s
+; RUN: fence-opt %s --mcpu sm_90 -t "llvm{comments=false}" | filecheck %s
 
 ; 16-bit floats go as integers of their width; a vector is updated as a whole.
 

@@ -1,7 +1,7 @@
-; RUN: fence-opt %s --mcpu sm_90 --ptx-version 8.6 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,SM90
-; RUN: fence-opt --import-llvm %s --mcpu sm_80 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,SM80
-; RUN: fence-opt %s -p 'lower-scoped-llvm-ir{mcpu=sm_90 ptx-version="8.3"}' -t llvm | filecheck %s --check-prefixes=CHECK,SM80
-; RUN: fence-opt %s -t llvm | filecheck %s --check-prefix=BACK
+; RUN: fence-opt %s --mcpu sm_90 --ptx-version 8.6 -O0 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,SM90
+; RUN: fence-opt --import-llvm %s --mcpu sm_80 -O0 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,SM80
+; RUN: fence-opt %s -p 'lower-scoped-llvm-ir{mcpu=sm_90 ptx-version="8.3"}' -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,SM80
+; RUN: fence-opt %s -t "llvm{comments=false}" | filecheck %s --check-prefix=BACK
 ; RUN: not fence-opt %s --mcpu gfx942 2>&1 | filecheck %s --check-prefix=CDNA
 
 ; In PTX an access carries its ordering, so the access itself becomes inline assembly.

@@ -1,6 +1,6 @@
-; RUN: fence-opt %s --mcpu gfx942 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,GFX942
-; RUN: fence-opt %s --mcpu gfx90a -O0 -t llvm | filecheck %s --check-prefixes=CHECK,GFX90A
-; RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942 l2-per-agent=one}" -t llvm | filecheck %s --check-prefix=CHECK
+; RUN: fence-opt %s --mcpu gfx942 -O0 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,GFX942
+; RUN: fence-opt %s --mcpu gfx90a -O0 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,GFX90A
+; RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942 l2-per-agent=one}" -t "llvm{comments=false}" | filecheck %s --check-prefix=CHECK
 ; RUN: not fence-opt %s -p "lower-scoped-llvm-ir{mcpu=sm_90}" 2>&1 | filecheck %s --check-prefix=PTX
 
 ; PTX: error: the module is for 'amdgcn-amd-amdhsa', but sm_90 was asked for

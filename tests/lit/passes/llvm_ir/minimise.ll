@@ -1,7 +1,7 @@
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s
-; RUN: fence-opt %s --mcpu gfx942 -O2 -t llvm | filecheck %s
-; RUN: fence-opt %s --mcpu gfx942 -O0 -t llvm | filecheck %s --check-prefix=ALL
-; RUN: fence-opt %s --mcpu gfx942 --assume uncached-memory -t llvm | filecheck %s --check-prefix=UNCACHED
+; RUN: fence-opt %s --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 -O2 -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 -O0 -t "llvm{comments=false}" | filecheck %s --check-prefix=ALL
+; RUN: fence-opt %s --mcpu gfx942 --assume uncached-memory -t "llvm{comments=false}" | filecheck %s --check-prefix=UNCACHED
 
 ; A kernel in LLVM IR keeps the write-backs, invalidates and waits that it needs.
 

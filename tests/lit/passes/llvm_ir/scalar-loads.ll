@@ -1,8 +1,8 @@
 ; What LLVM may load through the scalar cache, and what keeps it from that.
 
-; RUN: fence-opt %s --mcpu gfx942 -O0 -t llvm | filecheck %s --check-prefixes=CHECK,O0
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefixes=CHECK,O2
-; RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942 tgsplit=true}" -t llvm | filecheck %s --check-prefix=SPLIT
+; RUN: fence-opt %s --mcpu gfx942 -O0 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,O0
+; RUN: fence-opt %s --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s --check-prefixes=CHECK,O2
+; RUN: fence-opt %s -p "lower-scoped-llvm-ir{mcpu=gfx942 tgsplit=true}" -t "llvm{comments=false}" | filecheck %s --check-prefix=SPLIT
 ; RUN: fence-opt %s --mcpu gfx942 | filecheck %s --check-prefix=MLIR
 
 target triple = "amdgcn-amd-amdhsa"
@@ -12,7 +12,7 @@ declare void @llvm.amdgcn.s.barrier()
 
 ; noalias pointers escape, but for those to what nobody changes; and memory may change after an acquire.
 ; CHECK-LABEL: @barrier
-; CHECK: call void asm sideeffect "", "s"(ptr addrspace(1) %d) #[[ESCAPES:[0-9]+]]
+; CHECK: call void asm sideeffect "", "s"(ptr addrspace(1) %d) memory(inaccessiblemem: readwrite)
 ; CHECK-NEXT: call void @llvm.amdgcn.s.barrier()
 ; O0-NEXT: call void asm sideeffect "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
 ; O2-NEXT: call void asm sideeffect "", "~{memory}"()
@@ -77,7 +77,5 @@ define amdgpu_kernel void @release_after_lds(ptr addrspace(3) %s, ptr addrspace(
   store atomic i32 1, ptr addrspace(1) %f syncscope("workgroup") monotonic, align 4
   ret void
 }
-
-; CHECK: attributes #[[ESCAPES]] = { memory(inaccessiblemem: readwrite) }
 
 !0 = !{!"amdgpu-synchronize-as", !"global"}

@@ -1,9 +1,9 @@
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=through}' -t llvm | filecheck %s
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t llvm | filecheck %s --check-prefix=BACK
-; RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t llvm | filecheck %s --check-prefix=AUTO
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=auto}' -t llvm | filecheck %s --check-prefix=AUTO
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefix=BACK
-; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx90a stores=through}' -t llvm | filecheck %s --check-prefix=GFX90A
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=through}' -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=back}' -t "llvm{comments=false}" | filecheck %s --check-prefix=BACK
+; RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t "llvm{comments=false}" | filecheck %s --check-prefix=AUTO
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx942 stores=auto}' -t "llvm{comments=false}" | filecheck %s --check-prefix=AUTO
+; RUN: fence-opt %s --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s --check-prefix=BACK
+; RUN: fence-opt %s -p 'llvm-ir-pipeline{mcpu=gfx90a stores=through}' -t "llvm{comments=false}" | filecheck %s --check-prefix=GFX90A
 
 ; By default stores are written back: what speaks against the others is in docs/minimise.md.
 ; Stores that go past the L2 by themselves are atomic ones of agent scope, for which LLVM sets sc1.
@@ -40,10 +40,10 @@ define amdgpu_kernel void @publish(ptr addrspace(1) %data, ptr %more, ptr addrsp
 ; CHECK-NEXT: store i32 4, ptr addrspace(3) %s
 ; CHECK-NEXT: store <4 x i32> %v
 ; CHECK-NEXT: store i32 1, ptr addrspace(1) %data, align 2
-; CHECK-NEXT: store i32 2, ptr addrspace(1) %data, align 4, !nontemporal
+; CHECK-NEXT: store i32 2, ptr addrspace(1) %data, !nontemporal
 ; CHECK:      buffer_wbl2 sc1
 ; AUTO-LABEL: @others
-; AUTO:       store i32 5, ptr addrspace(1) %data, align 4
+; AUTO:       store i32 5, ptr addrspace(1) %data{{$}}
 ; AUTO:       buffer_wbl2 sc1
 define amdgpu_kernel void @others(ptr addrspace(1) %data, <4 x i32> %v, ptr addrspace(3) %s, ptr addrspace(1) %flag) {
   store volatile i32 3, ptr addrspace(1) %data

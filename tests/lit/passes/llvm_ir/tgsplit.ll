@@ -1,15 +1,16 @@
-; RUN: fence-opt %s --import-llvm --mcpu gfx942 --mattr=+tgsplit -O0 -t llvm | filecheck %s
-; RUN: fence-opt %s --import-llvm --mcpu gfx942 --mattr=+tgsplit -t llvm | filecheck %s
-; RUN: fence-opt %s --import-llvm --mcpu gfx942 -t llvm | filecheck %s --check-prefix=OFF
+; RUN: fence-opt %s --import-llvm --mcpu gfx942 --mattr=+tgsplit -O0 -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s --import-llvm --mcpu gfx942 --mattr=+tgsplit -t "llvm{comments=false}" | filecheck %s
+; RUN: fence-opt %s --import-llvm --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s --check-prefix=OFF
 
 ; LLVM has to compile for the mode that the code is for, and has it from each function.
 
 ; CHECK:      define void @plain(ptr addrspace(1) %p) [[PLAIN:#[0-9]+]] {
-; CHECK:      define void @grouped(ptr addrspace(1) %p) [[GROUPED:#[0-9]+]] {
-; CHECK:      declare void @elsewhere() [[OTHER:#[0-9]+]]
-; CHECK:      attributes [[PLAIN]] = { "target-features"="+tgsplit" }
-; CHECK-NEXT: attributes [[GROUPED]] = { nounwind "target-features"="+sramecc,+tgsplit" }
-; CHECK-NEXT: attributes [[OTHER]] = { nounwind "target-features"="+sramecc" }
+; Of several groups the last one that says something holds.
+; CHECK:      define void @grouped(ptr addrspace(1) %p) [[OTHER:#[0-9]+]] [[GROUPED:#[0-9]+]] {
+; CHECK:      declare void @elsewhere() [[OTHER]]{{$}}
+; CHECK:      attributes [[OTHER]] = { nounwind "target-features"="+sramecc" }
+; CHECK-NEXT: attributes [[PLAIN]] = { "target-features"="+tgsplit" }
+; CHECK-NEXT: attributes [[GROUPED]] = { "target-features"="+sramecc,+tgsplit" }
 ; OFF-NOT:    +tgsplit
 
 target triple = "amdgcn-amd-amdhsa"

@@ -1,5 +1,5 @@
-; RUN: fence-opt %s --mcpu gfx942 -p 'llvm-ir-pipeline{stores=back}' -t llvm --remarks -o %t 2>&1 | filecheck %s
-; RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t llvm --remarks -o %t 2>&1 | filecheck %s --check-prefix=THROUGH
+; RUN: fence-opt %s --mcpu gfx942 -p 'llvm-ir-pipeline{stores=back}' -t "llvm{comments=false}" --remarks -o %t 2>&1 | filecheck %s
+; RUN: fence-opt %s --mcpu gfx942 --assume coherent-stores -t "llvm{comments=false}" --remarks -o %t 2>&1 | filecheck %s --check-prefix=THROUGH
 
 ; LLVM lowers the accesses itself; what is remarked on is the synchronisation around them.
 

@@ -1,11 +1,11 @@
 ; RUN: fence-opt %s | filecheck %s
 ; RUN: fence-opt --import-llvm < %s | filecheck %s
-; RUN: fence-opt %s -t llvm | filecheck %s --check-prefix=BACK
-; RUN: fence-opt %s --mcpu gfx942 -t llvm | filecheck %s --check-prefix=LOWERED
-; RUN: fence-opt %s -p "llvm-ir-pipeline{mcpu=gfx942}" -t llvm | filecheck %s --check-prefix=LOWERED
-; RUN: fence-opt %s --mcpu gfx942 | fence-opt -t llvm | filecheck %s --check-prefix=LOWERED
+; RUN: fence-opt %s -t "llvm{comments=false}" | filecheck %s --check-prefix=BACK
+; RUN: fence-opt %s --mcpu gfx942 -t "llvm{comments=false}" | filecheck %s --check-prefix=LOWERED
+; RUN: fence-opt %s -p "llvm-ir-pipeline{mcpu=gfx942}" -t "llvm{comments=false}" | filecheck %s --check-prefix=LOWERED
+; RUN: fence-opt %s --mcpu gfx942 | fence-opt -t "llvm{comments=false}" | filecheck %s --check-prefix=LOWERED
 ; RUN: fence-opt %s --mcpu gfx942 | filecheck %s --check-prefix=MLIR
-; RUN: fence-opt %s --mcpu gfx942 -p lower-scoped-llvm-ir -t llvm | filecheck %s --check-prefix=ALONE
+; RUN: fence-opt %s --mcpu gfx942 -p lower-scoped-llvm-ir -t "llvm{comments=false}" | filecheck %s --check-prefix=ALONE
 
 ; LLVM IR in, and out again as it was or with explicit synchronisation.
 

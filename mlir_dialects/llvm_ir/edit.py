@@ -1,0 +1,417 @@
+"""LLVM IR given back as it was written, but for what passes have changed.
+
+LLVM only reads: its text is compatible in neither direction, and to print what it has read in its
+own words would lose those of whoever wrote it. So each operation keeps the lines that it was, and
+is these lines again if nothing of it has changed.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
+from fencewright.mlir_dialects.llvm_ir.parser import Source
+from fencewright.mlir_dialects.llvm_ir.read import ReadFunction, read_functions
+from fencewright.mlir_dialects.llvm_ir.source_lines import (
+    SourceBlock,
+    SourceFunction,
+    SourceInstruction,
+    blocks_of,
+    defined_functions,
+    opcodes_of,
+)
+from fencewright.mlir_dialects.llvm_ir.text import (
+    NAME,
+    TranslationError,
+    UnreadError,
+    groups_in,
+    quote_name,
+    read_instruction,
+    with_group,
+)
+from fencewright.mlir_dialects.llvm_ir.write import FunctionWriter, ModuleWriter, is_machine_code
+
+_REFERENCE = re.compile(r'"[^"]*"|;[^\n]*|([!#][0-9]+)\b')
+_GROUP = re.compile(r"attributes #([0-9]+) = ")
+_GIVEN_GROUP = re.compile(rf"^[ \t]*{_GROUP.pattern}", re.MULTILINE)
+_LOCAL = re.compile(rf'"[^"]*"|;[^\n]*|%({NAME})')
+_NUMBERED = re.compile(r'"[^"]*"|(%)([0-9]+)\b|^([ \t]*)([0-9]+)(?=:)', re.MULTILINE)
+_NUMBERED_BLOCK = re.compile(r"blockaddress\(@[^,()]+, %[0-9]+\)")
+_COMMENT = re.compile(r'("[^"]*")|[ \t]*;[^\n]*')
+
+
+class EditedModule:
+    """A module that was read from LLVM IR, and how it is written back; ``module`` may be changed.
+
+    Raises what ``import_llvm_ir`` raises, and ``ParseError`` where an instruction does not begin a
+    line.
+    """
+
+    def __init__(self, text: str, file: str = "<string>"):
+        self._text = text
+        self.module, functions = read_functions(text, file)
+        self._lines = frozenset(op for op in self.module.ops if isinstance(op, llvm_ir.TopLevelOp))
+        self._functions = _paired(Source(text, file), functions)
+
+    def written(self) -> str:
+        """The text, with the lines of changed operations as they are now.
+
+        It is the same object if nothing has changed. Raises ``TranslationError`` for an operation
+        that LLVM IR has no words for.
+        """
+        return _Writer(self._text, self._functions, self._lines).written(self.module)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What an operation was: its lines, ``result`` in them, and what it consisted of.
+
+    ``printed``: as LLVM prints it.
+    """
+
+    number: int
+    source: SourceInstruction
+    result: str | None
+    printed: str
+    operands: tuple[SSAValue, ...]
+    successors: tuple[Block, ...]
+    properties: Mapping[str, Attribute]
+
+    def is_unchanged(self, op: Operation) -> bool:
+        """Whether ``op`` consists of what it did."""
+        return (
+            tuple(op.operands) == self.operands
+            and tuple(op.successors) == self.successors
+            and op.properties == self.properties
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptFunction:
+    """A function as it was: its text, its header, its operations, and how it calls what it has.
+
+    ``after``: the comments after the last instruction. ``numbers``: those of values and blocks, in
+    order.
+    """
+
+    source: SourceFunction
+    header: str
+    blocks: Mapping[Block, SourceBlock]
+    after: str
+    ops: Mapping[Operation, _Kept]
+    tokens: Mapping[SSAValue, str]
+    labels: Mapping[Block, str]
+    numbers: list[str]
+
+
+def _paired(source: Source, functions: Sequence[ReadFunction]) -> dict[Operation, _KeptFunction]:
+    """Each function with its text. Raises ``ParseError`` where that is not one line each."""
+    defined = list(defined_functions(source.text))
+    if len(defined) != len(functions):
+        place = defined[-1].end if defined else 0
+        source.raise_at_offset(_NOT_EDITED.format("those of a function"), place)
+    return {
+        read.op: _pair(source, lines, read) for lines, read in zip(defined, functions, strict=True)
+    }
+
+
+_NOT_EDITED = "cannot tell which lines are {}: write each instruction on its own, as 'opt -S' does"
+
+
+def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _KeptFunction:
+    blocks, after = blocks_of(function.body)
+    instructions = [each for block in blocks for each in block.instructions]
+    for given, printed in zip(instructions, opcodes_of(read.lines), strict=False):
+        if not _may_be(given, printed):
+            place = function.start + len(function.header) + function.body.index(given.lines)
+            source.raise_at_offset(_NOT_EDITED.format(f"the next '{printed}'"), place)
+    if len(instructions) != len(read.lines) or len(blocks) != len(read.labels):
+        source.raise_at_offset(
+            _NOT_EDITED.format(f"those of @{read.op.sym_name.data}"), function.start
+        )
+    tokens = _tokens_of(function, blocks, read)
+    names = {value: f"%{tokens[token]}" for token, value in read.values.items()}
+    kept: dict[Operation, _Kept] = {}
+    rows = zip(read.ops, instructions, read.lines, read.results, strict=True)
+    for number, (op, given, line, result) in enumerate(rows):
+        if isinstance(op, scoped.ScopedOperation):
+            names |= _constants_in(op, given)
+            _take_references(op, given, line)
+        token = None if result is None else f"%{tokens[result]}"
+        operands, successors = tuple(op.operands), tuple(op.successors)
+        kept[op] = _Kept(number, given, token, line, operands, successors, dict(op.properties))
+    return _KeptFunction(
+        function,
+        read.op.text.data,
+        dict(zip(read.labels.values(), blocks, strict=True)),
+        after,
+        kept,
+        names,
+        {block: tokens[label] for label, block in read.labels.items()},
+        [token for token in tokens.values() if token.isdecimal()],
+    )
+
+
+def _may_be(given: SourceInstruction, printed: str) -> bool:
+    """Whether LLVM may have read ``given`` as what it prints as ``printed``.
+
+    It reads calls of intrinsics that it no longer has as something else.
+    """
+    return given.opcode == printed or (given.opcode == "call" and "@llvm." in given.lines)
+
+
+def _tokens_of(
+    function: SourceFunction, blocks: Sequence[SourceBlock], read: ReadFunction
+) -> dict[str, str]:
+    """The token in the text for each of LLVM's, in the order in which LLVM counts those.
+
+    They differ where the text leaves out numbers, and where LLVM was made to call a value otherwise.
+    """
+    tokens: dict[str, str] = {}
+    following = 0
+
+    def pair(given: str | None, printed: str) -> None:
+        nonlocal following
+        tokens[printed] = token = str(following) if given is None else given
+        following = int(token) + 1 if token.isdecimal() else following
+
+    said = [token for token in _LOCAL.findall(function.header) if token]
+    numbers = [token for token in said if token.isdecimal()]
+    counted = iter(numbers if len(numbers) == read.arguments.count("") else ())
+    for name, printed in zip(read.arguments, read.values, strict=False):
+        quoted = quote_name(name)
+        pair((quoted if quoted in said else f'"{name}"') if name else next(counted, None), printed)
+    results = iter(read.results)
+    for block, label in zip(blocks, read.labels, strict=True):
+        pair(block.label, label)
+        for each in block.instructions:
+            result = next(results)
+            if result is not None:
+                pair(each.result, result)
+    return tokens
+
+
+def _constants_in(op: Operation, given: SourceInstruction) -> Iterator[tuple[SSAValue, str]]:
+    """The constants that an access has for operands, as the text writes them."""
+    try:
+        access = read_instruction(_said(given))
+    except UnreadError:
+        return
+    for value, (_, text) in zip(op.operands, access.operands, strict=False):
+        if isinstance(value.owner, llvm_ir.ConstantOp):
+            yield value, text
+
+
+def _said(instruction: SourceInstruction) -> str:
+    """An instruction without its result and comments."""
+    text = _COMMENT.sub(r"\1", instruction.lines).strip()
+    return text.partition("=")[2].strip() if text.startswith("%") else text
+
+
+def _take_references(op: Operation, given: SourceInstruction, printed: str) -> None:
+    """Let the metadata of ``op`` refer to the nodes of the text."""
+    metadata = op.attributes.get(llvm_ir.METADATA)
+    if isinstance(metadata, StringAttr):
+        text = _with_references(metadata.data, printed, given.lines)
+        op.attributes[llvm_ir.METADATA] = StringAttr(text)
+
+
+def _with_references(text: str, printed: str, given: str) -> str:
+    """``text`` of LLVM's numbers for metadata and attributes with those of the text."""
+    theirs, ours = _references(printed), _references(given)
+    of_number = dict(zip(theirs, ours, strict=False)) if len(theirs) == len(ours) else {}
+    return _REFERENCE.sub(lambda each: of_number.get(each[1], each[0]), text)
+
+
+def _references(text: str) -> list[str]:
+    return [each for each in _REFERENCE.findall(text) if each]
+
+
+class _Writer:
+    """Writes the text of a module that has been changed."""
+
+    def __init__(
+        self,
+        text: str,
+        functions: Mapping[Operation, _KeptFunction],
+        lines: frozenset[Operation],
+    ):
+        self.text = text
+        self.functions = functions
+        self.lines = lines
+        self.module = ModuleWriter()
+        self.groups: dict[str, str] = {}
+
+    def written(self, module: ModuleOp) -> str:
+        """The text of ``module``."""
+        top_level = [op.text.data for op in module.ops if isinstance(op, llvm_ir.TopLevelOp)]
+        self.module.begin(top_level, self.text)
+        added = list(self._added_lines(module))
+        pieces: list[str] = []
+        end = 0
+        for op in module.ops:
+            if isinstance(op, llvm_ir.FuncOp):
+                kept = self.functions[op]
+                pieces.append(self.text[end : kept.source.start])
+                pieces += _FunctionEditor(self, op, kept).pieces()
+                end = kept.source.end
+        pieces.append(self.text[end:])
+        added += self.module.node_lines()
+        if added:
+            pieces.append("" if pieces[-1].endswith("\n") else "\n")
+            pieces += (f"{line}\n" for line in added)
+        text = "".join(pieces)
+        return self.text if text == self.text else text
+
+    def _added_lines(self, module: ModuleOp) -> Iterator[str]:
+        """The lines that passes have added to the module; groups of attributes get free numbers."""
+        numbers = count(max(map(int, _GIVEN_GROUP.findall(self.text)), default=-1) + 1)
+        for op in module.ops:
+            if isinstance(op, llvm_ir.TopLevelOp) and op not in self.lines:
+                line = op.text.data
+                if group := _GROUP.match(line):
+                    name = self.groups[f"#{group[1]}"] = f"#{next(numbers)}"
+                    line = f"attributes {name} = {line[group.end() :]}"
+                yield line
+
+
+class _FunctionEditor(FunctionWriter):
+    """Writes one function: each operation as its lines, or anew if it is new or has changed."""
+
+    def __init__(self, writer: _Writer, function: llvm_ir.FuncOp, kept: _KeptFunction):
+        super().__init__(writer.module, function)
+        self.edited = writer
+        self.kept = kept
+        self.alive = {op for block in function.body.blocks for op in block.ops}
+
+    def pieces(self) -> list[str]:
+        """The function in pieces."""
+        self.name_everything()
+        found = [self._header(), *self._body(), self.kept.source.ending]
+        numbers = list(self._numbers())
+        return (
+            found if numbers == self.kept.numbers else [self._renumbered("".join(found), numbers)]
+        )
+
+    def _header(self) -> str:
+        header, before = self.kept.source.header, groups_in(self.kept.header)
+        for group in groups_in(self.function.text.data):
+            if group not in before:
+                header = with_group(header, self.edited.groups[group])
+        return header
+
+    def _body(self) -> Iterator[str]:
+        lost = (each for op, each in self.kept.ops.items() if op not in self.alive)
+        comments = deque((each.number, each.source.before) for each in lost if each.source.before)
+        for block in self.function.body.blocks:
+            source = self.kept.blocks.get(block)
+            yield f"{self.labels[block]}:\n" if source is None else source.before + source.line
+            for machine_code, ops in groupby(block.ops, is_machine_code):
+                if machine_code:
+                    yield f"  {self.write_assembly(tuple(ops))}\n"
+                    continue
+                for op in ops:
+                    kept = self.kept.ops.get(op)
+                    while kept and comments and comments[0][0] < kept.number:
+                        yield comments.popleft()[1]
+                    yield self._written(op, kept)
+        yield from (before for _, before in comments)
+        yield self.kept.after
+
+    def _written(self, op: Operation, kept: _Kept | None) -> str:
+        if kept is None:
+            line = self.line(op)
+            return "" if line is None else f"  {line}\n"
+        if not kept.is_unchanged(op):
+            return kept.source.before + self._changed(op, kept)
+        lines = kept.source.before + kept.source.lines
+        if isinstance(op, scoped.CmpxchgOp):
+            lines += "".join(f"  {each}\n" for each in self.taken_out(op))
+        return lines
+
+    def _changed(self, op: Operation, kept: _Kept) -> str:
+        """An operation that is no longer what it was, in the words of the text if it can be."""
+        line = self.line(op)
+        assert line is not None
+        if isinstance(op, scoped.ScopedOperation):
+            return f"  {line}\n"
+        given = [each for each in _LOCAL.finditer(kept.source.lines) if each[1]]
+        before, now = _tokens(kept.printed), _tokens(line)
+        if kept.source.result is None and kept.result is not None:
+            before, now = before[1:], now[1:]
+        if not len(given) == len(before) == len(now):
+            return f"  {_with_references(line, kept.printed, kept.source.lines)}\n"
+        pieces: list[str] = []
+        end = 0
+        for place, token in zip(given, now, strict=True):
+            pieces += (kept.source.lines[end : place.start(1)], token)
+            end = place.end(1)
+        return "".join([*pieces, kept.source.lines[end:]])
+
+    # Names
+
+    def name_everything(self) -> None:
+        """Names of the text stay; a new value takes that of the lost one whose uses it has."""
+        self.labels |= self.kept.labels
+        self.taken |= set(self.labels.values())
+        lost: dict[SSAValue, str] = {}
+        for value, text in self.kept.tokens.items():
+            owner = value.owner
+            if isinstance(owner, Block) or owner in self.alive:
+                self._name(value, text)
+            else:
+                lost[value] = text
+        for op, kept in self.kept.ops.items():
+            if op not in self.alive:
+                continue
+            if isinstance(op, scoped.CmpxchgOp) and kept.result is not None:
+                self.structs[op] = kept.result
+                self.taken.add(kept.result.removeprefix("%"))
+            for before, now in zip(kept.operands, op.operands, strict=False):
+                if before is not now and before in lost and now not in self.names:
+                    self._name(now, lost.pop(before))
+        super().name_everything()
+
+    def _name(self, value: SSAValue, text: str) -> None:
+        self.names[value] = text
+        self.taken.add(text.removeprefix("%"))
+
+    def _numbers(self) -> Iterator[str]:
+        """The numbers of what has no name, in order."""
+        blocks = self.function.body.blocks
+        named = [self.names[argument] for argument in blocks[0].args]
+        for block in blocks:
+            named.append(f"%{self.labels[block]}")
+            for op in block.ops:
+                if isinstance(op, scoped.CmpxchgOp):
+                    named += [self.structs[op]] if op in self.structs else []
+                elif not isinstance(op, llvm_ir.ConstantOp | llvm_ir.PackOp):
+                    named += (self.names[result] for result in op.results)
+        return (token[1:] for token in named if token[1:].isdecimal())
+
+    def _renumbered(self, text: str, numbers: Sequence[str]) -> str:
+        """The function with numbers that follow one another, as LLVM wants them."""
+        if _NUMBERED_BLOCK.search(self.edited.text):
+            name = self.function.sym_name.data
+            raise TranslationError(
+                f"@{name} loses a value that has a number, and the module takes the address of a "
+                "block by its number: give values names before, as 'opt -passes=instnamer -S' does"
+            )
+        new = {number: str(place) for place, number in enumerate(numbers)}
+
+        def number(match: re.Match[str]) -> str:
+            if match[2] in new:
+                return f"%{new[match[2]]}"
+            return f"{match[3]}{new[match[4]]}" if match[4] in new else match[0]
+
+        return _NUMBERED.sub(number, text)
+
+
+def _tokens(line: str) -> list[str]:
+    return [token for token in _LOCAL.findall(line) if token]

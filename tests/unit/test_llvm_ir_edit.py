@@ -1,0 +1,329 @@
+"""LLVM IR is given back as it was written, but for the lines whose synchronisation has changed."""
+
+import difflib
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from fencewright import lower_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
+from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
+from fencewright.mlir_dialects.llvm_ir.text import TranslationError
+from fencewright.tools import fence_opt
+
+DATA = Path(__file__).parent.parent / "data"
+AMD = 'target triple = "amdgcn-amd-amdhsa"\n'
+NVIDIA = 'target triple = "nvptx64-nvidia-cuda"\n'
+MODULES = [
+    *((path, "gfx942") for path in sorted((DATA / "llvm-ir").glob("*.ll")) if "nvptx" not in path.stem),
+    *((path, "gfx942") for path in sorted((DATA / "triton").glob("*.ll"))),
+    *((path, "sm_90") for path in sorted((DATA / "llvm-ir").glob("nvptx*.ll"))),
+    *((path, "sm_90") for path in sorted((DATA / "triton" / "sm_90").glob("*.ll"))),
+]  # fmt: skip
+
+
+def as_llvm_reads(text: str) -> str:
+    """What LLVM prints for ``text`` when no argument, block or instruction has a name."""
+    with llvm_module(text, "compared") as module:
+        for function in module.functions:
+            for value in function.arguments:
+                value.name = ""
+            for block in function.blocks:
+                block.name = ""
+                for instruction in block.instructions:
+                    instruction.name = ""
+        printed = str(module)
+    return re.sub(r"^(?:source_filename|; ModuleID) = .*\n", "", printed, flags=re.MULTILINE)
+
+
+def difference(before: str, after: str) -> list[str]:
+    """The lines that are gone, after ``-``, and that have come, after ``+``."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [line for line in [*lines][2:] if not line.startswith("@@")]
+
+
+def edited(text: str, chip: str = "gfx942", opt_level: Literal[0, 2] = 2) -> str:
+    return lower_llvm_ir(text, chip, edit=True, opt_level=opt_level)
+
+
+@pytest.mark.parametrize("opt_level", [0, 2])
+@pytest.mark.parametrize(("path", "chip"), MODULES, ids=lambda each: getattr(each, "stem", each))
+def test_the_edited_text_is_the_module_that_llvm_prints(
+    path: Path, chip: str, opt_level: Literal[0, 2]
+) -> None:
+    text = path.read_text()
+    printed = lower_llvm_ir(text, chip, opt_level=opt_level)
+    assert as_llvm_reads(edited(text, chip, opt_level)) == as_llvm_reads(printed)
+
+
+@pytest.mark.parametrize(("path", "chip"), MODULES, ids=lambda each: getattr(each, "stem", each))
+def test_without_a_pass_the_text_is_the_same_object(path: Path, chip: str) -> None:
+    text = path.read_text()
+    assert EditedModule(text).written() is text
+
+
+KERNEL = (
+    AMD
+    + """\
+; A comment, and a line that LLVM would write otherwise.
+define amdgpu_kernel void @k(ptr addrspace(1) %0, i32 %1,   ptr addrspace(1) %named) #0 !dbg !9 {
+  %3 = add i32 %1,  1 ; before
+  %4 = load  i32, ptr addrspace(1) %0, !dbg !11
+  br label %5
+
+5:                                                ; preds = %2
+  ; It goes on here.
+  %6 = phi i32 [ %3, %2 ], [ %8, %5 ]
+  store i32 %6, ptr addrspace(1) %named, align 4, !tbaa !7, !dbg !12
+  %7 = atomicrmw add ptr addrspace(1) %0, i32 1 syncscope("agent") acq_rel, align 4, !dbg !13 ; the turn
+  %8 = add i32 %7, %6
+  %9 = icmp eq i32 %8, 0
+  br i1 %9, label %10, label %5
+
+10:
+  ret void
+}
+
+attributes #0 = { "amdgpu-waves-per-eu"="1,2" }
+!llvm.dbg.cu = !{!3}
+!llvm.module.flags = !{!5}
+!3 = distinct !DICompileUnit(language: DW_LANG_C, file: !4, isOptimized: true, emissionKind: LineTablesOnly)
+!4 = !DIFile(filename: "k.py", directory: ".")
+!5 = !{i32 2, !"Debug Info Version", i32 3}
+!7 = !{!8, !8, i64 0}
+!8 = !{!"int", !10}
+!9 = distinct !DISubprogram(name: "k", file: !4, line: 1, type: !6, unit: !3)
+!6 = !DISubroutineType(types: !{})
+!10 = !{!"root"}
+!11 = !DILocation(line: 2, scope: !9)
+!12 = !DILocation(line: 3, scope: !9)
+!13 = !DILocation(line: 4, scope: !9)
+"""
+)
+
+
+def test_only_the_synchronisation_changes() -> None:
+    """Comments, spaces and the numbers of values and metadata stay; new lines use them."""
+    assert difference(KERNEL, edited(KERNEL)) == [
+        '-  %7 = atomicrmw add ptr addrspace(1) %0, i32 1 syncscope("agent") acq_rel, align 4, !dbg !13 ; the turn',
+        '+  fence syncscope("singlethread") release, !dbg !13',
+        '+  call void asm sideeffect "buffer_wbl2 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"(), !dbg !13',
+        '+  %7 = atomicrmw add ptr addrspace(1) %0, i32 1 syncscope("agent") monotonic, align 4, !dbg !13',
+        '+  call void asm sideeffect "", "v,~{memory}"(i32 %7), !dbg !13',
+        '+  fence syncscope("singlethread") acquire, !dbg !13',
+    ]  # fmt: skip
+
+
+SPLIT = (
+    AMD
+    + """\
+define amdgpu_kernel void @k(ptr addrspace(1) %0, ptr addrspace(1) %1, i1 %2) {
+  br i1 %2, label %4, label %10
+
+4:                                                ; preds = %4, %3
+  %5 = cmpxchg ptr addrspace(1) %0, i32 0, i32 1 syncscope("agent") acquire monotonic, align 4
+  %6 = extractvalue { i32, i1 } %5, 0
+  %7 = icmp eq i32 %6, 0
+  br i1 %7, label %10, label %4, !prof !4
+
+8:                                                ; No predecessors!
+  %9 = freeze i32 poison
+  br label %10
+
+10:                                               ; preds = %4, %3
+  %11 = phi float [ +inf, %4 ], [ f0x3F800000, %3 ], [ 0.0, %8 ]
+  %12 = load float, ptr addrspace(1) %1, align 4
+  %13 = fadd float %11, %12
+  store float %13, ptr addrspace(1) %1, align 4
+  ret void
+}
+!4 = !{!"branch_weights", i32 1, i32 2}
+"""
+)
+
+
+def test_phis_and_branches_keep_their_words_where_an_edge_is_split() -> None:
+    text = edited(SPLIT)
+    assert difference(SPLIT, text) == [
+        '-  %5 = cmpxchg ptr addrspace(1) %0, i32 0, i32 1 syncscope("agent") acquire monotonic, align 4',
+        '+  %5 = cmpxchg ptr addrspace(1) %0, i32 0, i32 1 syncscope("agent") monotonic monotonic, align 4',
+        "+  %old = extractvalue { i32, i1 } %5, 0",
+        '+  call void asm sideeffect "", "v,~{memory}"(i32 %old)',
+        "-  br i1 %7, label %10, label %4, !prof !4",
+        "+  br i1 %7, label %edge, label %4, !prof !4",
+        "+edge:",
+        '+  call void asm sideeffect "buffer_inv sc1", "~{memory}"()',
+        '+  fence syncscope("singlethread") acquire',
+        "+  br label %10",
+        "-  %11 = phi float [ +inf, %4 ], [ f0x3F800000, %3 ], [ 0.0, %8 ]",
+        "+  %11 = phi float [ +inf, %edge ], [ f0x3F800000, %3 ], [ 0.0, %8 ]",
+    ]
+
+
+UPDATES = (
+    NVIDIA
+    + """\
+define i32 @f(ptr addrspace(1) %0, i32 %1) {
+  %3 = atomicrmw add ptr addrspace(1) %0, i32 %1 acq_rel, align 4
+  %4 = load atomic float, ptr addrspace(1) %0 syncscope("block") acquire, align 4
+  %5 = fadd float %4, +inf
+  store float %5, ptr addrspace(1) %0, align 4
+  ret i32 %3
+}
+"""
+)
+
+
+def test_a_new_value_takes_the_number_of_the_one_whose_uses_it_has() -> None:
+    kept = [line for line in UPDATES.splitlines() if "atomic" not in line]
+    assert [line for line in edited(UPDATES, "sm_90").splitlines() if line in kept] == kept
+
+
+def test_numbers_follow_one_another_where_one_is_lost() -> None:
+    lines = edited(UPDATES.replace("ret i32 %3", "ret i32 %1"), "sm_90").splitlines()
+    assert "  %4 = fadd float %3, +inf" in lines
+    assert "  store float %4, ptr addrspace(1) %0, align 4" in lines
+
+
+def test_numbers_that_are_known_elsewhere_are_not_changed() -> None:
+    text = (
+        NVIDIA
+        + """\
+@g = global ptr blockaddress(@f, %3)
+define void @f(ptr addrspace(1) %0) {
+  %2 = atomicrmw add ptr addrspace(1) %0, i32 1 acq_rel, align 4
+  br label %3
+3:
+  ret void
+}
+"""
+    )
+    with pytest.raises(TranslationError, match="give values names before"):
+        edited(text, "sm_90")
+
+
+def test_types_may_have_the_numbers_of_values() -> None:
+    text = (
+        AMD
+        + """\
+%0 = type { i32 }
+define %0 @f(ptr %0, %0 %1) {
+  %3 = load i32, ptr %0, align 4
+  %4 = insertvalue %0 %1, i32 %3, 0
+  fence syncscope("agent") acquire
+  ret %0 %4
+}
+"""
+    )
+    text_of_edit = edited(text, opt_level=0)
+    assert as_llvm_reads(text_of_edit) == as_llvm_reads(lower_llvm_ir(text, "gfx942", opt_level=0))
+    assert "  ret %0 %4" in text_of_edit.splitlines()
+
+
+GAPS = (
+    AMD
+    + """\
+define void @f(ptr addrspace(1), i32 %2) {
+  add i32 %2, 1
+  %"a b" = add i32 %2, 1
+  %9 = add i32 %4, %"a b"
+  br label %12
+12:
+  store atomic i32 %9, ptr addrspace(1) %0 syncscope("agent") release, align 4
+  ret void
+}
+"""
+)
+
+
+def test_numbers_with_gaps_and_values_without_any_stay_as_they_are() -> None:
+    gone = [line for line in difference(GAPS, edited(GAPS)) if line.startswith("-")]
+    assert gone == [line for line in map("-{}".format, GAPS.splitlines()) if "atomic" in line]
+    assert "  store atomic i32 %9, ptr addrspace(1) %0 " in edited(GAPS)
+
+
+def test_new_groups_of_attributes_and_nodes_get_free_numbers() -> None:
+    """LLVM gives those that are used numbers without gaps."""
+    text = (
+        AMD
+        + """\
+define void @f(ptr addrspace(1) %p) #7 {
+  store atomic i32 1, ptr addrspace(1) %p syncscope("agent") release, align 4, !nontemporal !9
+  ret void
+}
+attributes #7 = { nounwind }
+attributes #8 = { cold }
+!4 = !{i32 3}
+!9 = !{i32 1}
+"""
+    )
+    lines = lower_llvm_ir(text, "gfx942", features=("tgsplit",), edit=True).splitlines()
+    assert "define void @f(ptr addrspace(1) %p) #7 #9 {" in lines
+    assert 'attributes #9 = { "target-features"="+tgsplit" }' in lines
+    assert lines[-1] == "!10 = !{i32 1}"
+    assert any(line.endswith("monotonic, align 4, !nontemporal !10") for line in lines)
+
+
+def test_constants_of_newer_llvms_stay_in_changed_lines() -> None:
+    text = (
+        AMD
+        + """\
+define void @f(ptr addrspace(1) %p) {
+  store atomic float f0x3FB8AA3B, ptr addrspace(1) %p syncscope("agent") release, align 4
+  ret void
+}
+"""
+    )
+    assert "store atomic float f0x3FB8AA3B, ptr addrspace(1) %p syncscope" in edited(text)
+
+
+LAYOUTS = {
+    "label and instruction": "e: br label %f\nf: ret void\n",
+    "switch over lines": "  switch i32 %i, label %a [ i32 0, label %b\n    i32 1,\n label %a ]\na:\n  ret void\nb:\n  ret void\n",
+    "operands over lines": "  %c = call i32 @h(\n    i32 %i,\n    ptr addrspace(1) %p) ; (\n  ret void\n",
+    "brace at the end": "  ret void ",
+    "end of a line within": "  ret void ; }\n",
+    "use-list orders": "  %x = add i32 %i, %i\n  ret void\n  uselistorder i32 %i, { 1, 0 }\n",
+}
+
+
+@pytest.mark.parametrize("body", LAYOUTS.values(), ids=LAYOUTS)
+def test_lines_may_be_laid_out_as_people_do(body: str) -> None:
+    access = '  store atomic i32 1, ptr addrspace(1) %p syncscope("agent") release, align 4\n'
+    header = "define void @f(ptr addrspace(1) %p, i32 %i) {\n"
+    text = f"{AMD}declare i32 @h(i32, ptr addrspace(1))\n{header}{access}  br label %e\ne:\n{body.removeprefix('e: ')}}}\n{header.replace('@f', '@g')}{access}  ret void\n}}\n"
+    assert as_llvm_reads(edited(text)) == as_llvm_reads(lower_llvm_ir(text, "gfx942"))
+
+
+def test_instructions_that_share_a_line_are_an_error_at_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.ll"
+    path.write_text(AMD + "define void @f() {\n  fence release\n  fence acquire ret void\n}\n")
+    with pytest.raises(ParseError, match="write each instruction on its own"):
+        edited(path.read_text())
+    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 1
+    assert capsys.readouterr().err == (
+        f"{path}:2:1: error: cannot tell which lines are those of @f: write each instruction on "
+        "its own, as 'opt -S' does\n"
+    )
+
+
+def test_fence_opt_gives_back_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.ll"
+    path.write_text(KERNEL)
+    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 0
+    assert capsys.readouterr().out == edited(KERNEL)
+    assert fence_opt.main([str(path), "-t", "llvm"]) == 0
+    assert capsys.readouterr().out == KERNEL
+    assert fence_opt.main([str(path), "-t", "llvm{comments=false}"]) == 0
+    lines = [line for line in KERNEL.splitlines() if not line.lstrip().startswith(";")]
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_a_module_without_synchronisation_is_given_back_itself() -> None:
+    text = AMD + "define void @f(i32 %0) { ret void }\ndeclare void @g()\n"
+    assert edited(text) is text
