@@ -524,13 +524,14 @@ LLVMIR = Dialect(
 )
 
 
-_DEBUG_LOCATION = re.compile(r"!dbg ![0-9]+")
+DEBUG_LOCATION = re.compile(r"!dbg ![0-9]+")
+"""The place of an instruction in its source, as LLVM writes it."""
 
 
 def debug_location(op: Operation) -> str | None:
     """The ``!dbg`` of the instruction that ``op`` was."""
     metadata = op.attributes.get(METADATA)
-    place = _DEBUG_LOCATION.search(metadata.data) if isinstance(metadata, StringAttr) else None
+    place = DEBUG_LOCATION.search(metadata.data) if isinstance(metadata, StringAttr) else None
     return place[0] if place else None
 
 

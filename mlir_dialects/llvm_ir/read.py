@@ -30,7 +30,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.llvm_architecture import Architecture, architecture_of
+from fencewright.lowering.llvm_architecture import CDNA, Architecture, architecture_of
 from fencewright.lowering.vocabulary import Availability, Ordering, RmwKind
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
@@ -41,6 +41,7 @@ from fencewright.mlir_dialects.attributes import (
     SCOPES,
 )
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
+from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
@@ -206,6 +207,13 @@ def _plan(
     return plan
 
 
+def _understood(op_type: type[Operation], found: inline_ptx.Understood) -> _Plan:
+    """The plan for a call that has been understood."""
+    return _Plan(
+        op_type, found.operands, found.result_types, found.properties, found.attributes, None
+    )
+
+
 def _require_space(number: int, architecture: Architecture) -> None:
     if number not in architecture.spaces:
         known = ", ".join(map(str, sorted(architecture.spaces)))
@@ -357,6 +365,7 @@ class _ModuleReader:
         self.module = module
         self.printed = str(module)
         self.architecture = architecture_of([module.triple])
+        self.may_be_ptx = self.architecture.name != CDNA.name
         self.types = frozenset(_TYPE_DEFINITION.findall(self.printed))
         self.result_types: dict[str, tuple[Attribute, ...]] = {}
         self.strings: dict[str, StringAttr] = {}
@@ -598,7 +607,10 @@ class _FunctionReader:
             types = self.reader.result_types[template] = (self.reader.type_of(instruction),)
         return types
 
-    def _add_inst(self, template: StringAttr, token: str | None) -> llvm_ir.InstOp:
+    def _add_inst(self, template: StringAttr, token: str | None) -> Operation:
+        found = inline_ptx.understand(template.data) if self.reader.may_be_ptx else None
+        if found is not None and found.op_type is not None:
+            return self._add_scoped(_understood(found.op_type, found), token)
         op = llvm_ir.InstOp.create(
             operands=self.operands,
             result_types=self._result_types(template.data, token),
@@ -606,6 +618,8 @@ class _FunctionReader:
         )
         if (call := _DIRECT_CALL.match(template.data)) and call[1] in self.reader.without_access:
             op.attributes[llvm_ir.NO_ACCESS] = _UNIT
+        if found is not None:
+            op.attributes.update(found.attributes)
         self.block.add_op(op)
         self.ops.append(op)
         if token is not None:

@@ -12,6 +12,7 @@ from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, tri
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
@@ -124,6 +125,8 @@ class FunctionWriter:
 
     def line(self, op: Operation) -> str | None:
         """What ``op`` is in LLVM IR; None if it is only there for others."""
+        if (text := text_of(op)) is not None:
+            return self._with_result(op, text)
         if (write := _WRITE.get(type(op))) is not None:
             return write(self, op)
         if type(op) not in _WITHOUT_A_LINE:
@@ -212,6 +215,12 @@ class FunctionWriter:
         successors = [f"%{self.labels[block]}" for block in op.successors]
         text = llvm_ir.parse_template(op.text.data).fill(operands, successors)
         return f"{names[op.results[0]]} = {text}" if op.results else text
+
+    def _with_result(self, op: Operation, template: str) -> str:
+        """The call that ``op`` was; one that gives nothing has no result, though ``op`` may."""
+        text = llvm_ir.parse_template(template).fill([self.names[each] for each in op.operands])
+        gives = op.results and " call void " not in f" {text}"
+        return f"{self.names[op.results[0]]} = {text}" if gives else text
 
     def write_load(self, op: scoped.LoadOp) -> str:
         type, pointer = llvm_ir.type_to_text(op.value.type), self._typed(op.pointer)

@@ -40,6 +40,7 @@ from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, InstOp, TopLevelOp, debug_attributes
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
 from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
@@ -186,7 +187,7 @@ class _Lowering:
         for block in function.body.blocks:
             for op in tuple(block.ops):
                 if isinstance(op, ScopedOperation):
-                    if op.scope is not None:
+                    if op.scope is not None and text_of(op) is None:
                         try:
                             target = parse_target(**options).promising(*promised.get(op, ()))
                             lower_operation(op, target, _request(op), visible)

@@ -1,0 +1,608 @@
+"""Inline PTX and NVVM's intrinsics in LLVM IR: which ``scoped`` operation each is, if one says it.
+
+A call that is one unconditional operation which ``scoped`` has words for becomes that operation.
+It keeps its text (``ASM``) and is written back as that text while nothing of it has changed. What
+``scoped`` cannot say stays text: an access under a predicate, of a vector, with a cache hint, through
+an integer. Of an atomic read-modify-write that stays text it is noted what it is (``UPDATE``), and
+of what touches no memory that it does not. All other calls may do anything.
+
+Source: PTX ISA; LLVM NVPTXUsage, NVPTX Intrinsics; LLVM IntrinsicsNVVM.td.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    Float32Type,
+    Float64Type,
+    IntAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.utils.exceptions import VerifyException
+
+from fencewright.lowering.ptx.inline import is_volatile_memory, read
+from fencewright.lowering.ptx.statements import (
+    AccessProxy,
+    EffectKind,
+    Statement,
+    number,
+    read_statement,
+)
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
+from fencewright.mlir_dialects import scoped, scoped_async
+from fencewright.mlir_dialects.attributes import (
+    ADDRESS_SPACES,
+    ORDERINGS,
+    RMW_KINDS,
+    SCOPES,
+    OrderingAttr,
+    ScopeAttr,
+)
+from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
+
+ASM = "llvm_ir.asm"
+"""The discardable attribute of an operation that a call was: ``{text, was}``, a template of the text
+and the properties that it stands for."""
+
+ACCESS = "llvm_ir.access"
+"""The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or several
+weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``update`` if it is one atomic
+read-modify-write."""
+
+_CALL = re.compile(
+    r"(?:tail |musttail |notail )?call (?P<type>.+?) "
+    r'(?:asm (?P<flags>(?:sideeffect |alignstack |inteldialect |unwind )*)"(?P<text>[^"]*)", '
+    r'"(?P<constraints>[^"]*)"|@(?P<intrinsic>llvm\.nvvm\.[\w.]+))'
+    r"\((?P<operands>.*)\)(?P<rest>[^()]*)"
+)
+_ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|\\)")
+_OPERAND = re.compile(
+    rf"(?P<type>{llvm_ir.SIMPLE_TYPE}) (?:[a-z]\w*(?:\([^)]*\))? )*(?P<value>\S+)"
+)
+_PLACE = re.compile(r"\{(\d+)\}")
+_ADDRESS = re.compile(r"\[ ?(\$\d+)(?: ?\+ ?0)? ?\]")
+_UNIT = UnitAttr()
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a call is. ``op_type``: the operation that it becomes; None: it stays text.
+
+    ``operands``: for each its number among the values of the call's template, or the (type, text)
+    of a constant.
+    """
+
+    op_type: type[Operation] | None = None
+    operands: tuple[int | tuple[Attribute, str], ...] = ()
+    result_types: tuple[Attribute, ...] = ()
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+
+
+NOT_UNDERSTOOD = Understood()
+
+
+@lru_cache(maxsize=1 << 12)
+def understand(template: str) -> Understood:
+    """What the call of a template (of an ``llvm_ir.inst``) is."""
+    found = _CALL.fullmatch(template)
+    if found is None:
+        return NOT_UNDERSTOOD
+    call = _call_of(found)
+    if call is None or call.statements is None:
+        return NOT_UNDERSTOOD
+    heard = [each for each in call.statements if each.kind is not EffectKind.NONE]
+    if not heard:
+        # A text that is said to change memory is there to keep others from moving.
+        return (
+            NOT_UNDERSTOOD if call.clobbers else Understood(attributes={llvm_ir.NO_ACCESS: _UNIT})
+        )
+    statement = heard[0]
+    if len(heard) == 1 and call.has_side_effects and not statement.guard:
+        made = _OPERATIONS.get(statement.operation)
+        said = made(_Reader(call, statement)) if made else None
+        if said is not None and (whole := _as_operation(template, call, said)) is not None:
+            return whole
+    return _as_text(heard)
+
+
+def text_of(op: Operation) -> str | None:
+    """The template of the call that ``op`` was, if it still is what the call said."""
+    kept = op.attributes.get(ASM)
+    if not isinstance(kept, DictionaryAttr):
+        return None
+    text, was = kept.data.get("text"), kept.data.get("was")
+    if not isinstance(text, StringAttr) or not isinstance(was, DictionaryAttr):
+        return None
+    return text.data if op.properties == dict(was.data) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of inline PTX, or of an intrinsic as if it were that.
+
+    ``operands``: type and value of each, the results not among them, which are ``outputs`` many.
+    """
+
+    type: str
+    statements: Sequence[Statement] | None
+    operands: tuple[tuple[str, str], ...]
+    outputs: int
+    has_side_effects: bool
+    clobbers: bool
+
+
+def _call_of(found: re.Match[str]) -> _Call | None:
+    operands = tuple(_operands(found["operands"]))
+    outputs = 0 if found["type"] == "void" else 1
+    if found["intrinsic"] is not None:
+        text = INTRINSICS.get(found["intrinsic"])
+        statement = None if text is None else read_statement(text)
+        statements = None if statement is None else (statement,)
+        return _Call(found["type"], statements, operands, outputs, True, True)
+    constraints = found["constraints"]
+    text = _ESCAPE.sub(_unescaped, found["text"])
+    outputs = sum(each.strip().startswith("=") for each in constraints.split(","))
+    return _Call(
+        found["type"],
+        read(text, constraints),
+        operands,
+        outputs,
+        "sideeffect" in found["flags"],
+        is_volatile_memory(constraints),
+    )
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\\" if found[1] == "\\" else chr(int(found[1], 16))
+
+
+def _operands(text: str) -> Iterator[tuple[str, str]]:
+    """Type and value of each operand; "" for the type of one that is neither place nor number."""
+    depth = start = 0
+    for at, character in enumerate(f"{text},"):
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(character, 0)
+        if character == "," and not depth:
+            given = text[start:at].strip()
+            if given:
+                said = _OPERAND.fullmatch(given)
+                yield (said["type"], said["value"]) if said else ("", given)
+            start = at + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An operation of ``scoped`` before it is made: operands by their places in the text."""
+
+    op_type: type[Operation]
+    properties: Mapping[str, Attribute | None] = field(default_factory=dict[str, Attribute | None])
+    operands: tuple[str, ...] = ()
+    result: Attribute | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One statement, and what its operands are in LLVM IR."""
+
+    call: _Call
+    statement: Statement
+
+    @property
+    def modifiers(self) -> frozenset[str]:
+        """The words of the name that say nothing of ordering, scope, space or type."""
+        return self.statement.opcode.modifiers
+
+    def given(self, place: str) -> tuple[str, str] | None:
+        """Type and value of the operand ``$n``; None for what is none, or is a result."""
+        at = int(place[1:]) - self.call.outputs if re.fullmatch(r"\$\d+", place) else -1
+        return self.call.operands[at] if 0 <= at < len(self.call.operands) else None
+
+    def type_of(self, place: str) -> Attribute | None:
+        """The type of an operand."""
+        given = self.given(place)
+        return llvm_ir.type_from_text(given[0]) if given and given[0] else None
+
+    def constant(self, text: str) -> int | None:
+        """The number that an operand is, in the text or in what it is given."""
+        given = self.given(text)
+        return number(given[1] if given else text)
+
+    def pointer(self, text: str) -> str | None:
+        """The place in ``[$n]``, if it is a pointer to the space that the name says."""
+        found = _ADDRESS.fullmatch(text)
+        type_ = self.type_of(found[1]) if found else None
+        if found is None or not isinstance(type_, LLVMPointerType):
+            return None
+        spaces = self.statement.opcode.spaces
+        space = type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
+        return found[1] if [space] == [each.number for each in spaces or (_GENERIC,)] else None
+
+
+_GENERIC = AddressSpace.GENERIC
+
+
+def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
+    """The operation; None if it does not take all that the call is given, or means nothing."""
+    properties = {name: each for name, each in said.properties.items() if each is not None}
+    operands: list[int | tuple[Attribute, str]] = []
+    order: dict[int, int] = {}
+    for place in said.operands:
+        type_, value = call.operands[int(place[1:]) - call.outputs]
+        if found := _PLACE.fullmatch(value):
+            order[int(found[1])] = len(operands)
+            operands.append(int(found[1]))
+        else:
+            operands.append((llvm_ir.type_from_text(type_), value))
+    places = llvm_ir.parse_template(template).operands
+    if sorted(order) != [*range(places)] or len(set(said.operands)) != len(said.operands):
+        return None
+    text = _PLACE.sub(lambda each: f"{{{order[int(each[1])]}}}", template)
+    kept = {"text": StringAttr(text), "was": DictionaryAttr(dict(properties))}
+    results = () if said.result is None else (said.result,)
+    types = [
+        llvm_ir.type_from_text(call.operands[int(p[1:]) - call.outputs][0]) for p in said.operands
+    ]
+    op = said.op_type.create(
+        operands=Block(arg_types=types).args, result_types=results, properties=dict(properties)
+    )
+    try:
+        op.verify_()
+    except VerifyException:
+        return None
+    attributes: dict[str, Attribute] = {ASM: DictionaryAttr(kept)}
+    if place := llvm_ir.DEBUG_LOCATION.search(template):
+        attributes[llvm_ir.METADATA] = StringAttr(place[0])
+    return Understood(said.op_type, tuple(operands), results, properties, attributes)
+
+
+def _as_text(heard: Sequence[Statement]) -> Understood:
+    generic = AccessProxy.GENERIC
+    for each in heard:
+        if each.kind is not EffectKind.MEMORY or any(a.proxy is not generic for a in each.accesses):
+            return NOT_UNDERSTOOD
+    said: dict[str, Attribute] = {"ordering": ORDERINGS[Ordering.WEAK]}
+    strong = [each for each in heard if each.is_strong]
+    if strong:
+        if len(heard) > 1:
+            return NOT_UNDERSTOOD
+        ordering, scope = strong[0].ordering, strong[0].scope
+        assert ordering is not None
+        if scope is None:
+            return NOT_UNDERSTOOD
+        said = {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
+        if strong[0].operation in ("atom", "red") and "cas" not in strong[0].opcode.modifiers:
+            said["update"] = _UNIT
+    return Understood(attributes={ACCESS: DictionaryAttr(said)})
+
+
+def access_of(op: Operation) -> tuple[Ordering, Scope | None] | None:
+    """How an access that is text is ordered, and for whom; None for any other operation."""
+    said = op.attributes.get(ACCESS)
+    if not isinstance(said, DictionaryAttr):
+        return None
+    ordering, scope = said.data.get("ordering"), said.data.get("scope")
+    if not isinstance(ordering, OrderingAttr):
+        return None
+    return ordering.data, scope.data if isinstance(scope, ScopeAttr) else None
+
+
+# Accesses
+
+
+def _ordered(read: _Reader) -> dict[str, Attribute | None]:
+    ordering, scope = read.statement.ordering, read.statement.scope
+    assert ordering is not None
+    weak = ordering is Ordering.WEAK
+    return {
+        "ordering": ORDERINGS[ordering],
+        "scope": None if weak or scope is None else SCOPES[scope],
+        "volatile": _UNIT if read.statement.opcode.volatile else None,
+    }
+
+
+def _fits(read: _Reader, type_: Attribute | None) -> bool:
+    """Whether a value of a type is what the name says; an access of I/O memory is none of ``scoped``."""
+    opcode = read.statement.opcode
+    return (
+        type_ is not None
+        and ".mmio" not in opcode.name
+        and opcode.vector == 1
+        and not isinstance(type_, LLVMPointerType)
+        and scoped.width_of(type_) == opcode.width
+    )
+
+
+def _load(read: _Reader) -> _Said | None:
+    _, address = read.statement.operands
+    pointer, type_ = read.pointer(address), llvm_ir.type_from_text(read.call.type)
+    if pointer is None or not _fits(read, type_) or read.modifiers - {"volatile"}:
+        return None
+    return _Said(scoped.LoadOp, _ordered(read), (pointer,), type_)
+
+
+def _store(read: _Reader) -> _Said | None:
+    address, value = read.statement.operands
+    pointer, type_ = read.pointer(address), read.type_of(value)
+    if pointer is None or not _fits(read, type_) or read.modifiers - {"volatile"}:
+        return None
+    return _Said(scoped.StoreOp, _ordered(read), (value, pointer))
+
+
+_KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
+    {(name, sign): kind for name, signs, kind in (
+        ("add", "bus", RmwKind.ADD), ("add", "f", RmwKind.FADD), ("and", "b", RmwKind.AND),
+        ("or", "b", RmwKind.OR), ("xor", "b", RmwKind.XOR), ("exch", "b", RmwKind.XCHG),
+        ("min", "s", RmwKind.MIN), ("max", "s", RmwKind.MAX), ("min", "u", RmwKind.UMIN),
+        ("max", "u", RmwKind.UMAX), ("inc", "u", RmwKind.UINC_WRAP), ("dec", "u", RmwKind.UDEC_WRAP),
+    ) for sign in signs}
+)  # fmt: skip
+"""Operation and first letter of the type -> kind. Source: PTX ISA, atom."""
+_FLOATS = (Float32Type(), Float64Type())
+
+
+def _update(read: _Reader) -> _Said | None:
+    *_, address, value = read.statement.operands
+    pointer, type_ = read.pointer(address), read.type_of(value)
+    if pointer is None or not _fits(read, type_) or len(read.modifiers) != 1:
+        return None
+    (word,) = read.modifiers
+    kind = _KINDS.get((word, read.statement.opcode.type[0]))
+    if kind is None or (kind is RmwKind.FADD) != (type_ in _FLOATS):
+        return None
+    if read.call.outputs and llvm_ir.type_from_text(read.call.type) != type_:
+        return None
+    properties = {**_ordered(read), "kind": RMW_KINDS[kind]}
+    return _Said(scoped.AtomicRmwOp, properties, (pointer, value), type_)
+
+
+# Fences and barriers
+
+
+def _fence(read: _Reader) -> _Said | None:
+    ordering, scope = read.statement.ordering, read.statement.scope
+    if ordering is None or scope is None or read.modifiers - _MEMBARS:
+        return None
+    return _Said(scoped.FenceOp, {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]})
+
+
+_MEMBARS = frozenset({"gl"})
+
+
+def _barrier(read: _Reader) -> _Said | None:
+    given = [read.constant(each) for each in read.statement.operands]
+    if read.modifiers - {"aligned", "cta"} or None in given or not given:
+        return None
+    if given == [0] and read.statement.operation.endswith("sync"):
+        properties = {"ordering": ORDERINGS[Ordering.ACQ_REL], "scope": SCOPES[Scope.WORKGROUP]}
+        return _Said(scoped.BarrierOp, properties)
+    if len(given) != 2:
+        return None
+    part = scoped_async.BarrierPart(read.statement.operation.split()[-1])
+    properties = {
+        "part": scoped_async.BarrierPartAttr(part),
+        "number": _integer(given[0]),
+        "threads": _integer(given[1]),
+    }
+    return _Said(scoped_async.NamedBarrierOp, properties)
+
+
+def _integer(value: int | None) -> IntegerAttr | None:
+    return None if value is None else IntegerAttr(value, i64)
+
+
+def _cluster_arrive(read: _Reader) -> _Said | None:
+    ordering = read.statement.ordering
+    if ordering is None or read.modifiers - {"aligned", "cluster"}:
+        return None
+    return _Said(scoped_async.ClusterArriveOp, {"ordering": ORDERINGS[ordering]})
+
+
+def _proxy_fence(read: _Reader) -> _Said | None:
+    spaces = read.statement.opcode.spaces
+    if read.modifiers or len(spaces) > 1:
+        return None
+    space = ADDRESS_SPACES[spaces[0]] if spaces else None
+    return _Said(scoped_async.ProxyFenceOp, {"space": space})
+
+
+def _plain(
+    op_type: type[Operation], **properties: Attribute
+) -> "Callable[[_Reader], _Said | None]":
+    """The operation of a statement without operands, all of whose words its row has."""
+
+    def made(read: _Reader) -> _Said | None:
+        if read.statement.operands or read.modifiers - {"aligned", "sync", "cluster", "cta"}:
+            return None
+        return _Said(op_type, properties)
+
+    return made
+
+
+def _waiting(op_type: type[Operation]) -> "Callable[[_Reader], _Said | None]":
+    """The wait for all groups but so many."""
+
+    def made(read: _Reader) -> _Said | None:
+        if len(read.statement.operands) != 1 or read.modifiers - {"aligned", "sync", "read"}:
+            return None
+        pending = _integer(read.constant(read.statement.operands[0]))
+        if pending is None:
+            return None
+        reads = _UNIT if "read" in read.modifiers else None
+        return _Said(op_type, {"pending": pending, "read": reads})
+
+    return made
+
+
+# mbarriers
+
+
+def _mbarrier(
+    read: _Reader, op_type: type[Operation], operand: str, **properties: Attribute | None
+) -> _Said | None:
+    """An operation on the mbarrier in ``operand``, with its ``properties``."""
+    pointer = read.pointer(operand)
+    known = {"b64", "count", "parity", "noinc"} | {"release", "relaxed", "acquire"}
+    if pointer is None or read.modifiers - known:
+        return None
+    return _Said(op_type, properties, (pointer,))
+
+
+def _mbarrier_init(read: _Reader) -> _Said | None:
+    address, count = read.statement.operands
+    if (given := _integer(read.constant(count))) is None:
+        return None
+    return _mbarrier(read, scoped_async.MbarrierInitOp, address, count=given)
+
+
+def _mbarrier_inval(read: _Reader) -> _Said | None:
+    return _mbarrier(read, scoped_async.MbarrierInvalOp, read.statement.operands[0])
+
+
+def _mbarrier_expect(read: _Reader) -> _Said | None:
+    address, count = read.statement.operands
+    given, scope = _integer(read.constant(count)), read.statement.scope
+    if given is None or scope is None:
+        return None
+    return _mbarrier(
+        read, scoped_async.MbarrierExpectTxOp, address, scope=SCOPES[scope], bytes=given
+    )
+
+
+def _mbarrier_arrive(read: _Reader) -> _Said | None:
+    """An arrival whose token nobody wants: one that gives it is text."""
+    operands = list(read.statement.operands)
+    if operands and not operands[0].startswith("["):
+        if operands.pop(0) != "_":
+            return None
+    ordering, scope = read.statement.ordering, read.statement.scope
+    given = [_integer(read.constant(each)) for each in operands[1:]]
+    if ordering is None or scope is None or None in given or len(given) > 1:
+        return None
+    words = read.statement.operation.split()
+    said = {("expect_tx" if "expect_tx" in words else "count"): each for each in given}
+    drop = _UNIT if "arrive_drop" in words else None
+    return _mbarrier(
+        read,
+        scoped_async.MbarrierArriveOp,
+        operands[0],
+        ordering=ORDERINGS[ordering],
+        scope=SCOPES[scope],
+        drop=drop,
+        **said,
+    )
+
+
+def _mbarrier_wait(read: _Reader) -> _Said | None:
+    """A loop around one wait for a parity; a wait whose answer the program looks at is text."""
+    statement = read.statement
+    ordering, scope = statement.ordering, statement.scope
+    if not statement.loops or "parity" not in read.modifiers or len(statement.operands) != 3:
+        return None
+    _, address, parity = statement.operands
+    if ordering is None or scope is None or read.given(parity) is None:
+        return None
+    said = _mbarrier(
+        read,
+        scoped_async.MbarrierWaitOp,
+        address,
+        ordering=ORDERINGS[ordering],
+        scope=SCOPES[scope],
+    )
+    return None if said is None else _Said(said.op_type, said.properties, (*said.operands, parity))
+
+
+_BEFORE = scoped_async.SIDES[scoped_async.Side.BEFORE]
+_AFTER = scoped_async.SIDES[scoped_async.Side.AFTER]
+_LOADS = scoped_async.DIRECTIONS[scoped_async.Direction.LOADS]
+_STORES = scoped_async.DIRECTIONS[scoped_async.Direction.STORES]
+
+_OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
+    {
+        "ld": _load,
+        "st": _store,
+        "atom": _update,
+        "red": _update,
+        "fence": _fence,
+        "membar": _fence,
+        "bar sync": _barrier,
+        "bar arrive": _barrier,
+        "barrier sync": _barrier,
+        "barrier arrive": _barrier,
+        "barrier cluster arrive": _cluster_arrive,
+        "barrier cluster wait": _plain(scoped_async.ClusterWaitOp),
+        "fence proxy async": _proxy_fence,
+        "fence mbarrier_init": _plain(scoped_async.MbarrierInitFenceOp),
+        "mbarrier init": _mbarrier_init,
+        "mbarrier inval": _mbarrier_inval,
+        "mbarrier expect_tx": _mbarrier_expect,
+        "mbarrier arrive": _mbarrier_arrive,
+        "mbarrier arrive_drop": _mbarrier_arrive,
+        "mbarrier arrive expect_tx": _mbarrier_arrive,
+        "mbarrier arrive_drop expect_tx": _mbarrier_arrive,
+        "mbarrier try_wait": _mbarrier_wait,
+        "mbarrier test_wait": _mbarrier_wait,
+        "cp async commit_group": _plain(scoped_async.AsyncCommitGroupOp),
+        "cp async wait_group": _waiting(scoped_async.AsyncWaitGroupOp),
+        "cp async bulk commit_group": _plain(scoped_async.BulkCommitGroupOp),
+        "cp async bulk wait_group": _waiting(scoped_async.BulkWaitGroupOp),
+        "wgmma fence": _plain(scoped_async.WgmmaFenceOp),
+        "wgmma commit_group": _plain(scoped_async.WgmmaCommitGroupOp),
+        "tcgen05 fence::before_thread_sync": _plain(scoped_async.Tcgen05FenceOp, side=_BEFORE),
+        "tcgen05 fence::after_thread_sync": _plain(scoped_async.Tcgen05FenceOp, side=_AFTER),
+        "tcgen05 wait::ld": _plain(scoped_async.Tcgen05WaitOp, direction=_LOADS),
+        "tcgen05 wait::st": _plain(scoped_async.Tcgen05WaitOp, direction=_STORES),
+    }
+)
+"""By the words of its row (``lowering.ptx.statements``), what makes an operation of a statement."""
+
+
+def _intrinsics() -> Iterator[tuple[str, str]]:
+    """NVVM's intrinsics, each with the PTX that LLVM makes of it."""
+    for name in ("cta", "gl", "sys"):
+        yield f"membar.{name}", f"membar.{name}"
+    yield "fence.sc.cluster", "fence.sc.cluster"
+    yield "fence.mbarrier_init.release.cluster", "fence.mbarrier_init.release.cluster"
+    yield "fence.proxy.async", "fence.proxy.async"
+    for name, space in (("global", "global"), ("shared_cta", "shared::cta"),
+                        ("shared_cluster", "shared::cluster")):  # fmt: skip
+        yield f"fence.proxy.async.{name}", f"fence.proxy.async.{space}"
+    for aligned in ("", ".aligned"):
+        yield f"barrier.cta.sync{aligned}.all", f"barrier.cta.sync{aligned} $0"
+        yield f"barrier.cta.sync{aligned}.count", f"barrier.cta.sync{aligned} $0, $1"
+        yield f"barrier.cta.arrive{aligned}.count", f"barrier.cta.arrive{aligned} $0, $1"
+        for relaxed in ("", ".relaxed"):
+            yield (f"barrier.cluster.arrive{relaxed}{aligned}",
+                   f"barrier.cluster.arrive{relaxed}{aligned}")  # fmt: skip
+        yield f"barrier.cluster.wait{aligned}", f"barrier.cluster.wait{aligned}"
+    yield "cp.async.commit.group", "cp.async.commit_group"
+    yield "cp.async.wait.group", "cp.async.wait_group $0"
+    yield "cp.async.bulk.commit.group", "cp.async.bulk.commit_group"
+    yield "cp.async.bulk.wait.group", "cp.async.bulk.wait_group $0"
+    yield "cp.async.bulk.wait.group.read", "cp.async.bulk.wait_group.read $0"
+    yield "wgmma.fence.sync.aligned", "wgmma.fence.sync.aligned"
+    yield "wgmma.commit_group.sync.aligned", "wgmma.commit_group.sync.aligned"
+    yield "tcgen05.wait.ld", "tcgen05.wait::ld.sync.aligned"
+    yield "tcgen05.wait.st", "tcgen05.wait::st.sync.aligned"
+    yield "tcgen05.fence.before.thread.sync", "tcgen05.fence::before_thread_sync"
+    yield "tcgen05.fence.after.thread.sync", "tcgen05.fence::after_thread_sync"
+    yield "mbarrier.init.shared", "mbarrier.init.shared.b64 [$0], $1"
+    yield "mbarrier.inval.shared", "mbarrier.inval.shared.b64 [$0]"
+    for scope in ("cta", "cluster"):
+        for name, space in (("cta", "shared::cta"), ("cluster", "shared::cluster")):
+            yield (f"mbarrier.expect.tx.scope.{scope}.space.{name}",
+                   f"mbarrier.expect_tx.relaxed.{scope}.{space}.b64 [$0], $1")  # fmt: skip
+
+
+INTRINSICS: Mapping[str, str] = MappingProxyType(
+    {f"llvm.nvvm.{name}": text for name, text in _intrinsics()}
+)
+"""Intrinsics as PTX, ``$n`` being operand n. Source: LLVM 22, NVPTXIntrinsics.td."""
