@@ -21,6 +21,9 @@ _TOKEN = re.compile(
     r"|(?<![\w.])(?P<decimal>[+-]?[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]{1,4})?)(?![\w.])"
 )
 
+_SUSPECT = re.compile(r"[ \t](?:[+-](?:inf|qnan|s?nan\()|f0x|[+-]?[0-9]+\.)")
+"""How a constant begins that may be rewritten, after its type; most lines have none."""
+
 _PRODUCER = re.compile(r'!"[^"\n]*\b(?:clang|LLVM) version ([0-9]{1,4})\b')
 _NEWER_TRIPLE = re.compile(r'^target triple = "amdgpu[0-9]', re.MULTILINE)
 """An AMD chip in the name of the machine. Source: llvm/llvm-project#206480."""
@@ -65,19 +68,19 @@ def in_older_words(text: str) -> str:
     """
     pieces: list[str] = []
     end = 0
-    for match, constant in _rewritten(text):
-        pieces += (text[end : match.start()], constant)
-        end = match.end()
+    for start, stop, constant in _rewritten(text):
+        pieces += (text[end:start], constant)
+        end = stop
     return "".join((*pieces, text[end:]))
 
 
 def column_as_given(line: str, column: int) -> int:
     """Where column ``column`` of ``in_older_words(line)`` is in ``line``; both count from 1."""
     shift = 0
-    for match, constant in _rewritten(line):
-        if column <= match.start() + shift + len(constant):
-            return min(column - shift, match.start() + 1)
-        shift += len(constant) - len(match[0])
+    for start, stop, constant in _rewritten(line):
+        if column <= start + shift + len(constant):
+            return min(column - shift, start + 1)
+        shift += len(constant) - (stop - start)
     return column - shift
 
 
@@ -91,17 +94,31 @@ def is_newer(text: str, version: int) -> bool:
     )
 
 
-def _rewritten(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """The constants that only a newer LLVM reads, each with what LLVM 22 writes for it."""
-    type: _Format | None = None
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "type":
-            type = _FORMATS.get(match[0])
-        elif kind == "line":
-            type = None
-        elif kind != "other" and type is not None and (bits := _bits(match, type)) is not None:
-            yield match, _as_llvm_22_writes(bits, type)
+def _rewritten(text: str) -> Iterator[tuple[int, int, str]]:
+    """The constants that only a newer LLVM reads: from where to where, and what LLVM 22 writes."""
+    for start, stop in _suspect_lines(text):
+        type: _Format | None = None
+        for match in _TOKEN.finditer(text, start, stop):
+            kind = match.lastgroup
+            if kind == "type":
+                type = _FORMATS.get(match[0])
+            elif kind == "line":
+                type = None
+            elif kind != "other" and type is not None and (bits := _bits(match, type)) is not None:
+                yield match.start(), match.end(), _as_llvm_22_writes(bits, type)
+
+
+def _suspect_lines(text: str) -> Iterator[tuple[int, int]]:
+    """The lines that may have such a constant; all of the text where a string may go over lines."""
+    if any(line.count('"') % 2 for line in text.splitlines()):
+        yield 0, len(text)
+        return
+    stop = 0
+    while (found := _SUSPECT.search(text, stop)) is not None:
+        start = text.rfind("\n", 0, found.start()) + 1
+        stop = text.find("\n", found.end())
+        stop = len(text) if stop < 0 else stop
+        yield start, stop
 
 
 def _bits(match: re.Match[str], type: _Format) -> int | None:
@@ -124,7 +141,10 @@ def _bits(match: re.Match[str], type: _Format) -> int | None:
 
 
 def _rounded(decimal: str, type: _Format) -> int | None:
-    """The bits of the nearest value, ties to even; None if ``decimal`` is exact or too large."""
+    """The bits of the nearest value, ties to even; None if ``decimal`` is exact or out of range.
+
+    What would round to zero is out of range for newer LLVMs too.
+    """
     number = abs(Fraction(decimal))
     if type is _DOUBLE or not number:
         return None
@@ -137,6 +157,8 @@ def _rounded(decimal: str, type: _Format) -> int | None:
     if units.denominator == 1:
         return None
     # Of a normal value the leading bit is the exponent's, and so is the carry of rounding.
+    if not round(units):
+        return None
     bits = round(units) + ((power + bias - 1) << type.significand)
     sign = "-" if decimal.startswith("-") else "+"
     return None if bits >= type.infinity else type.signed(sign, bits)

@@ -2,6 +2,8 @@
 
 import difflib
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +15,7 @@ from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import TranslationError
 from fencewright.tools import fence_opt
+from fencewright.tools.dev.triton_texts import SCRIPT, round_trips
 
 DATA = Path(__file__).parent.parent / "data"
 AMD = 'target triple = "amdgcn-amd-amdhsa"\n'
@@ -327,3 +330,32 @@ def test_fence_opt_gives_back_the_text(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_module_without_synchronisation_is_given_back_itself() -> None:
     text = AMD + "define void @f(i32 %0) { ret void }\ndeclare void @g()\n"
     assert edited(text) is text
+
+
+# Triton
+
+
+def test_edited_text_goes_back_into_triton() -> None:
+    """All kernels and chips: ``python -m fencewright.tools.dev.triton_texts``."""
+    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    if not triton.__version__.startswith("3.9."):
+        pytest.skip("needs triton 3.9")
+    lowered, same = round_trips(sys.executable, ["softmax_grid.gfx942", "histogram.sm_90"])
+    assert lowered.read
+    assert not lowered.same
+    assert lowered.gone
+    assert same.read
+    assert same.same
+
+
+def test_triton_refuses_what_is_no_llvm_ir(tmp_path: Path) -> None:
+    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    if not triton.__version__.startswith("3.9."):
+        pytest.skip("needs triton 3.9")
+    for name in ("bogus.gfx942", "bogus.sm_90"):
+        (tmp_path / f"{name}.ll").write_text(KERNEL.replace("add i32", "bogus i32"))
+    command = [sys.executable, "-W", "ignore", str(SCRIPT), "read", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "bogus.gfx942", "bogus.sm_90"], check=True, stdout=subprocess.PIPE
+    )
+    assert not done.stdout
