@@ -1,9 +1,10 @@
 """What is asked of a lowering and what it answers: targets, requests, instructions, sequences."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from fencewright.lowering.vocabulary import (
@@ -116,25 +117,48 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class WaitCounts:
-    """The greatest number of operations that may still be outstanding; None: any number."""
+    """The greatest number of operations that may still be outstanding; None: any number.
+
+    A chip has the first two counters, or all the others (``lowering.cdna.chips.Counter``).
+    """
 
     vmcnt: int | None = None
     lgkmcnt: int | None = None
+    loadcnt: int | None = None
+    storecnt: int | None = None
+    dscnt: int | None = None
+    kmcnt: int | None = None
+    xcnt: int | None = None
+    asynccnt: int | None = None
+    tensorcnt: int | None = None
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The counters that are waited for, by name, with their counts."""
+        counts = zip(_COUNTERS, _counts_of(self), strict=True)
+        return {name: n for name, n in counts if n is not None}
 
     def __or__(self, other: "WaitCounts") -> "WaitCounts":
         """The wait that satisfies both."""
-        return WaitCounts(
-            _stricter(self.vmcnt, other.vmcnt), _stricter(self.lgkmcnt, other.lgkmcnt)
-        )
+        return WaitCounts(*map(_stricter, _counts_of(self), _counts_of(other)))
+
+    def only(self, counters: Iterable[str]) -> "WaitCounts":
+        """The part of it that concerns ``counters``."""
+        wanted = frozenset(counters)
+        return WaitCounts(**{name: n for name, n in self.given.items() if name in wanted})
 
     def __bool__(self) -> bool:
         """Whether there is anything to wait for."""
-        return self.vmcnt is not None or self.lgkmcnt is not None
+        return _counts_of(self) != _NO_COUNTS
 
     def __str__(self) -> str:
-        """The operand of ``s_waitcnt``."""
-        counts = (("vmcnt", self.vmcnt), ("lgkmcnt", self.lgkmcnt))
-        return " ".join(f"{name}({n})" for name, n in counts if n is not None)
+        """As the operand of ``s_waitcnt`` writes it."""
+        return " ".join(f"{name}({n})" for name, n in self.given.items())
+
+
+_COUNTERS = tuple(each.name for each in fields(WaitCounts))
+_counts_of: Callable[[WaitCounts], tuple[int | None, ...]] = attrgetter(*_COUNTERS)
+_NO_COUNTS = (None,) * len(_COUNTERS)
 
 
 def _stricter(a: int | None, b: int | None) -> int | None:
@@ -223,7 +247,9 @@ class Line:
             )
 
         guard = f"@{text(self.guard)}" if self.guard else ""
-        operands = ", ".join(map(text, self.operands)) if self.wait is None else str(self.wait)
+        # A wait of one counter or two has its operand; one of a gfx9 chip names its counters.
+        of_counters = self.wait is not None and not self.operands
+        operands = str(self.wait) if of_counters else ", ".join(map(text, self.operands))
         return " ".join(filter(None, (guard, self.mnemonic, operands, *self.modifiers)))
 
     def with_places(self, changed: Mapping[Placeholder | str, Placeholder | str]) -> Self:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from functools import cache
 
-from fencewright.lowering.cdna.chips import CHIPS, Generation
+from fencewright.lowering.cdna.chips import Generation, chip_row
 from fencewright.lowering.table import Row, Table, row
 
 
@@ -62,13 +62,18 @@ class Effect:
 
 _NEW = Generation.GFX942
 _OLD = (Generation.GFX908, Generation.GFX90A)
-_HINTS = frozenset({"nt", "slc"})
-_BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
+_SCOPED = Generation.GFX1250
+_HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
+_GFX9_BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
+_SE, _DEV, _SYS = _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
+_BITS = (*_GFX9_BITS, *_SCOPES)
 _L, _S, _A = AccessKind.LOAD, AccessKind.STORE, AccessKind.ATOMIC
 _CONTROL = "CDNA4 ISA, load and store control by sc1 sc0"
 _ATOMICS = "MI300 ISA: an atomic takes sc1 for the system, sc0 for the old value"
 _OLD_MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX90A: one L2 per agent; stores have no scope"
 _FOREIGN = "bits that the chip does not have: taken as none"
+_NO_SCOPE = ("glc", *_SCOPES)
+_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 
 _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.ALL), _CONTROL, generation=_NEW, access=_L, bits=("", "sc0")),
@@ -82,12 +87,30 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _ATOMICS,
         generation=_NEW, access=_A, bits=("", "sc0")),
     row(Effect(stores=Reach.SYSTEM), _ATOMICS, generation=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
-    row(Effect(reads=Caches.ALL), _FOREIGN, generation=_NEW, access=_L, bits="glc"),
-    row(Effect(stores=Reach.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits="glc"),
+    row(Effect(reads=Caches.ALL), _FOREIGN, generation=_NEW, access=_L, bits=_NO_SCOPE),
+    row(Effect(stores=Reach.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits=_NO_SCOPE),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _FOREIGN,
-        generation=_NEW, access=_A, bits="glc"),
+        generation=_NEW, access=_A, bits=_NO_SCOPE),
+    row(Effect(reads=Caches.ALL), f"{_MODEL}: may hit the WGP$",
+        generation=_SCOPED, access=_L, bits=_GFX9_BITS),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM), f"{_MODEL}: passes the WGP$",
+        generation=_SCOPED, access=_L, bits=_SE),
+    row(Effect(reads=Caches.SYSTEM), f"{_MODEL}: passes what is not the agent's",
+        generation=_SCOPED, access=_L, bits=_DEV),
+    row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
+    row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it; the "
+        "shader engine is no farther than the work-group here",
+        generation=_SCOPED, access=_S, bits=(*_GFX9_BITS, _SE)),
+    row(Effect(stores=Reach.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
+    row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.WORKGROUP),
+        f"{_MODEL}: never in the WGP$, but a cache of its scope or wider may perform it",
+        generation=_SCOPED, access=_A, bits=(*_GFX9_BITS, _SE)),
+    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _MODEL,
+        generation=_SCOPED, access=_A, bits=_DEV),
+    row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_A, bits=_SYS),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), _OLD_MODEL,
-        generation=_OLD, access=_L, bits=("", "sc0", "sc1", "sc0 sc1")),
+        generation=_OLD, access=_L, bits=("", "sc0", "sc1", "sc0 sc1", *_SCOPES)),
     row(Effect(reads=Caches.SYSTEM), f"{_OLD_MODEL}: glc misses the L1",
         generation=_OLD, access=_L, bits="glc"),
     row(Effect(stores=Reach.AGENT), _OLD_MODEL, generation=_OLD, access=_S),
@@ -105,15 +128,17 @@ ACCESSES: Table[Effect] = Table(
 _MAINTENANCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
 _WBL2, _INV, _INVL2 = "buffer_wbl2", "buffer_inv", "buffer_invl2"
 _VOL = "buffer_wbinvl1_vol"
+_GLOBAL_WB, _GLOBAL_INV = "global_wb", "global_inv"
+_OF_GFX9 = (_WBL2, _INV, _INVL2, _VOL)
 
 _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), f"{_MAINTENANCE}: nothing at wave and group scope",
-        generation=_NEW, mnemonic=_WBL2, bits=("", "sc0", "glc")),
+        generation=_NEW, mnemonic=_WBL2, bits=("", "sc0", *_NO_SCOPE)),
     row(Effect(writes_back=Reach.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2, bits="sc1"),
     row(Effect(writes_back=Reach.SYSTEM), _MAINTENANCE,
         generation=_NEW, mnemonic=_WBL2, bits="sc0 sc1"),
     row(Effect(), f"{_MAINTENANCE}: nothing at wave scope",
-        generation=_NEW, mnemonic=_INV, bits=("", "glc")),
+        generation=_NEW, mnemonic=_INV, bits=("", *_NO_SCOPE)),
     row(Effect(invalidates=Caches.L1), f"{_MAINTENANCE}: L1, in tgsplit",
         generation=_NEW, mnemonic=_INV, bits="sc0"),
     row(Effect(invalidates=Caches.L1 | Caches.AGENT), _MAINTENANCE,
@@ -127,11 +152,27 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=Generation.GFX908, mnemonic=(_WBL2, _INVL2)),
     row(Effect(invalidates=Caches.L1), _OLD_MODEL, generation=_OLD, mnemonic=_VOL),
     row(Effect(), "not on this chip", generation=_OLD, mnemonic=_INV),
+    row(Effect(), "not on this chip", generation=(_NEW, *_OLD), mnemonic=(_GLOBAL_WB, _GLOBAL_INV)),
+    row(Effect(), "not on this chip", generation=_SCOPED, mnemonic=_OF_GFX9),
+    row(Effect(), f"{_MODEL}, global_wb: to the shader engine, no farther than the work-group here",
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=(*_GFX9_BITS, _SE)),
+    row(Effect(writes_back=Reach.AGENT), f"{_MODEL}, global_wb",
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_DEV),
+    row(Effect(writes_back=Reach.SYSTEM), f"{_MODEL}, global_wb",
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SYS),
+    row(Effect(), f"{_MODEL}, global_inv: SCOPE_CU has nothing below",
+        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_GFX9_BITS),
+    row(Effect(invalidates=Caches.L1), f"{_MODEL}, global_inv: the WGP$",
+        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_SE),
+    row(Effect(invalidates=Caches.L1 | Caches.AGENT), f"{_MODEL}, global_inv",
+        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_DEV),
+    row(Effect(invalidates=Caches.ALL), f"{_MODEL}, global_inv",
+        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_SYS),
 ]  # fmt: skip
 
 MAINTENANCE: Table[Effect] = Table(
     "caches of cache maintenance",
-    {"generation": Generation, "mnemonic": (_WBL2, _INV, _INVL2, _VOL), "bits": _BITS},
+    {"generation": Generation, "mnemonic": (*_OF_GFX9, _GLOBAL_WB, _GLOBAL_INV), "bits": _BITS},
     _MAINTENANCE_ROWS,
 )
 """(generation, mnemonic, policy bits) -> effect."""
@@ -144,7 +185,7 @@ def access_effect(chip: str, access: AccessKind, modifiers: Iterable[str]) -> Ef
 
 @cache
 def _access_effect(chip: str, access: AccessKind, modifiers: tuple[str, ...]) -> Effect:
-    return ACCESSES[CHIPS[chip].generation, access, _policy(modifiers)].value
+    return ACCESSES[_generation(chip), access, _policy(modifiers)].value
 
 
 def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Effect:
@@ -154,7 +195,13 @@ def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Ef
 
 @cache
 def _maintenance_effect(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> Effect:
-    return MAINTENANCE[CHIPS[chip].generation, mnemonic, _policy(modifiers)].value
+    return MAINTENANCE[_generation(chip), mnemonic, _policy(modifiers)].value
+
+
+def _generation(chip: str) -> Generation:
+    row = chip_row(chip)
+    assert row is not None, chip
+    return row.generation
 
 
 def _policy(modifiers: tuple[str, ...]) -> str:

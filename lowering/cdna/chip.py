@@ -1,14 +1,16 @@
 """What a CDNA chip is to the lowering: a name and a handful of rule tables.
 
 Each table answers one question; its columns are spelled out here once, its rows stand
-in one file per generation (gfx908.py, gfx90a.py, gfx942.py), and in common.py those of all.
+in one file per generation (gfx908.py, gfx90a.py, gfx942.py, gfx1250.py), and in common.py those
+that several share.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.sequence import Instruction, WaitCounts
+from fencewright.lowering.skeleton import Steps
 from fencewright.lowering.table import Illegal, Row, Table
 from fencewright.lowering.vocabulary import AddressSpace, Word
 
@@ -23,11 +25,16 @@ SPACES = (
 
 
 class Hint(Word):
-    """What a weak access asks of the caches; a volatile one is never merely nontemporal."""
+    """What a weak access asks of the caches."""
 
     NONE = "none"
     VOLATILE = "volatile"
     NONTEMPORAL = "nontemporal"
+    VOLATILE_NONTEMPORAL = "volatile nontemporal"
+
+
+VOLATILE = (Hint.VOLATILE, Hint.VOLATILE_NONTEMPORAL)
+"""Before gfx1250 a volatile access is never nontemporal as well: no bits say both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +45,65 @@ class CacheMaintenance:
     modifiers: tuple[str, ...] = ()
 
 
-Barrier = tuple[CacheMaintenance | WaitCounts, ...]
+Code = tuple[CacheMaintenance | WaitCounts, ...]
+"""What a rule emits, in order."""
+
+
+class Covers(Word):
+    """Whose completion a wait is for: all earlier accesses, or one that returns data, or one that
+    does not. They count in different counters where those are split.
+    """
+
+    ALL = "all"
+    READS = "reads"
+    WRITES = "writes"
+
+
+Encoding = Callable[[tuple[Instruction, ...]], tuple[Instruction, ...]]
+"""How the waits of a sequence are written on a chip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
     """One CDNA chip as rule tables.
 
+    ``steps``: (step, compat) -> the steps that the chip takes for one of the skeleton.
+    ``fence``: (scope, tgsplit, compat) -> the steps of an acq_rel fence that writes back.
     ``write_back``: (scope, tgsplit, l2_per_agent, compat) -> instructions.
     ``invalidate``: (scope, tgsplit) -> instructions.
-    ``wait``: (space, scope, tgsplit, compat) -> counters to bring to zero.
+    ``wait``: (space, scope, tgsplit, compat, covers) -> counters to bring to zero.
+    ``before``: (operation, atomic, volatile, space) -> waits right before an access.
     ``policy``: (operation, hint, scope, tgsplit) -> modifiers of a vector-memory access.
     ``returning``: (returns,) -> further modifiers of an atomic that returns the old value.
     ``barrier``: (scope,) -> waits and instructions, or why there is no such barrier.
     ``legal``: (operation, atomic, space, tgsplit) -> None, or why there is no such access.
+    ``encode`` writes the waits of a sequence.
     """
 
     name: str
     features: frozenset[str]
-    write_back: Table[tuple[CacheMaintenance, ...]]
-    invalidate: Table[tuple[CacheMaintenance, ...]]
+    steps: Table[Steps]
+    fence: Table[Steps]
+    write_back: Table[Code]
+    invalidate: Table[Code]
     wait: Table[WaitCounts]
+    before: Table[Code]
     policy: Table[tuple[str, ...]]
     returning: Table[tuple[str, ...]]
-    barrier: Table[Barrier | Illegal]
+    barrier: Table[Code | Illegal]
     legal: Table[Illegal | None]
+    encode: Encoding
 
 
 class GenerationRows(Protocol):
-    """What the file of a generation has; the other tables have rows of ``common`` alone."""
+    """What the file of a generation has; the legal accesses are rows of ``common`` alone.
 
-    WRITE_BACK_ROWS: Iterable[Row[tuple[CacheMaintenance, ...]]]
-    INVALIDATE_ROWS: Iterable[Row[tuple[CacheMaintenance, ...]]]
+    Of ``STEP_ROWS``, ``FENCE_ROWS``, ``WAIT_ROWS``, ``BEFORE_ROWS`` and ``ENCODE`` those of
+    ``common`` hold where the file has none (``common.OWN``).
+    """
+
+    WRITE_BACK_ROWS: Iterable[Row[Code]]
+    INVALIDATE_ROWS: Iterable[Row[Code]]
     POLICY_ROWS: Iterable[Row[tuple[str, ...]]]
     RETURNING_ROWS: Iterable[Row[tuple[str, ...]]]
-    BARRIERS: Iterable[Row[Barrier | Illegal]]
+    BARRIERS: Iterable[Row[Code | Illegal]]

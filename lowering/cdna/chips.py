@@ -19,6 +19,7 @@ A generation is a row here and a file of rows:
    has rows of its own, ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and
    rows.
    What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
+   Until kernels can be lowered for it, its row stands in ``_WITHOUT_KERNELS``.
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
 """
@@ -43,6 +44,7 @@ class Generation(Word):
     GFX908 = "gfx908"
     GFX90A = "gfx90a"
     GFX942 = "gfx942"
+    GFX1250 = "gfx1250"
 
 
 class InstructionSet(Word):
@@ -52,13 +54,24 @@ class InstructionSet(Word):
     GFX90A = "GFX90AInsts"
     GFX940 = "GFX940Insts"
     BEFORE_GFX940 = "not GFX940Insts"
+    GFX1250 = "GFX1250Insts"
 
 
 class Counter(Word):
-    """A counter of outstanding operations, which ``s_waitcnt`` waits on."""
+    """A counter of outstanding operations; the names are those of ``WaitCounts``.
+
+    ``s_waitcnt`` waits on the first two, an instruction each on the others.
+    """
 
     VMCNT = "vmcnt"
     LGKMCNT = "lgkmcnt"
+    LOADCNT = "loadcnt"
+    STORECNT = "storecnt"
+    DSCNT = "dscnt"
+    KMCNT = "kmcnt"
+    XCNT = "xcnt"
+    ASYNCCNT = "asynccnt"
+    TENSORCNT = "tensorcnt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +107,8 @@ class ChipRow:
     ``lds_bytes``: how much a work-group can have. ``counters``: with their maxima, which as
     operands mean "do not wait". ``generic``: no chip, but what code is compiled for that is to
     run on several. ``boards``: what it is sold as, in small letters. ``elf_machine``: its number
-    in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH).
+    in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH). ``wave_size`` in lanes.
+    ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
     """
 
     name: str
@@ -112,8 +126,15 @@ class ChipRow:
     lds_bytes: int
     counters: Mapping[Counter, int]
     elf_machine: int
+    wave_size: int = 64
+    clusters: bool = False
     generic: bool = False
     boards: tuple[str, ...] = ()
+
+    @property
+    def splits_counters(self) -> bool:
+        """Whether loads, stores and LDS have counters of their own, each with its wait instruction."""
+        return Counter.LOADCNT in self.counters
 
     @property
     def feature_sets(self) -> tuple[frozenset[str], ...]:
@@ -132,6 +153,16 @@ _BY_ITSELF = ScratchConvention(
     0, "enable_private_segment", "LLVM AMDGPUUsage: architected flat scratch"
 )
 _GFX9_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 15})  # MI300 ISA 4.4
+
+_GFX1250_COUNTERS = MappingProxyType(
+    {
+        Counter.LOADCNT: 63, Counter.STORECNT: 63, Counter.DSCNT: 63, Counter.KMCNT: 31,
+        Counter.XCNT: 63, Counter.ASYNCCNT: 63, Counter.TENSORCNT: 1,
+    }
+)  # fmt: skip
+"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; of tensorcnt nothing says how wide it is, and
+with one bit it is waited for to the end alone.
+"""
 
 _GFX9 = frozenset({InstructionSet.GFX9, InstructionSet.BEFORE_GFX940})
 _GFX940 = frozenset({InstructionSet.GFX9, InstructionSet.GFX90A, InstructionSet.GFX940})
@@ -175,14 +206,42 @@ _ROWS = (
         source="LLVM AMDGPUUsage, Generic Processors: for gfx942 and gfx950, the lesser LDS"),
 )  # fmt: skip
 
+GFX1250 = ChipRow(
+    "gfx1250", Generation.GFX1250,
+    "LLVM 24 AMDGPUUsage, Memory Model GFX125x; LLVM FeatureISAVersion12_50; registers: LLVM "
+    "AMDGPUBaseInfo, getTotalNumVGPRs and getVGPRAllocGranule, in waves of 32",
+    frozenset({InstructionSet.GFX1250}), _MANY, tgsplit=False, scope_bits=True,
+    l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
+    vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx1250"),
+    scratch=_BY_ITSELF, lds_bytes=320 * 1024, counters=_GFX1250_COUNTERS, elf_machine=0x49,
+    wave_size=32, clusters=True,
+)  # fmt: skip
+
+_WITHOUT_KERNELS = (
+    GFX1250,
+    replace(GFX1250, name="gfx1251", elf_machine=0x5A,
+        source="LLVM 24 lowers every measured request as for gfx1250"),
+)  # fmt: skip
+
 CHIPS: Mapping[str, ChipRow] = MappingProxyType({each.name: each for each in _ROWS})
-"""Every chip by its name."""
+"""Every chip by its name, but for those of ``SINGLE_OPERATIONS``."""
+
+SINGLE_OPERATIONS: Mapping[str, ChipRow] = MappingProxyType(
+    {each.name: each for each in _WITHOUT_KERNELS}
+)
+"""The chips whose operations are lowered one by one: kernels cannot be lowered for them yet."""
+
+
+def chip_row(name: str) -> ChipRow | None:
+    """The chip called ``name``, whatever can be lowered for it; None if there is none."""
+    return CHIPS.get(name) or SINGLE_OPERATIONS.get(name)
 
 
 @cache
 def chips_of(generation: Generation) -> tuple[str, ...]:
-    """The names of the chips of a generation, in the order of ``CHIPS``."""
-    return tuple(each.name for each in CHIPS.values() if each.generation == generation)
+    """The names of the chips of a generation, in the order of their rows."""
+    chips = (*CHIPS.values(), *SINGLE_OPERATIONS.values())
+    return tuple(each.name for each in chips if each.generation == generation)
 
 
 DEFAULT_CHIP = GFX942.name

@@ -1,12 +1,15 @@
 """Rows that hold on every CDNA chip; the files of the generations add what differs."""
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import cast
+from types import MappingProxyType
+from typing import Any, cast
 
-from fencewright.lowering.cdna.chip import SPACES, Barrier, Chip, GenerationRows, Hint
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chip import SPACES, Chip, Code, Covers, GenerationRows, Hint
+from fencewright.lowering.cdna.chips import chip_row
+from fencewright.lowering.cdna.waits import as_they_are
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.skeleton import SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Row, Table, TableError, row
@@ -80,20 +83,16 @@ _ACQUIRE_FIRST = (
 )
 _RELAYS = "certified by tests/unit/test_acq_rel_fences.py"
 
-FENCE: Table[Steps] = Table(
-    "CDNA fence that acquires and writes back",
-    {"scope": Scope, "tgsplit": (False, True), "compat": (None, *Compat)},
-    (
-        row(_RELEASE_FIRST, f"{_MODEL}: fence acq_rel", compat=Compat.LLVM),
-        row(_RELEASE_FIRST, f"{_MODEL}: a wave issues in order", scope=NARROW, compat=None),
-        row(_LDS_FIRST, "a mate's flag in LDS says that it left something dirty; flags in memory "
-            f"come through the same queues as what they are for: {_RELAYS}",
-            scope=(Scope.WORKGROUP, *AGENT), tgsplit=False, compat=None),
-        row(_ACQUIRE_FIRST, f"a mate on another CU left something dirty: {_RELAYS}",
-            scope=(Scope.WORKGROUP, *AGENT), tgsplit=True, compat=None),
-        row(_ACQUIRE_FIRST, "one who released to the agent left something dirty in its one L2: "
-            f"{_RELAYS}", scope=Scope.SYSTEM, compat=None),
-    ),
+FENCE_ROWS: tuple[Row[Steps], ...] = (
+    row(_RELEASE_FIRST, f"{_MODEL}: fence acq_rel", compat=Compat.LLVM),
+    row(_RELEASE_FIRST, f"{_MODEL}: a wave issues in order", scope=NARROW, compat=None),
+    row(_LDS_FIRST, "a mate's flag in LDS says that it left something dirty; flags in memory "
+        f"come through the same queues as what they are for: {_RELAYS}",
+        scope=(Scope.WORKGROUP, *AGENT), tgsplit=False, compat=None),
+    row(_ACQUIRE_FIRST, f"a mate on another CU left something dirty: {_RELAYS}",
+        scope=(Scope.WORKGROUP, *AGENT), tgsplit=True, compat=None),
+    row(_ACQUIRE_FIRST, "one who released to the agent left something dirty in its one L2: "
+        f"{_RELAYS}", scope=Scope.SYSTEM, compat=None),
 )  # fmt: skip
 """(scope, tgsplit, compat) -> the steps of an acq_rel or seq_cst fence that writes back.
 
@@ -101,13 +100,21 @@ The fence writes back what a read before it has acquired, even if that read is n
 write-back must be done before a relaxed write after the fence signals a thread that invalidates less.
 """
 
-BARRIER_ROWS: tuple[Row[Barrier | Illegal], ...] = (
+BARRIER_ROWS: tuple[Row[Code | Illegal], ...] = (
     row((), "MI300 ISA 3: the lanes of a wave execute together", scope=NARROW),
     row(
         Illegal("s_barrier joins the waves of one work-group only", ("workgroup", "wavefront")),
         "MI300 ISA 4.3, s_barrier",
         scope=WIDE,
     ),
+)
+
+STEP_ROWS: tuple[Row[Steps], ...] = tuple(
+    row((step,), f"{_MODEL}: the skeleton's order", step=step) for step in SkeletonStep
+)
+
+BEFORE_ROWS: tuple[Row[Code], ...] = (
+    row((), f"{_COUNTERS}: an access waits for its operands alone"),
 )
 
 _NO_LDS = Illegal(
@@ -136,11 +143,14 @@ def load_chip(name: str) -> Chip:
 
     Raises ``TableError`` where the generation's file or some of its rows are missing.
     """
-    generation = CHIPS[name].generation
+    chip = chip_row(name)
+    assert chip is not None, name
+    generation = chip.generation
     module = f"fencewright.lowering.cdna.{generation}"
     if find_spec(module) is None:
         raise TableError(f"{generation}: no file of rows lowering/cdna/{generation}.py")
-    rows = cast(GenerationRows, import_module(module))
+    own = import_module(module)
+    rows = cast(GenerationRows, own)
     if missing := [each for each in GenerationRows.__annotations__ if not hasattr(rows, each)]:
         raise TableError(f"{generation}: lowering/cdna/{generation}.py lacks {', '.join(missing)}")
     mode = {"scope": Scope, "tgsplit": (False, True)}
@@ -148,14 +158,36 @@ def load_chip(name: str) -> Chip:
     access = {"operation": (_READ, *_WRITE)}
     legal = {**access, "atomic": (False, True), "space": SPACES, "tgsplit": (False, True)}
     write_back = {**mode, "l2_per_agent": L2PerAgent, **compat}
+    wait = {"space": SPACES, **mode, **compat, "covers": Covers}
+    before = {**access, "atomic": (False, True), "volatile": (False, True), "space": SPACES}
+
+    def ours(rows: str) -> Any:
+        return getattr(own, rows, OWN[rows])
+
     return Chip(
         name,
-        CHIPS[name].feature_sets[-1],
+        chip.feature_sets[-1],
+        Table(f"{name} steps", {"step": SkeletonStep, **compat}, ours("STEP_ROWS")),
+        Table(f"{name} fence that writes back", {**mode, **compat}, ours("FENCE_ROWS")),
         Table(f"{name} write-back", write_back, rows.WRITE_BACK_ROWS),
         Table(f"{name} invalidate", mode, rows.INVALIDATE_ROWS),
-        Table(f"{name} wait", {"space": SPACES, **mode, **compat}, WAIT_ROWS),
+        Table(f"{name} wait", wait, ours("WAIT_ROWS")),
+        Table(f"{name} wait before an access", before, ours("BEFORE_ROWS")),
         Table(f"{name} cache policy", {**access, "hint": Hint, **mode}, rows.POLICY_ROWS),
         Table(f"{name} returned value", {"returns": (False, True)}, rows.RETURNING_ROWS),
         Table(f"{name} barrier", {"scope": Scope}, rows.BARRIERS),
         Table(f"{name} legal accesses", legal, LEGAL_ROWS),
+        ours("ENCODE"),
     )
+
+
+OWN: Mapping[str, Any] = MappingProxyType(
+    {
+        "STEP_ROWS": STEP_ROWS,
+        "FENCE_ROWS": FENCE_ROWS,
+        "WAIT_ROWS": WAIT_ROWS,
+        "BEFORE_ROWS": BEFORE_ROWS,
+        "ENCODE": as_they_are,
+    }
+)
+"""What holds for a generation whose file does not have it."""

@@ -1,6 +1,6 @@
 """gfx908 (MI100): one L2 per agent without any maintenance instruction, no tgsplit."""
 
-from fencewright.lowering.cdna.chip import CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
 from fencewright.lowering.cdna.common import BARRIER_ROWS, LDS, MEMORY, NARROW, WIDE
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Operation, Scope
@@ -25,8 +25,8 @@ POLICY_ROWS = (
     row(("glc",), f"{_ISA}: glc misses L1",
         operation=Operation.LOAD, hint=Hint.NONE, scope=WIDE),
     row((), f"{_MODEL}: stores write through L1", operation=Operation.STORE, hint=Hint.NONE),
-    row(("glc",), f"{_MODEL}: volatile load", operation=Operation.LOAD, hint=Hint.VOLATILE),
-    row((), f"{_MODEL}: volatile store", operation=Operation.STORE, hint=Hint.VOLATILE),
+    row(("glc",), f"{_MODEL}: volatile load", operation=Operation.LOAD, hint=VOLATILE),
+    row((), f"{_MODEL}: volatile store", operation=Operation.STORE, hint=VOLATILE),
     row(("glc", "slc"), f"{_MODEL}: nontemporal", operation=_ACCESS, hint=Hint.NONTEMPORAL),
     row((), f"{_MODEL}: a read-modify-write is performed in L2", operation=_RMW),
 )  # fmt: skip

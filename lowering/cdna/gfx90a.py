@@ -1,6 +1,6 @@
 """gfx90a (MI200): one L2 per agent, glc bypasses L1, L2 maintenance at system scope only."""
 
-from fencewright.lowering.cdna.chip import CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
 from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, NARROW, WIDE
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Operation, Scope
@@ -37,8 +37,8 @@ POLICY_ROWS = (
         operation=Operation.LOAD, hint=Hint.NONE, scope=WIDE),
     row((), f"{_MODEL}: stores write through L1",
         operation=Operation.STORE, hint=Hint.NONE),
-    row(("glc",), f"{_MODEL}: volatile load", operation=Operation.LOAD, hint=Hint.VOLATILE),
-    row((), f"{_MODEL}: volatile store", operation=Operation.STORE, hint=Hint.VOLATILE),
+    row(("glc",), f"{_MODEL}: volatile load", operation=Operation.LOAD, hint=VOLATILE),
+    row((), f"{_MODEL}: volatile store", operation=Operation.STORE, hint=VOLATILE),
     row(("glc", "slc"), f"{_MODEL}: nontemporal", operation=_ACCESS, hint=Hint.NONTEMPORAL),
     row((), f"{_MODEL}: a read-modify-write is performed in L2", operation=_RMW),
 )  # fmt: skip

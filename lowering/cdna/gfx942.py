@@ -1,6 +1,6 @@
 """gfx942 (MI300): an L2 per XCD, scope bits sc0 and sc1 on every access and cache operation."""
 
-from fencewright.lowering.cdna.chip import CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
 from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, NARROW
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Compat, L2PerAgent, Operation, Scope
@@ -41,7 +41,7 @@ POLICY_ROWS = (
     row(("sc1",), f"{_CONTROL}: agent", operation=_ACCESS, hint=Hint.NONE, scope=AGENT),
     row(("sc0", "sc1"), f"{_CONTROL}: system",
         operation=_ACCESS, hint=Hint.NONE, scope=Scope.SYSTEM),
-    row(("sc0", "sc1"), f"{_MODEL}: volatile", operation=_ACCESS, hint=Hint.VOLATILE),
+    row(("sc0", "sc1"), f"{_MODEL}: volatile", operation=_ACCESS, hint=VOLATILE),
     row(("nt",), f"{_MODEL}: nontemporal", operation=_ACCESS, hint=Hint.NONTEMPORAL),
     row((), f"{_CONTROL}: a read-modify-write without sc1 is the agent's",
         operation=_RMW, scope=(*NARROW, Scope.WORKGROUP, *AGENT)),

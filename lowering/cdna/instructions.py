@@ -9,85 +9,15 @@ Which chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+from fencewright.lowering.cdna import instructions_gfx1250
 from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
-from fencewright.lowering.sequence import Line, operands
+from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.table import Table
 from fencewright.lowering.table import row as table_row
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
-
-
-class Kind(Word):
-    """What an instruction does, as far as ordering and register allocation care."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    ATOMIC_RETURN = "atomic_return"
-    SCALAR_LOAD = "scalar_load"
-    CACHE = "cache"
-    WAIT = "wait"
-    VALU = "valu"
-    SALU = "salu"
-    BRANCH = "branch"
-    BARRIER = "barrier"
-    END = "end"
-
-    @property
-    def is_memory(self) -> bool:
-        """Whether the instruction reads or writes memory."""
-        return self in _MEMORY_KINDS
-
-
-_MEMORY_KINDS = frozenset(
-    {Kind.LOAD, Kind.STORE, Kind.ATOMIC, Kind.ATOMIC_RETURN, Kind.SCALAR_LOAD}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionRow:
-    """One instruction.
-
-    ``operands`` has named places. ``counters`` are those that it increments, or as cache
-    maintenance may increment (``CACHE_COUNTS``). ``space`` is the memory that it accesses.
-    ``expansion`` has the complete lines that a pseudo instruction stands for. ``early_clobber``: a
-    result is written before every operand has been read, so they must not share registers.
-    ``chips`` are those that have it. Every chip has both forms of access to private memory; there
-    ``chips`` are those whose kernels use this form.
-    """
-
-    mnemonic: str
-    operands: str
-    kind: Kind
-    counters: tuple[Counter, ...]
-    chips: frozenset[str]
-    source: str
-    space: AddressSpace | None = None
-    expansion: tuple[str, ...] = ()
-    early_clobber: bool = False
-
-    @property
-    def returns(self) -> bool:
-        """Whether it is an atomic that returns the old value."""
-        return self.kind is Kind.ATOMIC_RETURN
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The assembly templates that it is printed as, without modifiers."""
-        return self.expansion or (f"{self.mnemonic} {self.operands}".rstrip(),)
-
-    @property
-    def code(self) -> tuple[Line, ...]:
-        """The instructions that ``lines`` write."""
-        return tuple(map(_read_line, self.lines))
-
-
-@cache
-def _read_line(written: str) -> Line:
-    mnemonic, _, rest = written.partition(" ")
-    return Line(mnemonic, operands(rest))
 
 
 def _chips_with(wanted: InstructionSet) -> frozenset[str]:
@@ -110,9 +40,6 @@ _SMEM = "MI300 ISA 7, scalar memory"
 _SOPP = "MI300 ISA 4.1, program control"
 _VOP = "MI300 ISA 6, vector ALU"
 _SOP = "MI300 ISA 5, scalar ALU"
-
-Access = tuple[Operation, AddressSpace, int, RmwKind | None, bool]
-"""operation, address space, width in bits, kind of a read-modify-write, returns the old value."""
 
 _LOAD_SUFFIX = {8: "ubyte", 16: "ushort", 32: "dword", 64: "dwordx2", 96: "dwordx3", 128: "dwordx4"}
 _STORE_SUFFIX = _LOAD_SUFFIX | {8: "byte", 16: "short"}
@@ -542,12 +469,10 @@ MEMORY_ROWS: tuple[tuple[Access, InstructionRow], ...] = (
     *_vector_accesses(),
     *_lds_accesses(),
     *_private_accesses(),
+    *instructions_gfx1250.MEMORY_ROWS,
 )
 """Every memory access with its instruction, which ``chips`` of the row have."""
 
-
-Packed = tuple[AddressSpace, RmwKind, ValueType, bool]
-"""A read-modify-write of two numbers in 32 bits: space, kind, type, returns."""
 
 _NOT_FINE_GRAINED = "not for fine-grained memory before gfx942 (LLVM SIISelLowering)"
 
@@ -582,16 +507,29 @@ def _packed_additions() -> Iterator[tuple[Packed, InstructionRow]]:
             )
 
 
-PACKED_ROWS: tuple[tuple[Packed, InstructionRow], ...] = (*_packed_additions(),)
+PACKED_ROWS: tuple[tuple[Packed, InstructionRow], ...] = (
+    *_packed_additions(),
+    *instructions_gfx1250.PACKED_ROWS,
+)
 """Every packed read-modify-write with its instruction, which ``chips`` of the row have."""
 
 
 def _unique(rows: Iterable[InstructionRow]) -> dict[tuple[str, bool], InstructionRow]:
     index: dict[tuple[str, bool], InstructionRow] = {}
     for row in rows:
-        if index.setdefault((row.mnemonic, row.returns), row) is not row:
-            raise AssertionError(f"two rows for {row.mnemonic}")
+        key = row.mnemonic, row.returns
+        known = index.setdefault(key, row)
+        if known is not row:
+            index[key] = _of_both(known, row)
     return index
+
+
+def _of_both(one: InstructionRow, other: InstructionRow) -> InstructionRow:
+    """The row of an instruction that two generations have, called alike and with like operands."""
+    same = replace(other, counters=one.counters, chips=one.chips, source=one.source)
+    if one.chips & other.chips or same != one:
+        raise AssertionError(f"two rows for {one.mnemonic}")
+    return replace(one, chips=one.chips | other.chips, counters=(*one.counters, *other.counters))
 
 
 INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
@@ -603,6 +541,7 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
         *VALU_ROWS,
         *SALU_ROWS,
         *PSEUDO_SALU_ROWS,
+        *instructions_gfx1250.OTHER_ROWS,
     )
 )
 """Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
@@ -621,7 +560,7 @@ def _by_access() -> dict[tuple[str, Access], InstructionRow]:
 _BY_ACCESS = _by_access()
 
 
-_PACKED = dict(PACKED_ROWS)
+_PACKED = {(chip, packed): row for packed, row in PACKED_ROWS for chip in row.chips}
 
 OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
 """The operand places of a row, in the order in which an operation lists its operands."""
@@ -675,5 +614,4 @@ def packed_instruction(
     chip: str, space: AddressSpace, kind: RmwKind, type_: ValueType, returns: bool
 ) -> InstructionRow | None:
     """The instruction of ``chip`` for a packed read-modify-write, None if it has none."""
-    row = _PACKED.get((space, kind, type_, returns))
-    return row if row is not None and chip in row.chips else None
+    return _PACKED.get((chip, (space, kind, type_, returns)))

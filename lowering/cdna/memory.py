@@ -449,6 +449,7 @@ def _control(
     return CacheControl(scope, CachePolicy(l1, l2, last_level), evidence)
 
 
+_NO_TABLE = Illegal("the control table of the chip is not public")
 _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc", "slc"))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1", "nt"))
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
@@ -525,6 +526,8 @@ _CONTROL_ROWS: list[Row[CacheControl | Illegal]] = [
         generation=_OLD, access=_ATOMIC, bits=("", "glc"), reuse=False, l2=_ONE),
     row(_NO_SC, "MI200 ISA", generation=_OLD, bits=("sc0", "sc1", "sc0 sc1"), l2=_ONE),
     row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", generation=_OLD, l2=_MANY),
+    row(_NO_TABLE, "nothing public says what its scopes do at each cache",
+        generation=Generation.GFX1250),
 ]  # fmt: skip
 
 CONTROL: Table[CacheControl | Illegal] = Table(

@@ -84,7 +84,9 @@ _INVALIDATE = CounterEvent(Counter.VMCNT, CounterEventKind.INVALIDATE, certain=F
 _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: ()}
 
 CACHE_EVENTS: dict[str, tuple[CounterEvent, ...]] = {
-    str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
+    **{str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()},
+    "global_wb": (CounterEvent(Counter.STORECNT, CounterEventKind.VECTOR),),
+    "global_inv": (CounterEvent(Counter.LOADCNT, CounterEventKind.VECTOR),),
 }
 """Cache maintenance; what may count is safe as an uncertain event: not among the younger ones."""
 

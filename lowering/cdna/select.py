@@ -7,8 +7,7 @@ LLVM AMDGPUUsage, Memory Model code sequences.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from fencewright.lowering.cdna import common
-from fencewright.lowering.cdna.chip import SPACES, CacheMaintenance, Chip, Hint
+from fencewright.lowering.cdna.chip import SPACES, Chip, Code, Covers, Hint
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     memory_instruction,
@@ -59,7 +58,7 @@ def lower(chip: Chip, asked: Request) -> Sequence:
         for each in _EMIT[step](chip, request):
             if not (instructions and _covers(instructions[-1].wait, each.wait)):
                 instructions.append(each)
-    return Sequence(tuple(instructions))
+    return Sequence(chip.encode(tuple(instructions)))
 
 
 def _covers(before: WaitCounts | None, wait: WaitCounts | None) -> bool:
@@ -113,11 +112,13 @@ def _steps(chip: Chip, request: Request) -> Steps:
     weak = request.ordering is Ordering.WEAK
     if weak and request.volatile:
         return VOLATILE[request.op]
-    steps = SKELETON[request.op, request.ordering]
+    compat = request.target.compat
+    skeleton = SKELETON[request.op, request.ordering]
+    steps = tuple(step for each in skeleton for step in chip.steps[each, compat].value)
     if request.availability is Availability.NONE:
         return tuple(s for s in steps if s not in _AVAILABILITY)
     if (request.op, request.ordering) in _BOTH and _write_back(chip, request):
-        return common.FENCE[request.scope, request.target.tgsplit, request.target.compat].value
+        return chip.fence[request.scope, request.target.tgsplit, compat].value
     return steps
 
 
@@ -141,10 +142,14 @@ def _leaves_lds(request: Request) -> bool:
 
 
 def _wait(
-    chip: Chip, request: Request, spaces: frozenset[AddressSpace], phase: Phase
+    chip: Chip,
+    request: Request,
+    spaces: frozenset[AddressSpace],
+    phase: Phase,
+    covers: Covers = Covers.ALL,
 ) -> list[Instruction]:
     tgsplit, compat = request.target.tgsplit, request.target.compat
-    rows = [chip.wait[space, request.scope, tgsplit, compat] for space in sorted(spaces)]
+    rows = [chip.wait[space, request.scope, tgsplit, compat, covers] for space in sorted(spaces)]
     counts = WaitCounts()
     for each in rows:
         counts |= each.value
@@ -166,16 +171,31 @@ def _wait_own(chip: Chip, request: Request) -> list[Instruction]:
         own = frozenset({AddressSpace.GLOBAL})
     elif alone:
         own -= _IN_LDS
-    return _wait(chip, request, own, Phase.WAIT)
+    return _wait(chip, request, own, Phase.WAIT, _COMPLETES[request.op, request.returns])
 
 
-def _maintenance(
-    ops: tuple[CacheMaintenance, ...], request: Request, phase: Phase, source: str
-) -> list[Instruction]:
+_COMPLETES: Mapping[tuple[Operation, bool], Covers] = {
+    **{(Operation.LOAD, returns): Covers.READS for returns in (False, True)},
+    **{(Operation.STORE, returns): Covers.WRITES for returns in (False, True)},
+    (Operation.ATOMIC_RMW, True): Covers.READS,
+    (Operation.ATOMIC_RMW, False): Covers.WRITES,
+    (Operation.CMPXCHG, True): Covers.READS,
+    (Operation.CMPXCHG, False): Covers.WRITES,
+}
+
+
+def _maintenance(ops: Code, request: Request, phase: Phase, source: str) -> list[Instruction]:
     if not _ordered_spaces(request) & _THROUGH_CACHES:
         return []
+    return _emitted(ops, phase, source)
+
+
+def _emitted(code: Code, phase: Phase, source: str) -> list[Instruction]:
     return [
-        Instruction(op.mnemonic, modifiers=op.modifiers, phase=phase, source=source) for op in ops
+        Instruction("s_waitcnt", wait=each, phase=phase, source=source)
+        if isinstance(each, WaitCounts)
+        else Instruction(each.mnemonic, modifiers=each.modifiers, phase=phase, source=source)
+        for each in code
     ]
 
 
@@ -213,13 +233,7 @@ def _barrier(chip: Chip, request: Request) -> list[Instruction]:
     found = chip.barrier[request.scope,]
     if isinstance(found.value, Illegal):
         raise UnsupportedError(str(request), found.value.reason, found.value.accepted)
-    phase, source = Phase.ACCESS, found.source
-    return [
-        Instruction("s_waitcnt", wait=each, phase=phase, source=source)
-        if isinstance(each, WaitCounts)
-        else Instruction(each.mnemonic, modifiers=each.modifiers, phase=phase, source=source)
-        for each in found.value
-    ]
+    return _emitted(found.value, Phase.ACCESS, found.source)
 
 
 def _memory(chip: Chip, request: Request) -> list[Instruction]:
@@ -234,11 +248,16 @@ def _memory(chip: Chip, request: Request) -> list[Instruction]:
         raise UnsupportedError(str(request), reason, _nearest(chip, request))
     modifiers, source = _policy(chip, request)
     source = f"{found.source}; {source}"
+    atomic = request.ordering is not Ordering.WEAK
+    before = chip.before[request.op, atomic, request.volatile, request.space]
     return [
-        Instruction(
-            line.mnemonic, line.operands, modifiers, phase=Phase.ACCESS, source=source
-        ).with_places(_AT_OFFSET)
-        for line in found.code
+        *_emitted(before.value, Phase.ACCESS, before.source),
+        *(
+            Instruction(
+                line.mnemonic, line.operands, modifiers, phase=Phase.ACCESS, source=source
+            ).with_places(_AT_OFFSET)
+            for line in found.code
+        ),
     ]
 
 
@@ -289,9 +308,15 @@ def _policy(chip: Chip, request: Request) -> tuple[tuple[str, ...], str]:
 def _hint(request: Request) -> Hint:
     if request.ordering is not Ordering.WEAK:
         return Hint.NONE
-    if request.volatile:
-        return Hint.VOLATILE
-    return Hint.NONTEMPORAL if request.nontemporal else Hint.NONE
+    return _HINTS[request.volatile, request.nontemporal]
+
+
+_HINTS: Mapping[tuple[bool, bool], Hint] = {
+    (False, False): Hint.NONE,
+    (False, True): Hint.NONTEMPORAL,
+    (True, False): Hint.VOLATILE,
+    (True, True): Hint.VOLATILE_NONTEMPORAL,
+}
 
 
 def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
@@ -303,9 +328,10 @@ def _private_rmw(chip: Chip, request: Request) -> list[Instruction]:
     loads = _memory(chip, replace(plain, op=Operation.LOAD, returns=True))
     stores = _memory(chip, replace(plain, op=Operation.STORE, returns=False))
     source = "private memory is the thread's own; the value is waited for as data"
+    done = chip.wait[AddressSpace.PRIVATE, Scope.SYSTEM, False, None, Covers.READS].value
     return [
         *loads,
-        Instruction("s_waitcnt", wait=WaitCounts(vmcnt=0), phase=Phase.ACCESS, source=source),
+        Instruction("s_waitcnt", wait=done, phase=Phase.ACCESS, source=source),
         *(each.with_places(_NEW) for each in stores),
     ]
 

@@ -80,6 +80,8 @@ _LLVM_OLD = "AMDGPUUsage gfx6-gfx9 and gfx90a: glc=1 on a load misses the L1 and
 _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc",))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1"))
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
+_OTHER_MACHINE = Illegal("this machine is of the gfx9 chips; simulator.wgp has that of gfx1250")
+_SCOPES = "LLVM 24 AMDGPUUsage, Memory Model GFX125x: other caches, and scopes in place of bits"
 
 
 def _seen(*experiments: int) -> str:
@@ -148,6 +150,7 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
         row(_NO_SC, "MI200 ISA", DOCUMENTED, generation=OLD, bits=("sc0", "sc1", "sc0 sc1"),
             l2=ONE),
         row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
+        row(_OTHER_MACHINE, _SCOPES, DOCUMENTED, generation=Generation.GFX1250),
     ],
 )  # fmt: skip
 """(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
@@ -221,6 +224,7 @@ CACHE: Table[CacheEffect | Illegal] = Table(
         row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=GFX90A,
             mnemonic=(_WB, _INV2), bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
         row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
+        row(_OTHER_MACHINE, _SCOPES, DOCUMENTED, generation=Generation.GFX1250),
     ],
 )  # fmt: skip
 """(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""

@@ -4,17 +4,22 @@ At -O0 only: from -O1 on LLVM 22 loses the wait after a write-back (llvm-project
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from fencewright.lowering.cdna.differences import LlvmDifference
 from fencewright.lowering.vocabulary import (
     AddressSpace,
+    Availability,
     Operation,
     Ordering,
     Scope,
 )
 
 TRIPLE = "amdgcn-amd-amdhsa"
+
+Tokens = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class Point:
     nontemporal: bool = False
     one_as: bool = False
     spaces: frozenset[AddressSpace] | None = None
+    availability: Availability = Availability.FULL
 
 
 _LLVM_ORDERING = {Ordering.RELAXED: "monotonic"}
@@ -106,6 +112,12 @@ def _syncscope(point: Point) -> str:
 
 
 def _ir_instruction(point: Point) -> str:
+    return _without_relaxations(point).replace("\n", f"{_mmra(point)}\n", 1) + (
+        "" if point.op is Operation.CMPXCHG else _mmra(point)
+    )
+
+
+def _without_relaxations(point: Point) -> str:
     order = _LLVM_ORDERING.get(point.ordering, str(point.ordering))
     ptr = "" if point.space is None else f"ptr{_SPACE_SUFFIX[point.space]} %p"
     sync = _syncscope(point)
@@ -130,20 +142,21 @@ def _ir_instruction(point: Point) -> str:
                 "!noalias.addrspace !1\n  %r = extractvalue { i32, i1 } %x, 0"
             )
         case Operation.FENCE:
-            return f"fence{sync} {order}{_mmra(point.spaces)}"
+            return f"fence{sync} {order}"
         case Operation.BARRIER:
             raise AssertionError("LLVM has no barrier that orders memory")
 
 
-def _mmra(spaces: frozenset[AddressSpace] | None) -> str:
-    if spaces is None:
-        return ""
-    names = {
-        frozenset({AddressSpace.GLOBAL}): "!2",
-        frozenset({AddressSpace.LOCAL}): "!3",
-        frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL}): "!4",
-    }
-    return f", !mmra {names[spaces]}"
+_AS = '!"amdgpu-synchronize-as"'
+_AV = '!{!"amdgcn-av", !"none"}'
+
+
+def _mmra(point: Point) -> str:
+    tags = [f'!{{{_AS}, !"{space}"}}' for space in sorted(point.spaces or ())]
+    tags += [_AV] * (point.availability is Availability.NONE)
+    if len(tags) < 2:
+        return "".join(f", !mmra {tag}" for tag in tags)
+    return f", !mmra !{{{', '.join(tags)}}}"
 
 
 GROUP = 32
@@ -156,6 +169,13 @@ def _function(index: int, points: Sequence[Point]) -> str:
     pointer = "ptr" if space is None else f"ptr{_SPACE_SUFFIX[space]}"
     body = "".join(_marked(number, point) for number, point in enumerate(points))
     return f"define void @f{index}({pointer} %p, i32 %v, i32 %c) {{\n{body}  ret void\n}}\n"
+
+
+def function_alone(number: int, point: Point) -> str:
+    """A function of one point, called ``f`` and its number."""
+    pointer = "ptr" if point.space is None else f"ptr{_SPACE_SUFFIX[point.space]}"
+    body = _marked(number, point).replace("  call void @llvm.amdgcn.s.waitcnt(i32 0)\n", "")
+    return f"define void @f{number}({pointer} %p, i32 %v, i32 %c) {{\n{body}  ret void\n}}\n"
 
 
 def _marked(number: int, point: Point) -> str:
@@ -175,9 +195,6 @@ declare void @llvm.amdgcn.s.waitcnt(i32)
 
 !0 = !{i32 1}
 !1 = !{i32 5, i32 6}
-!2 = !{!"amdgpu-synchronize-as", !"global"}
-!3 = !{!"amdgpu-synchronize-as", !"local"}
-!4 = !{!2, !3}
 """
 
 
@@ -213,12 +230,17 @@ def llvm_sequences(
     return [sequence for _, sequence in sorted(zip(in_order, found, strict=True))]
 
 
-def split_points(assembly: str) -> list[tuple[str, ...]]:
-    """The instructions between the markers of each point, in the order of the assembly."""
-    found: list[tuple[str, ...]] = []
+def split_points(
+    assembly: str, form: Callable[[Iterable[str]], Tokens] | None = None
+) -> list[Tokens]:
+    """The instructions between the markers of each point, in the order of the assembly.
+
+    Each as ``form`` makes of its lines; by default ``normal_form``.
+    """
+    found: list[Tokens] = []
     for body in re.findall(r"; begin\n(.*?); end\n", assembly, flags=re.S):
         lines = (line.split(";")[0].strip() for line in body.splitlines())
-        found.append(normal_form(line for line in lines if line))
+        found.append((form or normal_form)(line for line in lines if line))
     return found
 
 
@@ -238,3 +260,46 @@ def normal_form(lines: Iterable[str]) -> tuple[str, ...]:
             continue
         tokens.append(" ".join([mnemonic, *(bit for bit in rest if bit in _BITS)]))
     return tuple(tokens)
+
+
+def explain(
+    differences: Iterable[LlvmDifference],
+    columns: dict[str, object],
+    ours: Tokens | None,
+    llvms: Tokens,
+) -> set[str]:
+    """The names of the rows that explain the difference together; empty where they do not."""
+    rows = [
+        row
+        for row in differences
+        if all(columns[name] in values for name, values in row.where.items())
+    ]
+    if ours is None:
+        return {row.name for row in rows if row.refused}
+    added, removed = Counter(ours) - Counter(llvms), Counter(llvms) - Counter(ours)
+    names: set[str] = set()
+    if _common(ours, llvms) != _common(llvms, ours):
+        moved = frozenset[str]().union(*(row.moved for row in rows))
+        ours, llvms = (tuple(t for t in each if t not in moved) for each in (ours, llvms))
+        if _common(ours, llvms) != _common(llvms, ours):
+            return set()
+        names |= {row.name for row in rows if row.moved}
+    for token, where in (*((t, "added") for t in added), *((t, "removed") for t in removed)):
+        reasons = {row.name for row in rows if token in getattr(row, where)}
+        if not reasons:
+            return set()
+        names |= reasons
+    return names
+
+
+def _common(tokens: Tokens, others: Tokens) -> list[str]:
+    """What both have, in the order it stands in the first."""
+    left = Counter(tokens) & Counter(others)
+    # A token that stands more often in the first is matched from its last occurrence backwards,
+    # next to the access that it waits for.
+    kept: list[str] = []
+    for token in reversed(tokens):
+        if left[token]:
+            left[token] -= 1
+            kept.append(token)
+    return kept

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from llvm_oracle import Point, llvm_sequences, matrix, normal_form
+from llvm_oracle import Point, Tokens, explain, llvm_sequences, matrix, normal_form
 
 from fencewright.lowering.cdna.differences import DIFFERENCES
 from fencewright.lowering.lower import lower
@@ -30,7 +30,6 @@ MODES = [
 ]
 WAYS = [(L2PerAgent.MANY, None), (L2PerAgent.ONE, None), (L2PerAgent.MANY, Compat.LLVM)]
 POINTS = list(matrix())
-Tokens = tuple[str, ...]
 
 
 def _ours(
@@ -57,44 +56,6 @@ def _ours(
     except UnsupportedError:
         return None
     return normal_form(instruction.text for instruction in sequence.instructions)
-
-
-def _explain(columns: dict[str, object], ours: Tokens | None, llvms: Tokens) -> set[str]:
-    """The names of the rows that explain the difference together; empty where they do not."""
-    rows = [
-        row
-        for row in DIFFERENCES
-        if all(columns[name] in values for name, values in row.where.items())
-    ]
-    if ours is None:
-        return {row.name for row in rows if row.refused}
-    added, removed = Counter(ours) - Counter(llvms), Counter(llvms) - Counter(ours)
-    names: set[str] = set()
-    if _common(ours, llvms) != _common(llvms, ours):
-        moved = frozenset[str]().union(*(row.moved for row in rows))
-        ours, llvms = (tuple(t for t in each if t not in moved) for each in (ours, llvms))
-        if _common(ours, llvms) != _common(llvms, ours):
-            return set()
-        names |= {row.name for row in rows if row.moved}
-    for token, where in (*((t, "added") for t in added), *((t, "removed") for t in removed)):
-        reasons = {row.name for row in rows if token in getattr(row, where)}
-        if not reasons:
-            return set()
-        names |= reasons
-    return names
-
-
-def _common(tokens: Tokens, others: Tokens) -> list[str]:
-    """What both have, in the order it stands in the first."""
-    left = Counter(tokens) & Counter(others)
-    # A token that stands more often in the first is matched from its last occurrence backwards,
-    # next to the access that it waits for.
-    kept: list[str] = []
-    for token in reversed(tokens):
-        if left[token]:
-            left[token] -= 1
-            kept.append(token)
-    return kept
 
 
 @cache
@@ -126,7 +87,7 @@ def _compare(
                 "l2_per_agent": l2,
                 "compat": compat,
             }
-            rows = _explain(columns, ours, llvms)
+            rows = explain(DIFFERENCES, columns, ours, llvms)
             if not rows:
                 unexplained.append(f"{columns}: {ours} for LLVM's {llvms}")
             found.update(rows)

@@ -27,7 +27,8 @@ from fencewright import lower
 from fencewright.lowering.cdna import common
 from fencewright.lowering.lower import forget_sequences
 from fencewright.lowering.skeleton import SKELETON
-from fencewright.lowering.table import Table, row
+from fencewright.lowering.table import row
+from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import L2PerAgent, Operation, Ordering
 
 
@@ -105,11 +106,18 @@ def violations(target: Target, threads: Threads) -> frozenset[tuple[int | None, 
 def release_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """LLVM's order at every scope and in every mode."""
     steps = SKELETON[Operation.FENCE, Ordering.ACQ_REL]
-    broken = Table("broken", common.FENCE.columns, (row(steps, "broken on purpose"),))
-    monkeypatch.setattr(common, "FENCE", broken)
-    forget_sequences()
+    rows = {"FENCE_ROWS": (row(steps, "broken on purpose"),)}
+    monkeypatch.setattr(common, "OWN", {**common.OWN, **rows})
+    forget_chips()
     yield
     monkeypatch.undo()
+    forget_chips()
+
+
+def forget_chips() -> None:
+    """Have the tables of chips made anew, and all sequences."""
+    common.load_chip.cache_clear()
+    backend_of.cache_clear()
     forget_sequences()
 
 

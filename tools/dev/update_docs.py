@@ -11,12 +11,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from fencewright.lowering.cdna.chip import CacheMaintenance
+from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
 from fencewright.lowering.cdna.chips import Generation, chips_of
-from fencewright.lowering.cdna.common import FENCE, load_chip
+from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.costs import UNIT
-from fencewright.lowering.cdna.differences import DIFFERENCES
+from fencewright.lowering.cdna.differences import DIFFERENCES, LlvmDifference
+from fencewright.lowering.cdna.differences_gfx1250 import DIFFERENCES as GFX1250_DIFFERENCES
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
@@ -25,7 +26,7 @@ from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.skeleton import SKELETON, SkeletonStep
+from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
@@ -75,6 +76,8 @@ def _rules(title: str, table: Table[object]) -> str:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, SkeletonStep):
+        return value.value[0]
     return "none" if value is None else str(value)
 
 
@@ -110,16 +113,18 @@ def _cdna_page() -> str:
         "# CDNA lowering\n",
         "A blank cell covers every value of its column. Sequences are for 32 bits, many L2s per "
         "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
-        _rules("The steps of an acq_rel or seq_cst fence that writes back, on every chip", FENCE),
     ]
     for generation in reversed(Generation):
         *names, last = chips_of(generation)
         chip = load_chip(names[0] if names else last)
         parts.append(f"## {', '.join(names)} and {last}\n" if names else f"## {last}\n")
         tables = (
+            *_own_steps(chip),
+            ("The steps of an acq_rel or seq_cst fence that writes back", chip.fence),
             ("Write-back (release)", chip.write_back),
             ("Invalidate (acquire)", chip.invalidate),
             ("Wait", chip.wait),
+            ("Wait before an access", chip.before),
             ("Cache policy of an access", chip.policy),
             ("Returned value of an atomic", chip.returning),
             ("Barrier", chip.barrier),
@@ -130,7 +135,31 @@ def _cdna_page() -> str:
     return "\n".join(parts)
 
 
+def _own_steps(chip: Chip) -> list[tuple[str, Table[Steps]]]:
+    """The steps of a chip that does not take those of the skeleton as they are."""
+    own = any(each.value != each.where["step"] for each in chip.steps.rows)
+    return [("Steps in place of those of the skeleton", chip.steps)] if own else []
+
+
 def _differences_page() -> str:
+    return "\n".join(
+        [
+            _NOTE,
+            "# Where our CDNA sequences differ from LLVM 22\n",
+            "Everything else is the same, instruction by instruction: a test compares every "
+            "operation, ordering, scope, address space and hint on four chips, threadgroup split "
+            "mode on and off, with what LLVM emits at -O0.\n",
+            _differences(DIFFERENCES),
+            "## gfx1250 and gfx1251, from LLVM 24\n",
+            "LLVM 22 lacks the waits round write-backs and invalidates there "
+            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so is the "
+            "default but for these. That each is needed is executed on the machine of these chips.\n",
+            _differences(GFX1250_DIFFERENCES),
+        ]
+    )
+
+
+def _differences(differences: Iterable[LlvmDifference]) -> str:
     rows = [
         (
             row.name,
@@ -139,18 +168,9 @@ def _differences_page() -> str:
             ", ".join(f"`{each}`" for each in sorted(row.removed)),
             ("we refuse it. " if row.refused else "") + row.reason,
         )
-        for row in DIFFERENCES
+        for row in differences
     ]
-    return "\n".join(
-        [
-            _NOTE,
-            "# Where our CDNA sequences differ from LLVM 22\n",
-            "Everything else is the same, instruction by instruction: a test compares every "
-            "operation, ordering, scope, address space and hint on four chips, threadgroup split "
-            "mode on and off, with what LLVM emits at -O0.\n",
-            markdown_table(("difference", "where", "we add", "we leave out", "why"), rows),
-        ]
-    )
+    return markdown_table(("difference", "where", "we add", "we leave out", "why"), rows)
 
 
 def _version(version: tuple[int, int]) -> str:

@@ -1,0 +1,101 @@
+"""How the waits of a sequence are written: in one ``s_waitcnt``, or with an instruction a counter.
+
+Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second has.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import groupby
+
+from fencewright.lowering.sequence import Instruction, WaitCounts, operands
+
+_ORDER = (
+    ("s_wait_storecnt_dscnt", ("storecnt", "dscnt"), ("loadcnt",)),
+    ("s_wait_loadcnt", ("loadcnt",), ("dscnt",)),
+    ("s_wait_storecnt", ("storecnt",), ()),
+    ("s_wait_xcnt", ("xcnt",), ()),
+    ("s_wait_loadcnt_dscnt", ("loadcnt", "dscnt"), ()),
+    ("s_wait_loadcnt", ("loadcnt",), ()),
+    ("s_wait_dscnt", ("dscnt",), ()),
+    ("s_wait_kmcnt", ("kmcnt",), ()),
+    ("s_wait_asynccnt", ("asynccnt",), ()),
+    ("s_wait_tensorcnt", ("tensorcnt",), ()),
+)
+"""(mnemonic, the counters that it waits for, those that must not be waited for as well), the
+first that fits first; a counter that an earlier one has waited for is done with.
+"""
+
+FUSED = ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")
+"""The instructions that wait for two counters."""
+
+_DS_SHIFT = 0
+_OTHER_SHIFT = 8
+"""Where the counts of two counters stand in the operand of one wait (LLVM encodeLoadcntDscnt)."""
+
+
+def as_they_are(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """The encoding of chips with ``s_waitcnt``, which waits for several counters."""
+    return instructions
+
+
+def split(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """The encoding of chips with an instruction a counter: waits next to each other are merged."""
+    found: list[Instruction] = []
+    for waits, group in groupby(instructions, key=lambda each: each.wait is not None):
+        found += _merged(tuple(group)) if waits else group
+    return tuple(found)
+
+
+def _merged(waits: tuple[Instruction, ...]) -> Iterator[Instruction]:
+    counts = WaitCounts()
+    for each in waits:
+        counts |= each.wait or counts
+    for mnemonic, part in split_counts(counts):
+        of = [each for each in waits if each.wait is not None and each.wait.only(part.given)]
+        source = "; ".join(dict.fromkeys(each.source for each in of))
+        yield replace(
+            of[0], mnemonic=mnemonic, operands=operands(operand_of(part)), wait=part, source=source
+        )
+
+
+@cache
+def split_counts(counts: WaitCounts) -> tuple[tuple[str, WaitCounts], ...]:
+    """The instructions that wait for ``counts``, each with its share of them, in LLVM's order."""
+    return tuple(_split(counts))
+
+
+def _split(counts: WaitCounts) -> Iterator[tuple[str, WaitCounts]]:
+    left = dict(counts.given)
+    for mnemonic, counters, without in _ORDER:
+        if left.keys() >= set(counters) and not left.keys() & set(without):
+            yield mnemonic, WaitCounts(**{name: left.pop(name) for name in counters})
+
+
+def operand_of(part: WaitCounts) -> str:
+    """The operand of a wait of one counter or two: the counts as one number."""
+    counts = part.given
+    if len(counts) == 1:
+        (count,) = counts.values()
+        return f"{count:#x}"
+    (other,) = (count for name, count in counts.items() if name != "dscnt")
+    return f"{counts['dscnt'] << _DS_SHIFT | other << _OTHER_SHIFT:#x}"
+
+
+def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
+    """What ``s_wait_*cnt operand`` waits for; None for another instruction."""
+    counters = _COUNTERS.get(mnemonic)
+    if counters is None:
+        return None
+    return WaitCounts(**dict(_counts(counters, operand)))
+
+
+def _counts(counters: tuple[str, ...], operand: int) -> Iterable[tuple[str, int]]:
+    if len(counters) == 1:
+        return ((counters[0], operand),)
+    other, ds = counters
+    mask = (1 << _OTHER_SHIFT) - 1
+    return (other, operand >> _OTHER_SHIFT & mask), (ds, operand >> _DS_SHIFT & mask)
+
+
+_COUNTERS = {mnemonic: counters for mnemonic, counters, _ in _ORDER}
