@@ -171,9 +171,9 @@ class Analysis:
             # What orders the cluster's shared memory orders the CTA's own.
             needed[CLUSTER] |= needed.pop(LOCAL)
         for space, mask in sorted(needed.items()):
-            found.append(
-                Missing(op, RANK_PROXY, ("proxy", space), maker(proxy_fence, space), mask, why)
-            )
+            pending = mask | self.effects.copies_becoming(mask)
+            make = maker(proxy_fence, space)
+            found.append(Missing(op, RANK_PROXY, ("proxy", space), make, pending, why))
             state = self.effects.fenced(state, space)
         return state
 

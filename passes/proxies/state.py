@@ -178,6 +178,15 @@ class Effects:
             state = state & ~(copies << field_) | self.performed(copies)
         return state
 
+    def copies_becoming(self, state: Mask) -> Mask:
+        """The bits of copies that are not done, from which a wait makes the accesses of ``state``.
+
+        Where that wait is still to be inserted, these alone say on which paths there is one.
+        """
+        layout = self.layout
+        own = layout.take(state, layout.own)
+        return sum(own << field_ for field_ in layout.copying)
+
     def fenced(self, state: Mask, space: int | None) -> Mask:
         """The state after a proxy fence of one address space, or of all."""
         layout, mask = self.layout, self.covered[space]

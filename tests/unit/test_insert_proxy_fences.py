@@ -36,7 +36,6 @@ from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPa
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.events import (
-    AsyncCopy,
     Atom,
     Bar,
     BarrierRole,
@@ -51,7 +50,7 @@ from fencewright.simulator.ptx.events import (
     PtxProxy,
     St,
 )
-from fencewright.simulator.ptx.instructions import CommitGroup, Restriction, WaitGroup
+from fencewright.simulator.ptx.instructions import AsyncCopy, CommitGroup, Restriction, WaitGroup
 from fencewright.simulator.ptx.outcomes import outcomes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "async"
