@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -69,7 +69,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow, chip_row, every_chip
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     Kind,
@@ -510,15 +510,25 @@ class WaitOp(InstructionOp):
 
     vmcnt = opt_prop_def(_Number)
     lgkmcnt = opt_prop_def(_Number)
+    loadcnt = opt_prop_def(_Number)
+    storecnt = opt_prop_def(_Number)
+    dscnt = opt_prop_def(_Number)
+    kmcnt = opt_prop_def(_Number)
+    xcnt = opt_prop_def(_Number)
+    asynccnt = opt_prop_def(_Number)
+    tensorcnt = opt_prop_def(_Number)
     phase = opt_prop_def(PhaseAttr)
     source = opt_prop_def(StringAttr)
 
-    COUNTERS: ClassVar[Mapping[str, int]] = MappingProxyType({"vmcnt": 63, "lgkmcnt": 15})
-    """The counters and the greatest count that the field holds (MI300 ISA 4.4)."""
+    COUNTERS: ClassVar[Mapping[str, int]] = MappingProxyType(
+        {str(name): most for chip in every_chip() for name, most in chip.counters.items()}
+    )
+    """The counters and the greatest count that the field holds (``ChipRow.counters``)."""
 
     @property
     def row(self) -> InstructionRow:
-        return _WAIT
+        joint = "vmcnt" in self.properties or "lgkmcnt" in self.properties
+        return _WAIT if joint else _SPLIT_WAIT
 
     @classmethod
     def make(
@@ -540,6 +550,18 @@ class WaitOp(InstructionOp):
             properties["source"] = source
         return cls.create(properties=properties)
 
+    @classmethod
+    def of(
+        cls,
+        counts: WaitCounts,
+        phase: PhaseAttr | None = None,
+        source: StringAttr | None = None,
+    ) -> Self:
+        """The wait for ``counts``, of whichever counters."""
+        wait = cls.make(phase=phase, source=source)
+        wait.properties.update({name: count_attr(n) for name, n in counts.given.items()})
+        return wait
+
     @property
     def line(self) -> Line:
         """The instruction: ``s_waitcnt vmcnt(0)``."""
@@ -548,11 +570,11 @@ class WaitOp(InstructionOp):
     @property
     def counts(self) -> WaitCounts:
         """The counts as the lowering writes them."""
-        vmcnt, lgkmcnt = self.vmcnt, self.lgkmcnt
-        return WaitCounts(
-            None if vmcnt is None else vmcnt.value.data,
-            None if lgkmcnt is None else lgkmcnt.value.data,
-        )
+        counts: dict[str, int] = {}
+        for name, attribute in self.properties.items():
+            if name in self.COUNTERS:
+                counts[name] = cast(IntegerAttr[I64], attribute).value.data
+        return WaitCounts(**counts)
 
     def verify_(self) -> None:
         if not self.counts:
@@ -743,7 +765,7 @@ class KernelOp(IRDLOperation):
     The entry block's arguments are the registers that hold a value at the start, already
     allocated: kernarg segment pointer, work-group and work-item ids, scratch.
     Sizes in bytes. ``workgroup_ids`` and ``workitem_ids`` say how many dimensions (x, y, z)
-    the hardware provides; ``max_workgroup_size`` in lanes.
+    the hardware provides; ``max_workgroup_size`` in lanes; ``cluster_size`` in work-groups (x, y, z).
     """
 
     name = "cdna.kernel"
@@ -759,6 +781,7 @@ class KernelOp(IRDLOperation):
     workitem_ids = prop_def(_Number)
     max_workgroup_size = prop_def(_Number)
     uses_scratch = opt_prop_def(UnitAttr)
+    cluster_size = opt_prop_def(ArrayAttr[IntegerAttr[I64]])
     body = region_def()
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
@@ -767,8 +790,9 @@ class KernelOp(IRDLOperation):
 
     def verify_(self) -> None:
         chip = self.chip.data
-        if chip not in CHIPS:
-            raise VerifyException(f"unknown chip '{chip}'; accepted: {', '.join(sorted(CHIPS))}")
+        if chip_row(chip) is None:
+            known = ", ".join(sorted(each.name for each in every_chip()))
+            raise VerifyException(f"unknown chip '{chip}'; accepted: {known}")
         if self.target_id is not None:
             _verify_target_id(self.target_id.data, chip)
         for block in self.body.blocks:
@@ -777,6 +801,13 @@ class KernelOp(IRDLOperation):
                     raise VerifyException(f"'{op.name}' is not a CDNA instruction")
                 if chip not in op.row.chips:
                     raise VerifyException(f"{chip} has no {op.row.mnemonic}")
+
+
+def chip_of(kernel: KernelOp) -> ChipRow:
+    """The row of a kernel's chip, which its verifier has seen to."""
+    found = chip_row(kernel.chip.data)
+    assert found is not None, kernel.chip
+    return found
 
 
 @cache
@@ -792,6 +823,7 @@ def _row(mnemonic: str) -> InstructionRow:
 
 
 _WAIT = _row("s_waitcnt")
+_SPLIT_WAIT = _row("s_wait_loadcnt")
 _BRANCH = _row("s_branch")
 _CONDITIONAL_BRANCH = _row("s_cbranch_vccnz")
 _MOVE_VECTOR = _row("v_mov_b32_e32")

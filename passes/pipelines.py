@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.cdna.chips import chip_row
 from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import Target, UnsupportedError
@@ -150,6 +151,12 @@ def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[Module
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
 
+def _splits_counters(mcpu: str) -> bool:
+    """Whether the passes on ``cdna`` leave the chip's code as it is: they know two counters."""
+    chip = chip_row(mcpu)
+    return chip is not None and chip.splits_counters
+
+
 def _as_asked(stores: StorePolicy | None) -> "tuple[CachePass, ...]":
     """At level 0, which compares no costs: stores go through if that was asked for."""
     return _storing("through" if stores == "through" else "back")
@@ -217,6 +224,8 @@ class CDNAPipeline(Pipeline):
         )
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
+        if _splits_counters(self.mcpu):
+            return ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
         return _as_asked(self.stores)

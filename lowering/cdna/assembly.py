@@ -3,12 +3,13 @@
 Works on what is printed, so that it sees a pseudo instruction as the instructions it stands for.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from fencewright.lowering.cdna.chips import CHIPS, Generation
+from fencewright.lowering.cdna.chips import ChipRow, Counter, Generation, chip_row
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Word
@@ -49,9 +50,15 @@ WAIT_STATES: Table[int] = Table(
 """(hazard, generation) -> how many wait states there must be between the two instructions."""
 
 
+def _row_of(chip: str) -> ChipRow:
+    found = chip_row(chip)
+    assert found is not None, chip
+    return found
+
+
 def hazards_of(chip: str) -> dict[Hazard, int]:
     """The wait states that ``chip`` needs for each hazard that it has."""
-    generation = CHIPS[chip].generation
+    generation = _row_of(chip).generation
     needed = {hazard: WAIT_STATES[hazard, generation].value for hazard in Hazard}
     return {hazard: wait_states for hazard, wait_states in needed.items() if wait_states}
 
@@ -78,7 +85,8 @@ class HazardEffect:
     ``clause``: the kind of memory instruction that it is, which ``stores`` or loads, with the
     registers ``written`` and ``read``. Of a vector instruction ``touched``
     are the vector registers that it writes and the scalar ones that it reads, ``scalars`` the
-    scalar ones that it writes. ``wide_data``: the vector registers of a wide store.
+    scalar ones that it writes. ``wide_data``: the vector registers of a wide store. ``sets``: all
+    registers that it writes.
     """
 
     clause: str = ""
@@ -88,6 +96,7 @@ class HazardEffect:
     touched: Names = ()
     scalars: Names = ()
     wide_data: Names = ()
+    sets: frozenset[str] = frozenset()
 
 
 NO_EFFECT = HazardEffect()
@@ -112,17 +121,22 @@ def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...
         return HazardEffect(
             touched=(*vectors, *filter(_is_scalar, read)),
             scalars=tuple(filter(_is_scalar, written)),
+            sets=frozenset(written),
         )
-    if not kind.is_memory or space not in _IN_CLAUSES:
-        return NO_EFFECT
+    if kind is Kind.SALU:
+        return HazardEffect(sets=frozenset(operands[0]))
     results = int(kind in _WITH_RESULT)
+    sets = frozenset(register for operand in operands[:results] for register in operand)
+    if not kind.is_memory or space not in _IN_CLAUSES:
+        return HazardEffect(sets=sets) if kind.is_memory else NO_EFFECT
     stores = kind not in _LOADS
     vectors = [operand for operand in operands if operand and not _is_scalar(operand[0])]
     wide = stores and max(map(len, vectors)) > _WIDE
     return HazardEffect(
         clause="scalar" if kind is Kind.SCALAR_LOAD else "vector",
         stores=stores,
-        written=frozenset(register for operand in operands[:results] for register in operand),
+        written=sets,
+        sets=sets,
         read=frozenset(register for operand in operands[results:] for register in operand),
         wide_data=tuple(register for operand in vectors for register in operand) if wide else (),
     )
@@ -188,12 +202,65 @@ class _Scan:
         self.pending = {r: n - wait_states for r, n in self.pending.items() if n > wait_states}
 
 
+_END = "s_endpgm"
+_TRANSLATED = "s_wait_xcnt 0x0"
+_WAITS_FOR_ALL = re.compile(r"s_wait_\w+ 0x0$")
+"""A wait for all of a counter, which is one for all translations as well."""
+
+
+class _Translations:
+    """The registers of accesses that may not have been translated: XNACK may replay them.
+
+    Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt: a wait for N of another counter also
+    waits for N translations.
+    """
+
+    def __init__(self, pending: Iterable[str] = ()):
+        self.pending = set(pending)
+
+    def wait_before(self, line: Printed) -> bool:
+        """Whether the line overwrites such a register, so that it has to wait; counts it as issued."""
+        waits = not self.pending.isdisjoint(line.effect.sets)
+        if waits or _WAITS_FOR_ALL.match(line.text):
+            self.pending.clear()
+        self.pending |= line.effect.read
+        return waits
+
+
+def insert_translation_waits(blocks: Sequence[Sequence[Printed]]) -> list[list[Printed]]:
+    """The blocks' instructions with ``s_wait_xcnt`` before a register of an access is overwritten.
+
+    What is pending at the end of any block that does not end the wave is taken to be so at the
+    start of every other.
+    """
+    entering: set[str] = set()
+    for block in blocks:
+        if block and block[-1].text == _END:
+            continue
+        scan = _Translations()
+        for line in block:
+            scan.wait_before(line)
+        entering |= scan.pending
+    result: list[list[Printed]] = []
+    for number, block in enumerate(blocks):
+        scan = _Translations(entering if number else ())
+        lines: list[Printed] = []
+        for line in block:
+            if scan.wait_before(line):
+                lines.append(Printed(_TRANSLATED))
+            lines.append(line)
+        result.append(lines)
+    return result
+
+
 def insert_wait_states(blocks: Sequence[Sequence[Printed]], chip: str) -> list[list[str]]:
-    """The blocks' instructions with ``s_nop`` where ``chip`` needs it.
+    """The blocks' instructions with ``s_nop`` or ``s_wait_xcnt`` where ``chip`` needs it.
 
     What is pending at the end of any block is taken to be so at the start of every other.
     """
     hazards = hazards_of(chip)
+    if Counter.XCNT in _row_of(chip).counters:
+        blocks = insert_translation_waits(blocks)
     entering: Pending = {}
     # A kernel of one block is entered once, with nothing pending.
     for block in blocks if len(blocks) > 1 else ():

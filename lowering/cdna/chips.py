@@ -109,6 +109,8 @@ class ChipRow:
     run on several. ``boards``: what it is sold as, in small letters. ``elf_machine``: its number
     in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH). ``wave_size`` in lanes.
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
+    ``ready_workgroup_ids``: they are in registers that no kernel asks for. ``first_lines`` are those
+    that every kernel begins with.
     """
 
     name: str
@@ -128,6 +130,8 @@ class ChipRow:
     elf_machine: int
     wave_size: int = 64
     clusters: bool = False
+    ready_workgroup_ids: bool = False
+    first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
 
@@ -214,7 +218,9 @@ GFX1250 = ChipRow(
     l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx1250"),
     scratch=_BY_ITSELF, lds_bytes=320 * 1024, counters=_GFX1250_COUNTERS, elf_machine=0x49,
-    wave_size=32, clusters=True,
+    wave_size=32, clusters=True, ready_workgroup_ids=True,
+    # As LLVM 22 and 24 have every kernel begin; no public manual says what the bit is.
+    first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip
 
 _WITHOUT_KERNELS = (
@@ -237,11 +243,15 @@ def chip_row(name: str) -> ChipRow | None:
     return CHIPS.get(name) or SINGLE_OPERATIONS.get(name)
 
 
+def every_chip() -> tuple[ChipRow, ...]:
+    """The rows of all chips."""
+    return (*CHIPS.values(), *SINGLE_OPERATIONS.values())
+
+
 @cache
 def chips_of(generation: Generation) -> tuple[str, ...]:
     """The names of the chips of a generation, in the order of their rows."""
-    chips = (*CHIPS.values(), *SINGLE_OPERATIONS.values())
-    return tuple(each.name for each in chips if each.generation == generation)
+    return tuple(each.name for each in every_chip() if each.generation == generation)
 
 
 DEFAULT_CHIP = GFX942.name

@@ -537,14 +537,20 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
         *(row for _, row in MEMORY_ROWS),
         *(row for _, row in PACKED_ROWS),
         *SCALAR_LOAD_ROWS,
-        *CONTROL_ROWS,
-        *VALU_ROWS,
+        *map(instructions_gfx1250.kept, CONTROL_ROWS),
+        *map(instructions_gfx1250.kept, VALU_ROWS),
         *SALU_ROWS,
         *PSEUDO_SALU_ROWS,
         *instructions_gfx1250.OTHER_ROWS,
     )
 )
 """Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
+
+
+WITH_S_WAITCNT: tuple[InstructionRow, ...] = tuple(
+    row for row in INSTRUCTIONS.values() if row.chips & _ALL
+)
+"""Those of chips that wait for all counters with one instruction."""
 
 
 def _by_access() -> dict[tuple[str, Access], InstructionRow]:
@@ -571,6 +577,13 @@ def operand_places(row: InstructionRow) -> tuple[str, ...]:
     """The names of the register operands that ``row`` reads, in the order of ``OPERAND_PLACES``."""
     places = {name for line in row.code for name in line.names}
     return tuple(name for name in OPERAND_PLACES if name in places)
+
+
+def spelled(chip: str, mnemonic: str) -> str:
+    """How ``chip`` calls the arithmetic that gfx9 calls ``mnemonic``, or what it has in place of it."""
+    if chip in instructions_gfx1250.CHIP_NAMES:
+        return instructions_gfx1250.IN_PLACE_OF.get(mnemonic, mnemonic)
+    return mnemonic
 
 
 def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:

@@ -4,7 +4,9 @@ Chips with the same letters for an instruction share its row (``instructions.INS
 chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_instructions.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import CHIPS, SINGLE_OPERATIONS, Counter, InstructionSet
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
@@ -184,7 +186,111 @@ _WAITS = (
     "s_wait_asynccnt", "s_wait_tensorcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt",
 )  # fmt: skip
 
+CHIP_NAMES = _CHIPS
+"""The chips of this file."""
+
+_KEPT = frozenset(
+    (
+        "s_endpgm", "s_branch", "s_cbranch_vccnz", "s_cbranch_vccz",
+        "v_mov_b32_e32", "v_mul_lo_u32", "v_and_b32_e32", "v_or_b32_e32", "v_xor_b32_e32",
+        "v_min_i32_e32", "v_max_i32_e32", "v_min_u32_e32", "v_max_u32_e32",
+        "v_lshlrev_b32_e32", "v_lshrrev_b32_e32", "v_ashrrev_i32_e32", "v_cndmask_b32_e64",
+        "v_add_f32_e32", "v_sub_f32_e32", "v_bfe_u32", "v_bfe_i32", "v_lshl_add_u64",
+        *(f"v_cmp_{name}_{letter}{width}_e64"
+          for name in ("eq", "ne", "lt", "le", "gt", "ge") for letter in "ui" for width in (32, 64)),
+        "v_and_b64", "v_or_b64", "v_xor_b64", "v_cndmask_b64", "v_zext_mask_b32", "v_sext_mask_b32",
+        "v_zext_b32_b64", "v_sext_b32_b64",
+    )
+)  # fmt: skip
+
+
+def kept(row: InstructionRow) -> InstructionRow:
+    """A row of gfx9, which is one of these chips too if they have the same instruction."""
+    return replace(row, chips=row.chips | _CHIPS) if row.mnemonic in _KEPT else row
+
+
+IN_PLACE_OF: Mapping[str, str] = MappingProxyType(
+    {
+        "v_add_u32_e32": "v_add_nc_u32_e32",
+        "v_sub_u32_e32": "v_sub_nc_u32_e32",
+        "v_sub_u64": "v_sub_nc_u64_e32",
+        "v_mul_u64": "v_mul_u64_e32",
+        "v_lshlrev_b64": "v_lshlrev_b64_e64",
+        "v_lshrrev_b64": "v_lshrrev_b64_e64",
+        "v_ashrrev_i64": "v_ashrrev_i64_e64",
+        "v_min_f32_e32": "v_min_num_f32_e32",
+        "v_max_f32_e32": "v_max_num_f32_e32",
+        "v_add_f64": "v_add_f64_e64",
+        "v_sub_f64": "v_sub_f64_e64",
+        "v_min_f64": "v_min_num_f64_e64",
+        "v_max_f64": "v_max_num_f64_e64",
+        "s_and_b64": "s_and_b32",
+        "s_or_b64": "s_or_b32",
+        "s_xor_b64": "s_xor_b32",
+        "s_andn2_b64": "s_and_not1_b32",
+        "s_xnor_b64": "s_xnor_b32",
+        "s_load_dword": "s_load_b32",
+        "s_load_dwordx2": "s_load_b64",
+        "s_load_dwordx4": "s_load_b128",
+    }
+)
+"""What these chips have in place of an instruction of gfx9; a mask of 32 lanes is one register."""
+
+_VOP = "LLVM 24 AMDGPU, VOP2Instructions.td, VOP3Instructions.td: gfx12 and gfx1250"
+_SOP = "LLVM 24 AMDGPU, SOPInstructions.td: gfx12 and gfx1250"
+_SMEM = "LLVM 24 AMDGPU, SMInstructions.td: gfx12; with XNACK it must not overwrite its address"
+_IDS = (
+    "LLVM 24 SITargetLowering, lowerWorkGroupId: ttmp9 and ttmp7 have the ids of clusters, or of "
+    "work-groups where there are none, ttmp6 those within the cluster"
+)
+_TWO, _SHIFT = "{dst}, {a}, {b}", "{dst}, {b}, {a}"
+_DIMENSIONS = (
+    ("x", "s_mov_b32 {dst}, ttmp9", "0x40000"),
+    ("y", "s_and_b32 {dst}, ttmp7, 0xffff", "0x40004"),
+    ("z", "s_lshr_b32 {dst}, ttmp7, 16", "0x40008"),
+)
+
+
+def _arithmetic() -> Iterator[InstructionRow]:
+    for mnemonic in ("v_add_nc_u32_e32", "v_sub_nc_u32_e32", "v_sub_nc_u64_e32", "v_mul_u64_e32"):
+        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
+    for mnemonic in ("v_lshlrev_b64_e64", "v_lshrrev_b64_e64", "v_ashrrev_i64_e64"):
+        yield _row(mnemonic, _SHIFT, Kind.VALU, _VOP)
+    for mnemonic in ("v_min_num_f32_e32", "v_max_num_f32_e32", "v_add_f64_e64"):
+        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
+    for mnemonic in ("v_min_num_f64_e64", "v_max_num_f64_e64"):
+        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
+    subtract = _row("v_sub_f64_e64", "", Kind.VALU, f"{_VOP}; a pseudo instruction")
+    yield replace(subtract, expansion=("v_add_f64_e64 {dst}, {a}, -{b}",))
+    for mnemonic in ("s_and_b32", "s_or_b32", "s_xor_b32", "s_and_not1_b32", "s_xnor_b32"):
+        yield _row(mnemonic, _TWO, Kind.SALU, _SOP)
+    for dimension, whole, part in _DIMENSIONS:
+        alone = _row(f"s_workgroup_id_{dimension}", "", Kind.SALU, _IDS)
+        yield replace(alone, expansion=(whole,))
+        # vcc is free but between a branch and its test.
+        yield replace(
+            alone,
+            mnemonic=f"s_workgroup_id_{dimension}_of_clusters",
+            expansion=(
+                whole,
+                "s_mul_i32 {dst}, {dst}, {imm0}",
+                f"s_bfe_u32 vcc_lo, ttmp6, {part}",
+                "s_add_co_i32 {dst}, {dst}, vcc_lo",
+            ),
+        )
+
+
+def _scalar_loads() -> Iterator[InstructionRow]:
+    for width in (32, 64, 128, 256, 512):
+        row = _row(f"s_load_b{width}", "{dst}, {addr}, {offset}", Kind.SCALAR_LOAD, _SMEM)
+        yield replace(
+            row, space=AddressSpace.CONSTANT, counters=(Counter.KMCNT,), early_clobber=True
+        )
+
+
 OTHER_ROWS: tuple[InstructionRow, ...] = (
+    *_arithmetic(),
+    *_scalar_loads(),
     _row("global_wb", "", Kind.CACHE, _MODEL, counters=(Counter.STORECNT,)),
     _row("global_inv", "", Kind.CACHE, _MODEL, counters=(Counter.LOADCNT,)),
     *(_row(mnemonic, "", Kind.WAIT, f"{_MODEL}, counters") for mnemonic in _WAITS),
@@ -195,4 +301,5 @@ OTHER_ROWS: tuple[InstructionRow, ...] = (
     InstructionRow("s_cbranch_scc0", "", Kind.BARRIER, (), frozenset({*CHIPS, *SINGLE_OPERATIONS}),
         f"{_SOPP}; steps over an instruction of the cluster's barrier"),
 )  # fmt: skip
-"""What is no access: caches, waits and barriers, whose operands are among their modifiers."""
+"""What is no access to memory that threads share; the operands of caches, waits and barriers are
+among their modifiers."""

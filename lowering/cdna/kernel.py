@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow, chip_row
 from fencewright.lowering.vocabulary import Word
 
 CODE_OBJECT_VERSION = 5
@@ -19,6 +19,10 @@ GENERIC_CODE_OBJECT_VERSION = 6
 
 METADATA_VERSION = (1, 2)
 """What code object versions 5 and 6 call the version of their metadata."""
+
+
+_DEFAULT_WAVE, _SMALL_WAVE = 64, 32
+"""Lanes of a wave, where the descriptor says nothing and where it says wavefront_size32."""
 
 
 class ArgumentKind(Word):
@@ -83,16 +87,19 @@ class EntryRegisters:
 
 def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryRegisters:
     """The registers at the start of a kernel with so many work-group ids."""
-    resource_size = CHIPS[chip].scratch.resource_registers if uses_scratch else 0
+    row = chip_row(chip)
+    assert row is not None, chip
+    resource_size = row.scratch.resource_registers if uses_scratch else 0
     user = resource_size + 2
-    ids = tuple(user + dimension for dimension in range(workgroup_ids))
+    asked_for = 0 if row.ready_workgroup_ids else workgroup_ids
+    ids = tuple(user + dimension for dimension in range(asked_for))
     return EntryRegisters(
         resource=0 if resource_size else None,
         kernarg=resource_size,
         workgroup_ids=ids,
         scratch_offset=user + workgroup_ids if resource_size else None,
         user_sgprs=user,
-        packed_workitem_ids=CHIPS[chip].packed_workitem_ids,
+        packed_workitem_ids=row.packed_workitem_ids,
     )
 
 
@@ -102,7 +109,7 @@ class CdnaKernel:
 
     ``workgroup_ids`` and ``workitem_ids`` count dimensions from x on; ``vgprs`` and ``sgprs``
     are the registers used; ``blocks`` the lines of each basic block, ``targets`` the numbers
-    of those that need a label.
+    of those that need a label; ``cluster_size`` the work-groups of a cluster in x, y and z.
     """
 
     name: str
@@ -119,6 +126,14 @@ class CdnaKernel:
     sgprs: int
     blocks: Sequence[Sequence[str]] = field(repr=False)
     targets: frozenset[int] = frozenset()
+    cluster_size: tuple[int, ...] | None = None
+
+    @property
+    def chip_row(self) -> ChipRow:
+        """The row of its chip."""
+        found = chip_row(self.chip)
+        assert found is not None, self.chip
+        return found
 
 
 def is_symbol(name: str) -> bool:
@@ -139,6 +154,8 @@ def block_label(kernel: str, number: int) -> str:
 def _function(kernel: CdnaKernel) -> Iterable[str]:
     name = kernel.name
     yield f"\t.text\n\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:\n"
+    for line in kernel.chip_row.first_lines:
+        yield f"\t{line}\n"
     for number, block in enumerate(kernel.blocks):
         if number in kernel.targets:
             yield f"{block_label(name, number)}:\n"
@@ -149,7 +166,7 @@ def _function(kernel: CdnaKernel) -> Iterable[str]:
 
 def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
     _, kernarg_size = argument_offsets(each.size for each in kernel.arguments)
-    chip = CHIPS[kernel.chip]
+    chip = kernel.chip_row
     entry = entry_registers(kernel.chip, kernel.workgroup_ids, kernel.uses_scratch)
     yield '\t.section\t.rodata,"a",@progbits\n\t.p2align\t6\n'
     yield f"\t.amdhsa_kernel {kernel.name}\n"
@@ -172,6 +189,8 @@ def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
         values["accum_offset"] = _align(max(kernel.vgprs, 1), 4)
     if chip.tgsplit:
         values["tg_split"] = int(kernel.tgsplit)
+    if chip.wave_size != _DEFAULT_WAVE:
+        values["wavefront_size32"] = int(chip.wave_size == _SMALL_WAVE)
     yield from (f"\t\t.amdhsa_{name} {value}\n" for name, value in values.items())
     yield "\t.end_amdhsa_kernel\n"
 
@@ -182,7 +201,8 @@ def module_text(target_id: str, kernels: Sequence[CdnaKernel]) -> str:
     What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
     """
     target = f"amdgcn-amd-amdhsa--{target_id}"
-    generic = CHIPS[target_id.partition(":")[0]].generic
+    chip = chip_row(target_id.partition(":")[0])
+    generic = chip is not None and chip.generic
     version = GENERIC_CODE_OBJECT_VERSION if generic else CODE_OBJECT_VERSION
     head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {version}\n'
     return head + "".join(kernel_text(each) for each in kernels) + _metadata(target, kernels)
@@ -233,6 +253,9 @@ def _kernel_metadata(kernel: CdnaKernel) -> list[str]:
         "uses_dynamic_stack": "false",
         "vgpr_count": kernel.vgprs,
         "vgpr_spill_count": 0,
-        "wavefront_size": 64,
+        "wavefront_size": kernel.chip_row.wave_size,
     }
-    return lines + [f"    .{name}: {value}" for name, value in values.items()]
+    lines += [f"    .{name}: {value}" for name, value in values.items()]
+    if kernel.cluster_size is not None:
+        lines += ["    .cluster_dims:", *(f"      - {n}" for n in kernel.cluster_size)]
+    return lines

@@ -84,9 +84,7 @@ _INVALIDATE = CounterEvent(Counter.VMCNT, CounterEventKind.INVALIDATE, certain=F
 _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: ()}
 
 CACHE_EVENTS: dict[str, tuple[CounterEvent, ...]] = {
-    **{str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()},
-    "global_wb": (CounterEvent(Counter.STORECNT, CounterEventKind.VECTOR),),
-    "global_inv": (CounterEvent(Counter.LOADCNT, CounterEventKind.VECTOR),),
+    str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
 }
 """Cache maintenance; what may count is safe as an uncertain event: not among the younger ones."""
 
@@ -253,3 +251,7 @@ class Scoreboard:
         for event in events:
             counter = self.vmcnt if event.counter is Counter.VMCNT else self.lgkmcnt
             counter.issue(event, results)
+
+    def states(self) -> tuple[tuple[str, CounterState], ...]:
+        """Every counter with its state."""
+        return ((Counter.VMCNT, self.vmcnt), (Counter.LGKMCNT, self.lgkmcnt))

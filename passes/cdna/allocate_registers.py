@@ -26,8 +26,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.scoreboard import Scoreboard, Token
+from fencewright.lowering.cdna.split_scoreboard import SplitScoreboard
 from fencewright.mlir_dialects.cdna import (
     BranchOp,
     CondBranchOp,
@@ -37,6 +38,7 @@ from fencewright.mlir_dialects.cdna import (
     SGPRType,
     VGPRType,
     WaitOp,
+    chip_of,
     count_attr,
     register_of,
 )
@@ -48,6 +50,7 @@ from fencewright.passes.cdna.dataflow import (
     events_at,
     solve,
 )
+from fencewright.passes.cdna.insert_split_waits import split_events_at
 
 FileType: TypeAlias = type[VGPRType] | type[SGPRType]
 
@@ -82,7 +85,6 @@ FILES: tuple[FileRow, ...] = (
 """The register files; how many registers an instruction can name stands with its type."""
 
 
-WAVE_LANES = 64
 SIMDS = 4
 """SIMDs of a CU; all waves of a work-group are resident on them at once."""
 
@@ -108,7 +110,7 @@ class AllocateRegistersPass(ModulePass):
 
 def allocate_registers(kernel: KernelOp) -> None:
     """Allocate the registers of one kernel."""
-    intervals = Intervals(_normalise(kernel))
+    intervals = Intervals(_normalise(kernel), chip_of(kernel))
     files = {row.type: _File(row, _limit(kernel, row)) for row in FILES}
     if all(each.index is not None for each in intervals):
         for each in intervals:
@@ -125,9 +127,10 @@ def _limit(kernel: KernelOp, row: FileRow) -> int:
     """How many registers of a file a kernel may use: a whole work-group has to be resident."""
     if row.type is SGPRType:
         return row.type.COUNT
-    capacity = CHIPS[kernel.chip.data].vector_registers
+    chip = chip_of(kernel)
+    capacity = chip.vector_registers
     lanes = max(kernel.max_workgroup_size.value.data, 1)
-    waves = -(-lanes // (WAVE_LANES * SIMDS))
+    waves = -(-lanes // (chip.wave_size * SIMDS))
     share = capacity.count // waves // capacity.granule * capacity.granule
     return min(row.type.COUNT, share)
 
@@ -201,8 +204,10 @@ class Interval:
 class Intervals:
     """The live intervals of a kernel without unreachable blocks, in reverse postorder."""
 
-    def __init__(self, blocks: list[Block]):
+    def __init__(self, blocks: list[Block], chip: ChipRow):
         self.blocks = blocks
+        self.splits_counters = chip.splits_counters
+        self.limits = chip.counters
         self.of: dict[SSAValue, Interval] = {}
         self.first: list[int] = []
         self.last: list[int] = []
@@ -240,7 +245,8 @@ class Intervals:
                 escaping.append((interval, n))
         kind = type(op)
         if kind in COUNTED:
-            self._steps[n].append(CounterStep(op, events=events_at(op)))
+            events = split_events_at(op) if self.splits_counters else events_at(op)
+            self._steps[n].append(CounterStep(op, events=events))
         elif kind is WaitOp:
             self._positions[op] = position
             self._steps[n].append(CounterStep(op, counts=cast(WaitOp, op).counts))
@@ -272,7 +278,13 @@ class Intervals:
     def hold_until_delivered(self) -> None:
         """Extend intervals over every place where the data may still be in flight."""
         steps = self._steps
-        entry = solve(self.blocks, steps, self._replay)
+        if self.splits_counters:
+            self._hold(solve(self.blocks, steps, self._replay, SplitScoreboard(self.limits)))
+        else:
+            self._hold(solve(self.blocks, steps, self._replay, Scoreboard()))
+
+    def _hold(self, entry: "Mapping[Block, Scoreboard | SplitScoreboard]") -> None:
+        steps = self._steps
         for n, block in enumerate(self.blocks):
             board = entry[block].copy()
             for token in _outstanding(board):
@@ -281,24 +293,24 @@ class Intervals:
             for token in _outstanding(board):
                 self.of[token].cover(self.last[n], self.last[n])
 
-    def _replay(self, steps: CounterSteps, board: Scoreboard) -> None:
+    def _replay(self, steps: CounterSteps, board: Scoreboard | SplitScoreboard) -> None:
         for op, _, events, counts in steps:
             if counts is None:
                 board.issue(events, op.results)
                 continue
             delivered: list[Token] = []
-            if counts.vmcnt is not None:
-                delivered += board.vmcnt.wait(counts.vmcnt)
-            if counts.lgkmcnt is not None:
-                delivered += board.lgkmcnt.wait(counts.lgkmcnt)
+            given = counts.given
+            for name, state in board.states():
+                if name in given:
+                    delivered += state.wait(given[name])
             position = self._positions[op]
             for token in delivered:
                 self.of[cast(SSAValue, token)].cover(position, position)
 
 
-def _outstanding(board: Scoreboard) -> Iterator[SSAValue]:
-    yield from cast(Iterable[SSAValue], board.vmcnt.stamps)
-    yield from cast(Iterable[SSAValue], board.lgkmcnt.stamps)
+def _outstanding(board: Scoreboard | SplitScoreboard) -> Iterator[SSAValue]:
+    for _, state in board.states():
+        yield from cast(Iterable[SSAValue], state.stamps)
 
 
 def _clobbers_early(op: Operation) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from fencewright.lowering.cdna.instructions import INSTRUCTIONS
-from fencewright.lowering.cdna.scoreboard import CounterEvent, Scoreboard, events_of
+from fencewright.lowering.cdna.instructions import WITH_S_WAITCNT
+from fencewright.lowering.cdna.scoreboard import CounterEvent, events_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import AtomicOp, CacheOp, LoadOp, StoreOp, WaitOp
 from fencewright.passes.analysis.control_flow import successors
@@ -18,7 +18,7 @@ COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, CacheOp})
 """The operations that increment a counter."""
 
 EVENTS: Mapping[str, tuple[CounterEvent, ...]] = MappingProxyType(
-    {row.mnemonic: events_of(row) for row in INSTRUCTIONS.values()}
+    {row.mnemonic: events_of(row) for row in WITH_S_WAITCNT}
 )
 """The events of each instruction by its mnemonic."""
 
@@ -37,7 +37,16 @@ class CounterStep(NamedTuple):
 
 
 CounterSteps: TypeAlias = list[CounterStep]
-Transfer: TypeAlias = Callable[[CounterSteps, Scoreboard], object]
+
+
+class Board(Protocol):
+    """What may be outstanding at one place: a ``Scoreboard`` or a ``SplitScoreboard``."""
+
+    def copy(self) -> Self: ...
+    def join(self, other: Self) -> bool: ...
+
+
+BoardT = TypeVar("BoardT", bound=Board)
 
 
 def steps_of(block: Block) -> CounterSteps:
@@ -64,15 +73,18 @@ def events_at(op: Operation) -> tuple[CounterEvent, ...]:
 
 
 def solve(
-    blocks: Sequence[Block], steps: Sequence[CounterSteps], transfer: Transfer
-) -> dict[Block, Scoreboard]:
+    blocks: Sequence[Block],
+    steps: Sequence[CounterSteps],
+    transfer: Callable[[CounterSteps, BoardT], object],
+    start: BoardT,
+) -> dict[Block, BoardT]:
     """The scoreboard at the beginning of every block, a fixpoint.
 
     ``blocks`` in reverse postorder, ``steps`` in the same order; ``transfer`` carries a
-    scoreboard over the steps of a block in place. A state only ever grows, whatever
+    scoreboard over the steps of a block in place; ``start`` is that of the kernel. A state only ever grows, whatever
     ``transfer`` does, and there are finitely many: ages and bounds saturate.
     """
-    entry = {blocks[0]: Scoreboard()}
+    entry = {blocks[0]: start}
     number = {block: n for n, block in enumerate(blocks)}
     heap, queued = [0], {0}
     while heap and len(blocks) > 1:

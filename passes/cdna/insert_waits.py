@@ -13,9 +13,17 @@ from xdsl.rewriter import Rewriter
 from fencewright.lowering.cdna.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, KernelOp, WaitOp, count_attr, register_of
+from fencewright.mlir_dialects.cdna import (
+    PHASES,
+    KernelOp,
+    WaitOp,
+    chip_of,
+    count_attr,
+    register_of,
+)
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.cdna.dataflow import CounterStep, CounterSteps, solve, steps_of
+from fencewright.passes.cdna.insert_split_waits import insert_split_waits
 
 _RELEASES = PHASES[Phase.RELEASE]
 
@@ -59,17 +67,21 @@ class InsertWaitsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
-                insert_waits(kernel)
+                _INSERT[chip_of(kernel).splits_counters](kernel)
 
 
 def insert_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
     blocks = reachable_blocks(kernel.body)
     steps = [steps_of(block) for block in blocks]
-    entry = solve(blocks, steps, decide)
+    entry = solve(blocks, steps, decide, Scoreboard())
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
             _carry_out(decision)
+
+
+_INSERT = {False: insert_waits, True: insert_split_waits}
+"""By whether each kind of access has a counter of its own."""
 
 
 def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:

@@ -119,6 +119,23 @@ def known_block_size(function: Function) -> tuple[int, ...] | None:
     return (*sizes, 1, 1)[:3]
 
 
+MOST_CLUSTERED = 16
+"""The most work-groups of a cluster. Source: LLVM AMDGPUUsage, amdgpu-cluster-dims."""
+
+
+def known_cluster_size(function: Function) -> tuple[int, ...] | None:
+    """The work-groups of a cluster in x, y and z; None if the kernel says nothing of clusters."""
+    known = function.attributes.get("gpu.known_cluster_size")
+    if known is None:
+        return None
+    sizes = [int(n) for n in known.get_values()] if isinstance(known, DenseArrayBase) else [0]
+    if min(sizes) < 1 or prod(sizes) > MOST_CLUSTERED:
+        kind = f"array<i32: x, y, z> of 1 to {MOST_CLUSTERED} work-groups"
+        message = f"gpu.known_cluster_size is no {kind}: {known}"
+        function.emit_error(message, DiagnosticException(message))
+    return (*sizes, 1, 1)[:3]
+
+
 def dimension_of(op: Operation) -> int:
     """The number of the dimension that a ``gpu`` operation asks about."""
     return _DIMENSIONS[str(cast(gpu.ThreadIdOp, op).dimension.data)]

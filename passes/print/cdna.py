@@ -22,6 +22,7 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
+from fencewright.lowering.cdna.waits import operand_of, split_counts
 from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
@@ -60,6 +61,7 @@ class CDNAAssemblyTarget(Target):
             op.emit_error(message, DiagnosticException(message))
         printer = _Printer(op, self.explain, forms)
         blocks = insert_wait_states(list(printer.blocks()), op.chip.data)
+        size = op.cluster_size
         return CdnaKernel(
             name=op.sym_name.data,
             chip=op.chip.data,
@@ -78,6 +80,7 @@ class CDNAAssemblyTarget(Target):
             sgprs=printer.used[cdna.SGPRType],
             blocks=blocks,
             targets=frozenset(printer.targets),
+            cluster_size=None if size is None else tuple(each.value.data for each in size),
         )
 
 
@@ -113,6 +116,7 @@ class _Printer:
 
     def __init__(self, kernel: cdna.KernelOp, explain: bool, forms: _Forms):
         self.kernel = kernel
+        self.wave_size = cdna.chip_of(kernel).wave_size
         self.explain = explain
         self.forms = forms
         self.counted: set[int] = set()
@@ -164,13 +168,13 @@ class _Printer:
         return [line.printed(registers) for line in form]
 
     def wait(self, op: Operation) -> list[Printed]:
-        return [_wait_line(cast(cdna.WaitOp, op).counts)]
+        return _wait_lines(cast(cdna.WaitOp, op).counts)
 
     def const(self, op: Operation) -> list[Printed]:
         const = cast(cdna.ConstOp, op)
         type, value = cdna.register_of(const.dst), const.value.value.data
         if isinstance(type, cdna.SGPRType) and type.size.data == 2 and -16 <= value <= 64:
-            return [Printed(f"s_mov_b64 {type}, {value}")]
+            return [_scalar_move("s_mov_b64", type, f"{value}")]
         return [_move(type.part(n), literal(value >> 32 * n)) for n in range(type.size.data)]
 
     def move(self, op: Operation) -> list[Printed]:
@@ -208,7 +212,7 @@ class _Printer:
     def cond_branch(self, op: Operation) -> list[Printed]:
         branch = cast(cdna.CondBranchOp, op)
         true, false = branch.true_target, branch.false_target
-        test = Printed(f"s_and_b64 vcc, exec, {cdna.register_of(branch.mask)}")
+        test = Printed(f"{_TESTS[self.wave_size]}, {cdna.register_of(branch.mask)}")
         if self._is_next(branch, true):
             return [test, Printed(f"s_cbranch_vccz {self._target(false)}")]
         jump = Printed(f"s_cbranch_vccnz {self._target(true)}")
@@ -222,8 +226,11 @@ def instruction_lines(op: cdna.OpcodeOp) -> list[str]:
 
 
 @cache
-def _wait_line(counts: WaitCounts) -> Printed:
-    return Printed(f"s_waitcnt {counts}")
+def _wait_lines(counts: WaitCounts) -> list[Printed]:
+    split = split_counts(counts)
+    if not split:
+        return [Printed(f"s_waitcnt {counts}")]
+    return [Printed(f"{mnemonic} {operand_of(part)}") for mnemonic, part in split]
 
 
 def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
@@ -258,7 +265,7 @@ def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
 
     def formed(line: Line) -> _LineForm:
         shown = "" if not offset or "offset" in line.names else f" offset:{offset}"
-        has_effect = row.kind is Kind.VALU or row.kind.is_memory
+        has_effect = row.kind in (Kind.VALU, Kind.SALU) or row.kind.is_memory
         operands = tuple(map(seen, line.operands)) if has_effect else ()
         return _LineForm(line.filled(filled) + shown + suffix, row.kind, row.space, operands)
 
@@ -283,9 +290,19 @@ def _names_of(prefix: str, registers: range) -> Names:
 def _move(dst: cdna.RegisterType, src: cdna.RegisterType | str) -> Printed:
     """A move of one register."""
     if isinstance(dst, cdna.SGPRType):
-        return Printed(f"s_mov_b32 {dst}, {src}")
+        return _scalar_move("s_mov_b32", dst, f"{src}")
     operands = _names(dst), () if isinstance(src, str) else _names(src)
     return Printed(f"v_mov_b32_e32 {dst}, {src}", effect_of(Kind.VALU, None, operands))
+
+
+def _scalar_move(mnemonic: str, dst: cdna.RegisterType, src: str) -> Printed:
+    return Printed(f"{mnemonic} {dst}, {src}", effect_of(Kind.SALU, None, (_names(dst),)))
+
+
+_TESTS: Mapping[int, str] = MappingProxyType(
+    {64: "s_and_b64 vcc, exec", 32: "s_and_b32 vcc_lo, exec_lo"}
+)
+"""By the lanes of a wave: which of the active lanes a mask has."""
 
 
 def literal(value: int) -> str:
@@ -300,7 +317,7 @@ def _copy(dst: cdna.RegisterType, src: cdna.RegisterType) -> list[Printed]:
         return []
     size = dst.size.data
     if isinstance(dst, cdna.SGPRType) and size == 2:
-        return [Printed(f"s_mov_b64 {dst}, {src}")]
+        return [_scalar_move("s_mov_b64", dst, f"{src}")]
     # Where the registers overlap, a part is read before it is overwritten.
     upwards = isinstance(src, type(dst)) and (src.first or 0) < (dst.first or 0)
     parts = reversed(range(size)) if upwards else range(size)

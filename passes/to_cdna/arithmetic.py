@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from fencewright.lowering.vocabulary import RmwKind
-from fencewright.mlir_dialects.cdna import SGPR_PAIR, VGPR, VGPR_PAIR
+from fencewright.mlir_dialects.cdna import VGPR, VGPR_PAIR
 from fencewright.passes.kernels.accept import float_bits, unsupported
 from fencewright.passes.to_cdna.builder import ADD_64, CdnaBuilder, bits_of, register_type
 
@@ -88,7 +88,7 @@ def _binary(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
     if bits == 1:
         if not row.mask:
             unsupported(op, f"'{op.name}' on i1 is not supported on the CDNA path")
-        return build.alu(row.mask, a, b, type=SGPR_PAIR)
+        return build.alu(row.mask, a, b, type=build.mask)
     if bits == 64:
         if not row.wide:
             unsupported(op, f"'{op.name}' on i64 is not supported on the CDNA path")
@@ -107,7 +107,7 @@ def _compare(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) 
     if bits == 1:
         if not mask:
             unsupported(op, "i1 compares with eq and ne only on the CDNA path")
-        return build.alu(mask, a, b, type=SGPR_PAIR)
+        return build.alu(mask, a, b, type=build.mask)
     how = "sign" if signedness == "i" else "zero"
     a, b = (_extend(build, how, each, bits) for each in (a, b))
     return build.compare(name, signedness, max(bits, 32), a, b)
@@ -120,7 +120,7 @@ def _select(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
 
 def _constant(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
     value = cast(arith.ConstantOp, op).value
-    type = register_type(op.results[0].type)
+    type = register_type(build.chip, op.results[0].type)
     if type is None or type.size.data > 2:
         unsupported(op, f"a constant of {op.results[0].type} is not supported on the CDNA path")
     if isinstance(value, FloatAttr):
@@ -128,7 +128,7 @@ def _constant(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...])
     if not isinstance(value, IntegerAttr):
         unsupported(op, f"the constant {value} is not supported on the CDNA path")
     number = value.value.data
-    if type == SGPR_PAIR:
+    if type == build.mask:
         number = -1 if number else 0
     return build.const(number, type)
 
@@ -215,5 +215,5 @@ def combine(
     assert kind is RmwKind.UDEC_WRAP, kind
     is_zero = build.compare("eq", "u", width, old, zero)
     is_above = build.compare("gt", "u", width, old, data)
-    wraps = build.alu("s_or_b64", is_zero, is_above, type=SGPR_PAIR)
+    wraps = build.alu("s_or_b64", is_zero, is_above, type=build.mask)
     return build.select(wraps, data, build.add(old, ones))

@@ -7,7 +7,8 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, SSAValue
 
-from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.cdna.chips import chip_row
+from fencewright.lowering.cdna.instructions import instruction, spelled
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
 from fencewright.mlir_dialects.leaf_operation import append
@@ -35,13 +36,21 @@ def bits_of(type: Attribute) -> int | None:
 
 
 @cache
-def register_type(type: Attribute) -> cdna.RegisterType | None:
+def mask_type(chip: str) -> cdna.SGPRType:
+    """The scalar registers that have a bit for each lane of a wave."""
+    row = chip_row(chip)
+    assert row is not None, chip
+    return cdna.SGPRType.of(row.wave_size // 32)
+
+
+@cache
+def register_type(chip: str, type: Attribute) -> cdna.RegisterType | None:
     """The registers that hold a value: a lane mask for i1, else as many VGPRs as it needs."""
     bits = bits_of(type)
     if bits is None:
         return None
     if bits == 1:
-        return cdna.SGPR_PAIR
+        return mask_type(chip)
     size = -(-bits // 32)
     return cdna.VGPRType.of(size) if size in (1, 2, 3, 4) else None
 
@@ -55,16 +64,17 @@ def opcode_attr(mnemonic: str) -> StringAttr:
 class CdnaBuilder:
     """Appends operations to ``block``, for one chip; every method returns the new value."""
 
-    __slots__ = ("block", "chip")
+    __slots__ = ("block", "chip", "mask")
 
     def __init__(self, chip: str, block: Block):
         self.chip = chip
         self.block = block
+        self.mask = mask_type(chip)
 
     def choose(self, mnemonics: Iterable[str]) -> str:
         """The first of the instructions that the chip has."""
         for mnemonic in mnemonics:
-            row = instruction(mnemonic)
+            row = instruction(spelled(self.chip, mnemonic))
             if row is not None and self.chip in row.chips:
                 return mnemonic
         raise AssertionError(f"{self.chip} has none of {mnemonics}")
@@ -76,8 +86,9 @@ class CdnaBuilder:
         type: cdna.RegisterType = cdna.VGPR,
         immediates: Sequence[int] = (),
     ) -> SSAValue:
-        """An arithmetic instruction."""
-        properties: dict[str, Attribute] = {"opcode": opcode_attr(mnemonic)}
+        """An arithmetic instruction, by its name on gfx9."""
+        opcode = opcode_attr(spelled(self.chip, mnemonic))
+        properties: dict[str, Attribute] = {"opcode": opcode}
         if immediates:
             properties["immediates"] = ArrayAttr([cdna.count_attr(each) for each in immediates])
         op = cdna.AluOp.create(operands=operands, result_types=(type,), properties=properties)
@@ -149,15 +160,15 @@ class CdnaBuilder:
         self, predicate: str, signedness: str, width: int, a: SSAValue, b: SSAValue
     ) -> SSAValue:
         """The lanes in which ``a`` and ``b`` of 32 or 64 bits compare so, as a mask."""
-        return self.alu(f"v_cmp_{predicate}_{signedness}{width}_e64", a, b, type=cdna.SGPR_PAIR)
+        return self.alu(f"v_cmp_{predicate}_{signedness}{width}_e64", a, b, type=self.mask)
 
     def select(self, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         """``a`` in the lanes of ``mask``, ``b`` in the others; both of one register type."""
         type = cdna.register_of(a)
         if isinstance(type, cdna.SGPRType):
-            chosen = self.alu("s_and_b64", a, mask, type=cdna.SGPR_PAIR)
-            others = self.alu("s_andn2_b64", b, mask, type=cdna.SGPR_PAIR)
-            return self.alu("s_or_b64", chosen, others, type=cdna.SGPR_PAIR)
+            chosen = self.alu("s_and_b64", a, mask, type=self.mask)
+            others = self.alu("s_andn2_b64", b, mask, type=self.mask)
+            return self.alu("s_or_b64", chosen, others, type=self.mask)
         mnemonic = "v_cndmask_b32_e64" if type == cdna.VGPR else "v_cndmask_b64"
         return self.alu(mnemonic, mask, a, b, type=type)
 

@@ -15,12 +15,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow, chip_row, every_chip
 from fencewright.lowering.cdna.instructions import (
     Kind,
     instruction,
     memory_instruction,
     operand_places,
+    spelled,
 )
 from fencewright.lowering.cdna.kernel import (
     ArgumentKind,
@@ -82,7 +83,7 @@ class ConvertScopedToCDNAPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
-        lds = _LDS(CHIPS[self.mcpu].lds_bytes)
+        lds = _LDS(self._chip().lds_bytes)
         functions: list[func.FuncOp | gpu.FuncOp] = []
         variables: list[llvm.GlobalOp] = []
         for each in top_level(op):
@@ -99,14 +100,19 @@ class ConvertScopedToCDNAPass(ModulePass):
         for variable in lds.variables.variables.values():
             variable.op.detach()
 
+    def _chip(self) -> ChipRow:
+        found = chip_row(self.mcpu)
+        if found is None:
+            known = tuple(sorted(each.name for each in every_chip()))
+            raise unknown_target(self.mcpu, "not a CDNA chip", known)
+        return found
+
     def _check_target(self) -> None:
-        if self.mcpu not in CHIPS:
-            raise unknown_target(self.mcpu, "not a CDNA chip", tuple(sorted(CHIPS)))
-        if self.tgsplit and not CHIPS[self.mcpu].tgsplit:
+        if self.tgsplit and not self._chip().tgsplit:
             raise UnsupportedError(
                 f"target {self.mcpu}",
                 "it has no threadgroup split mode",
-                tuple(sorted(name for name, chip in CHIPS.items() if chip.tgsplit)),
+                tuple(sorted(chip.name for chip in every_chip() if chip.tgsplit)),
             )
 
 
@@ -174,6 +180,9 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         entry = Block()
         super().__init__(function, entry, CdnaBuilder(target.chip, entry))
         self.target = target
+        chip = chip_row(target.chip)
+        assert chip is not None
+        self.chip = chip
         self.target_id = target_id
         self.lds = lds
         self.plans = plans
@@ -181,14 +190,22 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self.resource: SSAValue | None = None
         self.workgroup_ids: list[SSAValue] = []
         self.workitem_ids: list[SSAValue] = []
+        self.cluster = self._cluster_size()
         self.divergent: dict[SSAValue, Operation] | None = None
         self.election: Election | None = None
 
     def register_type(self, type: Attribute) -> cdna.RegisterType | None:
-        return register_type(type)
+        return register_type(self.target.chip, type)
 
     def bits_of(self, type: Attribute) -> int | None:
         return bits_of(type)
+
+    def _cluster_size(self) -> tuple[int, ...] | None:
+        """How many work-groups a cluster has, if the kernel says so."""
+        size = accept.known_cluster_size(self.function)
+        if size is not None and not self.chip.clusters:
+            accept.unsupported(self.function, f"{self.chip.name} launches no clusters")
+        return size
 
     def end_op(self) -> Operation:
         return cdna.EndOp.create(properties={"opcode": opcode_attr("s_endpgm")})
@@ -225,6 +242,8 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             properties["tgsplit"] = _UNIT
         if needs.uses_scratch:
             properties["uses_scratch"] = _UNIT
+        if self.cluster is not None:
+            properties["cluster_size"] = ArrayAttr(map(cdna.count_attr, self.cluster))
         return cdna.KernelOp.create(properties=properties, regions=[body])
 
     def _kernel_arguments(self) -> tuple[cdna.KernelArgumentAttr, ...]:
@@ -268,7 +287,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def _scratch_resource(self, entry: EntryRegisters) -> None:
         assert entry.resource is not None
         assert entry.scratch_offset is not None
-        type = cdna.SGPRType.of(CHIPS[self.target.chip].scratch.resource_registers, entry.resource)
+        type = cdna.SGPRType.of(self.chip.scratch.resource_registers, entry.resource)
         resource = self._live_in(type)
         offset = self._live_in(cdna.SGPRType.of(1, entry.scratch_offset))
         self.resource = self.build.alu("s_add_scratch_offset", resource, offset, type=type)
@@ -291,7 +310,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             operands=(kernarg,),
             result_types=(cdna.SGPRType.of(size),),
             properties={
-                "opcode": opcode_attr(_SCALAR_LOAD[size]),
+                "opcode": opcode_attr(spelled(self.target.chip, _SCALAR_LOAD[size])),
                 "offset": cdna.count_attr(offset - offset % 4),
             },
         )
@@ -316,7 +335,17 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self._set_index(op, lane)
 
     def block_id(self, op: Operation) -> None:
-        self._set_index(op, self.build.move(self.workgroup_ids[accept.dimension_of(op)]))
+        self._set_index(op, self.build.move(self._workgroup_id(accept.dimension_of(op))))
+
+    def _workgroup_id(self, dimension: int) -> SSAValue:
+        """The id, which the hardware puts in a register that it is asked for, or has ready."""
+        if self.workgroup_ids:
+            return self.workgroup_ids[dimension]
+        mnemonic = f"s_workgroup_id_{'xyz'[dimension]}"
+        if self.cluster is None:
+            return self.build.alu(mnemonic, type=cdna.SGPR)
+        size = (self.cluster[dimension],)
+        return self.build.alu(f"{mnemonic}_of_clusters", type=cdna.SGPR, immediates=size)
 
     def block_dim(self, op: Operation) -> None:
         size = accept.known_block_size(self.function)
@@ -392,7 +421,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     def _elected(self, op: Operation) -> int | None:
         """The edge out of a branch that one wave of several takes at most."""
         size = accept.known_block_size(self.function)
-        if size is not None and prod(size) <= WAVE:
+        if self.chip.wave_size != WAVE or (size is not None and prod(size) <= WAVE):
             return None
         if self.election is None:
             self.election = Election(self.function.body.blocks, size)
@@ -551,7 +580,7 @@ def _make_plan(op: scoped.ScopedOperation, target: Target, returns: bool) -> _Se
     sequence = accept.lower_operation(op, bits_of, returns, _PATH, _FLOATS, target=target)
     ordered = op.properties["ordering"] != _WEAK
     is_access = isinstance(op, scoped.AccessOperation)
-    result = register_type(op.value_type) if is_access else None
+    result = register_type(target.chip, op.value_type) if is_access else None
     width = (bits_of(op.value_type) or 0) if is_access else 0
     space = op.space if is_access else None
     combines = isinstance(op, scoped.AtomicRmwOp | scoped.CmpxchgOp)
@@ -602,7 +631,7 @@ def _step(each: Instruction, ordered: bool, result: cdna.RegisterType | None) ->
     source = StringAttr(each.source)
     phase = cdna.PHASES[each.phase]
     if each.wait is not None:
-        wait = cdna.WaitOp.make(each.wait.vmcnt, each.wait.lgkmcnt, phase, source)
+        wait = cdna.WaitOp.of(each.wait, phase, source)
         return ConversionStep(cdna.WaitOp.create, wait.properties, (), ())
     has_result = "dst" in each.names
     row = instruction(each.mnemonic, has_result) or instruction(each.mnemonic)

@@ -19,6 +19,7 @@ from fencewright.lowering.cdna.instructions import (
     memory_instruction,
     operand_places,
 )
+from fencewright.lowering.cdna.instructions_gfx1250 import IN_PLACE_OF
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
@@ -60,12 +61,14 @@ ARITHMETIC_SIZES: Mapping[str, Mapping[str, int]] = {
     "v_lshlrev_b64": {"b": 1},
     "v_lshrrev_b64": {"b": 1},
     "v_ashrrev_i64": {"b": 1},
+    **{f"v_{shift}_e64": {"b": 1} for shift in ("lshlrev_b64", "lshrrev_b64", "ashrrev_i64")},
     "v_zext_b32_b64": {"a": 1},
     "v_sext_b32_b64": {"a": 1},
 }
 
 
-def arithmetic_places(row: InstructionRow) -> Mapping[str, object]:
+def arithmetic_places(chip: str, row: InstructionRow) -> Mapping[str, object]:
+    mask = KNOWN[chip].wave_size // 32
     mnemonic = row.mnemonic
     wide = bool(re.search(r"[buif]64", mnemonic))
     sizes = {name: 2 if wide else 1 for name in ("dst", "a", "b", "c")}
@@ -74,19 +77,22 @@ def arithmetic_places(row: InstructionRow) -> Mapping[str, object]:
         name: vector(size, number) for number, (name, size) in enumerate(sizes.items())
     }
     if mnemonic.startswith("v_cmp"):
-        places["dst"] = SGPRType.of(2, 20)
+        places["dst"] = SGPRType.of(mask, 20)
+    if mnemonic.startswith("v_cndmask_b32"):
+        places["a"] = SGPRType.of(mask, 22)
     if "mask" in mnemonic:
-        places["a"] = SGPRType.of(2, 22)
+        places["a"] = SGPRType.of(mask, 22)
     if mnemonic == "s_add_scratch_offset":
         return {"dst": SGPRType.of(4, 0), "a": SGPRType.of(4, 0), "b": SGPRType.of(1, 9)}
     if row.kind is Kind.SALU:
-        size = 1 if mnemonic.endswith("b32") else 2
+        size = 2 if mnemonic.endswith("b64") else 1
         places |= {n: SGPRType.of(size, 4 + 4 * i) for i, n in enumerate(("dst", "a", "b"))}
     return places | {"imm0": 10, "imm1": 10}
 
 
 def scalar_places(row: InstructionRow) -> Mapping[str, object]:
-    size = int(row.mnemonic.partition("dwordx")[2] or 1)
+    bits = row.mnemonic.partition("_b")[2]
+    size = int(bits) // 32 if bits else int(row.mnemonic.partition("dwordx")[2] or 1)
     return {"dst": SGPRType.of(size, 16), "addr": SGPRType.of(2, 2), "offset": "0x8"}
 
 
@@ -114,7 +120,7 @@ def texts(chip: str, row: InstructionRow, access: Access | None) -> Iterator[str
     elif row.kind is Kind.SCALAR_LOAD:
         places = scalar_places(row)
     else:
-        places = {**arithmetic_places(row), "target": "0"}
+        places = {**arithmetic_places(chip, row), "target": "0"}
     for line in row.lines:
         yield line.format_map(places) + suffix(chip, row)
 
@@ -147,12 +153,14 @@ def test_chip_has_every_row_that_names_it(chip: str):
 def test_chip_lacks_every_row_that_does_not_name_it(chip: str):
     # Private memory is accessed as the chip's scratch convention has it; every chip has both forms.
     # From gfx11 on the assembler takes the letters of older instructions too, for the newer ones.
+    # Some of what gfx1250 has in place of an instruction, gfx9 has as well.
     lacking = [
         (row, access)
         for row, access in ROWS
         if chip not in INSTRUCTIONS[row.mnemonic, row.returns].chips
         and not row.expansion
         and row.space is not AddressSpace.PRIVATE
+        and row.mnemonic not in IN_PLACE_OF.values()
     ]
     lines = [text for row, access in lacking for text in texts(chip, row, access)]
     assert lines

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencewright.lowering.cdna.instructions import INSTRUCTIONS, Counter, Kind
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT, Counter, Kind
 from fencewright.lowering.cdna.scoreboard import (
     CACHE_EVENTS,
     LIMITS,
@@ -24,6 +24,7 @@ from fencewright.lowering.cdna.scoreboard import (
     Token,
     events_of,
 )
+from fencewright.lowering.cdna.split_scoreboard import split_events_of
 from fencewright.lowering.vocabulary import AddressSpace
 
 VECTOR = SPACE_EVENTS[AddressSpace.GLOBAL]
@@ -88,7 +89,7 @@ def closure(states: set[Outstanding]) -> set[Outstanding]:
     todo, seen = list(states), set(states)
     while todo:
         state = todo.pop()
-        for counter in Counter:
+        for counter in LIMITS:
             for later in retire(state, counter):
                 if later not in seen:
                     seen.add(later)
@@ -172,7 +173,7 @@ def programs(draw: st.DrawFn) -> list[Step]:
         ]
         choices = [
             st.sampled_from((VECTOR, VECTOR, LDS, LDS, SCALAR, FLAT, INVALIDATE)).map(Issue),
-            st.sampled_from(list(Counter)).map(WaitAll),
+            st.sampled_from(list(LIMITS)).map(WaitAll),
         ]
         if results:
             choices += [st.sampled_from(results).map(Use)] * 2
@@ -200,7 +201,7 @@ def test_every_data_wait_is_minimal(program: list[Step]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(programs())
 def test_an_ordering_wait_goes_exactly_when_nothing_is_outstanding(program: list[Step]) -> None:
-    for counter in Counter:
+    for counter in LIMITS:
         emitted = emit([*program, WaitAll(counter)])
         kept = bool(emitted) and emitted[-1] == Wait(counter, 0, data=False)
         before = emitted[:-1] if kept else emitted
@@ -268,7 +269,7 @@ def test_loads_and_stores_retire_in_order() -> None:
     assert [state.need(name) for name in "abc"] == [None, None, 1]
 
 
-@pytest.mark.parametrize("counter", list(Counter))
+@pytest.mark.parametrize("counter", list(LIMITS))
 def test_counts_stay_below_the_value_that_means_no_wait(counter: Counter) -> None:
     limit = LIMITS[counter]
     event = CounterEvent(counter, CounterEventKind.VECTOR)
@@ -365,9 +366,15 @@ def test_join_is_conservative(a: CounterState, b: CounterState) -> None:
 
 
 def test_every_instruction_has_events_on_the_counters_of_its_row() -> None:
-    for row in INSTRUCTIONS.values():
+    for row in WITH_S_WAITCNT:
         counters = {event.counter for event in events_of(row)}
         if row.kind is Kind.CACHE:
             assert counters >= set(row.counters)
         else:
-            assert counters == set(row.counters)
+            assert counters == set(row.counters) & LIMITS.keys()
+
+
+def test_every_instruction_has_events_on_its_split_counters() -> None:
+    for row in INSTRUCTIONS.values():
+        counters = {event.counter for event in split_events_of(row)}
+        assert counters == set(row.counters) - LIMITS.keys()

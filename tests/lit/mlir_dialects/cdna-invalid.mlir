@@ -82,7 +82,7 @@ func.func @f(%v: !cdna.vgpr<2>) {
 
 // -----
 
-// expected-error @below {{unknown chip 'gfx1100'; accepted: gfx9-4-generic, gfx908, gfx90a, gfx942, gfx950}}
+// expected-error @below {{unknown chip 'gfx1100'; accepted: gfx1250, gfx1251, gfx9-4-generic, gfx908, gfx90a, gfx942, gfx950}}
 cdna.kernel @k attributes {chip = "gfx1100", arguments = [], group_segment_size = 0 : i64, private_segment_size = 0 : i64, workgroup_ids = 0 : i64, workitem_ids = 0 : i64, max_workgroup_size = 1024 : i64} {
   cdna.end s_endpgm
 }

@@ -1,0 +1,228 @@
+"""Kernels for gfx1250: waits, registers, descriptor and metadata, as ``llvm-mc`` takes them."""
+
+import io
+import re
+import subprocess
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from minimise_programs import parse
+
+from fencewright.lowering.cdna.assembly import (
+    HazardEffect,
+    Printed,
+    insert_translation_waits,
+    insert_wait_states,
+)
+from fencewright.lowering.cdna.chips import SINGLE_OPERATIONS
+from fencewright.mlir_dialects.cdna import KernelOp
+from fencewright.passes.cdna.insert_split_waits import insert_split_waits
+from fencewright.tools import fence_opt
+from fencewright.tools.llvm_tools import find_llvm_tool
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LLVM_MC = find_llvm_tool("llvm-mc")
+CHIPS = sorted(SINGLE_OPERATIONS)
+P = "!llvm.ptr<1>"
+
+
+def assembly(tmp_path: Path, text: str, *arguments: str, chip: str = "gfx1250") -> str:
+    """What ``fence-opt -t asm`` prints of a module."""
+    file = tmp_path / "kernel.mlir"
+    file.write_text(text, encoding="utf-8")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert fence_opt.main([str(file), "--mcpu", chip, "-t", "asm", *arguments]) == 0
+    return printed.getvalue()
+
+
+def code(text: str) -> list[str]:
+    """The instructions of the only kernel, without registers."""
+    body = text.partition(":\n")[2].partition("\n.L")[0]
+    lines = [line.strip() for line in body.splitlines()]
+    return [re.sub(r"\b[sv](\d+|\[\d+:\d+\])", "R", line) for line in lines]
+
+
+@pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc is not installed")
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize(
+    "example", ["message_passing.mlir", "kernels-cdna/kernels.mlir", "kernels-cdna/elected.mlir"]
+)
+def test_the_assembler_takes_every_kernel(
+    tmp_path: Path, example: str, level: str, chip: str
+) -> None:
+    text = (EXAMPLES / example).read_text(encoding="utf-8")
+    assert LLVM_MC is not None
+    command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-filetype=null"]
+    printed = assembly(tmp_path, text, level, chip=chip)
+    done = subprocess.run(command, input=printed, text=True, capture_output=True, check=False)
+    assert done.stderr == ""
+
+
+def test_a_mask_is_one_register_and_the_descriptor_says_so(tmp_path: Path) -> None:
+    printed = assembly(tmp_path, (EXAMPLES / "message_passing.mlir").read_text(encoding="utf-8"))
+    assert re.search(r"v_cmp_eq_u32_e64 s\d+, ", printed)
+    assert "s_and_b32 vcc_lo, exec_lo, " in printed
+    assert ".amdhsa_wavefront_size32 1" in printed
+    assert ".wavefront_size: 32" in printed
+    assert "accum_offset" not in printed
+
+
+IDS = f"""
+func.func @ids(%out: {P}) attributes {{gpu.kernel CLUSTER}} {{
+  %x = "gpu.block_id"() {{dimension = #gpu<dim x>}} : () -> index
+  %y = "gpu.block_id"() {{dimension = #gpu<dim y>}} : () -> index
+  %sum = arith.addi %x, %y : index
+  %value = arith.index_cast %sum : index to i32
+  scoped.store weak %value, %out : i32, {P}
+  func.return
+}}
+"""
+
+
+def test_ids_are_in_registers_that_nobody_asks_for(tmp_path: Path) -> None:
+    printed = assembly(tmp_path, IDS.replace("CLUSTER", ""))
+    assert re.search(r"s_mov_b32 s\d, ttmp9", printed)
+    assert re.search(r"s_and_b32 s\d, ttmp7, 0xffff", printed)
+    assert "cluster_dims" not in printed
+
+
+def test_a_cluster_is_in_the_metadata_and_in_the_ids(tmp_path: Path) -> None:
+    size = ", gpu.known_cluster_size = array<i32: 2, 3, 1>"
+    printed = assembly(tmp_path, IDS.replace("CLUSTER", size))
+    assert "    .cluster_dims:\n      - 2\n      - 3\n      - 1\n" in printed
+    assert re.search(r"s_mul_i32 s\d, s\d, 3", printed)
+    assert "s_bfe_u32 vcc_lo, ttmp6, 0x40004" in printed
+
+
+@pytest.mark.parametrize("size", ["0, 1, 1", "4, 4, 2"])
+def test_a_cluster_that_cannot_be_is_refused(
+    tmp_path: Path, size: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.mlir"
+    attribute = f", gpu.known_cluster_size = array<i32: {size}>"
+    file.write_text(IDS.replace("CLUSTER", attribute), encoding="utf-8")
+    assert fence_opt.main([str(file), "--mcpu", "gfx1250", "-t", "asm"]) != 0
+    assert "gpu.known_cluster_size is no array<i32: x, y, z> of 1 to 16" in capsys.readouterr().err
+
+
+def test_chips_without_clusters_refuse_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.mlir"
+    attribute = ", gpu.known_cluster_size = array<i32: 2, 1, 1>"
+    file.write_text(IDS.replace("CLUSTER", attribute), encoding="utf-8")
+    assert fence_opt.main([str(file), "--mcpu", "gfx942", "-t", "asm"]) != 0
+    assert "gfx942 launches no clusters" in capsys.readouterr().err
+
+
+# Waits
+
+
+def kernel(body: str) -> KernelOp:
+    """A kernel of these operations with its waits inserted."""
+    text = f"""
+cdna.kernel @k attributes {{chip = "gfx1250", arguments = [], group_segment_size = 0,
+    private_segment_size = 0, workgroup_ids = 0, workitem_ids = 0, max_workgroup_size = 32}} {{
+^entry(%a: !cdna.vgpr<2>, %l: !cdna.vgpr, %d: !cdna.vgpr):
+{body}
+  cdna.end s_endpgm
+}}
+"""
+    (made,) = parse(text).ops
+    assert isinstance(made, KernelOp)
+    insert_split_waits(made)
+    return made
+
+
+def lines(made: KernelOp) -> list[str]:
+    """The opcodes of a kernel, and its waits."""
+    found: list[str] = []
+    for block in made.body.blocks:
+        for op in block.ops:
+            opcode = op.properties.get("opcode")
+            counts = getattr(op, "counts", None)
+            found.append(str(counts) if counts is not None else str(opcode).strip('"'))
+    return found
+
+
+LOAD = "cdna.load global_load_b32 %a : (!cdna.vgpr<2>) -> !cdna.vgpr"
+LDS = "cdna.load ds_load_b32 %l : (!cdna.vgpr) -> !cdna.vgpr"
+ADD = "cdna.alu v_add_nc_u32_e32 %0, %0 : (!cdna.vgpr, !cdna.vgpr) -> !cdna.vgpr"
+
+
+def test_a_result_is_waited_for_on_its_own_counter() -> None:
+    made = kernel(f"  %0 = {LOAD}\n  %1 = {LDS}\n  %2 = {ADD}")
+    assert lines(made)[:3] == ["global_load_b32", "ds_load_b32", "loadcnt(0)"]
+
+
+def test_younger_loads_may_stay_outstanding() -> None:
+    made = kernel(f"  %0 = {LOAD}\n  %1 = {LOAD}\n  %2 = {ADD}\n  %3 = {LDS}")
+    assert "loadcnt(1)" in lines(made)
+
+
+def test_a_store_is_no_load() -> None:
+    store = "cdna.store global_store_b32 %a, %d : (!cdna.vgpr<2>, !cdna.vgpr) -> ()"
+    made = kernel(f"  {store}\n  cdna.s_waitcnt loadcnt(0) storecnt(0)")
+    assert lines(made)[:2] == ["global_store_b32", "storecnt(0)"]
+
+
+def test_an_invalidate_counts_as_a_load_and_a_write_back_as_a_store() -> None:
+    caches = "  cdna.cache global_inv\n  cdna.cache global_wb\n"
+    made = kernel(f"{caches}  cdna.s_waitcnt loadcnt(0)\n  cdna.s_waitcnt storecnt(0)")
+    assert lines(made)[2:4] == ["loadcnt(0) storecnt(0)", "s_endpgm"]
+    made = kernel("  cdna.s_waitcnt loadcnt(0) storecnt(0)")
+    assert lines(made) == ["s_endpgm"]
+
+
+def test_a_loop_waits_before_it_writes_a_register_again() -> None:
+    """Registers of loads are written in any order, so that the older could come last."""
+    made = kernel(f"  cdna.s_branch ^loop\n^loop:\n  %0 = {LOAD}\n  cdna.s_branch ^loop\n^out:")
+    assert lines(made)[:4] == ["None", "loadcnt(0)", "global_load_b32", "None"]
+
+
+def test_a_wait_for_translation_stays() -> None:
+    made = kernel("  cdna.s_waitcnt xcnt(0)")
+    assert lines(made)[0] == "xcnt(0)"
+
+
+def test_a_register_of_an_access_is_overwritten_after_its_translation() -> None:
+    load = Printed("load", HazardEffect(read=frozenset({"v0", "v1"}), sets=frozenset({"v2"})))
+    move = Printed("move", HazardEffect(sets=frozenset({"v0"})))
+    other = Printed("other", HazardEffect(sets=frozenset({"v3"})))
+    wait, end = Printed("s_wait_loadcnt 0x0"), Printed("s_endpgm")
+
+    def texts(*block: Printed) -> list[str]:
+        (found,) = insert_translation_waits([block])
+        return [each.text for each in found]
+
+    assert texts(load, move) == ["load", "s_wait_xcnt 0x0", "move"]
+    assert texts(load, other) == ["load", "other"]
+    assert texts(load, wait, move) == ["load", "s_wait_loadcnt 0x0", "move"]
+    assert texts(load, Printed("s_wait_loadcnt 0x1"), move)[2] == "s_wait_xcnt 0x0"
+    # From any block to any other, but for what ends the wave.
+    assert len(insert_translation_waits([[move], [load], [move]])[2]) == 2
+    assert len(insert_translation_waits([[move], [load, end], [move]])[2]) == 1
+
+
+def test_other_chips_have_no_waits_for_translation() -> None:
+    load = Printed("load", HazardEffect(read=frozenset({"v0"})))
+    move = Printed("move", HazardEffect(sets=frozenset({"v0"})))
+    assert insert_wait_states([[load, move]], "gfx942") == [["load", "move"]]
+    assert insert_wait_states([[load, move]], "gfx1250") == [["load", "s_wait_xcnt 0x0", "move"]]
+
+
+def test_the_clusters_barrier_steps_over_one_instruction(tmp_path: Path) -> None:
+    barrier = "func.func @b() attributes {gpu.kernel} {\n  scoped.barrier cluster\n  func.return\n}"
+    found = code(assembly(tmp_path, barrier))
+    first = found.index("s_barrier_signal_isfirst -1")
+    assert found[first : first + 6] == [
+        "s_barrier_signal_isfirst -1",
+        "s_wait_kmcnt 0x0",
+        "s_barrier_wait -1",
+        "s_cbranch_scc0 1",
+        "s_barrier_signal -3",
+        "s_barrier_wait -3",
+    ]
