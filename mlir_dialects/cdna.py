@@ -78,7 +78,8 @@ from fencewright.lowering.cdna.instructions import (
     operand_places,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
+from fencewright.lowering.cdna.waits import operand_of, split_counts
+from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
@@ -406,6 +407,11 @@ class SynchronisingOp(OpcodeOp, ABC):
         bits = () if self.modifiers is None else tuple([each.data for each in self.modifiers])
         return Line(self.opcode.data, modifiers=bits)
 
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The instruction as the only one of several."""
+        return (self.line,)
+
 
 class MemoryOp(SynchronisingOp, ABC):
     """A memory access; ``offset`` in bytes is added to the address."""
@@ -566,6 +572,14 @@ class WaitOp(InstructionOp):
     def line(self) -> Line:
         """The instruction: ``s_waitcnt vmcnt(0)``."""
         return Line("s_waitcnt", wait=self.counts)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The instructions: one, or where counters are split one for a counter or two."""
+        parts = split_counts(self.counts)
+        return tuple(Line(name, operands(operand_of(part)), wait=part) for name, part in parts) or (
+            self.line,
+        )
 
     @property
     def counts(self) -> WaitCounts:

@@ -310,6 +310,8 @@ class LLVMIRPipeline(Pipeline):
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
 
+        if _splits_counters(self.mcpu):
+            return ()
         if self.opt_level:
             return (MinimiseCachesPipeline(self.facts, self.stores), AwaitValuesPass())
         return _as_asked(self.stores)

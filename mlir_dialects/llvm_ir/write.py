@@ -198,10 +198,14 @@ class FunctionWriter:
         """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
         from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
 
-        instructions = [op.line.text for op in ops if isinstance(op, SynchronisingOp | WaitOp)]
+        instructions = [
+            each.text for op in ops if isinstance(op, SynchronisingOp | WaitOp) for each in op.lines
+        ]
         text = "\\0A".join(instructions)
         values = [self._typed(op.value) for op in ops if isinstance(op, llvm_ir.AwaitOp)]
-        constraints = ",".join(["v"] * len(values) + ["~{memory}"])
+        # Which wave is the first of its work-group at a barrier stands in scc.
+        scc = ["~{scc}"] * ("_isfirst" in text)
+        constraints = ",".join(["v"] * len(values) + ["~{memory}", *scc])
         # All waves of a work-group have to meet at one and the same barrier.
         convergent = " convergent" if any(op.name == _BARRIER for op in ops) else ""
         line = ops[0].attributes.get(llvm_ir.METADATA)

@@ -56,7 +56,7 @@ def _operation(
 ) -> Operation:
     phase = PHASES[instruction.phase]
     if instruction.wait is not None:
-        wait = WaitOp.make(instruction.wait.vmcnt, instruction.wait.lgkmcnt, phase)
+        wait = WaitOp.of(instruction.wait, phase)
         wait.attributes |= {**attributes, OWN: UnitAttr()} if own else attributes
         return wait
     kind = BarrierOp if instruction.phase is Phase.ACCESS else CacheOp

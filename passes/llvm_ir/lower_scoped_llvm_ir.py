@@ -33,7 +33,6 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
-from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, merged_ordering
 from fencewright.lowering.targets import backend_of, parse_target
@@ -84,8 +83,9 @@ def _synchronisation(
     operation: type[ScopedOperation], target: Target, **request: Any
 ) -> _Synchronisation:
     from fencewright.lowering.cdna.common import NARROW
+    from fencewright.passes.llvm_ir.split_counters import explicit_sequence
 
-    sequence = lower_for(target, op=operation.OPERATION, **request).instructions
+    sequence = explicit_sequence(target, operation.OPERATION, request)
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
     shared = request["scope"] not in NARROW and SkeletonStep.RELEASE_WAIT in steps
@@ -264,7 +264,8 @@ class _Lowering:
     ) -> None:
         """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
         from fencewright.passes.llvm_ir.acquires import clobber
-        from fencewright.passes.llvm_ir.cdna import cdna_operations, wait_for_scalar_loads
+        from fencewright.passes.llvm_ir.cdna import cdna_operations
+        from fencewright.passes.llvm_ir.split_counters import also_for_scalar_loads
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
@@ -274,7 +275,7 @@ class _Lowering:
         attributes = debug_attributes(op)
         before = cdna_operations(around.before, attributes)
         if around.waits_for_scalar_loads:
-            before = wait_for_scalar_loads(before, attributes)
+            before = also_for_scalar_loads(before, attributes)
         after: list[Operation] = cdna_operations(around.after, attributes, own=True)
         for each in (*before, *after):
             each.location = op.location
