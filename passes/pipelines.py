@@ -151,8 +151,20 @@ def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[Module
     return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
 
 
+def _on_split_counters() -> "tuple[CachePass, ...]":
+    """What takes synchronisation away where each kind of access has a counter of its own.
+
+    Nothing that moves a write-back or an invalidate: before the one and after the other there has to
+    be a wait (llvm-project#175865), which stays where it is.
+    """
+    from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
+    from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
+
+    return (DropWriteBacksPass(), DropInvalidatesPass())
+
+
 def _splits_counters(mcpu: str) -> bool:
-    """Whether the passes on ``cdna`` leave the chip's code as it is: they know two counters."""
+    """Whether each kind of access to memory has a counter of its own."""
     chip = chip_row(mcpu)
     return chip is not None and chip.splits_counters
 
@@ -225,7 +237,7 @@ class CDNAPipeline(Pipeline):
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         if _splits_counters(self.mcpu):
-            return ()
+            return _on_split_counters() if self.opt_level else ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
         return _as_asked(self.stores)

@@ -33,11 +33,25 @@ from fencewright.passes.analysis.split_edges import Edges, first_in
 
 T = TypeVar("T")
 
-VMCNT, LGKMCNT = 1, 2
-"""Counters, one bit each."""
+VMCNT, LGKMCNT, LOADCNT = 1, 2, 8
+"""Counters, one bit each; 4 is of what ``llvm_ir.await_values`` counts besides.
+
+Where loads have a counter of their own, the bit of vmcnt is that of stores and write-backs, the bit of
+lgkmcnt that of LDS.
+"""
 
 COUNTER_BITS: Mapping[Counter, int] = MappingProxyType(
-    {Counter.VMCNT: VMCNT, Counter.LGKMCNT: LGKMCNT}
+    {
+        Counter.VMCNT: VMCNT,
+        Counter.LGKMCNT: LGKMCNT,
+        Counter.STORECNT: VMCNT,
+        Counter.DSCNT: LGKMCNT,
+        Counter.LOADCNT: LOADCNT,
+        Counter.KMCNT: 0,
+        Counter.XCNT: 0,
+        Counter.ASYNCCNT: 0,
+        Counter.TENSORCNT: 0,
+    }
 )
 COUNTERS_OF: Mapping[AddressSpace, int] = MappingProxyType(
     {
@@ -338,14 +352,19 @@ def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
 BARRIER = Meaning(publishes=True, acquires=True, is_barrier=True)
 """What an execution barrier means."""
 
-WAITS = (None, *(Meaning(waits=counters) for counters in (VMCNT, LGKMCNT, VMCNT | LGKMCNT)))
+WAITS = (None, *(Meaning(waits=counters) for counters in range(1, 2 * LOADCNT)))
 """What it means to wait for a set of counters."""
 
 
 def waits_of(op: Operation) -> int:
     """The counters that a ``cdna.s_waitcnt`` brings to zero."""
-    vmcnt, lgkmcnt = op.properties.get("vmcnt"), op.properties.get("lgkmcnt")
-    return _is_zero(vmcnt) * VMCNT | _is_zero(lgkmcnt) * LGKMCNT
+    found = 0
+    for counter, bit in _WAITED:
+        found |= _is_zero(op.properties.get(counter)) * bit
+    return found
+
+
+_WAITED = tuple((str(counter), bit) for counter, bit in COUNTER_BITS.items())
 
 
 def is_release_wait(step: CacheStep) -> bool:

@@ -1,15 +1,16 @@
 """The caches of ``cdna`` kernels, as the passes that minimise see them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow, chip_row
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
@@ -29,8 +30,8 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.passes.analysis.caches import (
     COUNTER_BITS,
-    COUNTERS_OF,
     IN_MEMORY,
+    LOADCNT,
     SHARED,
     VMCNT,
     WAITS,
@@ -44,9 +45,9 @@ from fencewright.passes.analysis.caches import (
     modifiers_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
-from fencewright.passes.cdna.dataflow import COUNTED, EVENTS
+from fencewright.passes.cdna.dataflow import COUNTED
 
-HINTS = frozenset({"nt", "slc"})
+HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
 """Policy bits that say nothing of scope."""
 
 ACCESS_KIND: Mapping[type[Operation], AccessKind] = MappingProxyType(
@@ -96,14 +97,14 @@ class KernelCode(CacheCode):
             if kind not in _READ:
                 continue
             if kind in COUNTED:
-                counters = _counters_of(cast(StringAttr, op.properties["opcode"]).data)
+                counters = _counters_of(cast(StringAttr, op.properties["opcode"]).data, chip)
                 for bit in counters:
                     youngest[bit] = op
                 for result in op.results:
                     if result.first_use is not None:
                         for use in result.uses:
                             used.setdefault(id(use.operation), set()).add(id(op))
-                        if VMCNT in counters:
+                        if not _IN_MEMORY.isdisjoint(counters):
                             self.bound.add(block)
             meaning = meaning_on(op, chip)
             if meaning is not None:
@@ -132,7 +133,7 @@ class KernelCode(CacheCode):
     @property
     def _has_bits(self) -> bool:
         """Whether policy bits make a difference to the chip's stores."""
-        return CHIPS[self.chip].scope_bits
+        return _chip(self.chip).scope_bits
 
     def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
         from fencewright.lowering.costs import cost_of
@@ -157,9 +158,22 @@ def _stores(chip: str, modifiers: tuple[str, ...]) -> Reach:
     return reach
 
 
+_IN_MEMORY = frozenset({VMCNT, LOADCNT})
+
+
 @cache
-def _counters_of(mnemonic: str) -> tuple[int, ...]:
-    return tuple([COUNTER_BITS[event.counter] for event in EVENTS[mnemonic]])
+def _counters_of(mnemonic: str, chip: str) -> tuple[int, ...]:
+    """Of an atomic those of both its forms."""
+    forms = (instruction(mnemonic), instruction(mnemonic, returns=True))
+    found = [counter for form in forms for counter in getattr(form, "counters", ())]
+    of_chip = filter(_chip(chip).counters.__contains__, found)
+    return tuple(dict.fromkeys(COUNTER_BITS[each] for each in of_chip))
+
+
+def _chip(name: str) -> ChipRow:
+    found = chip_row(name)
+    assert found is not None, name
+    return found
 
 
 def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
@@ -172,16 +186,23 @@ def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
     group_of = {kernel.sym_name.data: [kernel] for kernel in kernels}
     for test in tests:
         assert isinstance(test, TestOp)
-        first: dict[int, str] = {}
+        first: dict[int | None, str] = {}
         for number, thread in enumerate(test.threads):
             name = None if thread.kernel is None else thread.kernel.string_value()
             if name not in group_of:
                 continue
-            mate = first.setdefault(thread.placement.resolve(number).workgroup, name)
+            together = _TOGETHER[_chip(group_of[name][0].chip.data).clusters]
+            mate = first.setdefault(together(thread.placement.resolve(number)), name)
             if group_of[mate] is not group_of[name]:
                 merged = [*group_of[mate], *group_of[name]]
                 group_of.update({each.sym_name.data: merged for each in merged})
     return list({id(group): group for group in group_of.values()}.values())
+
+
+_TOGETHER: Mapping[bool, Callable[[Any], int | None]] = MappingProxyType(
+    {False: attrgetter("workgroup"), True: attrgetter("cluster")}
+)
+"""By whether there are clusters: who synchronises at a scope narrower than the agent."""
 
 
 def meaning_on(op: Operation, chip: str) -> Meaning | None:
@@ -212,7 +233,7 @@ def _access(
         publishes=publishes,
         acquires=atomic and access is not AccessKind.STORE,
         leaves_workgroup=publishes and in_memory,
-        counters=COUNTERS_OF[row.space],
+        counters=sum(_counters_of(opcode, chip)),
     )
 
 

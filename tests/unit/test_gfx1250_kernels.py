@@ -226,3 +226,73 @@ def test_the_clusters_barrier_steps_over_one_instruction(tmp_path: Path) -> None
         "s_barrier_signal -3",
         "s_barrier_wait -3",
     ]
+
+
+# What is taken away
+
+
+def synchronisation(text: str) -> tuple[int, int, int]:
+    """The write-backs, invalidates and waits in assembly, but for those for translation."""
+    words = [
+        line.split()[0] for line in text.splitlines() if line.startswith("\t") and line.strip()
+    ]
+    waits = sum(each.startswith("s_wait_") and each != "s_wait_xcnt" for each in words)
+    return words.count("global_wb"), words.count("global_inv"), waits
+
+
+def test_eighteen_kernels_have_half_of_llvms_cache_instructions(tmp_path: Path) -> None:
+    text = (EXAMPLES / "kernels-cdna" / "kernels.mlir").read_text(encoding="utf-8")
+    assert synchronisation(assembly(tmp_path, text, "-O0")) == (17, 16, 88)
+    assert synchronisation(assembly(tmp_path, text, "-O2")) == (8, 8, 70)
+
+
+@pytest.mark.skipif(find_llvm_tool("llc") is None, reason="llc is not installed")
+def test_llvm_22_has_as_many_cache_instructions_as_we_begin_with() -> None:
+    llc = find_llvm_tool("llc")
+    assert llc is not None
+    text = (EXAMPLES / "kernels-cdna" / "kernels.ll").read_text(encoding="utf-8")
+    command = [llc, "-O2", "-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx1250"]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, check=True)
+    assert synchronisation(done.stdout)[:2] == (17, 16)
+
+
+def two_fences(first: str, second: str) -> str:
+    """A kernel that releases twice, a store before the first only."""
+    return f"""
+func.func @k(%p: {P}, %f: {P}, %v: i32) attributes {{gpu.kernel}} {{
+  scoped.store weak %v, %p : i32, {P}
+  scoped.store release {first} %v, %f : i32, {P}
+  scoped.store release {second} %v, %f : i32, {P}
+  func.return
+}}
+"""
+
+
+def test_what_was_written_back_is_not_written_back_again(tmp_path: Path) -> None:
+    printed = assembly(tmp_path, two_fences("agent", "agent"))
+    assert printed.count("global_wb") == 1
+    # The wait for it, and for the flag, stays.
+    assert code(printed)[-4:-2] == ["s_wait_storecnt 0x0", "s_wait_xcnt 0x0"]
+
+
+def test_a_wider_release_writes_back_again(tmp_path: Path) -> None:
+    assert assembly(tmp_path, two_fences("agent", "system")).count("global_wb") == 2
+
+
+def test_what_is_written_back_for_a_cluster_is_never_taken_away(tmp_path: Path) -> None:
+    """It goes no farther than the work-group to the passes, which have no word between the two."""
+    printed = assembly(tmp_path, two_fences("cluster", "cluster"))
+    assert printed.count("global_wb scope:SCOPE_SE") == 2
+    printed = assembly(tmp_path, two_fences("cluster", "agent"))
+    assert printed.count("global_wb scope:SCOPE_DEV") == 1
+
+
+def test_an_invalidate_that_nobody_reads_behind_goes(tmp_path: Path) -> None:
+    load = f"  %v = scoped.load acquire agent %p : {P} -> i32\n"
+    read = f"  %w = scoped.load weak %q : {P} -> i32\n  scoped.store weak %w, %p : i32, {P}\n"
+    head, tail = (
+        f"func.func @k(%p: {P}, %q: {P}) attributes {{gpu.kernel}} {{\n",
+        "  func.return\n}",
+    )
+    assert "global_inv" not in assembly(tmp_path, head + load + tail)
+    assert "global_inv scope:SCOPE_DEV" in assembly(tmp_path, head + load + read + tail)
