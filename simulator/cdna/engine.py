@@ -14,7 +14,17 @@ other wave of its CU will touch. Where no wave will issue anything to a line any
 queued for it is performed before anything else.
 """
 
+from typing import Any, cast
+
 from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.requests import (
+    Queued,
+    RequestLine,
+    below_requests,
+    places_to_enter,
+    waiting,
+    with_requests,
+)
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
@@ -140,17 +150,28 @@ class SetLine:
 
     def maintain(self, state: SetState, op: Op) -> SetState:
         """A cache instruction as it is issued, as far as this line goes."""
+        (after,) = self.entered(state, op)
+        return after
+
+    def entered(self, state: SetState, op: Op) -> list[SetState]:
+        """A cache instruction is handled by the L1, and enters its queue where it may."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
         if op.effect.l1 and cu in self.topology.l1_of_cu:
             l1s = replaced(l1s, self.topology.l1_of_cu[cu], 0)
         if op.effect.scalar and cu in self.topology.scalar_of_cu:
             scalars = replaced(scalars, self.topology.scalar_of_cu[cu], 0)
-        if op.effect.marker and cu in self.topology.queue_of_cu:
-            at = self.topology.queue_of_cu[cu]
-            if queues[at] or not self.is_idle(l2s[self.topology.l2_of_queue[at]], op):
-                queues = replaced(queues, at, (*queues[at], op.number))
-        return self.tidied((memory, l2s, l1s, queues, scalars, pending))
+        if not op.effect.marker or cu not in self.topology.queue_of_cu:
+            return [self.tidied((memory, l2s, l1s, queues, scalars, pending))]
+        at = self.topology.queue_of_cu[cu]
+        queue = queues[at]
+        result: list[SetState] = []
+        for place in places_to_enter(queue, op, self.topology.by_number):
+            entered = queues
+            if place or not self.is_idle(l2s[self.topology.l2_of_queue[at]], op):
+                entered = replaced(queues, at, (*queue[:place], op.number, *queue[place:]))
+            result.append(self.tidied((memory, l2s, l1s, entered, scalars, pending)))
+        return result
 
     def is_idle(self, l2: Versions, op: Op) -> bool:
         """Whether a marker at the head of its queue changes nothing, so that it may leave now."""
@@ -222,7 +243,7 @@ class SetLine:
 
     def finds_dirty(self, op: Op, l2: Versions) -> bool:
         """Whether the L2 serves a load that would go past it."""
-        return op.code is StepKind.LOAD and l2[2]
+        return self.topology.hierarchy.dirty_serves_loads and op.code is StepKind.LOAD and l2[2]
 
     def performed(
         self, memory: int, l2s: tuple[Versions, ...], l2: int, chosen: int, new: int | None, op: Op
@@ -402,7 +423,10 @@ class CdnaEngine(WaveMachine[SetState]):
     ):
         compiled = CompiledProgram(program, configuration or CdnaConfiguration())
         lines = [LineTopology(compiled, line) for line in range(len(compiled.lines))]
-        super().__init__(compiled, wave_rules(compiled), [line_rules(each) for each in lines])
+        rules = with_requests(compiled, [line_rules(each) for each in lines])
+        super().__init__(compiled, wave_rules(compiled), rules)
+        self._in_order = compiled.hierarchy.requests_in_order
+        self._first_is_told = {op.barrier for op in compiled.by_number if op.barrier >= 0 <= op.dst}
         self._cache_bit = 1 << len(lines)
         self._future = [self._futures(ops) for ops in compiled.ops]
         self._mates = [
@@ -458,6 +482,8 @@ class CdnaEngine(WaveMachine[SetState]):
         together = self.barrier_steps(state)
         if together:
             return together[:1]
+        if not self._in_order and (handled := self.early_requests(state, future)):
+            return handled
         return self.quiet_steps(state, future) or self.useful_steps(state, future)
 
     def is_early(self, state: State, wave: int, future: list[int]) -> bool:
@@ -469,9 +495,11 @@ class CdnaEngine(WaveMachine[SetState]):
         too early for scalar loads in flight.
         """
         op, error, _, held_up = self.position(state, wave)
-        if error is not None or op.code >= StepKind.BARRIER or held_up:
+        if error is not None or held_up:
             return False
-        if op.in_lds or op.code is StepKind.SCALAR_LOAD:
+        if op.code >= StepKind.BARRIER:
+            return self.is_early_at_barrier(state, wave, op)
+        if op.in_lds or op.code is StepKind.SCALAR_LOAD or not self._in_order:
             return True
         mates = 0
         for mate in self._mates[wave]:
@@ -480,11 +508,67 @@ class CdnaEngine(WaveMachine[SetState]):
             return not mates and not op.effect.scalar
         if mates & (self._cache_bit | 1 << op.line):
             return False
+        return self.is_early_alone(self.below(state, op.line), op)
+
+    def is_early_at_barrier(self, state: State, wave: int, op: Op) -> bool:
+        """Whether a wave is at a split barrier where it can arrive unnoticed, or go on."""
+        if op.code is StepKind.SIGNAL:
+            return op.barrier not in self._first_is_told
+        return op.code is StepKind.BARRIER_WAIT and bool(self.wave_steps(state, wave))
+
+    def is_early_alone(self, kept: SetState, op: Op) -> bool:
+        """Whether the L1 can handle an access now that no other wave of the CU interferes with."""
         if op.code is not StepKind.LOAD or not op.l1:
             return True
-        kept = self.line_states[op.line].items[state[self.waves + op.line]]
-        queue = kept[3][self._queue_of[op.line][wave]]
+        queue = kept[3][self._queue_of[op.line][op.wave]]
         return not queue or queue[-1] & ID_MASK in self._blocking
+
+    def early_requests(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
+        """What the L1 makes of a request that it may as well handle now; [] if there is none."""
+        for line, rules in enumerate(self.line_rules):
+            kept = self.line_states[line].items[state[self.waves + line]]
+            entries = waiting(self.compiled, kept)
+            for wave, requests in enumerate(entries):
+                if requests and self.is_early_request(line, wave, kept, entries, future):
+                    events = cast("RequestLine[SetState]", rules).handled(
+                        cast("Any", kept), wave, 0
+                    )
+                    intern, at = self.line_states[line], self.waves + line
+                    return [
+                        (self.stepped(state, at, intern(cast("Any", after)), completions), event)
+                        for after, completions, event in events
+                    ]
+        return []
+
+    def is_early_request(
+        self, line: int, wave: int, kept: SetState, entries: Queued, future: list[int]
+    ) -> bool:
+        """Whether the L1 can handle the first request of ``wave`` to ``line`` now, as issuing early.
+
+        Nothing of the wave may pass it or is passed by it, and its mates leave the line alone.
+        """
+        op = self.compiled.by_number[entries[wave][0] & ID_MASK]
+        if (
+            op.effect.late
+            or len(cast("RequestLine[SetState]", self.line_rules[line]).ready(entries[wave])) > 1
+        ):
+            return False
+        touching = self._cache_bit | 1 << line
+        if any(entries[mate] or future[mate] & touching for mate in self._mates[wave]):
+            return False
+        return op.code is StepKind.CACHE or self.is_early_alone(
+            below_requests(self.compiled, kept), op
+        )
+
+    def below(self, state: State, line: int) -> SetState:
+        """What is kept of a line, below the stage of requests if the chip has one."""
+        return below_requests(self.compiled, self.line_states[line].items[state[self.waves + line]])
+
+    def is_busy(self, state: State, line: int) -> bool:
+        """Whether anything is in flight to a line."""
+        kept = self.line_states[line].items[state[self.waves + line]]
+        below = below_requests(self.compiled, kept)
+        return any(below[3]) or any(below[5]) or any(waiting(self.compiled, kept))
 
     def quiet_steps(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
         """The steps of a line with something queued that no wave will issue anything to.
@@ -497,8 +581,7 @@ class CdnaEngine(WaveMachine[SetState]):
         for line in range(len(self.line_rules)):
             if coming >> line & 1:
                 continue
-            kept = self.line_states[line].items[state[self.waves + line]]
-            if any(kept[3]) or any(kept[5]):
+            if self.is_busy(state, line):
                 return self.line_steps(state, line)
         return []
 
@@ -510,7 +593,6 @@ class CdnaEngine(WaveMachine[SetState]):
         for place in range(len(self.lds_rules)):
             result += self.lds_steps(state, place)
         for line in range(len(self.line_rules)):
-            kept = self.line_states[line].items[state[self.waves + line]]
-            if any(kept[3]) or any(kept[5]) or any(each >> line & 1 for each in future):
+            if any(each >> line & 1 for each in future) or self.is_busy(state, line):
                 result += self.line_steps(state, line)
         return result

@@ -1,13 +1,16 @@
 """CDNA machine instructions as the simulator executes them: pure data, named by what they do.
 
 ``bits`` are the cache policy bits as in the assembly (``sc0 sc1 nt``, on gfx908 and gfx90a
-``glc slc``). What they reach on which chip is in ``cdna_rows``. ``flat`` accesses go where
-their location is, and count in both counters. Source: MI300 ISA manual, chapters 4.4, 9, 10.
+``glc slc``, on gfx1250 ``scope:SCOPE_DEV``). What they reach on which chip is in ``rows``, and
+so is what ``flat`` accesses, which go where their location is, count in. Sources: MI300 ISA
+manual, chapters 4.4, 9, 10; LLVM 24 AMDGPUUsage, Memory Model GFX125x.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import RmwKind
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.vocabulary import RmwKind, Word
 from fencewright.simulator.core.program import Common, Operand, Program, Thread
 
 Bits = tuple[str, ...]
@@ -162,9 +165,34 @@ class Wait:
     vmcnt: int | None = None
     lgkmcnt: int | None = None
 
+    def counts(self) -> Mapping[Counter, int | None]:
+        """What is asked of each counter."""
+        return {Counter.VMCNT: self.vmcnt, Counter.LGKMCNT: self.lgkmcnt}
+
     def __str__(self) -> str:
-        counts = (("vmcnt", self.vmcnt), ("lgkmcnt", self.lgkmcnt))
-        return _text("s_waitcnt", *(f"{name}({n})" for name, n in counts if n is not None))
+        asked = self.counts().items()
+        return _text("s_waitcnt", *(f"{name}({n})" for name, n in asked if n is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitWait:
+    """``s_wait_loadcnt`` and its like: until no more than these are outstanding; None: any number."""
+
+    loadcnt: int | None = None
+    storecnt: int | None = None
+    dscnt: int | None = None
+
+    def counts(self) -> Mapping[Counter, int | None]:
+        """What is asked of each counter."""
+        return {
+            Counter.LOADCNT: self.loadcnt,
+            Counter.STORECNT: self.storecnt,
+            Counter.DSCNT: self.dscnt,
+        }
+
+    def __str__(self) -> str:
+        asked = {name: n for name, n in self.counts().items() if n is not None}
+        return "; ".join(f"s_wait_{name} {n:#x}" for name, n in asked.items()) or "s_nop 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +203,49 @@ class WorkgroupBarrier:
         return "s_barrier"
 
 
+class BarrierUnit(Word):
+    """What arrives at a split barrier: each wave of a work-group, or one wave for each of them."""
+
+    WAVE = "-1"
+    WORKGROUP = "-3"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierSignal:
+    """``s_barrier_signal``: arrives. ``first`` becomes 1 if nothing had arrived before, else 0."""
+
+    barrier: BarrierUnit
+    first: str | None = None
+
+    def __str__(self) -> str:
+        if self.first is None:
+            return f"s_barrier_signal {self.barrier}"
+        return f"s_barrier_signal_isfirst {self.barrier} ({self.first})"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierWait:
+    """``s_barrier_wait``: until the phase that the wave has not yet waited for is complete."""
+
+    barrier: BarrierUnit
+
+    def __str__(self) -> str:
+        return f"s_barrier_wait {self.barrier}"
+
+
 VectorAccess = VectorLoad | VectorStore | Atomic | CompareSwap
 LdsAccess = LdsLoad | LdsStore | LdsAtomic | LdsCompareSwap
+SplitBarrier = BarrierSignal | BarrierWait
 CdnaInstruction = (
-    VectorAccess | LdsAccess | ScalarLoad | CacheInstruction | Wait | WorkgroupBarrier | Common
+    VectorAccess
+    | LdsAccess
+    | ScalarLoad
+    | CacheInstruction
+    | Wait
+    | SplitWait
+    | WorkgroupBarrier
+    | SplitBarrier
+    | Common
 )
 CdnaThread = Thread[CdnaInstruction]
 CdnaProgram = Program[CdnaInstruction]

@@ -23,6 +23,9 @@ rules that comments refer to:
 6. Scalar loads go through a cache of their own, which only ``s_dcache_inv`` empties. It may
    hold lines from before the first instruction; in the progress mode it does.
 
+On chips whose L1 handles requests in any order (gfx1250) it does so some time after their issue;
+rules 7 and 8 are in ``requests``. There a dirty line serves no load that goes past it.
+
 Final memory is what memory holds when every queue has drained and every dirty line has been
 written back; two dirty copies of a line in two L2s are written back in either order.
 Every location has a cache line of its own. The scalar cache is one per CU. How well each rule is
@@ -32,6 +35,7 @@ known says ``evidence``.
 from collections.abc import Iterable
 
 from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.requests import below_requests, places_to_enter, with_requests
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
@@ -112,16 +116,26 @@ class PlainLine:
 
     def maintain(self, state: PlainState, op: Op) -> PlainState:
         """Rules 2, 3 and 6: a cache instruction as it is issued, as far as this line goes."""
+        (after,) = self.entered(state, op)
+        return after
+
+    def entered(self, state: PlainState, op: Op) -> list[PlainState]:
+        """A cache instruction is handled by the L1, and enters its queue where it may (rule 7)."""
         memory, l2s, l1s, queues, scalars, pending = state
         cu = self.topology.cu_of_wave[op.wave]
         if op.effect.l1 and cu in self.topology.l1_of_cu:
             l1s = replaced(l1s, self.topology.l1_of_cu[cu], ABSENT)
         if op.effect.scalar and cu in self.topology.scalar_of_cu:
             scalars = replaced(scalars, self.topology.scalar_of_cu[cu], ABSENT)
-        if op.effect.marker and cu in self.topology.queue_of_cu:
-            at = self.topology.queue_of_cu[cu]
-            queues = replaced(queues, at, (*queues[at], op.number))
-        return memory, l2s, l1s, queues, scalars, pending
+        if not op.effect.marker or cu not in self.topology.queue_of_cu:
+            return [(memory, l2s, l1s, queues, scalars, pending)]
+        at = self.topology.queue_of_cu[cu]
+        queue = queues[at]
+        result: list[PlainState] = []
+        for place in places_to_enter(queue, op, self.topology.by_number):
+            entered = replaced(queues, at, (*queue[:place], op.number, *queue[place:]))
+            result.append((memory, l2s, l1s, entered, scalars, pending))
+        return result
 
     def queued(self, state: PlainState, number: int) -> int:
         """How often marker ``number`` is in a queue of this line."""
@@ -175,7 +189,8 @@ class PlainLine:
 
     def finds_dirty(self, op: Op, held: int) -> bool:
         """Whether the L2 serves a load that would go past it (rule 4)."""
-        return op.code is StepKind.LOAD and held != ABSENT and bool(held & 1)
+        serves = self.topology.hierarchy.dirty_serves_loads and op.code is StepKind.LOAD
+        return serves and held != ABSENT and bool(held & 1)
 
     def answered(
         self,
@@ -306,18 +321,20 @@ class CdnaMachine(WaveMachine[PlainState]):
         wave_rules: type[WaveRules] = WaveRules,
     ):
         compiled = CompiledProgram(program, configuration or CdnaConfiguration())
-        super().__init__(
-            compiled,
-            wave_rules(compiled),
-            [
-                line_rules(LineTopology(compiled, line), spontaneous)
-                for line in range(len(compiled.lines))
-            ],
-        )
+        lines = [
+            line_rules(LineTopology(compiled, line), spontaneous)
+            for line in range(len(compiled.lines))
+        ]
+        super().__init__(compiled, wave_rules(compiled), with_requests(compiled, lines))
+
+    def line_state(self, state: State, line: int) -> PlainState:
+        """What the machine keeps of a location, below the stage of requests if it has one."""
+        kept = self.line_states[line].items[state[self.waves + line]]
+        return below_requests(self.compiled, kept)
 
     def describe_line(self, state: State, line: int) -> str:
         """Who holds what of a location, for people."""
-        memory, l2s, l1s, queues, _, _ = self.line_states[line].items[state[self.waves + line]]
+        memory, l2s, l1s, queues, _, _ = self.line_state(state, line)
         t = LineTopology(self.compiled, line)
         parts = [f"memory {memory}"]
         for l2, held in zip(t.l2s, l2s, strict=True):
@@ -353,11 +370,19 @@ class CdnaMachine(WaveMachine[PlainState]):
                 return f"{op} issued"
             case MachineEventKind.HIT:
                 return f"{op} hits the L1{read}"
+            case MachineEventKind.REQUEST if event.read is not None:
+                return f"{op} comes to the L1 and hits it{read}"
+            case MachineEventKind.REQUEST:
+                return f"{op} comes to the L1 for {name}"
             case MachineEventKind.LOCAL:
                 return f"{op}"
             case MachineEventKind.BARRIER:
                 group = compiled.program.threads[event.place].placement.workgroup
                 return f"work-group {group} passes s_barrier"
+            case MachineEventKind.PHASE:
+                group = compiled.barriers[event.place]
+                waves = ", ".join(f"P{wave}" for wave in group.waves)
+                return f"all of {waves} that have not ended have arrived at barrier {group.unit}"
             case MachineEventKind.PERFORM:
                 return f"{op} performed{read}{written}"
             case MachineEventKind.MARKER:

@@ -40,6 +40,8 @@ def _process(event: MachineEvent) -> Hashable:
         MachineEventKind.BARRIER,
     ):
         return event.place
+    if event.kind in (MachineEventKind.REQUEST, MachineEventKind.PHASE):
+        return (event.kind, event.line, event.place)
     return (event.in_lds, event.line, event.place)
 
 

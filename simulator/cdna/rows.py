@@ -4,30 +4,60 @@ They are apart from the lowering's on purpose: a fault in one shows against the 
 lowering does not know whether cache maintenance counts in vmcnt
 (``lowering.cdna.instructions.CACHE_COUNTS``), the machine has to take it one way or the other;
 where it does, tests/unit/test_chips.py holds both to one answer.
-A machine configuration is a chip, tgsplit, and how many L2s one agent has; the machine
-itself knows no chip. ``nt`` (gfx908, gfx90a: ``slc``) is a hint to the replacement policy
-and stripped before a row is looked up.
-Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; CDNA4 ISA = its load
-and store control tables (scope from sc1 sc0: 00 wave, 01 group, 10 agent, 11 system); MI300X =
-the experiments of ``evidence``. A row's evidence is the strongest that it has.
+A machine configuration is a chip, tgsplit, how many L2s one agent has, and on gfx1250, whose
+documents leave things open, the readings taken; the machine itself knows no chip. ``nt`` (gfx908,
+gfx90a: ``slc``; gfx1250: ``th``) is a hint to the replacement policy and stripped before a row is
+looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache below it that may be
+incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one the agent's
+(SCOPE_DEV). Waves that share it have one ``Placement.xcd``.
+Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
+24, "Memory Model GFX125x"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
+wave, 01 group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is
+the strongest that it has.
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP, Generation
+from fencewright.lowering.cdna.chips import (
+    CHIPS,
+    DEFAULT_CHIP,
+    ChipRow,
+    Counter,
+    Generation,
+    chip_row,
+)
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.simulator.core.program import ProgramError
 
-GFX908, GFX90A = Generation.GFX908, Generation.GFX90A
+GFX908, GFX90A, GFX1250 = Generation.GFX908, Generation.GFX90A, Generation.GFX1250
 OLD, NEW = (GFX908, GFX90A), Generation.GFX942
+GFX9 = (*OLD, NEW)
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 
-HINTS = frozenset({"nt", "slc"})
-BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
+HINTS = frozenset(
+    {
+        "nt",
+        "slc",
+        "scope:SCOPE_CU",
+        *(
+            f"th:TH_{access}_{hint}"
+            for access in ("LOAD", "STORE", "ATOMIC")
+            for hint in ("RT", "NT", "HT", "LU", "WB", "RT_NT", "NT_RT", "NT_HT", "NT_WB")
+        ),
+    }
+)
+"""What orders nothing; and the scope that an access of gfx1250 has if it names none."""
+
+RETURNS = "th:TH_ATOMIC_RETURN"
+SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
+SE, DEV, SYS = SCOPES
+SCOPE_BITS = (*SCOPES, RETURNS, *(f"{each} {RETURNS}" for each in SCOPES))
+GFX9_BITS = ("sc0", "sc1", "sc0 sc1", "glc")
+BITS = ("", *GFX9_BITS, *SCOPE_BITS)
 SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 
@@ -45,12 +75,14 @@ class AccessEffect:
 
     ``l1``: a load may hit the L1, a store updates a line present in it (else: drops it).
     ``past_l2``: served by memory; the L2's line is written back if dirty, and dropped.
-    ``returns``: an atomic with these bits returns the old value.
+    ``returns``: an atomic with these bits returns the old value. ``acknowledged_early``: a store
+    is done when the L1 has it, under the reading of that name.
     """
 
     l1: bool
     past_l2: bool
     returns: bool = False
+    acknowledged_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +91,9 @@ class CacheEffect:
 
     ``l1``: empties the CU's L1 when issued. ``marker``: goes through every queue of the CU to
     the L2 and there, line by line, with ``write_back`` writes a dirty line back, with
-    ``invalidate`` drops a clean nonlocal one. ``counts``: increments vmcnt. ``scalar``:
-    empties the scalar cache.
+    ``invalidate`` drops a clean nonlocal one. ``counts``: it counts, ``as_store`` with the stores
+    where loads have another counter (``COUNTED``). ``scalar``: empties the scalar cache. ``late``: later requests of its wave may pass it, ``overtakes``: it
+    may pass earlier ones that are not acknowledged, under the readings of these names.
     """
 
     l1: bool = False
@@ -68,7 +101,101 @@ class CacheEffect:
     write_back: bool = False
     invalidate: bool = False
     counts: bool = False
+    as_store: bool = False
     scalar: bool = False
+    late: bool = False
+    overtakes: bool = False
+
+    @property
+    def counted_as(self) -> "CountedOperation":
+        """What it counts as, if it does."""
+        return CountedOperation.WRITE_BACK if self.as_store else CountedOperation.INVALIDATE
+
+
+class Reading(Word):
+    """Where the documents of a chip leave something open, the harder way to take them."""
+
+    LATE_INVALIDATE = "late-invalidate"
+    WRITE_BACK_OVERTAKES = "write-back-overtakes"
+    ACKNOWLEDGED_EARLY = "acknowledged-early"
+
+
+READINGS: Table[str] = Table(
+    "readings of what is left open",
+    {"reading": Reading},
+    [
+        row("later requests of its wave may pass an invalidate of DEV or SYS until loadcnt says that "
+            "it is done",
+            "GFX125x: a global_inv is to be waited for, which llvm/llvm-project#175865 added; its "
+            "table of cache instructions says that it is not reordered", Evidence.INFERRED,
+            reading=Reading.LATE_INVALIDATE),
+        row("a write-back may pass earlier requests of its own wave that are not acknowledged",
+            "GFX125x: they are to be waited for before a global_wb, which llvm/llvm-project#175865 "
+            "added; its table of cache instructions says that it is kept in order",
+            Evidence.INFERRED, reading=Reading.WRITE_BACK_OVERTAKES),
+        row("a store of SCOPE_CU counts as done when the WGP$ has it",
+            "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not to: a "
+            "release at cluster scope has no write-back", Evidence.INFERRED,
+            reading=Reading.ACKNOWLEDGED_EARLY),
+    ],
+)  # fmt: skip
+"""(reading) -> what is taken to happen, and which text leaves it open."""
+
+EVERY_READING = frozenset(Reading)
+"""The hardest machine."""
+
+DEFAULT_READINGS = EVERY_READING - {Reading.ACKNOWLEDGED_EARLY}
+"""The hardest machine on which what LLVM 24 emits is right."""
+
+
+class CountedOperation(Word):
+    """What counters distinguish; an atomic counts as a load if it returns, else as a store."""
+
+    LOAD = "load"
+    STORE = "store"
+    LDS = "lds"
+    SCALAR = "scalar"
+    INVALIDATE = "invalidate"
+    WRITE_BACK = "write-back"
+
+
+def access_counted(in_lds: bool, returns: bool) -> CountedOperation:
+    """What an access counts as, which goes to LDS or not, and returns a value or not."""
+    if in_lds:
+        return CountedOperation.LDS
+    return CountedOperation.LOAD if returns else CountedOperation.STORE
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The counters that an operation is in while it is outstanding.
+
+    ``in_order``: they count it down in the order of issue. ``writes_in_order``: nothing that was
+    issued before it and counts alike writes its register after it.
+    """
+
+    counters: tuple[Counter, ...]
+    in_order: bool = True
+    writes_in_order: bool = True
+
+    def writes_after(self, other: "Counted") -> bool:
+        """Whether an operation surely writes its register after an earlier ``other`` did."""
+        return self.in_order and self.writes_in_order and self == other
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """How requests come to the caches of a chip, and what a dirty line of an L2 does.
+
+    ``requests_in_order``: the L1 handles what a wave issues at once; else requests of a wave to
+    different lines in any order. ``dirty_serves_loads``: an L2 serves a load that goes past it from
+    a dirty line, which stays; else it writes the line back first, and drops it. ``memory_kinds``:
+    pages can be kept coherent, or out of the L2s; else every page is taken to be neither.
+    """
+
+    requests_in_order: bool
+    dirty_serves_loads: bool
+    memory_kinds: bool
 
 
 MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
@@ -79,9 +206,10 @@ _CDNA4 = "CDNA4 ISA load/store scope tables; AMDGPUUsage gfx942; MI300 ISA 4.4"
 _LLVM_OLD = "AMDGPUUsage gfx6-gfx9 and gfx90a: glc=1 on a load misses the L1 and evicts the line"
 _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc",))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1"))
+_NO_SCOPE = Illegal("the chip has no scope and th fields", GFX9_BITS)
+_SCOPE_FIELD = Illegal("the chip has a scope field in place of bits", SCOPES)
+_NO_TGSPLIT = Illegal("the chip has no tgsplit mode")
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
-_OTHER_MACHINE = Illegal("this machine is of the gfx9 chips; simulator.wgp has that of gfx1250")
-_SCOPES = "LLVM 24 AMDGPUUsage, Memory Model GFX125x: other caches, and scopes in place of bits"
 
 
 def _seen(*experiments: int) -> str:
@@ -89,6 +217,13 @@ def _seen(*experiments: int) -> str:
     noun = "experiment" if len(experiments) == 1 else "experiments"
     return f"; MI300X, {noun} {', '.join(map(str, experiments))}"
 
+
+_GFX125X = "GFX125x"
+_SERVES = (
+    "GFX125x: an access goes past every cache of a lesser scope; a cache of its scope may serve a "
+    "read, absorb a write, do a read-modify-write"
+)
+_RETURNING = tuple(each for each in SCOPE_BITS if each.endswith(RETURNS))
 
 L, S, A = VectorAccessKind.LOAD, VectorAccessKind.STORE, VectorAccessKind.ATOMIC
 
@@ -149,20 +284,68 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             generation=OLD, access=A, bits="glc", l2=ONE),
         row(_NO_SC, "MI200 ISA", DOCUMENTED, generation=OLD, bits=("sc0", "sc1", "sc0 sc1"),
             l2=ONE),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
-        row(_OTHER_MACHINE, _SCOPES, DOCUMENTED, generation=Generation.GFX1250),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD,
+            bits=("", *GFX9_BITS), l2=MANY),
+        row(_NO_SCOPE, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, bits=SCOPE_BITS),
+        # gfx1250: loads
+        row(AccessEffect(l1=True, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
+            access=L, bits="", tgsplit=False),
+        row(AccessEffect(l1=False, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
+            access=L, bits=SE, tgsplit=False),
+        row(AccessEffect(False, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
+            access=L, bits=DEV, tgsplit=False, l2=ONE),
+        row(AccessEffect(False, past_l2=True), _SERVES, DOCUMENTED, generation=GFX1250, access=L,
+            bits=DEV, tgsplit=False, l2=MANY),
+        row(AccessEffect(False, past_l2=True), _SERVES, DOCUMENTED, generation=GFX1250, access=L,
+            bits=SYS, tgsplit=False),
+        # gfx1250: stores
+        row(AccessEffect(True, False, acknowledged_early=True), _SERVES, DOCUMENTED,
+            generation=GFX1250, access=S, bits="", tgsplit=False),
+        row(AccessEffect(False, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
+            access=S, bits=SE, tgsplit=False),
+        row(AccessEffect(False, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
+            access=S, bits=DEV, tgsplit=False, l2=ONE),
+        row(AccessEffect(False, past_l2=True), _SERVES, DOCUMENTED, generation=GFX1250, access=S,
+            bits=DEV, tgsplit=False, l2=MANY),
+        row(AccessEffect(False, past_l2=True), _SERVES, DOCUMENTED, generation=GFX1250, access=S,
+            bits=SYS, tgsplit=False),
+        # gfx1250: atomics, never in the WGP$, which holds clean data only
+        row(AccessEffect(False, False), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=("", SE), tgsplit=False),
+        row(AccessEffect(False, False), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=DEV, tgsplit=False, l2=ONE),
+        row(AccessEffect(False, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=DEV, tgsplit=False, l2=MANY),
+        row(AccessEffect(False, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A, bits=SYS,
+            tgsplit=False),
+        row(AccessEffect(False, False, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=(RETURNS, f"{SE} {RETURNS}"), tgsplit=False),
+        row(AccessEffect(False, False, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=f"{DEV} {RETURNS}", tgsplit=False, l2=ONE),
+        row(AccessEffect(False, True, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=f"{DEV} {RETURNS}", tgsplit=False, l2=MANY),
+        row(AccessEffect(False, True, True), _SERVES, DOCUMENTED, generation=GFX1250, access=A,
+            bits=f"{SYS} {RETURNS}", tgsplit=False),
+        row(Illegal("only an atomic returns an old value", SCOPES), _SERVES, DOCUMENTED,
+            generation=GFX1250, access=(L, S), bits=_RETURNING, tgsplit=False),
+        row(_SCOPE_FIELD, _GFX125X, DOCUMENTED, generation=GFX1250, bits=GFX9_BITS,
+            tgsplit=False),
+        row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, tgsplit=True),
     ],
 )  # fmt: skip
 """(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
 
-_WB, _INV, _VOL, _L1, _INV2, _DC = MNEMONICS = (
+_WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV = MNEMONICS = (
     "buffer_wbl2",
     "buffer_inv",
     "buffer_wbinvl1_vol",
     "buffer_wbinvl1",
     "buffer_invl2",
     "s_dcache_inv",
+    "global_wb",
+    "global_inv",
 )
+_GFX9_CACHE, _GFX1250_CACHE = MNEMONICS[:6], MNEMONICS[6:]
 _COUNTED = "AMDGPUUsage gfx942; llvm/llvm-project#178316: buffer_wbl2 increments vmcnt"
 _INV_COUNTED = "AMDGPUUsage gfx942; llvm/llvm-project#220694: buffer_inv increments vmcnt"
 _ABSENT = "LLVM 22 assembler: no such instruction or bits on this chip"
@@ -170,6 +353,11 @@ _QUEUED = CacheEffect(marker=True, counts=True)
 _WRITE_BACK = CacheEffect(marker=True, write_back=True, counts=True)
 _INVALIDATE_L1 = CacheEffect(l1=True, counts=True)
 _INVALIDATE = CacheEffect(l1=True, marker=True, invalidate=True, counts=True)
+
+_MAINTAINS = "GFX125x: of caches of a lesser scope, global_wb writes back, global_inv drops lines"
+_NOTHING_BELOW = CacheEffect(counts=True)
+_PUSH = CacheEffect(marker=True, counts=True, as_store=True, overtakes=True)
+_PUSH_BACK = replace(_PUSH, write_back=True)
 
 CACHE: Table[CacheEffect | Illegal] = Table(
     "cache instruction",
@@ -210,24 +398,107 @@ CACHE: Table[CacheEffect | Illegal] = Table(
             bits="", l2=ONE),
         # what does not exist
         row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=NEW,
-            mnemonic=(_VOL, _L1, _INV2)),
+            mnemonic=(_VOL, _L1, _INV2), bits=("", *GFX9_BITS)),
         row(Illegal("no glc on it"), _ABSENT, DOCUMENTED, generation=NEW,
             mnemonic=(_WB, _INV, _DC), bits="glc"),
         row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=NEW, mnemonic=_DC,
             bits=("sc0", "sc1", "sc0 sc1")),
         row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=OLD, mnemonic=_INV,
-            l2=ONE),
+            bits=("", *GFX9_BITS), l2=ONE),
         row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=GFX908,
-            mnemonic=(_WB, _INV2), l2=ONE),
+            mnemonic=(_WB, _INV2), bits=("", *GFX9_BITS), l2=ONE),
         row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=OLD,
             mnemonic=(_VOL, _L1, _DC), bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
         row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=GFX90A,
             mnemonic=(_WB, _INV2), bits=("sc0", "sc1", "sc0 sc1", "glc"), l2=ONE),
-        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD, l2=MANY),
-        row(_OTHER_MACHINE, _SCOPES, DOCUMENTED, generation=Generation.GFX1250),
+        row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD,
+            mnemonic=_GFX9_CACHE, bits=("", *GFX9_BITS), l2=MANY),
+        row(_NO_SCOPE, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, mnemonic=_GFX9_CACHE,
+            bits=SCOPE_BITS),
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=GFX9,
+            mnemonic=_GFX1250_CACHE),
+        # gfx1250
+        row(replace(_NOTHING_BELOW, as_store=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+            mnemonic=_GWB, bits="", tgsplit=False),
+        row(_NOTHING_BELOW, _MAINTAINS, DOCUMENTED, generation=GFX1250, mnemonic=_GINV, bits="",
+            tgsplit=False),
+        row(_PUSH, f"{_MAINTAINS}, and makes what went before at a lesser scope reach its scope",
+            DOCUMENTED, generation=GFX1250, mnemonic=_GWB, bits=SE, tgsplit=False),
+        row(_PUSH, _MAINTAINS, DOCUMENTED, generation=GFX1250, mnemonic=_GWB, bits=DEV,
+            tgsplit=False, l2=ONE),
+        row(_PUSH_BACK, _MAINTAINS, DOCUMENTED, generation=GFX1250, mnemonic=_GWB, bits=DEV,
+            tgsplit=False, l2=MANY),
+        row(_PUSH_BACK, _MAINTAINS, DOCUMENTED, generation=GFX1250, mnemonic=_GWB, bits=SYS,
+            tgsplit=False),
+        row(_INVALIDATE_L1, f"{_MAINTAINS}; LLVM 24 waits for none of SCOPE_SE", DOCUMENTED,
+            generation=GFX1250, mnemonic=_GINV, bits=SE, tgsplit=False),
+        row(replace(_INVALIDATE_L1, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+            mnemonic=_GINV, bits=DEV, tgsplit=False, l2=ONE),
+        row(replace(_INVALIDATE, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+            mnemonic=_GINV, bits=DEV, tgsplit=False, l2=MANY),
+        row(replace(_INVALIDATE, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+            mnemonic=_GINV, bits=SYS, tgsplit=False),
+        row(Illegal("cache maintenance returns nothing", SCOPES), _GFX125X, DOCUMENTED,
+            generation=GFX1250, mnemonic=_GFX1250_CACHE, bits=_RETURNING, tgsplit=False),
+        row(_SCOPE_FIELD, _GFX125X, DOCUMENTED, generation=GFX1250, mnemonic=_GFX1250_CACHE,
+            bits=GFX9_BITS, tgsplit=False),
+        row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, mnemonic=_GFX1250_CACHE,
+            tgsplit=True),
+        row(Illegal("not on this chip"), "LLVM 24 assembler: no such instruction", DOCUMENTED,
+            generation=GFX1250, mnemonic=_GFX9_CACHE),
     ],
 )  # fmt: skip
 """(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""
+
+
+_ISA_4_4 = "MI300 ISA 4.4; MI200 ISA 4.4; MI100 ISA 4.4"
+_VECTOR, _LGKM = (Counter.VMCNT,), (Counter.LGKMCNT,)
+_O = CountedOperation
+
+COUNTED: Table[Counted] = Table(
+    "counters",
+    {"generation": Generation, "operation": CountedOperation, "flat": (False, True)},
+    [
+        row(Counted(_VECTOR), _ISA_4_4, DOCUMENTED, generation=GFX9,
+            operation=(_O.LOAD, _O.STORE), flat=False),
+        row(Counted((*_VECTOR, *_LGKM), in_order=False), "MI300 ISA 10.2.2", DOCUMENTED,
+            generation=GFX9, operation=(_O.LOAD, _O.STORE, _O.LDS), flat=True),
+        row(Counted(_VECTOR), _COUNTED, DOCUMENTED, generation=GFX9,
+            operation=(_O.INVALIDATE, _O.WRITE_BACK)),
+        row(Counted(_LGKM), _ISA_4_4, DOCUMENTED, generation=GFX9, operation=_O.LDS,
+            flat=False),
+        row(Counted(_LGKM, in_order=False), _ISA_4_4, DOCUMENTED, generation=GFX9,
+            operation=_O.SCALAR),
+        row(Counted((Counter.LOADCNT,), writes_in_order=False),
+            "GFX125x: in order of issue, vector registers out of order", DOCUMENTED,
+            generation=GFX1250, operation=(_O.LOAD, _O.INVALIDATE)),
+        row(Counted((Counter.STORECNT,)), "GFX125x: in order of issue", DOCUMENTED,
+            generation=GFX1250, operation=(_O.STORE, _O.WRITE_BACK)),
+        row(Counted((Counter.DSCNT,), writes_in_order=False), "GFX125x: in order", DOCUMENTED,
+            generation=GFX1250, operation=_O.LDS),
+        row(Counted((Counter.KMCNT,), in_order=False), "LLVM SIInsertWaitcnts", INFERRED,
+            generation=GFX1250, operation=_O.SCALAR),
+    ],
+)  # fmt: skip
+"""(generation, operation, flat) -> the counters that it is in; ``CacheEffect.counts`` says whether.
+
+Where a flat access goes decides which operation it is; on gfx1250 the counter of the other space
+is taken to say nothing of it.
+"""
+
+HIERARCHY: Table[Hierarchy] = Table(
+    "hierarchy",
+    {"generation": Generation},
+    [
+        row(Hierarchy(requests_in_order=True, dirty_serves_loads=True, memory_kinds=True),
+            "MI300 ISA 4.4, 9" + _seen(5, 9), MEASURED, generation=GFX9),
+        row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False),
+            "GFX125x: only accesses of a wave to the same address are processed in program order; a "
+            "wider access goes past a cache, a page can be incoherent between L2s", DOCUMENTED,
+            generation=GFX1250),
+    ],
+)  # fmt: skip
+"""(generation,) -> how requests come to its caches."""
 
 
 Effect = TypeVar("Effect", AccessEffect, CacheEffect)
@@ -237,38 +508,58 @@ Effect = TypeVar("Effect", AccessEffect, CacheEffect)
 class CdnaConfiguration:
     """A chip in a mode; without ``l2_per_agent``, the one that is harder on the chip.
 
-    ``access`` and ``cache`` replace rows, for machines that are broken on purpose.
+    ``readings`` are those taken of what the chip's documents leave open. ``access`` and ``cache``
+    replace rows, for machines that are broken on purpose.
     """
 
     chip: str = DEFAULT_CHIP
     tgsplit: bool = False
     l2_per_agent: L2PerAgent | None = None
+    readings: frozenset[Reading] = DEFAULT_READINGS
     access: Table[AccessEffect | Illegal] = field(default=ACCESS, repr=False)
     cache: Table[CacheEffect | Illegal] = field(default=CACHE, repr=False)
 
     def __post_init__(self) -> None:
-        if self.chip not in CHIPS:
+        if chip_row(self.chip) is None:
             raise ProgramError(f"unknown chip '{self.chip}'; known are {', '.join(CHIPS)}")
         if self.l2_per_agent is None:
-            object.__setattr__(self, "l2_per_agent", CHIPS[self.chip].l2_per_agent)
+            object.__setattr__(self, "l2_per_agent", self.row.l2_per_agent)
+
+    @property
+    def row(self) -> ChipRow:
+        """What is known of the chip."""
+        row = chip_row(self.chip)
+        assert row is not None
+        return row
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """How requests come to the chip's caches."""
+        return HIERARCHY[self.row.generation,].value
 
     def access_effect(self, access: VectorAccessKind, bits: Iterable[str]) -> AccessEffect:
         """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
-        key = (CHIPS[self.chip].generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
-        return self._legal(self.access, key)
+        key = (self.row.generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
+        effect = self._legal(self.access, key)
+        if effect.acknowledged_early and Reading.ACKNOWLEDGED_EARLY not in self.readings:
+            return replace(effect, acknowledged_early=False)
+        return effect
 
     def cache_effect(self, mnemonic: str, bits: Iterable[str]) -> CacheEffect:
         """What a cache instruction does; raises ``ProgramError`` if the chip has none such."""
         if mnemonic not in MNEMONICS:
             raise ProgramError(f"unknown cache instruction '{mnemonic}'; known are {MNEMONICS}")
-        key = (
-            CHIPS[self.chip].generation,
-            mnemonic,
-            _policy(bits),
-            self.tgsplit,
-            self.l2_per_agent,
-        )
-        return self._legal(self.cache, key)
+        key = (self.row.generation, mnemonic, _policy(bits), self.tgsplit, self.l2_per_agent)
+        effect = self._legal(self.cache, key)
+        if effect.late and Reading.LATE_INVALIDATE not in self.readings:
+            return replace(effect, late=False)
+        if effect.overtakes and Reading.WRITE_BACK_OVERTAKES not in self.readings:
+            return replace(effect, overtakes=False)
+        return effect
+
+    def counted(self, operation: CountedOperation, flat: bool) -> Counted:
+        """The counters that an operation is in."""
+        return COUNTED[self.row.generation, operation, flat].value
 
     def _legal(self, table: Table[Effect | Illegal], key: tuple[Hashable, ...]) -> Effect:
         value = table[key].value

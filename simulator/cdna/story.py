@@ -21,7 +21,7 @@ class _Access:
     """An instruction that was executed: ``order`` counts those of its wave.
 
     ``issued`` and ``done`` are steps; a cache instruction is ``done_for`` one location after the
-    other.
+    other. Where the L1 handles requests in any order, ``handled`` has that step for each location.
     """
 
     op: Op
@@ -32,6 +32,7 @@ class _Access:
     written: int | None = None
     hit: bool = False
     done_for: dict[int, int] = field(default_factory=dict[int, int])
+    handled: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
     def place(self) -> tuple[int, bool]:
@@ -81,6 +82,8 @@ class _Teller:
                     elif op.code is StepKind.CACHE and not op.effect.marker:
                         new.done = step
                     result.append(new)
+                case MachineEventKind.REQUEST:
+                    self._handled(result, step, event)
                 case MachineEventKind.PERFORM:
                     oldest = next(
                         a for a in result if a.op.number == event.number and a.done == _NEVER
@@ -94,9 +97,18 @@ class _Teller:
                     pass
         return result
 
+    def _handled(self, accesses: list[_Access], step: int, event: MachineEvent) -> None:
+        """The L1 handles a request: of an access, or for one line of a cache instruction."""
+        oldest = next(
+            a for a in accesses if a.op.number == event.number and event.line not in a.handled
+        )
+        oldest.handled[event.line] = step
+        if event.read is not None:
+            oldest.done, oldest.read, oldest.hit = step, event.read, True
+
     def line(self, line: int, step: int) -> PlainState:
         """What the machine keeps of a location after a step."""
-        return self.machine.line_states[line].items[self.states[step][self.machine.waves + line]]
+        return self.machine.line_state(self.states[step], line)
 
     def written(self, access: _Access, before: int) -> list[_Access]:
         """The writes to the location of ``access`` that were performed before a step, in order."""
@@ -217,6 +229,11 @@ class _Teller:
                     f"{flag} has arrived{self.at(seen)}, and the old line back in between; nothing "
                     "waits for the load before the invalidate."
                 )
+        if seen is not None and (late := self.late_invalidate(seen, access)) is not None:
+            return (
+                f"{found} before its {late.op.instruction}{self.at(late)} is done: nothing waits for "
+                f"that {self.span(late, access)}."
+            )
         since = "" if seen is None else f" before {flag} was seen"
         nothing = "" if seen is None else f" {self.span(seen, access)}"
         if access.op.code is StepKind.SCALAR_LOAD:
@@ -230,6 +247,15 @@ class _Teller:
                 f"{found} from its L1, filled{since}; nothing invalidates it{nothing or ' after'}."
             )
         return self.of_l2(access, missed, found)
+
+    def late_invalidate(self, seen: _Access, access: _Access) -> _Access | None:
+        """An invalidate between two loads that the second one passed; None if there is none."""
+        line = access.op.line
+        for each in self.between(seen, access):
+            passed = each.handled.get(line, _NEVER) > access.handled.get(line, access.done)
+            if each.op.effect.late and (passed or each.done_for.get(line, _NEVER) > access.done):
+                return each
+        return None
 
     def filled(self, access: _Access) -> int:
         """The step in which the L1 got the line that a load hit."""
@@ -250,6 +276,8 @@ class _Teller:
         if access.hit:
             step = self.filled(access) - 1
         dirty = self.dirty(access, missed, max(step, 0))
+        if dirty is None and seen is not None and (at := self.fetched_anew(seen, access, step)):
+            dirty = self.dirty(access, missed, at - 1)
         store = f"P{missed.op.wave}'s {self.noun(missed)}{self.at(missed)}"
         if dirty is not None:
             start = f"{found}, while {store} is still dirty in {self.l2_name(dirty)}"
@@ -270,6 +298,16 @@ class _Teller:
                     f"{self.published(publisher)}, for nothing waits for it "
                     f"{self.span(late[0], publisher)}."
                 )
+            early = [
+                each
+                for each in self.between(missed, publisher)
+                if each.op.effect.write_back and each.done_for.get(line, _NEVER) < missed.done
+            ]
+            if early:
+                return (
+                    f"{start}: the {early[0].op.instruction}{self.at(early[0])} has overtaken that "
+                    f"store, for nothing waits for it {self.span(missed, early[0])}."
+                )
             return f"{start}; nothing writes it back {self.span(missed, publisher)}."
         if publisher is not None and missed.done > publisher.done:
             return (
@@ -281,6 +319,26 @@ class _Teller:
             f"{found} from its L2, which has kept the line since before {store} reached memory; "
             f"nothing invalidates it there{nothing}."
         )
+
+    def fetched_anew(self, seen: _Access, access: _Access, before: int) -> int:
+        """The last step up to ``before`` in which the L2 of a load fetched the line; 0: none.
+
+        0 as well if no invalidate after ``seen`` had emptied it.
+        """
+        line = access.op.line
+        emptied = [
+            each.done_for[line]
+            for each in self.between(seen, access)
+            if each.op.effect.invalidate and line in each.done_for
+        ]
+        l2 = self.compiled.l2[self.compiled.cu[access.op.wave]]
+        fetches = (
+            step
+            for step, event in enumerate(self.events[:before], 1)
+            if event.kind is MachineEventKind.FETCH and (event.place, event.line) == (l2, line)
+        )
+        last = max(fetches, default=0)
+        return last if emptied and emptied[0] < last else 0
 
     def published(self, publisher: _Access) -> str:
         """That a wave wrote what another saw."""
@@ -353,10 +411,16 @@ class _Teller:
     def barrier(self, first: _Access, last: _Access) -> bool:
         """Whether the waves of two accesses pass a barrier between them."""
         group = self.compiled.program.threads[first.op.wave].placement.workgroup
+        between = self.events[first.issued : last.done - 1]
+        barriers = self.compiled.barriers
         return any(
             event.kind is MachineEventKind.BARRIER
             and self.compiled.program.threads[event.place].placement.workgroup == group
-            for event in self.events[first.issued : last.done - 1]
+            for event in between
+        ) or any(
+            event.kind is MachineEventKind.PHASE
+            and {first.op.wave, last.op.wave} <= {*barriers[event.place].waves}
+            for event in between
         )
 
     def is_shared(self, access: _Access) -> bool:

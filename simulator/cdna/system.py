@@ -4,7 +4,7 @@
 in ``cdna_wave``; here they are put together, with LDS and barriers.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from enum import IntEnum
 from itertools import product
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -12,9 +12,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
     CompiledProgram,
-    CounterPath,
     Entry,
     Op,
+    SplitBarrierGroup,
     StepKind,
     Wave,
     WaveRules,
@@ -45,11 +45,13 @@ class MachineEventKind(IntEnum):
     EVICT_SCALAR = 10
     LOCAL = 11
     BARRIER = 12
+    REQUEST = 13
+    PHASE = 14
 
 
 class MachineEvent(NamedTuple):
-    """One step. ``place`` is a wave for ISSUE, HIT, LOCAL and BARRIER, an L2 for FETCH, EVICT
-    and WRITE_BACK, else a CU; ``number`` is the operation's, ``line`` the location's, or -1.
+    """One step. ``place`` is a wave for ISSUE, REQUEST, HIT, LOCAL and BARRIER, an L2 for FETCH,
+    EVICT and WRITE_BACK, for PHASE a split barrier, else a CU; ``number`` is the operation's, ``line`` the location's, or -1.
     """
 
     kind: MachineEventKind
@@ -91,6 +93,7 @@ class LineTopology:
         self.line = line
         self.location = compiled.lines[line]
         self.by_number = compiled.by_number
+        self.hierarchy = compiled.hierarchy
         self.cu_of_wave = compiled.cu
         self.l2s = sorted({compiled.l2[compiled.cu[op.wave]] for op in uses})
         self.cus = [cu for cu, l2 in enumerate(compiled.l2) if l2 in self.l2s]
@@ -168,13 +171,13 @@ class LdsRules:
     def ready(self, queue: tuple[Entry, ...]) -> list[int]:
         """The places in ``queue`` that nothing in it has to go before."""
         result: list[int] = []
-        passed: set[CounterPath] = set()
+        passed: set[bool] = set()
         lines: set[int] = set()
         for place, entry in enumerate(queue):
             op = self.by_number[entry & ID_MASK]
-            if op.path not in passed and op.line not in lines:
+            if op.flat not in passed and op.line not in lines:
                 result.append(place)
-            passed.add(op.path)
+            passed.add(op.flat)
             lines.add(op.line)
         return result
 
@@ -196,6 +199,49 @@ class LineRules(Protocol[LineState]):
     def final_values(self, state: LineState) -> tuple[int, ...]: ...
 
 
+BarrierState = tuple[tuple[int, ...], int, tuple[int, ...]]
+"""A split barrier: for whom signals came, the phase's parity, and that each wave waits to change."""
+
+
+class SplitBarrierRules:
+    """A split barrier: a phase is complete after as many signals as it has parties.
+
+    A party whose waves have ended without a signal is none any more; two signals for one are two.
+    """
+
+    def __init__(self, group: SplitBarrierGroup):
+        self.group = group
+
+    def initial(self) -> BarrierState:
+        """Nobody has arrived."""
+        return (), 0, (0,) * len(self.group.waves)
+
+    def arrived(self, state: BarrierState, wave: int) -> BarrierState:
+        """After the signal of ``wave``."""
+        parties, phase, waits = state
+        party = self.group.party_of[self.group.waves.index(wave)]
+        return tuple(sorted((*parties, party))), phase, waits
+
+    def is_complete(self, state: BarrierState, ended: Collection[int]) -> bool:
+        """Whether enough signals came, of all waves but those that have ``ended``."""
+        going = zip(self.group.waves, self.group.party_of, strict=True)
+        parties = {*state[0], *(party for wave, party in going if wave not in ended)}
+        return 0 < len(parties) <= len(state[0])
+
+    def completed(self, state: BarrierState) -> BarrierState:
+        """The next phase."""
+        _, phase, waits = state
+        return (), 1 - phase, waits
+
+    def passed(self, state: BarrierState, wave: int) -> BarrierState | None:
+        """After the wait of ``wave``; None while its phase is not complete."""
+        parties, phase, waits = state
+        at = self.group.waves.index(wave)
+        if waits[at] == phase:
+            return None
+        return parties, phase, replaced(waits, at, 1 - waits[at])
+
+
 class Position(NamedTuple):
     """Where a wave is: its next instruction, why that is an error, whether all is over.
 
@@ -211,8 +257,8 @@ class Position(NamedTuple):
 class WaveMachine(Generic[LineState]):
     """Waves, lines and LDS as one transition system; its states are tuples of numbers.
 
-    A state has one number for each wave, each location in memory, and each work-group's LDS,
-    which stand for what the interners hold; so a step only replaces a few numbers.
+    A state has one number for each wave, each location in memory, each work-group's LDS, and each
+    split barrier, which stand for what the interners hold; so a step only replaces a few numbers.
     """
 
     def __init__(
@@ -229,10 +275,13 @@ class WaveMachine(Generic[LineState]):
         self.lds_place = [groups.index(each.workgroup) for each in compiled.lds]
         self.waves = len(compiled.ops)
         self.first_lds = self.waves + len(compiled.lines)
+        self.first_barrier = self.first_lds + len(groups)
+        self.barrier_rules = [SplitBarrierRules(each) for each in compiled.barriers]
         self.observables = compiled.observables
         self.wave_states: list[Interner[Wave]] = [Interner() for _ in range(self.waves)]
         self.line_states: list[Interner[LineState]] = [Interner() for _ in compiled.lines]
         self.lds_states: list[Interner[LdsState]] = [Interner() for _ in groups]
+        self.barrier_states: list[Interner[BarrierState]] = [Interner() for _ in compiled.barriers]
         self._line_events: list[dict[int, list[tuple[int, tuple[Completion, ...], MachineEvent]]]]
         self._line_events = [{} for _ in compiled.lines]
         self._positions: list[dict[int, Position]] = [{} for _ in range(self.waves)]
@@ -256,11 +305,15 @@ class WaveMachine(Generic[LineState]):
             intern(rules.initial())
             for intern, rules in zip(self.lds_states, self.lds_rules, strict=True)
         ]
-        return (*waves, *lines, *lds)
+        barriers = [
+            intern(rules.initial())
+            for intern, rules in zip(self.barrier_states, self.barrier_rules, strict=True)
+        ]
+        return (*waves, *lines, *lds, *barriers)
 
     def settled(self, wave: int, state: Wave) -> Wave:
         """A wave as it is kept; one that has ended needs only its results."""
-        if state[0] == len(self.compiled.ops[wave]) - 1 and (state[2] or state[3]):
+        if state[0] == len(self.compiled.ops[wave]) - 1 and any(state[2]):
             return self.rules.finish(state)
         return state
 
@@ -283,7 +336,7 @@ class WaveMachine(Generic[LineState]):
         if known is None:
             kept = self.wave_states[wave].items[number]
             op = self.compiled.ops[wave][kept[0]]
-            ended = op.code is StepKind.END and not kept[2] and not kept[3]
+            ended = op.code is StepKind.END and not any(kept[2])
             error, held_up = self.rules.error(kept, op), self.rules.is_held_up(kept, op)
             known = Position(op, error, ended, held_up)
             self._positions[wave][number] = known
@@ -295,7 +348,7 @@ class WaveMachine(Generic[LineState]):
         return [each for each in found if each is not None]
 
     def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
-        """The steps of a wave on its own: everything but a barrier."""
+        """The steps of a wave on its own: everything but ``s_barrier``."""
         op, error, _, held_up = self.position(state, wave)
         if error is not None or held_up or op.code in (StepKind.END, StepKind.BARRIER):
             return []
@@ -304,6 +357,8 @@ class WaveMachine(Generic[LineState]):
         kept = self.wave_states[wave].items[state[wave]]
         if op.code is StepKind.CACHE:
             return [self.issue_cache(state, wave, kept, op)]
+        if op.code in (StepKind.SIGNAL, StepKind.BARRIER_WAIT):
+            return self.split_barrier_steps(state, wave, kept, op)
         if not self.rules.can_step(kept, op):
             return []
         after = self.with_wave(list(state), wave, self.rules.step(kept, op))
@@ -359,9 +414,42 @@ class WaveMachine(Generic[LineState]):
         self.marker_left(after, op)
         return tuple(after), MachineEvent(MachineEventKind.ISSUE, wave, op.number)
 
+    def split_barrier_steps(
+        self, state: State, wave: int, kept: Wave, op: Op
+    ) -> list[tuple[State, MachineEvent]]:
+        """A wave arrives at a split barrier, or passes it if its phase is complete."""
+        intern, rules = self.barrier_states[op.barrier], self.barrier_rules[op.barrier]
+        at = self.first_barrier + op.barrier
+        pc, regs, queues = kept
+        before = intern.items[state[at]]
+        if op.code is StepKind.SIGNAL:
+            then = rules.arrived(before, wave)
+            if op.dst >= 0:
+                regs = replaced(regs, op.dst, int(not before[0]))
+        else:
+            then = rules.passed(before, wave)
+        if then is None:
+            return []
+        after = self.with_wave(list(state), wave, (pc + 1, regs, queues))
+        after[at] = intern(then)
+        return [(tuple(after), MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
+
+    def phase_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
+        """Each split barrier at which all have arrived starts its next phase."""
+        result: list[tuple[State, MachineEvent]] = []
+        for number, rules in enumerate(self.barrier_rules):
+            intern, at = self.barrier_states[number], self.first_barrier + number
+            waves = rules.group.waves
+            ended = [each for each in waves if self.position(state, each).op.code is StepKind.END]
+            before = intern.items[state[at]]
+            if rules.is_complete(before, ended):
+                after = replaced(state, at, intern(rules.completed(before)))
+                result.append((after, MachineEvent(MachineEventKind.PHASE, number)))
+        return result
+
     def barrier_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Each work-group whose waves, but those that ended, are all at a barrier passes it."""
-        result: list[tuple[State, MachineEvent]] = []
+        result = self.phase_steps(state)
         if not self._has_barriers:
             return result
         for waves in self.compiled.groups.values():
@@ -458,7 +546,9 @@ class WaveMachine(Generic[LineState]):
                 return []
         if any(
             any(intern.items[number][1])
-            for intern, number in zip(self.lds_states, state[self.first_lds :], strict=True)
+            for intern, number in zip(
+                self.lds_states, state[self.first_lds : self.first_barrier], strict=True
+            )
         ):
             return []
         memory: dict[str, tuple[int, ...]] = {}

@@ -23,6 +23,8 @@ _FOLLOWED = (
     MachineEventKind.HIT,
     MachineEventKind.PERFORM,
     MachineEventKind.BARRIER,
+    MachineEventKind.REQUEST,
+    MachineEventKind.PHASE,
 )
 _REGISTER_CODES = (StepKind.MOVE, StepKind.ARITHMETIC, StepKind.BRANCH)
 _ASKED_FOR = (*_FOLLOWED, MachineEventKind.LOCAL, MachineEventKind.MARKER)

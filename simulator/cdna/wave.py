@@ -1,23 +1,26 @@
 """Programs compiled for the CDNA machines, and what a wave does on its own.
 
 Both machines (``cdna_machine``, the definition, and ``cdna_engine``) share this part: register
-arithmetic, counters and waits. A wave is ``(pc, registers, vm, lgkm)``; ``vm`` and ``lgkm`` are
-its outstanding operations in issue order, each packed into one integer.
+arithmetic, counters and waits. A wave is ``(pc, registers, queues)``; for each counter of the chip
+there is a queue of its outstanding operations in issue order, each packed into one integer.
 
 A register that a load writes must be waited for before it is used: until an ``s_waitcnt`` that
 covers the load has been passed, reading it is an error of the program ("unwaited register"),
 whatever the caches did, because hardware gives garbage. So is overwriting it, except by an
-operation that returns in order after the load. At the end of a wave everything is waited for.
+operation that writes its register in order after the load. At the end of a wave everything is
+waited for.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from fencewright.lowering.cdna.chips import CHIPS, Counter
-from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 from fencewright.simulator.cdna.instructions import (
     Atomic,
+    BarrierSignal,
+    BarrierUnit,
+    BarrierWait,
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
@@ -28,13 +31,21 @@ from fencewright.simulator.cdna.instructions import (
     LdsLoad,
     LdsStore,
     ScalarLoad,
+    SplitWait,
     VectorAccess,
     VectorLoad,
     VectorStore,
     Wait,
     WorkgroupBarrier,
 )
-from fencewright.simulator.cdna.rows import CacheEffect, CdnaConfiguration, VectorAccessKind
+from fencewright.simulator.cdna.rows import (
+    CacheEffect,
+    CdnaConfiguration,
+    Counted,
+    CountedOperation,
+    VectorAccessKind,
+    access_counted,
+)
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.program import (
     ARITHMETIC,
@@ -52,8 +63,8 @@ from fencewright.simulator.core.program import (
     place_at,
 )
 
-Wave = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""(pc, registers, outstanding in vmcnt, outstanding in lgkmcnt)."""
+Wave = tuple[int, tuple[int, ...], tuple[tuple[int, ...], ...]]
+"""(pc, registers, what is outstanding in each counter of the chip, in the order of its row)."""
 
 Entry = int
 """An operation in flight: its number, the value it carries, the value it compares with."""
@@ -75,24 +86,17 @@ class StepKind(IntEnum):
     SCALAR_LOAD = 4
     CACHE = 5
     BARRIER = 6
-    WAIT = 7
-    MOVE = 8
-    ARITHMETIC = 9
-    BRANCH = 10
-    END = 11
-
-
-class CounterPath(IntEnum):
-    """Which counters an operation is in, and in what company it returns in order."""
-
-    NONE = 0
-    VECTOR = 1
-    LDS = 2
-    SCALAR = 3
-    FLAT = 4
+    SIGNAL = 7
+    BARRIER_WAIT = 8
+    WAIT = 9
+    MOVE = 10
+    ARITHMETIC = 11
+    BRANCH = 12
+    END = 13
 
 
 _NO_EFFECT = CacheEffect()
+_NOT_COUNTED = Counted(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,9 @@ class Op:
 
     ``number`` counts over the whole program; ``line`` is the number of the location among
     those in memory or (``in_lds``) in LDS; ``b`` of a compare-exchange is the value compared
-    with. ``reads`` are the registers read.
+    with. ``reads`` are the registers read. ``queues`` are the counters that it is in, ``counts`` what
+    a wait asks of each counter, by their places in a ``Wave``; ``barrier`` the number of a split
+    barrier. ``acknowledged_early``: a store that is done when the L1 has it.
     """
 
     number: int
@@ -109,7 +115,8 @@ class Op:
     pc: int
     code: StepKind
     instruction: CdnaInstruction | None
-    path: CounterPath = CounterPath.NONE
+    counted: Counted = _NOT_COUNTED
+    queues: tuple[int, ...] = ()
     line: int = -1
     in_lds: bool = False
     dst: int = -1
@@ -120,8 +127,10 @@ class Op:
     past_l2: bool = False
     effect: CacheEffect = _NO_EFFECT
     function: Callable[[int, int], int] | None = None
-    vmcnt: int | None = None
-    lgkmcnt: int | None = None
+    counts: tuple[int | None, ...] = ()
+    flat: bool = False
+    acknowledged_early: bool = False
+    barrier: int = -1
     target: int = -1
     unless: bool = False
 
@@ -138,6 +147,30 @@ class Op:
         return f"P{self.wave}: {self.instruction if self.instruction else 'end'}"
 
 
+@dataclass(frozen=True, slots=True)
+class SplitBarrierGroup:
+    """The waves of a split barrier. ``party_of``: on whose behalf each of them arrives."""
+
+    unit: BarrierUnit
+    waves: tuple[int, ...]
+    party_of: tuple[int, ...]
+
+    @classmethod
+    def of(cls, program: CdnaProgram, wave: int, unit: BarrierUnit) -> "SplitBarrierGroup":
+        """The barrier that ``wave`` calls ``unit``.
+
+        Raises ``ProgramError`` where its work-group is in no cluster.
+        """
+        places = [thread.placement for thread in program.threads]
+        scope = Scope.WORKGROUP if unit is BarrierUnit.WAVE else Scope.CLUSTER
+        if scope is Scope.CLUSTER and places[wave].cluster is None:
+            raise ProgramError(f"P{wave} is in no cluster, whose barrier is {unit}")
+        waves = [n for n, place in enumerate(places) if place.shares(places[wave], scope)]
+        groups = [places[n].instance(Scope.WORKGROUP) for n in waves]
+        parties = waves if unit is BarrierUnit.WAVE else [groups.index(each) for each in groups]
+        return cls(unit, tuple(waves), tuple(parties))
+
+
 class CompiledProgram:
     """A CDNA program with names resolved to numbers, for one configuration.
 
@@ -149,13 +182,20 @@ class CompiledProgram:
     def __init__(self, program: CdnaProgram, configuration: CdnaConfiguration):
         self.program = program
         self.configuration = configuration
-        self.lines = [each for each in program.locations if each.space is AddressSpace.GLOBAL]
+        self.counters = tuple(configuration.row.counters)
+        self.hierarchy = configuration.hierarchy
+        self.lines = [
+            each if self.hierarchy.memory_kinds else replace(each, kind=MemoryKind.NONLOCAL)
+            for each in program.locations
+            if each.space is AddressSpace.GLOBAL
+        ]
         self.lds = [each for each in program.locations if each.space is AddressSpace.LOCAL]
         self._line_number = {each.name: i for i, each in enumerate(self.lines)}
         self._lds_number = {each.name: i for i, each in enumerate(self.lds)}
         self._check_locations()
         self._place()
         self.by_number: list[Op] = []
+        self.barriers: list[SplitBarrierGroup] = []
         self.registers: list[list[str]] = []
         self.ops = [self._compile_wave(wave) for wave in range(len(program.threads))]
         if len(self.by_number) > ID_MASK:
@@ -265,18 +305,23 @@ class CompiledProgram:
             case VectorLoad() | VectorStore() | Atomic() | CompareSwap():
                 return self._vector(op, instruction)
             case LdsLoad() | LdsStore() | LdsAtomic() | LdsCompareSwap():
-                return replace(self._access(op, instruction), path=CounterPath.LDS)
+                return self._counted(self._access(op, instruction), CountedOperation.LDS)
             case ScalarLoad():
-                op = self._access(op, instruction)
-                return replace(op, code=StepKind.SCALAR_LOAD, path=CounterPath.SCALAR)
+                op = replace(self._access(op, instruction), code=StepKind.SCALAR_LOAD)
+                return self._counted(op, CountedOperation.SCALAR)
             case CacheInstruction(mnemonic, bits):
                 effect = self.configuration.cache_effect(mnemonic, bits)
-                path = CounterPath.VECTOR if effect.counts else CounterPath.NONE
-                return replace(op, code=StepKind.CACHE, effect=effect, path=path)
+                op = replace(op, code=StepKind.CACHE, effect=effect)
+                return self._counted(op, effect.counted_as) if effect.counts else op
             case WorkgroupBarrier():
                 return replace(op, code=StepKind.BARRIER)
-            case Wait(vmcnt, lgkmcnt):
-                return replace(op, code=StepKind.WAIT, vmcnt=vmcnt, lgkmcnt=lgkmcnt)
+            case Wait() | SplitWait():
+                return replace(op, code=StepKind.WAIT, counts=self._counts(instruction))
+            case BarrierSignal(unit, first):
+                dst = self._register(wave, first)
+                return replace(op, code=StepKind.SIGNAL, barrier=self._barrier(wave, unit), dst=dst)
+            case BarrierWait(unit):
+                return replace(op, code=StepKind.BARRIER_WAIT, barrier=self._barrier(wave, unit))
             case Move(dst, value):
                 dst, value = self._register(wave, dst), self._operand(wave, value)
                 return replace(op, code=StepKind.MOVE, dst=dst, a=value)
@@ -296,13 +341,11 @@ class CompiledProgram:
                 raise AssertionError("labels are resolved before")
 
     def _vector(self, op: Op, instruction: VectorAccess) -> Op:
-        op = self._access(op, instruction)
-        if instruction.flat:
-            op = replace(op, path=CounterPath.FLAT)
-        elif op.in_lds:
+        op = replace(self._access(op, instruction), flat=instruction.flat)
+        if op.in_lds and not op.flat:
             raise ProgramError(f"{instruction.location} is in LDS: use a ds_ or flat access")
-        else:
-            op = replace(op, path=CounterPath.VECTOR)
+        returns = op.code is StepKind.LOAD or op.dst >= 0
+        op = self._counted(op, access_counted(op.in_lds, returns))
         effect = self.configuration.access_effect(_ACCESS[op.code], instruction.bits)
         if isinstance(instruction, Atomic | CompareSwap) and effect.returns is not bool(
             instruction.dst
@@ -311,7 +354,33 @@ class CompiledProgram:
         if op.in_lds:
             return op
         past_l2 = effect.past_l2 or self.lines[op.line].kind is MemoryKind.UNCACHED
-        return replace(op, l1=effect.l1, past_l2=past_l2)
+        early = effect.acknowledged_early
+        return replace(op, l1=effect.l1, past_l2=past_l2, acknowledged_early=early)
+
+    def _counted(self, op: Op, operation: CountedOperation) -> Op:
+        """``op`` with the counters that it is in."""
+        counted = self.configuration.counted(operation, op.flat)
+        return replace(
+            op, counted=counted, queues=tuple(map(self.counters.index, counted.counters))
+        )
+
+    def _barrier(self, wave: int, unit: BarrierUnit) -> int:
+        """The number of the split barrier that a wave means by ``unit``."""
+        made = SplitBarrierGroup.of(self.program, wave, unit)
+        if made not in self.barriers:
+            self.barriers.append(made)
+        return self.barriers.index(made)
+
+    def _counts(self, wait: Wait | SplitWait) -> tuple[int | None, ...]:
+        """What a wait asks of each counter of the chip."""
+        asked = {name: count for name, count in wait.counts().items() if count is not None}
+        missing = asked.keys() - set(self.counters)
+        if missing:
+            raise ProgramError(
+                f"{self.configuration.chip} has no {min(missing)}; "
+                f"it has {', '.join(self.counters)}"
+            )
+        return tuple(map(asked.get, self.counters))
 
     def _access(self, op: Op, instruction: VectorAccess | LdsAccess | ScalarLoad) -> Op:
         """The location, operands and arithmetic of an access."""
@@ -365,27 +434,23 @@ class WaveRules:
     def __init__(self, compiled: CompiledProgram):
         self.compiled = compiled
         self.by_number = compiled.by_number
-        counters = CHIPS[compiled.configuration.chip].counters
-        self.most_vm = counters[Counter.VMCNT]
-        self.most_lgkm = counters[Counter.LGKMCNT]
+        self.most = tuple(compiled.configuration.row.counters.values())
 
     def initial(self, wave: int) -> Wave:
         """The wave at its first instruction, registers 0, nothing outstanding."""
-        return 0, (0,) * len(self.compiled.registers[wave]), (), ()
+        return 0, (0,) * len(self.compiled.registers[wave]), ((),) * len(self.most)
 
     def error(self, state: Wave, op: Op) -> str | None:
         """What is wrong with executing ``op`` now, because a result was not waited for."""
-        _, _, vm, lgkm = state
-        if not vm and not lgkm:
-            return None
-        pending = [self.by_number[each & ID_MASK] for each in (*vm, *lgkm)]
-        for other in pending:
-            if other.dst < 0:
-                continue
-            if other.dst in op.reads:
-                return self._unwaited("read", other, op)
-            if other.dst == op.dst and not (other.path is op.path and op.path in _IN_ORDER):
-                return self._unwaited("overwritten", other, op)
+        for queue in state[2]:
+            for each in queue:
+                other = self.by_number[each & ID_MASK]
+                if other.dst < 0:
+                    continue
+                if other.dst in op.reads:
+                    return self._unwaited("read", other, op)
+                if other.dst == op.dst and not op.counted.writes_after(other.counted):
+                    return self._unwaited("overwritten", other, op)
         return None
 
     def _unwaited(self, verb: str, load: Op, op: Op) -> str:
@@ -404,61 +469,64 @@ class WaveRules:
 
     def is_held_up(self, state: Wave, op: Op) -> bool:
         """Whether a counter that ``op`` increments is full. Source: MI300 ISA 4.4."""
-        _, _, vm, lgkm = state
-        if len(vm) < self.most_vm and len(lgkm) < self.most_lgkm:
-            return False
-        return (op.path in _IN_VMCNT and self._count(vm) >= self.most_vm) or (
-            op.path in _IN_LGKMCNT and self._count(lgkm) >= self.most_lgkm
+        queues = state[2]
+        return any(
+            len(queues[at]) >= self.most[at] and self._count(queues[at]) >= self.most[at]
+            for at in op.queues
         )
 
     def can_step(self, state: Wave, op: Op) -> bool:
         """Whether a wave-local instruction can execute now: everything but a wait always can."""
         if op.code is not StepKind.WAIT:
             return True
-        return self._reached(state[2], op.vmcnt) and self._reached(state[3], op.lgkmcnt)
+        return all(map(self._reached, state[2], op.counts))
 
     def step(self, state: Wave, op: Op) -> Wave:
         """Executes a wave-local instruction: wait, move, arithmetic, branch."""
-        pc, regs, vm, lgkm = state
+        pc, regs, queues = state
         if op.code is StepKind.WAIT:
-            regs, vm = self._retire(regs, vm, op.vmcnt)
-            regs, lgkm = self._retire(regs, lgkm, op.lgkmcnt)
-            return pc + 1, regs, vm, lgkm
+            left = queues
+            for at, count in enumerate(op.counts):
+                if count is not None and len(queues[at]) > count:
+                    regs, kept = self._retire(regs, queues[at], count)
+                    left = (*left[:at], kept, *left[at + 1 :])
+            return pc + 1, regs, left
         value = regs[~op.a] if op.a < 0 else op.a
         if op.code is StepKind.BRANCH:
-            return (op.target if bool(value) is not op.unless else pc + 1), regs, vm, lgkm
+            return (op.target if bool(value) is not op.unless else pc + 1), regs, queues
         if op.function is not None:
             value = op.function(value, regs[~op.b] if op.b < 0 else op.b)
-        return pc + 1, (*regs[: op.dst], value, *regs[op.dst + 1 :]), vm, lgkm
+        return pc + 1, (*regs[: op.dst], value, *regs[op.dst + 1 :]), queues
 
     def issue(self, state: Wave, op: Op) -> Wave:
         """The wave after ``op``, which is now outstanding in its counters."""
-        pc, regs, vm, lgkm = state
-        if op.path in _IN_VMCNT:
-            vm = (*vm, op.number)
-        if op.path in _IN_LGKMCNT:
-            lgkm = (*lgkm, op.number)
-        return pc + 1, regs, vm, lgkm
+        pc, regs, queues = state
+        for at in op.queues:
+            queues = (*queues[:at], (*queues[at], op.number), *queues[at + 1 :])
+        return pc + 1, regs, queues
 
     def complete(self, state: Wave, number: int, result: int) -> Wave:
         """The oldest outstanding operation ``number`` is done, with ``result``."""
-        pc, regs, vm, lgkm = state
+        pc, regs, queues = state
         done = number | DONE | result << RESULT_SHIFT
-        return pc, regs, self._mark(vm, number, done), self._mark(lgkm, number, done)
+        for at in self.by_number[number].queues:
+            queues = (*queues[:at], self._mark(queues[at], number, done), *queues[at + 1 :])
+        return pc, regs, queues
 
     def finish(self, state: Wave) -> Wave:
         """A wave at its end keeps of what is outstanding only what can still change a register."""
-        pc, regs, vm, lgkm = state
-        vm, lgkm = self._results(vm), self._results(lgkm)
-        if all(each & DONE for each in (*vm, *lgkm)):
-            regs, _ = self._retire(regs, vm, 0)
-            regs, _ = self._retire(regs, lgkm, 0)
-            return pc, regs, (), ()
-        return pc, regs, vm, lgkm
+        pc, regs, outstanding = state
+        queues = tuple(map(self._results, outstanding))
+        if not all(each & DONE for queue in queues for each in queue):
+            return pc, regs, queues
+        for queue in queues:
+            regs, _ = self._retire(regs, queue, 0)
+        return pc, regs, ((),) * len(queues)
 
     def outstanding(self, state: Wave, number: int) -> int:
         """How often operation ``number`` is outstanding."""
-        return sum(each == number for each in state[2])
+        queues = state[2]
+        return sum(each == number for at in self.by_number[number].queues for each in queues[at])
 
     def _results(self, pending: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(each for each in pending if self.by_number[each & ID_MASK].dst >= 0)
@@ -477,7 +545,7 @@ class WaveRules:
         return bool(packed & DONE) and self.by_number[packed & ID_MASK].dst < 0
 
     def _in_order(self, pending: Iterable[int]) -> bool:
-        return all(self.by_number[each & ID_MASK].path in _IN_ORDER for each in pending)
+        return all(self.by_number[each & ID_MASK].counted.in_order for each in pending)
 
     def _reached(self, pending: tuple[int, ...], count: int | None) -> bool:
         """Whether a counter is at most ``count``. In order: whatever is younger counts as well."""
@@ -491,14 +559,12 @@ class WaveRules:
         return sum(not each & DONE for each in pending)
 
     def _retire(
-        self, regs: tuple[int, ...], pending: tuple[int, ...], count: int | None
+        self, regs: tuple[int, ...], pending: tuple[int, ...], count: int
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Results that a wait to ``count`` has made readable go into their registers.
 
         Out of order (flat or scalar among them), only a wait to 0 says which are done.
         """
-        if count is None or len(pending) <= count:
-            return regs, pending
         if count and not self._in_order(pending):
             return regs, pending
         last = len(pending) - count
@@ -508,8 +574,3 @@ class WaveRules:
             if dst >= 0:
                 changed[dst] = each >> RESULT_SHIFT
         return tuple(changed), pending[last:]
-
-
-_IN_ORDER = (CounterPath.VECTOR, CounterPath.LDS)
-_IN_VMCNT = (CounterPath.VECTOR, CounterPath.FLAT)
-_IN_LGKMCNT = (CounterPath.LDS, CounterPath.SCALAR, CounterPath.FLAT)

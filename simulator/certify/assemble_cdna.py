@@ -4,6 +4,9 @@ Waits for the results of loads, which the lowering leaves to the wait insertion 
 in where a register is used: the weakest that deliver it, so that they hide no missing wait.
 """
 
+from collections.abc import Mapping
+from dataclasses import fields
+
 from fencewright.lowering.cdna.instructions import (
     CACHE_COUNTS,
     Counts,
@@ -15,6 +18,7 @@ from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.simulator.cdna import instructions as cdna
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
+from fencewright.simulator.cdna.rows import CdnaConfiguration, Counted, access_counted
 from fencewright.simulator.certify.assemble import SCOPED, Code
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -39,16 +43,32 @@ from fencewright.simulator.source.events import (
     used,
 )
 
+_MAY_COUNT = frozenset(
+    mnemonic for (mnemonic, *_), row in CACHE_COUNTS.items() if row.value is not Counts.YES
+)
+_SCC = "scc"
+_SPLIT_COUNTERS = frozenset(each.name for each in fields(cdna.SplitWait))
+_COUNTERS = _SPLIT_COUNTERS | {each.name for each in fields(cdna.Wait)}
+"""The counters that the machine has; others order nothing that it executes."""
 
-def cdna_program(code: Code) -> CdnaProgram:
-    """The program that the machine executes; same names, same observables.
+
+def wait_instruction(counts: Mapping[str, int]) -> cdna.Wait | cdna.SplitWait:
+    """The wait until no more operations than these are outstanding, by the names of counters."""
+    if counts.keys() & _SPLIT_COUNTERS:
+        return cdna.SplitWait(**counts)
+    return cdna.Wait(**counts)
+
+
+def cdna_program(code: Code, configuration: CdnaConfiguration | None = None) -> CdnaProgram:
+    """The program that the machine executes in a configuration; same names, same observables.
 
     Raises ``ProgramError`` for an instruction that the machine does not have.
     """
+    configuration = configuration or CdnaConfiguration()
     source = code.program
     threads: list[Thread[CdnaInstruction]] = []
     for number, thread in enumerate(source.threads):
-        wave = _Wave(code, number)
+        wave = _Wave(code, number, configuration)
         for position, each in enumerate(thread.instructions):
             wave.add(position, each)
         threads.append(Thread(thread.placement, tuple(wave.instructions)))
@@ -62,12 +82,15 @@ class _Wave:
     operations had been issued with it; None where only a wait for everything is safe.
     """
 
-    def __init__(self, code: Code, number: int):
+    def __init__(self, code: Code, number: int, configuration: CdnaConfiguration):
         self.code = code
         self.number = number
+        self.configuration = configuration
         self.instructions: list[CdnaInstruction] = []
-        self.issued = {"vmcnt": 0, "lgkmcnt": 0}
+        self.issued = dict.fromkeys(map(str, configuration.row.counters), 0)
         self.flat = False
+        self.stepped_over = 0
+        self.labelled = ""
         self.pending: dict[str, dict[str, int | None]] = {}
 
     def add(self, position: int, instruction: object) -> None:
@@ -92,14 +115,17 @@ class _Wave:
                 left = 0 if stamp is None or self.flat else self.issued[counter] - stamp
                 counts[counter] = min(left, counts.get(counter, left))
         if counts:
-            self.wait(cdna.Wait(counts.get("vmcnt"), counts.get("lgkmcnt")))
+            self.wait(counts)
 
-    def wait(self, wait: cdna.Wait) -> None:
-        self.instructions.append(wait)
-        left = {"vmcnt": wait.vmcnt, "lgkmcnt": wait.lgkmcnt}
+    def wait(self, left: Mapping[str, int]) -> None:
+        """A wait until no more operations than these are outstanding in each counter."""
+        observable = {name: n for name, n in left.items() if name in _COUNTERS}
+        if not observable:
+            return
+        self.instructions.append(wait_instruction(observable))
         for name, counts in list(self.pending.items()):
             for counter, stamp in list(counts.items()):
-                count = left[counter]
+                count = left.get(counter)
                 if count is None:
                     continue
                 certain = stamp is not None and not self.flat
@@ -107,20 +133,19 @@ class _Wave:
                     del counts[counter]
             if not counts:
                 del self.pending[name]
-        if wait.vmcnt == 0 and wait.lgkmcnt == 0:
+        if left.get("vmcnt") == left.get("lgkmcnt") == 0:
             self.flat = False
 
     def scoped(self, operation: ScopedOperation, sequence: Sequence) -> None:
         for each in sequence.instructions:
+            self.stepped_over -= 1
             row = either_form(each.mnemonic)
             if each.wait is not None:
-                self.wait(cdna.Wait(each.wait.vmcnt, each.wait.lgkmcnt))
+                self.wait(each.wait.given)
             elif row is not None and row.kind is Kind.CACHE:
-                self.instructions.append(cdna.CacheInstruction(each.mnemonic, each.modifiers))
-                # The safe side: what may count does not let a wait for a result leave one more.
-                self.issued["vmcnt"] += CACHE_COUNTS[each.mnemonic,].value is Counts.YES
+                self.cache(each)
             elif row is not None and row.kind is Kind.BARRIER:
-                self.instructions.append(cdna.WorkgroupBarrier())
+                self.barrier(each)
             elif (
                 row is not None
                 and each.phase is Phase.ACCESS
@@ -129,12 +154,48 @@ class _Wave:
                 self.access(operation, each, row)
             else:
                 raise ProgramError(f"the machine has no '{each.text}'")
+            self.target()
         if isinstance(operation, Cmpxchg) and operation.success is not None:
             compared = Arithmetic(
                 ArithmeticKind.EQ, operation.success, _result(operation) or "", operation.compare
             )
             self.deliver(*used(compared), operation.success)
             self.instructions.append(compared)
+
+    def cache(self, instruction: Instruction) -> None:
+        made = cdna.CacheInstruction(instruction.mnemonic, instruction.modifiers)
+        self.instructions.append(made)
+        # The safe side: what may count does not let a wait for a result leave one more.
+        effect = self.configuration.cache_effect(made.mnemonic, made.bits)
+        if not effect.counts or made.mnemonic in _MAY_COUNT:
+            return
+        for counter in self.configuration.counted(effect.counted_as, flat=False).counters:
+            self.issued[counter] += 1
+
+    def barrier(self, instruction: Instruction) -> None:
+        """An instruction of a barrier; one of them steps over others by the value of SCC."""
+        match instruction.mnemonic, instruction.modifiers:
+            case "s_barrier", _:
+                made = cdna.WorkgroupBarrier()
+            case "s_barrier_signal", (unit,):
+                made = cdna.BarrierSignal(cdna.BarrierUnit(unit))
+            case "s_barrier_signal_isfirst", (unit,):
+                made = cdna.BarrierSignal(cdna.BarrierUnit(unit), _SCC)
+            case "s_barrier_wait", (unit,):
+                made = cdna.BarrierWait(cdna.BarrierUnit(unit))
+            case "s_cbranch_scc0", (count,):
+                self.stepped_over = int(count)
+                made = Branch(f"{_SCC}.{len(self.instructions)}", _SCC, unless=True)
+                self.labelled = made.target
+            case _:
+                raise ProgramError(f"the machine has no '{instruction.text}'")
+        self.instructions.append(made)
+
+    def target(self) -> None:
+        """Where a branch over the last instructions goes to, if that is here."""
+        if self.labelled and not self.stepped_over:
+            self.instructions.append(Label(self.labelled))
+            self.labelled = ""
 
     def access(
         self,
@@ -148,20 +209,23 @@ class _Wave:
         if in_lds and location.space is not AddressSpace.LOCAL:
             raise ProgramError(f"{location.name} is not in LDS: '{instruction.text}'")
         dst = _result(operation)
+        there = in_lds or location.space is AddressSpace.LOCAL
+        counted = self.configuration.counted(access_counted(there, dst is not None), flat)
         if dst is not None:
-            self.overwrite(dst, "lgkmcnt" if in_lds else "vmcnt", flat)
+            self.overwrite(dst, counted, flat)
         made = _lds(operation) if in_lds else _vector(operation, instruction.modifiers, flat)
         self.instructions.append(made)
-        counters = ("vmcnt", "lgkmcnt") if flat else ("lgkmcnt",) if in_lds else ("vmcnt",)
-        self.flat |= flat
+        counters = tuple(map(str, counted.counters))
+        self.flat |= flat and not counted.in_order
         for counter in counters:
             self.issued[counter] += 1
         if dst is not None:
             self.pending[dst] = {counter: self.issued[counter] for counter in counters}
 
-    def overwrite(self, dst: str, counter: str, flat: bool) -> None:
+    def overwrite(self, dst: str, counted: Counted, flat: bool) -> None:
         """An outstanding register may only be overwritten by what returns after it."""
-        if self.flat or flat or set(self.pending.get(dst, {})) - {counter}:
+        others = set(self.pending.get(dst, {})) - set(counted.counters)
+        if self.flat or flat or others or not counted.writes_in_order:
             self.deliver(dst)
 
 

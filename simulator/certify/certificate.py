@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib import resources
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar, cast
 
 from fencewright.lowering.cdna import select
-from fencewright.lowering.cdna.chip import CacheMaintenance
+from fencewright.lowering.cdna.chip import CacheMaintenance, Encoding
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.lower import lower_request
@@ -51,7 +51,14 @@ from fencewright.lowering.vocabulary import (
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.progress import stuck
-from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import (
+    DEFAULT_READINGS,
+    EVERY_READING,
+    HINTS,
+    RETURNS,
+    SCOPES,
+    CdnaConfiguration,
+)
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
@@ -140,15 +147,23 @@ class Machine(ABC):
 def machines_of(mode: Target) -> tuple["Machine", ...]:
     """The machines that a mode's code has to run on.
 
-    Many L2s per agent also stands for an unknown partition mode: then on both kinds.
+    Many L2s per agent also stands for an unknown partition mode: then on both kinds. Where a chip's
+    documents leave things open: with every reading, and with those by default.
     """
     if mode.is_ptx:
         return (PtxMachine(mode),)
     split = "tgsplit" in mode.features
     numbers = [L2PerAgent.ONE]
-    if CHIPS[mode.chip].l2_per_agent is L2PerAgent.MANY and mode.l2_per_agent is L2PerAgent.MANY:
+    on = CdnaConfiguration(mode.chip)
+    if on.row.l2_per_agent is mode.l2_per_agent is L2PerAgent.MANY:
         numbers = [L2PerAgent.MANY, L2PerAgent.ONE]
-    return tuple(CdnaMachineOf(CdnaConfiguration(mode.chip, split, n)) for n in numbers)
+    readings = [DEFAULT_READINGS]
+    if not on.hierarchy.requests_in_order:
+        readings = [EVERY_READING, DEFAULT_READINGS]
+    return tuple(
+        CdnaMachineOf(CdnaConfiguration(mode.chip, split, number, each))
+        for each, number in product(readings, numbers)
+    )
 
 
 @lru_cache(maxsize=1 << 15)
@@ -182,12 +197,19 @@ class _Hashed:
     text: str = ""
 
 
+_READINGS_NAMED = {DEFAULT_READINGS: "", EVERY_READING: ", every reading"}
+
+
 class CdnaMachineOf(Machine):
     """The CDNA machine in one configuration."""
 
     def __init__(self, configuration: CdnaConfiguration):
         self.configuration = configuration
-        self.name = f"{configuration.l2_per_agent} L2"
+        self.name = f"{configuration.l2_per_agent} L2{_READINGS_NAMED[configuration.readings]}"
+
+    def program(self, code: Code) -> CdnaProgram:
+        """The program that the machine executes."""
+        return cdna_program(code, self.configuration)
 
     def fits(self, program: ScopedProgram) -> bool:
         # With one L2 there are no XCDs.
@@ -195,16 +217,16 @@ class CdnaMachineOf(Machine):
         return many or all(thread.placement.xcd == 0 for thread in program.threads)
 
     def outcomes(self, code: Code) -> Outcomes:
-        return _explored(cdna_program(code), self.configuration)
+        return _explored(self.program(code), self.configuration)
 
     def is_stuck(self, code: Code) -> bool:
-        return _stuck(cdna_program(code), self.configuration)
+        return _stuck(self.program(code), self.configuration)
 
     def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
-        return str(find_execution(cdna_program(code), outcome.__eq__, self.configuration))
+        return str(find_execution(self.program(code), outcome.__eq__, self.configuration))
 
     def waiting(self, code: Code) -> str:
-        return "\n".join(map(str, stuck(cdna_program(code), self.configuration)))
+        return "\n".join(map(str, stuck(self.program(code), self.configuration)))
 
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
         return cdna_weakenings(request, sequence)
@@ -283,9 +305,10 @@ def _changed(sequence: Sequence, at: int, instruction: Instruction, part: str) -
     return Weakening(at, part, instruction.text, instruction.phase, Sequence(made))
 
 
-_RETURN_BITS = ("sc0", "glc")
-_HINTS = ("nt", "slc")
+_RETURN_BITS = ("sc0", "glc", RETURNS)
 _RMW = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
+_NARROWER_SCOPE = {wide: (narrow,) for narrow, wide in pairwise(SCOPES)}
+"""What a scope field says of the next scope down; below the first it says nothing."""
 
 
 def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]:
@@ -294,6 +317,7 @@ def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]
     The bit that asks an atomic for the old value is no scope; hints order nothing. The wait
     for a flat access is one part: it is done when both counters say so (MI300 ISA 10.2.2).
     """
+    encode = load_chip(request.target.chip).encode
     accessed = False
     for at, each in enumerate(sequence.instructions):
         accessed |= each.phase is Phase.ACCESS
@@ -301,33 +325,33 @@ def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]
             if accessed and request.space is AddressSpace.GENERIC:
                 yield _dropped(sequence, at, f"{each.wait} of {each.text}")
             else:
-                yield from _fewer_counters(sequence, at, each, each.wait)
+                yield from _fewer_counters(sequence, at, each, each.wait, encode)
             continue
         is_access = bool(each.operands)
         if not is_access:
             yield _dropped(sequence, at, each.text)
-        kept = _HINTS + (_RETURN_BITS if is_access and request.op in _RMW else ())
+        kept = HINTS.union(_RETURN_BITS if is_access and request.op in _RMW else ())
         for bit in each.modifiers:
             if bit in kept:
                 continue
-            fewer = tuple(other for other in each.modifiers if other != bit)
+            others = tuple(other for other in each.modifiers if other != bit)
+            fewer = (*others, *_NARROWER_SCOPE.get(bit, ()))
             if is_access or fewer:
                 narrowed = replace(each, modifiers=fewer)
                 yield _changed(sequence, at, narrowed, f"{bit} of {each.text}")
 
 
 def _fewer_counters(
-    sequence: Sequence, at: int, instruction: Instruction, wait: WaitCounts
+    sequence: Sequence, at: int, instruction: Instruction, wait: WaitCounts, encode: Encoding
 ) -> Iterator[Weakening]:
-    for counter in ("vmcnt", "lgkmcnt"):
-        if getattr(wait, counter) is None:
-            continue
-        left = replace(wait, **{counter: None})
+    for counter in wait.given:
+        left = wait.only(wait.given.keys() - {counter})
         part = f"{counter}(0) of {instruction.text}"
         if not left:
             yield _dropped(sequence, at, part)
             continue
-        yield _changed(sequence, at, replace(instruction, wait=left), part)
+        (fewer,) = encode((replace(instruction, wait=left),))
+        yield _changed(sequence, at, fewer, part)
 
 
 _WEAKER_FENCE = {
@@ -686,6 +710,14 @@ KEPT: tuple[Kept, ...] = (
          {"scope": (Scope.WORKGROUP,), "op": (_LOAD, _STORE)}),
     Kept("agent scope bit of a store", _BITS, ("sc1",),
          {"scope": _AGENT, "op": (_STORE,), "l2_per_agent": (L2PerAgent.ONE,)}),
+    Kept("scope of a store to the cluster", _BITS, SCOPES[:1],
+         {"scope": (Scope.CLUSTER,), "op": (_STORE,), "architecture": ("cdna",)}),
+    Kept("SCC",
+         "s_barrier_signal_isfirst writes SCC as kmcnt counts it down (LLVM SIInsertWaitcnts); the "
+         "machine writes it at once", ("kmcnt(0)",), {"op": (Operation.BARRIER,)}),
+    Kept("replay",
+         "memory operations that XNACK may replay must not be done twice (LLVM 24 AMDGPUUsage, Memory "
+         "Model GFX125x, xcnt); the machine replays nothing", ("xcnt(0)",), {}),
     Kept("system scope bit of an acquire load",
          f"{_BITS}; where the load spins, its own invalidate stands in for the bit", ("sc0", "sc1"),
          {"scope": (Scope.SYSTEM,), "op": (_LOAD,), "ordering": (Ordering.ACQUIRE,)}),
@@ -892,7 +924,7 @@ def requests_of(mode: Target) -> tuple[Request, ...]:
 
     def is_agent(request: Request) -> bool:
         wider = replace(request, scope=Scope.AGENT)
-        return lower_request(request).text == lower_request(wider).text
+        return exists(wider) and lower_request(request).text == lower_request(wider).text
 
     wanted = (each for each in operations(mode) if exists(each))
     if mode.is_ptx:

@@ -13,7 +13,7 @@ race is no test; ``certificate`` leaves it out.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import ChipRow, chip_row
 from fencewright.lowering.ptx.chip import PtxForm, default_version, forms_of
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
@@ -74,7 +74,10 @@ class ShapeTest:
 
 
 class Distance(Word):
-    """How far two threads are apart; the first seven are CDNA's, the others PTX's."""
+    """How far two threads are apart; the first nine are of AMD's chips, the others PTX's.
+
+    Where work-groups come in clusters, those on two CUs or two XCDs are of one cluster or of two.
+    """
 
     ONE_WAVE = "one wave"
     ONE_CU = "one CU"
@@ -83,6 +86,8 @@ class Distance(Word):
     TWO_CUS = "two CUs"
     TWO_XCDS = "two XCDs"
     TWO_AGENTS = "two agents"
+    TWO_CLUSTERS = "two clusters of one XCD"
+    FAR_CLUSTERS = "two clusters of two XCDs"
     ONE_CTA = "one CTA"
     ONE_CLUSTER = "one cluster"
     ONE_GPU = "one GPU"
@@ -96,6 +101,8 @@ _PLACE: dict[Distance, Callable[[int], Placement]] = {
     Distance.TWO_CUS: lambda n: Placement(workgroup=n, cu=n),
     Distance.TWO_XCDS: lambda n: Placement(workgroup=n, xcd=n),
     Distance.TWO_AGENTS: lambda n: Placement(workgroup=n, agent=n),
+    Distance.TWO_CLUSTERS: lambda n: Placement(workgroup=n, cu=n, cluster=n),
+    Distance.FAR_CLUSTERS: lambda n: Placement(workgroup=n, xcd=n, cluster=n),
     Distance.ONE_CTA: lambda n: Placement(),
     Distance.ONE_CLUSTER: lambda n: Placement(workgroup=n),
     Distance.ONE_GPU: lambda n: Placement(workgroup=n, cluster=n),
@@ -118,16 +125,36 @@ def distances(mode: Target, scope: Scope) -> tuple[Distance, ...]:
 
 
 def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
-    chip = CHIPS[mode.chip]
+    chip = _row(mode)
     many = chip.l2_per_agent is mode.l2_per_agent is L2PerAgent.MANY
     split = "tgsplit" in mode.features
+    far = [(Scope.CLUSTER, Distance.TWO_XCDS)] if many else []
+    if chip.clusters:
+        far = [(Scope.AGENT, Distance.FAR_CLUSTERS)] if many else []
+        far.append((Scope.AGENT, Distance.TWO_CLUSTERS))
     return [
         (Scope.SYSTEM, Distance.TWO_AGENTS),
-        *([(Scope.CLUSTER, Distance.TWO_XCDS)] if many else []),
+        *far,
         (Scope.CLUSTER, Distance.TWO_CUS),
         *([(Scope.WORKGROUP, Distance.SPLIT)] if split else []),
         (Scope.WORKGROUP, Distance.ONE_CU),
     ]
+
+
+def _row(mode: Target) -> ChipRow:
+    chip = chip_row(mode.chip)
+    assert chip is not None, mode
+    return chip
+
+
+def splits_counters(mode: Target) -> bool:
+    """Whether an AMD chip counts loads, stores and LDS apart, and has barriers in two parts."""
+    return not mode.is_ptx and _row(mode).splits_counters
+
+
+def has_clusters(mode: Target) -> bool:
+    """Whether work-groups of an AMD chip come in clusters."""
+    return _row(mode).clusters
 
 
 def _ptx_distances(mode: Target) -> list[tuple[Scope, Distance]]:
@@ -155,7 +182,7 @@ def memory_kinds(target: str) -> tuple[MemoryKind, MemoryKind]:
     (fine-grained) memory alone. Without scope bits, stores stop at the L2 and atomics stay in it,
     so that what agents synchronise on is uncached. All other memory is NONLOCAL, on PTX too.
     """
-    chip = CHIPS.get(target)
+    chip = chip_row(target)
     return (
         MemoryKind.NONLOCAL if chip is None or chip.l2_maintenance else MemoryKind.UNCACHED,
         MemoryKind.NONLOCAL if chip is None or chip.scope_bits else MemoryKind.UNCACHED,
@@ -466,6 +493,8 @@ def _two_threads(
                 observe = roles.read("f", "r0", compare)
                 side = f"acquire{how}"
                 yield from _passing(w, name, side, data, here, there, publish, observe)
+        if roles.acquires and roles.op is Operation.FENCE and splits_counters(mode):
+            yield _passing_unused(roles, w, name, data, here, there)
         if roles.acquires and roles.op is Operation.ATOMIC_RMW and not roles.request.returns:
             first = AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, roles.scope)
             seen: Steps = (Load("r0", "f", RELAXED, roles.scope), data.load("r1", "x"))
@@ -483,6 +512,32 @@ def _two_threads(
                 (here, (data.store("x", 1), first)),
                 (there, (*roles.write("f", 2), *seen)),
             )
+
+
+def _passing_unused(
+    roles: _Roles, w: _ShapeWriter, name: str, data: _Data, here: Placement, there: Placement
+) -> ShapeTest:
+    """MP where the acquire fence comes after an atomic whose old value nobody takes.
+
+    The order of the two atomics shows in the flag, which is read after the fence.
+    """
+    first = AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, roles.scope)
+    second = AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, roles.scope)
+    seen: Steps = (Load("r0", "f", RELAXED, roles.scope), data.load("r1", "x"))
+    if data.scope is None:
+        seen = (
+            seen[0],
+            Arithmetic(ArithmeticKind.SUB, "before", "r0", 3),
+            Branch("end", "before"),
+            seen[1],
+            Label("end"),
+        )
+    return w.test(
+        f"MP acquire after unused {name}",
+        "1:r0 1:r1",
+        (here, (data.store("x", 1), first)),
+        (there, (second, roles.fence(), *seen)),
+    )
 
 
 def _passing(
@@ -875,6 +930,8 @@ def _barriers(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
             )
             for name, observed, first, second in shapes:
                 yield w.test(f"{name} {tag}", observed, (here, first), (there, second))
+            if splits_counters(mode):
+                yield from _split_barriers(w, tag, distance, data, mine, theirs)
         for wide in (Scope.AGENT, Scope.SYSTEM):
             (far, *_) = distances(mode, wide)
             if far is distance:
@@ -911,6 +968,25 @@ def _barriers(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
                 )
 
 
+def _split_barriers(
+    w: _ShapeWriter, tag: str, distance: Distance, data: _Data, mine: Steps, theirs: Steps
+) -> Iterator[ShapeTest]:
+    """That nobody waits for ever, and that a work-group of two is not taken for two work-groups."""
+    here, there = _PLACE[distance](0), _PLACE[distance](1)
+    store, load = data.store("x", 1), data.load("r0", "x")
+    yield w.test(
+        f"ends {tag}", "1:r0", (here, (store, *mine)), (there, (*theirs, load)), progress=True
+    )
+    if distance not in _GROUP:
+        yield w.test(
+            f"MP three {tag}",
+            "2:r0",
+            (there, (store, *theirs)),
+            (here, mine),
+            (here, (*theirs, load)),
+        )
+
+
 # What there is to certify
 
 
@@ -931,9 +1007,9 @@ def operations(mode: Target) -> tuple[Request, ...]:
             if mode.is_ptx:
                 found += _volatile(scope, space)
         found += _fences(scope)
-        if not mode.is_ptx and scope in (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM):
+        if not mode.is_ptx and scope in (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM):
             found += [v for each in found if each.scope is scope for v in _variants(each, mode)]
-        widest = Scope.CLUSTER if mode.is_ptx else Scope.WORKGROUP
+        widest = Scope.CLUSTER if mode.is_ptx or has_clusters(mode) else Scope.WORKGROUP
         if scope not in _NARROW and widest.includes(scope):
             found += [
                 Request(Operation.BARRIER, ordering, scope, None)

@@ -155,8 +155,7 @@ class _TimelineReader:
 
     def line(self, line: int, column: int) -> PlainState:
         """What the machine keeps of a location in a column."""
-        number = self.states[column][self.machine.waves + line]
-        return self.machine.line_states[line].items[number]
+        return self.machine.line_state(self.states[column], line)
 
     def op(self, number: int) -> Op:
         return self.compiled.by_number[number]
@@ -372,7 +371,9 @@ class _TimelineReader:
         line, place = event.line, event.place
         stale = event.read is not None and not event.in_lds
         stale = stale and self.is_stale(line, step - 1, event.read or 0)
-        if event.kind is MachineEventKind.HIT:
+        if event.kind in (MachineEventKind.HIT, MachineEventKind.REQUEST):
+            if event.read is None:
+                return
             cu = self.compiled.cu[place]
             yield ("L1", cu, line), ("results", place), stale
         elif event.kind is MachineEventKind.PERFORM:

@@ -80,7 +80,7 @@ class TwoAtATime(WaveRules):
 
     def __init__(self, compiled: CompiledProgram):
         super().__init__(compiled)
-        self.most_vm = self.most_lgkm = 2
+        self.most = (2,) * len(self.most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,10 +115,10 @@ class EarlyCounters(WaveRules):
     """vmcnt does not wait for stores."""
 
     def issue(self, state: Wave, op: Op) -> Wave:
-        pc, regs, vm, lgkm = super().issue(state, op)
+        pc, regs, (vm, lgkm) = super().issue(state, op)
         if op.code is StepKind.STORE and vm:
             vm = (*vm[:-1], vm[-1] | DONE)
-        return pc, regs, vm, lgkm
+        return pc, regs, (vm, lgkm)
 
 
 class FreshL1(PlainLine):
