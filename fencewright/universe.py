@@ -137,3 +137,9 @@ UNIVERSE = Universe(
     all_passes={name: partial(_plugged_in, name) for name in PASSES},
     all_targets=TARGETS,
 )
+
+
+@cache
+def installed() -> Universe:
+    """What xDSL and every plug-in of this environment have; looked for once, for that is slow."""
+    return Universe.get_multiverse()

@@ -52,7 +52,7 @@ from fencewright.tools.diagnostics import (
 from fencewright.tools.expectations import Expectations
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
-from fencewright.universe import PASSES, UNIVERSE
+from fencewright.universe import PASSES, UNIVERSE, installed
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
@@ -103,18 +103,14 @@ class FenceOptMain(xDSLOptMain):
     version_format: ClassVar[str] = VERSION
 
     def register_all_dialects(self) -> None:
-        super().register_all_dialects()
-        for name, factory in UNIVERSE.all_dialects.items():
-            if name not in self.ctx.registered_dialect_names:
-                self.ctx.register_dialect(name, factory)
+        for name, factory in {**installed().all_dialects, **UNIVERSE.all_dialects}.items():
+            self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
-        super().register_all_passes()
-        self.available_passes.update(PASSES)
+        self.available_passes.update({**installed().all_passes, **PASSES})
 
     def register_all_targets(self) -> None:
-        super().register_all_targets()
-        self.available_targets.update(UNIVERSE.all_targets)
+        self.available_targets.update({**installed().all_targets, **UNIVERSE.all_targets})
         self.available_targets[LLVMTarget.name] = lambda: LLVMTarget
 
     def register_all_frontends(self) -> None:

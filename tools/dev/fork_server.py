@@ -2,7 +2,7 @@
 
 lit starts the project's tools some five hundred times, and most of that time goes into imports.
 ``fork_client`` sends a request here: its arguments, environment, working directory and standard
-streams. A fork becomes that process, with the modules imported already and nothing else.
+streams. A fork becomes that process, with the modules imported already.
 """
 
 import gc
@@ -23,13 +23,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from fencewright.tools.dev.in_process import TOOLS, call
+
 PRELOADED = (
     "fencewright.lowering",
     "fencewright.mlir_dialects",
     "fencewright.passes",
     "fencewright.simulator",
+    "fencewright.checker",
+    "fencewright.tools",
 )
 """The packages whose modules a fork has from the start."""
+
+KERNEL = "func.func @k() {\n  scoped.fence acq_rel agent\n  func.return\n}\n"
+"""What is lowered before the first fork."""
 
 CLIENT = Path(__file__).with_name("fork_client.py")
 
@@ -118,6 +125,17 @@ def _status(module: str, argv: list[str]) -> int:
     return status & 0xFF
 
 
+def _look_up() -> None:
+    """Lower for each architecture: every fork then has the plug-ins, tables and types of that."""
+    from fencewright.lowering.targets import backend_of, known_targets
+
+    chips = {backend_of(name).architecture: name for name in known_targets()}
+    for chip in chips.values():
+        done = call(TOOLS["fence-opt"], ("--mcpu", chip, "-t", "asm"), KERNEL)
+        if done.status:
+            raise RuntimeError(done.stderr)
+
+
 def main() -> None:
     """Serve the listening socket whose descriptor is the argument."""
     with socket.socket(fileno=int(sys.argv[1])) as listener:
@@ -125,6 +143,7 @@ def main() -> None:
             package = import_module(name)
             for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 import_module(module.name)
+        _look_up()
         gc.freeze()
         serve(listener)
 
