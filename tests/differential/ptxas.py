@@ -88,8 +88,13 @@ WIDTHS = (8, 16, 32, 64, 128)
 _FAILURES = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.SEQ_CST)
 
 
-def every_point() -> Iterator[Point]:
+@cache
+def every_point() -> tuple[Point, ...]:
     """The whole product of what can be asked of a target."""
+    return tuple(_points())
+
+
+def _points() -> Iterator[Point]:
     for op, ordering in SKELETON:
         for scope in Scope:
             point = Point(op, ordering, scope)
