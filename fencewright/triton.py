@@ -56,32 +56,37 @@ class NotLoweredError(Exception):
 
 _WORDS = ("acquire", "release", "acq_rel", "seq_cst", "fence.sc", "membar")
 """What no module that orders anything is without; to look for words takes microseconds."""
+_BARRIER = "@llvm.nvvm.barrier"
 _ORDERED = re.compile(
     r"^\s*(?:%\S+ = )?(?:fence|atomicrmw|cmpxchg|(?:load|store) atomic)\b[^\n]*?"
     r'(?:syncscope\("(?P<scope>[^"\n]*)"\) )?\b(?:acquire|release|acq_rel|seq_cst)\b',
     re.MULTILINE,
 )
 """An operation of LLVM IR that orders others."""
-_ORDERED_PTX = re.compile(r"\.acquire\b|\.release\b|\.acq_rel\b|\bfence\.sc\b|\bmembar\.")
-"""What orders others in inline PTX and in the names of intrinsics, but proxy fences."""
+_FENCE_OF_PTX = r"\bfence\.(?:sc|acq_rel|acquire|release)\b|\bmembar\."
+_ATOM_TO_RED = r"\batom\.(?![\w.:]*\b(?:exch|cas)\b)[\w.:]*\brelease\b"
+_GAINING_PTX = re.compile(f"{_FENCE_OF_PTX}|{_ATOM_TO_RED}")
+"""What may go or become cheaper in inline PTX, or in what intrinsics are named after."""
+_ORDERED_PTX = re.compile(rf"{_FENCE_OF_PTX}|\.(?:acquire|release|acq_rel)\b|@llvm\.nvvm\.barrier")
+"""What facts may make needless in inline PTX."""
 
 
 def may_gain(llvm_ir: str, target: str, features: tuple[str, ...], facts: tuple[str, ...]) -> bool:
     """Whether lowering a module could take anything away; if not, it need not be read at all.
 
-    It cannot where nothing orders, nor where all that does so is at scopes for which ``target``
-    maintains no cache, which waits alone implement, as LLVM inserts them itself; facts may take
-    such waits away. Raises ``UnsupportedError`` for an unknown target or feature.
+    It cannot where nothing orders. On CDNA it cannot either where all that orders is at scopes for
+    which ``target`` maintains no cache: waits alone do, as LLVM inserts them itself. Inline PTX
+    without fences can gain only by a ``red``. Facts may take more away. Raises ``UnsupportedError`` for an unknown target or feature.
     """
     from fencewright.lowering.targets import parse_target
 
-    if not any(word in llvm_ir for word in _WORDS):
+    if not any(word in llvm_ir for word in _WORDS) and not (facts and _BARRIER in llvm_ir):
         return False
-    is_ptx = parse_target(target, features=features).is_ptx
+    if parse_target(target, features=features).is_ptx:
+        gaining = _ORDERED_PTX if facts else _GAINING_PTX
+        return any(pattern.search(llvm_ir) is not None for pattern in (_ORDERED, gaining))
     scopes = {each["scope"] for each in _ORDERED.finditer(llvm_ir)}
-    if is_ptx or facts:
-        return bool(scopes) or (is_ptx and _ORDERED_PTX.search(llvm_ir) is not None)
-    return not scopes <= _scopes_of_waits(target, features)
+    return bool(scopes) if facts else not scopes <= _scopes_of_waits(target, features)
 
 
 @cache

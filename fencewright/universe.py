@@ -49,6 +49,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         "passes.to_ptx.convert_scoped_to_ptx", "ConvertScopedToPTXPass"
     ),
     "lower-scoped-llvm-ir": _lazily("passes.llvm_ir.lower_scoped_llvm_ir", "LowerScopedLLVMIRPass"),
+    "relax-elements": _lazily("passes.to_ptx.relax_elements", "RelaxElementsPass"),
     "outline-litmus-threads": _lazily(
         "passes.litmus.outline_litmus_threads", "OutlineLitmusThreadsPass"
     ),

@@ -20,6 +20,7 @@ class Fact(Word):
     NO_CLUSTERS = "no-clusters"
     UNCACHED_MEMORY = "uncached-memory"
     COHERENT_STORES = "coherent-stores"
+    UNORDERED_ELEMENTS = "unordered-elements"
 
 
 FACT_TEXT = {
@@ -28,6 +29,8 @@ FACT_TEXT = {
     Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
     Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of coherence of "
     "that scope",
+    Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as the "
+    "elements of a tensor operation do, have no order among themselves",
 }
 
 LANES_OF_WAVE = {"cdna": 64, "ptx": 32}
@@ -111,10 +114,27 @@ STORE_CLAMPS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class ElementRow:
+    """A row: under ``fact``, one fence before and one after do for all atomics of a place."""
+
+    fact: Fact
+    architecture: str
+    source: str
+
+
+ELEMENT_ROWS = (
+    ElementRow(Fact.UNORDERED_ELEMENTS, "ptx",
+               "Triton language, atomic_add: of a block, with one memory order for all of it; that of "
+               "its elements is not said, and their instructions are ordered one after another"),
+)  # fmt: skip
+
+
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
     architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
+    useful |= {each.fact for each in ELEMENT_ROWS if each.architecture == architecture}
     clamps = (*CACHE_CLAMPS, *STORE_CLAMPS)
     useful |= {each.fact for each in clamps if target in chips_of(each.generation)}
     for name in names:
@@ -127,6 +147,12 @@ def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
 def may_store_through(facts: frozenset[Fact]) -> bool:
     """Whether ``facts`` promise that plain stores can take the place of write-backs."""
     return any(row.fact in facts for row in STORE_CLAMPS)
+
+
+def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
+    """Whether ``facts`` promise that elements of one operation have no order that ``target`` keeps."""
+    architecture = backend_of(target).architecture
+    return any(row.fact in facts and row.architecture == architecture for row in ELEMENT_ROWS)
 
 
 def clamped_scope(

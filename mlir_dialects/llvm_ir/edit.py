@@ -345,7 +345,7 @@ class _FunctionEditor(FunctionWriter):
         before, now = _tokens(kept.printed), _tokens(line)
         if kept.source.result is None and kept.result is not None:
             before, now = before[1:], now[1:]
-        if not len(given) == len(before) == len(now):
+        if op.properties != kept.properties or not len(given) == len(before) == len(now):
             return f"  {_with_references(line, kept.printed, kept.source.lines)}\n"
         pieces: list[str] = []
         end = 0

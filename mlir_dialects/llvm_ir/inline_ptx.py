@@ -517,7 +517,7 @@ def _mbarrier_wait(read: _Reader) -> _Said | None:
         ordering=ORDERINGS[ordering],
         scope=SCOPES[scope],
     )
-    return None if said is None else _Said(said.op_type, said.properties, (*said.operands, parity))
+    return None if said is None else _Said(said.op_type, said.properties, (parity, *said.operands))
 
 
 _BEFORE = scoped_async.SIDES[scoped_async.Side.BEFORE]

@@ -9,7 +9,7 @@ an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, cf, func, gpu, llvm
 from xdsl.dialects.builtin import StringAttr
@@ -19,26 +19,39 @@ from xdsl.traits import is_side_effect_free
 from fencewright.mlir_dialects import scoped
 from fencewright.passes.analysis.control_flow import predecessors, successors
 
+_ACCESS = "llvm_ir.access"
+"""On inline PTX that is an access (mlir_dialects/llvm_ir/inline_ptx.py): that is imported for no others."""
 _CALL = re.compile(r"(?:(?:tail |musttail |notail )?call|invoke|callbr)\b")
 _FENCELESS_CALL = re.compile(r"[^\"]*?@llvm\.(?:nvvm\.read\.|(?!nvvm\.))")
 """A call of one of LLVM's own intrinsics, or of one that reads an id: no inline assembly."""
 
 
 def unfenced_updates(blocks: Sequence[Block], *, ends_thread: bool) -> frozenset[Operation]:
-    """The ``scoped.atomic_rmw`` of unused result that no acquire fence can follow.
+    """The ``scoped.atomic_rmw`` of unused result that no acquire fence can follow."""
+
+    def is_unused(op: Operation) -> bool:
+        return isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None
+
+    return frozenset(unfenced(blocks, is_unused, ends_thread=ends_thread))
+
+
+def unfenced(
+    blocks: Sequence[Block], wanted: Callable[[Operation], bool], *, ends_thread: bool
+) -> list[Operation]:
+    """The operations that are ``wanted`` and that no acquire fence can follow.
 
     ``blocks``: all that control can reach; ``ends_thread``: no caller continues after their end.
     Calls and operations that are not known are taken for fences.
     """
     fenced = _fenced_entries(blocks, ends_thread)
-    found: set[Operation] = set()
+    found: list[Operation] = []
     for block in blocks:
         follows = _follows(block, fenced, ends_thread)
         for op in reversed(list(block.ops)):
             follows = follows or may_be_acquire_fence(op)
-            if not follows and isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None:
-                found.add(op)
-    return frozenset(found)
+            if not follows and wanted(op):
+                found.append(op)
+    return found
 
 
 def may_be_acquire_fence(op: Operation) -> bool:
@@ -50,6 +63,8 @@ def may_be_acquire_fence(op: Operation) -> bool:
     if type(op) in SILENT or is_side_effect_free(op):
         return False
     text = op.properties.get("text")
+    if _ACCESS in op.attributes:
+        return False
     if op.name in ("llvm_ir.inst", "llvm_ir.terminator") and isinstance(text, StringAttr):
         call = _CALL.match(text.data)
         return call is not None and _FENCELESS_CALL.match(text.data, call.end()) is None

@@ -215,6 +215,8 @@ def acquired_by(op: Operation) -> int:
     kind = type(op)
     if kind is scoped.StoreOp or _is_weak_load(op) or _is_whole_barrier(op):
         return EVERYTHING
+    if (access := _access_of_text(op)) is not None:
+        return _ordered_at(access, access[0].acquires)
     if kind not in _READS:
         return _NOTHING
     access = cast(scoped.AccessOperation, op)
@@ -311,6 +313,8 @@ def released_by(op: Operation) -> int:
     """The rank up to which what ``op`` publishes is released by itself; above all if it is nothing."""
     if not may_publish(op):
         return EVERYTHING
+    if (access := _access_of_text(op)) is not None:
+        return _ordered_at(access, access[0].releases)
     if not isinstance(op, scoped.ScopedOperation) or not op.ordering.data.releases:
         return _NOTHING
     return rank_of(op) if is_plain(op) else _NOTHING
@@ -375,6 +379,27 @@ def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operati
 def rank_of(op: scoped.ScopedOperation) -> int:
     """The rank of an operation's scope, above every scope's that it includes."""
     return _NOTHING if op.scope is None else _RANK[op.scope.data]
+
+
+def _access_of_text(op: Operation) -> "tuple[Ordering, Scope | None] | None":
+    """How inline PTX is ordered that is an access, perhaps under a predicate; None for all else."""
+    if _ACCESS not in op.attributes:
+        return None
+    # That dialect is not imported for others.
+    from fencewright.mlir_dialects.llvm_ir.inline_ptx import access_of
+
+    return access_of(op)
+
+
+def _ordered_at(access: "tuple[Ordering, Scope | None]", ordered: bool) -> int:
+    """The rank up to which an access does what a fence would; above all if it is weak."""
+    ordering, scope = access
+    if ordering is Ordering.WEAK:
+        return EVERYTHING
+    return _RANK[scope] if ordered and scope is not None else _NOTHING
+
+
+_ACCESS = "llvm_ir.access"
 
 
 def _is_weak(op: Operation) -> bool:

@@ -43,6 +43,7 @@ SILENT = {
     "outline-litmus-threads": "moves functions about",
     "insert-proxy-fences": "adds what async operations need, and takes nothing away",
     "allocate-registers": "touches no synchronisation",
+    "relax-elements": "changes the text of inline PTX, and adds the fences that it then takes",
 }
 """Passes of the pipelines that are not remarked on, and why not."""
 
