@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles dist check-dist clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles tritons dist check-dist clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -117,6 +117,11 @@ docs: $(READY) ## write the documentation's tables from the rows, and what its e
 oracles: $(READY) ## install what some tests need: ptxas, Triton, Dask (350 MB)
 	$(BIN)/python -m pip install --quiet --group oracles
 
+tritons: ## run the tests of fencewright.triton with the oldest Triton that it knows, in .venv-triton
+	$(PYTHON) -m venv .venv-triton
+	.venv-triton/bin/python -m pip install --quiet --editable . triton==3.6.0 pytest hypothesis filecheck
+	FENCEWRIGHT_THOROUGH=1 .venv-triton/bin/python -m pytest tests/unit/test_triton_hook.py
+
 dist: $(READY) ## build the wheel and the sdist, and check how the package index would show them
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
@@ -126,5 +131,5 @@ check-dist: $(READY) ## build both, install each in a fresh environment, and try
 	$(BIN)/python -m pytest tests/release
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-triton build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -205,7 +205,7 @@ class Report:
         return "amdgcn" if self.target.startswith("gfx") else "ptx"
 
     def findings(self) -> list[str]:
-        """What ``fence-check`` finds in the assembly, a line each; takes some tenths of a second.
+        """The errors and warnings of ``fence-check`` on the assembly, a line each; takes tenths of a second.
 
         Raises ``AssemblyError`` or ``PtxError`` for assembly that it cannot read.
         """
@@ -227,22 +227,25 @@ class Report:
 def _cdna_findings(report: Report) -> Iterator[str]:
     from fencewright.checker.cdna_check import check
     from fencewright.checker.cdna_text import read_assembly
+    from fencewright.checker.findings import Level
 
     assembly = read_assembly(report.assembly, report.kernel)
     for function in assembly.functions.values():
         checked = check(assembly, function)
         for each in (*checked.hazards(), *checked.patterns()):
-            yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
+            if each.level is not Level.NOTE:
+                yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
 
 
 def _ptx_findings(report: Report) -> Iterator[str]:
+    from fencewright.checker.findings import Level
     from fencewright.checker.ptx_findings import SURPLUS, find_problems
     from fencewright.checker.ptx_text import read_ptx
 
     file = read_ptx(report.assembly, report.kernel)
     for function in file.functions.values():
         for each in find_problems(file, function):
-            if each.rule not in SURPLUS:
+            if each.rule not in SURPLUS and each.level is not Level.NOTE:
                 yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
 
 
@@ -619,6 +622,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("program", metavar="PROGRAM", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     asked = parser.parse_args(arguments)
+    if not asked.is_module and not os.path.isfile(asked.program):
+        parser.exit(2, f"{asked.program}: error: there is no such file\n")
     options = {"facts": asked.fact, "features": asked.feature, "opt_level": asked.opt_level}
     try:
         hook = install(asked.mode, strict=asked.strict, **options)

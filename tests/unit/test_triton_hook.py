@@ -1,0 +1,345 @@
+"""fencewright.triton in the Triton at hand, compiling for chips that nobody needs to have.
+
+With FENCEWRIGHT_THOROUGH every kernel is compiled for every chip. ``make tritons`` runs this file with
+the oldest Triton, which keeps its cache otherwise.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import load_script
+
+from fencewright import triton as hook
+from fencewright.passes import pipelines
+from fencewright.tools import fence_check
+
+pytest.importorskip("triton", reason="needs triton")
+
+DATA = Path(__file__).parents[1] / "data" / "triton"
+THOROUGH = bool(os.environ.get("FENCEWRIGHT_THOROUGH"))
+CHIPS = ("gfx942", "gfx950", "sm_80", "sm_90") if THOROUGH else ("gfx942", "sm_90")
+SYNCHRONISING = ("layer_norm_backward", "look_back", "softmax_in_one_grid")
+UNORDERED = "unordered-elements"
+
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Triton's cache, empty."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_installed() -> Iterator[None]:
+    yield
+    assert knobs().runtime.add_stages_inspection_hook is None
+    assert knobs().compilation.listener is None
+    assert "dir" not in vars(knobs().cache)
+
+
+def knobs() -> Any:
+    return import_module("triton.knobs")
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Any:
+    return load_script(DATA / "tutorial_kernels.py")
+
+
+def text_of(compiled: Any) -> tuple[str, str]:
+    """The LLVM IR and the assembly of a compiled kernel."""
+    return compiled.asm["llir"], compiled.asm.get("amdgcn") or compiled.asm["ptx"]
+
+
+# What becomes of kernels
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", SYNCHRONISING if not THOROUGH else (
+    "softmax", "matmul", "layer_norm", "attention", "split_k", "stream_k", *SYNCHRONISING, "histogram",
+))  # fmt: skip
+def test_a_kernel_off_checked_and_lowered(kernels: Any, name: str, chip: str) -> None:
+    off = kernels.compiled(name, chip)
+    with hook.enabled("check") as checks:
+        checked = kernels.compiled(name, chip)
+    with hook.enabled("lower", strict=True) as lowers:
+        lowered = kernels.compiled(name, chip)
+    (check,), (report,) = checks.reports, lowers.reports
+    assert text_of(checked) == text_of(off)
+    assert (check.kernel, check.changed, check.problem, check.cached) == (name, False, None, False)
+    assert report.before == check.after
+    assert report.changed == (text_of(lowered) != text_of(off))
+    assert report.problem is None
+    assert "hsaco" in lowered.asm or "cubin" in lowered.asm
+    if chip.startswith("gfx"):
+        caches = [each for each in report.before if each.startswith("buffer")]
+        assert all(report.after.get(each, 0) <= report.before[each] for each in caches)
+    else:
+        assert not report.changed
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("name", SYNCHRONISING if THOROUGH else ["look_back"])
+def test_fence_check_is_content(kernels: Any, name: str, chip: str, tmp_path: Path) -> None:
+    with hook.enabled("lower", strict=True) as lowers:
+        compiled = kernels.compiled(name, chip)
+    file = tmp_path / "kernel.s"
+    file.write_text(compiled.asm["amdgcn"])
+    assert fence_check.main([str(file)]) == 0
+    assert not [each for each in lowers.reports[0].findings() if ": error: " in each]
+
+
+def test_fewer_invalidates(kernels: Any) -> None:
+    with hook.enabled("lower") as lowers:
+        kernels.compiled("layer_norm_backward", "gfx942")
+    before, after = lowers.reports[0].difference["buffer_inv"]
+    assert after < before
+    assert f"buffer_inv {before} -> {after}" in str(lowers.reports[0])
+
+
+def test_elements_without_an_order(kernels: Any) -> None:
+    with hook.enabled("lower", facts=(UNORDERED,), strict=True) as lowers:
+        compiled = kernels.compiled("split_k", "sm_80")
+    report = lowers.reports[0]
+    assert "cubin" in compiled.asm
+    assert report.difference["atom acq_rel agent"] == (32, 0)
+    assert report.findings() == []
+
+
+def test_nothing_to_gain_is_told_without_reading(
+    kernels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(*_: object, **__: object) -> str:
+        raise AssertionError("was read")
+
+    monkeypatch.setattr(pipelines, "lower_llvm_ir", no)
+    with hook.enabled("lower", strict=True) as lowers:
+        for chip in ("gfx942", "sm_90"):
+            kernels.compiled("histogram", chip)
+    assert [each.changed for each in lowers.reports] == [False, False]
+
+
+# What cannot be lowered
+
+
+def refused(*_: object, **__: object) -> str:
+    raise ValueError("no\nsuch thing")
+
+
+def test_a_kernel_that_is_not_lowered_is_compiled_as_it_was(
+    kernels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = text_of(kernels.compiled("look_back", "gfx942"))
+    monkeypatch.setattr(pipelines, "lower_llvm_ir", refused)
+    with (
+        hook.enabled("lower") as lowers,
+        pytest.warns(UserWarning, match="look_back was not lowered: no such thing"),
+    ):
+        assert text_of(kernels.compiled("look_back", "gfx942")) == off
+    report = lowers.reports[0]
+    assert (report.problem, report.changed) == ("no such thing", False)
+    assert str(report) == "look_back (gfx942): compiled as it was: no such thing"
+
+
+def test_strict(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipelines, "lower_llvm_ir", refused)
+    with (
+        hook.enabled("lower", strict=True),
+        pytest.raises(hook.NotLoweredError, match="look_back for gfx942: no"),
+    ):
+        kernels.compiled("look_back", "gfx942")
+
+
+def test_a_fact_that_the_chip_has_no_use_for_is_a_problem(kernels: Any) -> None:
+    with (
+        hook.enabled("lower", facts=(UNORDERED,)) as lowers,
+        pytest.warns(UserWarning, match="was not lowered"),
+    ):
+        kernels.compiled("look_back", "gfx942")
+    assert "gfx942 has no use for it" in str(lowers.reports[0].problem)
+
+
+# The caches
+
+
+def reported(kernels: Any, mode: hook.Mode, **options: Any) -> hook.Report:
+    """The one report of one compilation."""
+    with hook.enabled(mode, **options) as entered:
+        kernels.compiled("layer_norm_backward", "gfx942")
+    (report,) = entered.reports
+    return report
+
+
+def test_kernels_of_other_options_are_others(kernels: Any, own_cache: Path) -> None:
+    """Each is compiled once, and then comes from the cache with its own report."""
+    off = text_of(kernels.compiled("layer_norm_backward", "gfx942"))
+    asked: list[tuple[hook.Mode, dict[str, Any]]] = [
+        ("check", {}),
+        ("lower", {}),
+        ("lower", {"opt_level": 0}),
+        ("lower", {"facts": ("uncached-memory",)}),
+        ("lower", {"features": ("tgsplit",)}),
+    ]
+    first = [reported(kernels, mode, **options) for mode, options in asked]
+    assert not any(each.cached for each in first)
+    assert len({tuple(each.after.items()) for each in first}) > 2
+    again = [reported(kernels, mode, **options) for mode, options in reversed(asked)]
+    assert [replace(each, seconds=0, recompile=None) for each in first] == [
+        replace(each, cached=False, seconds=0) for each in reversed(again)
+    ]
+    assert all(each.cached for each in again)
+    assert text_of(kernels.compiled("layer_norm_backward", "gfx942")) == off
+
+
+def test_what_is_cached_is_checked_too(kernels: Any) -> None:
+    assert reported(kernels, "lower").findings() == reported(kernels, "lower").findings()
+    cached = reported(kernels, "lower")
+    with pytest.raises(LookupError, match="came from the cache"):
+        _ = cached.before
+    assert str(cached) == "layer_norm_backward (gfx942): lowered, from the cache"
+
+
+def test_a_key_that_did_not_tell_them_apart(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trap: who asks for a lowered kernel would get the one that was only looked at."""
+    monkeypatch.setattr(hook.Options, "key", "fencewright")
+    assert not reported(kernels, "check").cached
+    wrong = reported(kernels, "lower")
+    assert (wrong.cached, wrong.mode) == (True, "check")
+
+
+def test_without_the_cache(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    first, second = reported(kernels, "lower"), reported(kernels, "lower")
+    assert not second.cached
+    assert first.after == second.after
+
+
+def test_another_process_has_the_same_key(kernels: Any, own_cache: Path) -> None:
+    first = reported(kernels, "lower")
+    done = run("--lower", own_cache=own_cache)
+    assert f"fencewright: {replace(first, cached=True)}" in done.stderr
+
+
+def test_children_of_the_process_have_no_hook_and_no_cache_of_it(
+    kernels: Any, own_cache: Path
+) -> None:
+    with hook.enabled("lower"):
+        assert os.environ["TRITON_CACHE_DIR"] == str(own_cache)
+
+
+# Hooks of others
+
+
+def test_a_hook_that_was_there_still_runs(kernels: Any) -> None:
+    seen: list[str] = []
+
+    def other(*arguments: Any) -> tuple[str, str] | None:
+        if not arguments:
+            return "other", "other"
+        seen.extend(arguments[1])
+        return None
+
+    runtime = knobs().runtime
+    runtime.add_stages_inspection_hook = other
+    try:
+        with hook.enabled("check") as outer, hook.enabled("lower") as inner:
+            kernels.compiled("layer_norm_backward", "gfx942")
+            key = inner()
+        assert runtime.add_stages_inspection_hook is other
+    finally:
+        runtime.add_stages_inspection_hook = None
+    assert "llir" in seen
+    assert key is not None
+    assert key[0].endswith("other")
+    assert [len(outer.reports), len(inner.reports)] == [0, 1]
+
+
+def test_a_hook_that_came_later_has_to_go_first() -> None:
+    installed = hook.install("check")
+    runtime = knobs().runtime
+    runtime.add_stages_inspection_hook = print
+    with pytest.raises(RuntimeError, match="take that one away first"):
+        installed.leave()
+    with pytest.raises(RuntimeError, match="not the one that Triton has now"):
+        hook.uninstall()
+    runtime.add_stages_inspection_hook = installed
+    hook.uninstall()
+
+
+def test_a_listener_that_was_there_still_hears(kernels: Any) -> None:
+    heard: list[bool] = []
+
+    def listen(**said: Any) -> None:
+        heard.append(said["cache_hit"])
+
+    knobs().compilation.listener = listen
+    try:
+        for _ in range(2):
+            reported(kernels, "check")
+    finally:
+        knobs().compilation.listener = None
+    assert heard == [False, True]
+
+
+def test_each_report_is_told(kernels: Any) -> None:
+    told: list[hook.Report] = []
+    report = reported(kernels, "check", on_report=told.append)
+    assert [each is report for each in told] == [True]
+
+
+def test_an_unknown_mode() -> None:
+    with pytest.raises(ValueError, match="unknown mode 'weaken'; accepted: check, lower"):
+        hook.install("weaken")  # pyright: ignore[reportArgumentType]
+
+
+# The command
+
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(DATA)!r})
+import tutorial_kernels
+tutorial_kernels.compiled("layer_norm_backward", "gfx942")
+print("program", *sys.argv[1:])
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+"""
+
+
+def run(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
+    program = own_cache.parent / "program.py"
+    program.write_text(PROGRAM)
+    return subprocess.run(
+        [sys.executable, "-m", "fencewright.triton", words[0], str(program), *words[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_program_without_a_change_to_it(own_cache: Path) -> None:
+    lowered = run("--lower", "3", own_cache=own_cache)
+    assert (lowered.returncode, lowered.stdout) == (3, "program 3\n")
+    assert "fencewright: layer_norm_backward (gfx942): lowered: buffer_inv 3 -> " in lowered.stderr
+    checked = run("--check", own_cache=own_cache)
+    assert checked.returncode == int(": warning: " in checked.stderr)
+    assert "layer_norm_backward (gfx942): as it was: buffer_inv 3" in checked.stderr
+
+
+def test_a_program_that_fails(own_cache: Path, tmp_path: Path) -> None:
+    done = run("--lower", "x", own_cache=own_cache)
+    assert done.returncode == 1
+    assert "ValueError: invalid literal" in done.stderr
+    missing = [sys.executable, "-m", "fencewright.triton", "--lower", str(tmp_path / "none.py")]
+    done = subprocess.run(missing, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "none.py: error: " in done.stderr
+    assert "Traceback" not in done.stderr
