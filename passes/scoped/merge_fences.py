@@ -424,10 +424,11 @@ def is_silent(op: Operation) -> bool:
     kind = type(op)
     if kind in _ACCESSES:
         return "invariant" in op.properties
-    if kind in SILENT or is_side_effect_free(op):
-        return True
     # Operations of llvm_ir know it of themselves; that dialect is not imported for others.
-    return getattr(op, "may_access_memory", True) is False
+    accesses: bool | None = getattr(op, "may_access_memory", None)
+    if accesses is not None:
+        return not accesses
+    return kind in SILENT or is_side_effect_free(op)
 
 
 _WEAK = ORDERINGS[Ordering.WEAK]
