@@ -10,7 +10,7 @@ Source: PTX ISA; LLVM NVPTXUsage, NVPTX Intrinsics; LLVM IntrinsicsNVVM.td.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -216,18 +216,19 @@ class _Reader:
         given = self.given(text)
         return number(given[1] if given else text)
 
-    def pointer(self, text: str) -> str | None:
-        """The place in ``[$n]``, if it is a pointer to the space that the name says."""
+    def pointer(self, text: str, space: AddressSpace | None = None) -> str | None:
+        """The place in ``[$n]``, if it is a pointer to ``space``; None: to that which the name says."""
+        if space is None:
+            said = self.statement.opcode.spaces
+            if len(said) > 1:
+                return None
+            space = said[0] if said else AddressSpace.GENERIC
         found = _ADDRESS.fullmatch(text)
         type_ = self.type_of(found[1]) if found else None
         if found is None or not isinstance(type_, LLVMPointerType):
             return None
-        spaces = self.statement.opcode.spaces
-        space = type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
-        return found[1] if [space] == [each.number for each in spaces or (_GENERIC,)] else None
-
-
-_GENERIC = AddressSpace.GENERIC
+        number = type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
+        return found[1] if number == space.number else None
 
 
 def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
@@ -268,6 +269,9 @@ def _as_text(heard: Sequence[Statement]) -> Understood:
     generic = AccessProxy.GENERIC
     for each in heard:
         if each.kind is not EffectKind.MEMORY or any(a.proxy is not generic for a in each.accesses):
+            return NOT_UNDERSTOOD
+        if each.operation.startswith("multimem"):
+            # Its addresses are others of memory that has some already.
             return NOT_UNDERSTOOD
     said: dict[str, Attribute] = {"ordering": ORDERINGS[Ordering.WEAK]}
     strong = [each for each in heard if each.is_strong]
@@ -520,6 +524,59 @@ def _mbarrier_wait(read: _Reader) -> _Said | None:
     return None if said is None else _Said(said.op_type, said.properties, (parity, *said.operands))
 
 
+# Copies
+
+
+def _async_copy(read: _Reader) -> _Said | None:
+    """One of as many bytes as are written: with a size of the source the rest would be zeros."""
+    spaces = read.statement.opcode.spaces
+    if len(read.statement.operands) != 3 or read.modifiers - {"ca", "cg"} or len(spaces) != 2:
+        return None
+    to, of, size = read.statement.operands
+    places = (read.pointer(to, spaces[0]), read.pointer(of, spaces[1]))
+    given = _integer(read.constant(size))
+    if None in places or given is None:
+        return None
+    return _Said(scoped_async.AsyncCopyOp, {"size": given}, _known(places))
+
+
+def _bulk_copy(read: _Reader) -> _Said | None:
+    """One that completes on an mbarrier beside its destination, or with its group."""
+    spaces = read.statement.opcode.spaces
+    to, of, size, *mbarriers = read.statement.operands
+    ends = frozenset({_COMPLETES if mbarriers else "bulk_group"})
+    if read.modifiers != ends or len(spaces) != 2 or len(mbarriers) > 1:
+        return None
+    places = [read.pointer(to, spaces[0]), read.pointer(of, spaces[1])]
+    places += [read.pointer(each, spaces[0]) for each in mbarriers]
+    given = _integer(read.constant(size))
+    if None in places or given is None:
+        return None
+    return _Said(scoped_async.BulkCopyOp, {"size": given}, _known(places))
+
+
+_COMPLETES = "mbarrier::complete_tx::bytes"
+
+
+def _store_async(read: _Reader) -> _Said | None:
+    if read.modifiers - {_COMPLETES} or read.statement.opcode.vector != 1:
+        return None
+    address, value, mbarrier = read.statement.operands
+    places = (read.pointer(address), read.pointer(mbarrier))
+    if None in places or not _fits(read, read.type_of(value)):
+        return None
+    return _Said(scoped_async.StoreAsyncOp, {}, (value, *_known(places)))
+
+
+def _async_arrive(read: _Reader) -> _Said | None:
+    noinc = _UNIT if "noinc" in read.modifiers else None
+    return _mbarrier(read, scoped_async.AsyncArriveOp, read.statement.operands[0], noinc=noinc)
+
+
+def _known(places: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(each for each in places if each is not None)
+
+
 _BEFORE = scoped_async.SIDES[scoped_async.Side.BEFORE]
 _AFTER = scoped_async.SIDES[scoped_async.Side.AFTER]
 _LOADS = scoped_async.DIRECTIONS[scoped_async.Direction.LOADS]
@@ -550,6 +607,10 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
         "mbarrier arrive_drop expect_tx": _mbarrier_arrive,
         "mbarrier try_wait": _mbarrier_wait,
         "mbarrier test_wait": _mbarrier_wait,
+        "cp async": _async_copy,
+        "cp async bulk": _bulk_copy,
+        "st async": _store_async,
+        "cp async mbarrier arrive": _async_arrive,
         "cp async commit_group": _plain(scoped_async.AsyncCommitGroupOp),
         "cp async wait_group": _waiting(scoped_async.AsyncWaitGroupOp),
         "cp async bulk commit_group": _plain(scoped_async.BulkCommitGroupOp),
@@ -583,6 +644,12 @@ def _intrinsics() -> Iterator[tuple[str, str]]:
             yield (f"barrier.cluster.arrive{relaxed}{aligned}",
                    f"barrier.cluster.arrive{relaxed}{aligned}")  # fmt: skip
         yield f"barrier.cluster.wait{aligned}", f"barrier.cluster.wait{aligned}"
+    for size in (4, 8, 16):
+        yield f"cp.async.ca.shared.global.{size}", f"cp.async.ca.shared.global [$0], [$1], {size}"
+    yield "cp.async.cg.shared.global.16", "cp.async.cg.shared.global [$0], [$1], 16"
+    for noinc in ("", ".noinc"):
+        yield (f"cp.async.mbarrier.arrive{noinc}.shared",
+               f"cp.async.mbarrier.arrive{noinc}.shared.b64 [$0]")  # fmt: skip
     yield "cp.async.commit.group", "cp.async.commit_group"
     yield "cp.async.wait.group", "cp.async.wait_group $0"
     yield "cp.async.bulk.commit.group", "cp.async.bulk.commit_group"

@@ -24,6 +24,7 @@ HEADER = 'target triple = "nvptx64-nvidia-cuda"\n'
 def kernel(*lines: str) -> str:
     """A kernel of ``lines``; ``%g`` is global, ``%s`` shared, ``%a`` generic memory."""
     arguments = "ptr addrspace(1) %g, ptr addrspace(3) %s, ptr %a, i32 %v, float %x, i1 %p, i32 %q"
+    arguments += ", ptr addrspace(3) %t, ptr addrspace(7) %c, ptr addrspace(7) %d"
     body = "\n".join(f"  {line}" for line in lines)
     return f"{HEADER}define ptx_kernel void @k({arguments}) {{\n{body}\n  ret void\n}}\n"
 
@@ -42,6 +43,7 @@ def became(line: str) -> str:
 
 
 G, A, S = "ptr addrspace(1) %g", "ptr %a", "ptr addrspace(3) %s"
+T, C, D = "ptr addrspace(3) %t", "ptr addrspace(7) %c", "ptr addrspace(7) %d"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,18 @@ G, A, S = "ptr addrspace(1) %g", "ptr %a", "ptr addrspace(3) %s"
         (asm("barrier.cluster.arrive.relaxed.aligned;", ""), "scoped.cluster_arrive relaxed"),
         (asm("barrier.cluster.wait.acquire;", ""), "scoped.cluster_wait"),
         (asm("fence.proxy.async.shared::cta;", ""), "scoped.proxy_fence async spaces [local]"),
+        (asm("cp.async.cg.shared.global [$0], [$1], 16;", "r,l", f"{S}, {G}"),
+         "scoped.async_copy %, % size 16 : !llvm.ptr<3>, !llvm.ptr<1>"),
+        (asm("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 128;", "l,r", f"{G}, {S}"),
+         "scoped.bulk_copy %, % size 128 : !llvm.ptr<1>, !llvm.ptr<3>"),
+        (asm("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$0], [$1], 128, [$2];",
+             "r,l,r", f"{S}, {G}, {T}"),
+         "scoped.bulk_copy %, % size 128 mbarrier % : !llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<3>"),
+        (asm("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [$0], $1, [$2];",
+             "r,r,r", f"{C}, i32 %v, {D}"),
+         "scoped.store_async %, % mbarrier % : i32, !llvm.ptr<7>, !llvm.ptr<7>"),
+        (asm("cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r", S),
+         "scoped.async_arrive noinc % : !llvm.ptr<3>"),
         (asm("cp.async.wait_group 2;", ""), "scoped.async_wait_group 2"),
         (asm("cp.async.bulk.wait_group.read 0;", ""), "scoped.bulk_wait_group read 0"),
         (asm("mbarrier.init.shared::cta.b64 [$0], 1;", "r", S),
@@ -125,7 +139,19 @@ def test_an_access_that_scoped_cannot_say_is_text_with_its_ordering(
     [
         asm("frobnicate.gpu [$0];", "l", G),
         asm("@$1 bra there; st.global.b32 [$0], 1; there:", "l,b", f"{G}, i1 %p"),
-        asm("st.async.shared::cluster.b32 [$0], $1, [$0];", "r,r", f"{S}, i32 %v"),
+        asm(
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [$0], $1, [$2];",
+            "r,r,r",
+            f"{C}, i32 %v, {D}",
+        ),
+        asm("multimem.red.relaxed.gpu.global.add.u32 [$0], $1;", "l,r", f"{G}, i32 %v"),
+        asm("cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r", f"{S}, {G}, i32 %q"),
+        asm(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+            "[$0], [$1], 128, [$2], $3;",
+            "r,l,r,h",
+            f"{C}, {G}, {D}, i16 3",
+        ),
         asm("@$0 fence.acq_rel.gpu;", "b", "i1 %p"),
         asm("st.relaxed.gpu.global.b32 [$0], $1; fence.acq_rel.gpu;", "l,r", f"{G}, i32 %v"),
         asm("", "~{memory}"),
@@ -154,11 +180,11 @@ def test_amd_assembly_is_not_read_as_ptx() -> None:
 # What comes back
 
 MIXED = kernel(
-    "%t = " + asm("ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", G, "i32"),
+    "%u = " + asm("ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", G, "i32"),
     asm("st.release.gpu.global.b32 [$0], $1;", "l,r", f"{G}, i32 7"),
     "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",
     asm("cp.async.commit_group;", ""),
-    "%o = " + asm("atom.add.relaxed.gpu.global.u32 $0, [$1], $2;", "=r,l,r", f"{G}, i32 %t", "i32"),
+    "%o = " + asm("atom.add.relaxed.gpu.global.u32 $0, [$1], $2;", "=r,l,r", f"{G}, i32 %u", "i32"),
     "store i32 %o, ptr addrspace(1) %g",
 ) + "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"  # fmt: skip
 
@@ -247,9 +273,11 @@ def test_an_intrinsic_is_the_ptx_that_llvm_makes_of_it(name: str) -> None:
     cluster = "shared::cluster" in text
     pointer = "ptr addrspace(7)" if cluster else "ptr addrspace(3)"
     types = [pointer if f"[{place}]" in text else "i32" for place in places]
-    given = [f"{each} {'%p' if 'ptr' in each else '64'}" for each in types]
+    if "shared.global" in text:
+        types[1] = "ptr addrspace(1)"
+    given = [f"{each} {'64' if each == 'i32' else '%g' if '1' in each else '%p'}" for each in types]
     source = (
-        f"{HEADER}define void @f({pointer} %p) {{\n  call void @{name}({', '.join(given)})\n"
+        f"{HEADER}define void @f({pointer} %p, ptr addrspace(1) %g) {{\n  call void @{name}({', '.join(given)})\n"
         f"  ret void\n}}\ndeclare void @{name}({', '.join(types)})\n"
     )
     made = [s for s in _statements(compiled(source)) if _name(s) == _name(expected)]
