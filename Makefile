@@ -42,6 +42,7 @@ lint: $(READY) check-checks ## check format, lint rules and generated checks
 	$(BIN)/python -m fencewright.tools.dev.update_docs --check
 	$(BIN)/python benchmarks/kernels_cdna.py --check
 	$(BIN)/python benchmarks/gpu/memory_page.py --check
+	$(BIN)/python benchmarks/gpu/triton_page.py --check
 
 types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright

@@ -31,6 +31,7 @@ NOT_RUN = {
     "docs/remarks.md": 1,
     "docs/start.md": 1,
     "docs/tools.md": 1,
+    "docs/triton.md": 2,
 }
 """How many examples are marked as not to be run."""
 
