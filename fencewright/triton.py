@@ -20,6 +20,7 @@ as it was until the process ends.
 """
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -35,7 +36,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast, get_args
 
 Mode: TypeAlias = Literal["check", "lower"]
 """check: kernels stay as they are, and are reported on. lower: their synchronisation is ours."""
@@ -426,6 +427,18 @@ def _target_of(backend: Any, options: Any, capability: int | None) -> tuple[str,
     return nvidia.sm_arch_from_capability(capability), f"{version // 10}.{version % 10}"
 
 
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Keep Python from searching all of Triton and PyTorch for garbage while operations are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class _Compilation:
     """One compilation of one kernel: stands in the place of two of Triton's stages."""
 
@@ -456,7 +469,8 @@ class _Compilation:
         lowered = text
         try:
             if may_gain(text, self.target, options.features, options.facts):
-                lowered = self._lowered(text)
+                with _collector_paused():
+                    lowered = self._lowered(text)
         except Exception as problem:
             if self.hook.strict:
                 raise NotLoweredError(
@@ -540,10 +554,13 @@ def install(
     for a chip that is not known, is compiled as it was: a warning and its report say why; ``strict``:
     ``NotLoweredError`` is raised instead. ``on_report`` is called with each report. A hook of
     another's that is there already still runs; one of ours rests until ``uninstall``. Raises
-    ``ValueError`` for an unknown mode, ``ModuleNotFoundError`` without Triton.
+    ``ValueError`` for an unknown mode, level or fact, ``ModuleNotFoundError`` without Triton.
     """
-    if mode not in get_args(Mode):
-        raise ValueError(f"unknown mode '{mode}'; accepted: {', '.join(get_args(Mode))}")
+    from fencewright.lowering.facts import Fact
+
+    _require("mode", (mode,), get_args(Mode))
+    _require("level", (opt_level,), (0, 2))
+    _require("fact", _words("facts", facts), tuple(map(str, Fact)))
     options = Options(mode, _words("facts", facts), _words("features", features), opt_level)
     hook = Hook(options, strict=strict, on_report=on_report)
     hook.enter()
@@ -558,14 +575,30 @@ def uninstall() -> None:
     installed.leave()
 
 
+class InstallOptions(TypedDict, total=False):
+    """The options of ``install``."""
+
+    facts: Iterable[str]
+    features: Iterable[str]
+    opt_level: int
+    strict: bool
+    on_report: Callable[[Report], None] | None
+
+
 @contextmanager
-def enabled(mode: Mode, **options: Any) -> Generator[Hook]:
-    """``install`` with its options for a while."""
+def enabled(mode: Mode, **options: Unpack[InstallOptions]) -> Generator[Hook]:
+    """``install`` with its options for a while; raises what that raises, and what ``leave`` raises."""
     hook = install(mode, **options)
     try:
         yield hook
     finally:
         hook.leave()
+
+
+def _require(what: str, given: Iterable[object], accepted: Sequence[object]) -> None:
+    for each in given:
+        if each not in accepted:
+            raise ValueError(f"unknown {what} '{each}'; accepted: {', '.join(map(str, accepted))}")
 
 
 def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
@@ -629,6 +662,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hook = install(asked.mode, strict=asked.strict, **options)
     except ModuleNotFoundError as problem:
         parser.error(f"{problem}; Triton is needed: pip install triton")
+    except ValueError as problem:
+        parser.error(str(problem))
     status = 0
     try:
         _run(asked.program, asked.arguments, is_module=asked.is_module)

@@ -297,9 +297,17 @@ def test_each_report_is_told(kernels: Any) -> None:
     assert [each is report for each in told] == [True]
 
 
-def test_an_unknown_mode() -> None:
-    with pytest.raises(ValueError, match="unknown mode 'weaken'; accepted: check, lower"):
-        hook.install("weaken")  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize(
+    ("mode", "options", "problem"),
+    [
+        ("weaken", {}, "unknown mode 'weaken'; accepted: check, lower"),
+        ("lower", {"opt_level": 1}, "unknown level '1'; accepted: 0, 2"),
+        ("lower", {"facts": ("lucky",)}, "unknown fact 'lucky'; accepted: single-wave-workgroup, "),
+    ],
+)
+def test_unknown_words(mode: Any, options: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        hook.install(mode, **options)
 
 
 # The command
