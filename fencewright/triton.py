@@ -203,7 +203,9 @@ class Report:
     @property
     def stage(self) -> str:
         """Triton's name of the stage that makes the assembly."""
-        return "amdgcn" if self.target.startswith("gfx") else "ptx"
+        from fencewright.lowering.targets import parse_target
+
+        return "ptx" if parse_target(self.target).is_ptx else "amdgcn"
 
     def findings(self) -> list[str]:
         """The errors and warnings of ``fence-check`` on the assembly, a line each; takes tenths of a second.
