@@ -11,11 +11,12 @@ aligned, not fences: a fence may leave no instruction.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from fencewright.checker.cdna_flow import Block, Flow
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_text import AssemblyInstruction, Registers, SourceLine
-from fencewright.checker.obligations import WAVE
+from fencewright.checker.obligations import GFX9, Hierarchy
 from fencewright.checker.source_program import (
     DebugPlace,
     SourceFunction,
@@ -35,7 +36,7 @@ class Method(Word):
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """``candidates``: by the line of an instruction, the numbers of the operations that it may
+    """``candidates``: by the key of an instruction, the numbers of the operations that it may
     come from: of one of them, if there are several. ``problem``: why nothing can be judged.
     ``unplaced``: instructions that access memory and come from no operation that is known.
     """
@@ -59,11 +60,34 @@ _KINDS: Mapping[InstructionKind, frozenset[SourceKind]] = {
 """The operations that an instruction of a kind may come from."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An instruction that accesses memory others may access, or a barrier."""
+class Placed(Protocol):
+    """An instruction of any target, as far as it is aligned."""
 
-    instruction: AssemblyInstruction
+    @property
+    def line(self) -> int:
+        """Its line of the code."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        ...
+
+    @property
+    def source(self) -> SourceLine | None:
+        """Where it was written, if the code says so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instruction that accesses memory others may access, or a barrier.
+
+    ``key``: what it is called in the alignment, its line where each has one of its own.
+    """
+
+    key: int
+    instruction: Placed
     kind: InstructionKind
     space: AddressSpace | None
     block: int
@@ -97,14 +121,26 @@ def align(
 
     ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
     """
-    found = list(_accesses(flow))
+    return align_accesses(source, list(_accesses(flow)), len(flow.blocks), files, elsewhere)
+
+
+def align_accesses(
+    source: SourceFunction,
+    found: Sequence[Found],
+    blocks: int,
+    files: Mapping[int, str],
+    elsewhere: Iterable[DebugPlace] = (),
+    hierarchy: Hierarchy = GFX9,
+) -> Alignment:
+    """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
     have_places = any(each.instruction.source is not None for each in found)
     if have_places and any(each.place is not None for each in source.operations):
-        return _Places(source, found, files, frozenset(map(_key, elsewhere))).align()
-    return _by_order(source, flow, found)
+        places = frozenset(map(_key, elsewhere))
+        return _Places(source, found, files, places, hierarchy).align()
+    return _by_order(source, blocks, found)
 
 
-def _accesses(flow: Flow) -> Iterator[_Found]:
+def _accesses(flow: Flow) -> Iterator[Found]:
     for number, block in enumerate(flow.blocks):
         for position, step in enumerate(block.steps):
             effects = step.effects
@@ -114,7 +150,8 @@ def _accesses(flow: Flow) -> Iterator[_Found]:
                 continue
             if effects.space is AddressSpace.CONSTANT and is_constant_load(flow, block, position):
                 continue
-            yield _Found(step.instruction, effects.kind, effects.space, number)
+            line = step.instruction.line
+            yield Found(line, step.instruction, effects.kind, effects.space, number)
 
 
 _RESOURCES = frozenset(
@@ -167,10 +204,12 @@ class _Places:
     def __init__(
         self,
         source: SourceFunction,
-        found: Sequence[_Found],
+        found: Sequence[Found],
         files: Mapping[int, str],
         elsewhere: frozenset[_Key],
+        hierarchy: Hierarchy,
     ):
+        self.hierarchy = hierarchy
         self.source = source
         self.found = found
         self.files = files
@@ -183,7 +222,7 @@ class _Places:
     def align(self) -> Alignment:
         """The alignment, which has a problem where an atomic or a barrier cannot be told."""
         asked: dict[int, tuple[int, ...]] = {}
-        together: defaultdict[tuple[int, ...], list[_Found]] = defaultdict(list)
+        together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
         unplaced = 0
         for each in self.found:
             key = self._key_of(each.instruction.source)
@@ -200,10 +239,10 @@ class _Places:
             chosen = _without_scalar(instructions)
             if len(numbers) == len(chosen):
                 for number, each in zip(numbers, chosen, strict=True):
-                    asked[each.instruction.line] = (number,)
+                    asked[each.key] = (number,)
                 continue
             for each in chosen:
-                asked[each.instruction.line] = numbers
+                asked[each.key] = numbers
         return Alignment(Method.PLACES, asked, self._problem(asked), unplaced)
 
     def _key_of(self, place: SourceLine | None) -> _Key:
@@ -211,7 +250,7 @@ class _Places:
             return "", 0, 0
         return _base(self.files.get(place.file, "")), place.line, place.column
 
-    def _failed(self, found: _Found, problem: str) -> Alignment:
+    def _failed(self, found: Found, problem: str) -> Alignment:
         instruction = found.instruction
         text = f"'{instruction.text}' of line {instruction.line} {problem}"
         return Alignment(Method.PLACES, problem=text)
@@ -219,10 +258,11 @@ class _Places:
     def _problem(self, asked: Mapping[int, tuple[int, ...]]) -> str:
         """Which operation that orders others is not found, or not told from others."""
         aligned = {number for numbers in asked.values() for number in numbers}
-        for each in _synchronising(self.source):
+        synchronising = list(_synchronising(self.source, self.hierarchy))
+        for each in synchronising:
             if each.number not in aligned:
                 return f"the {each} of source line {each.line} is not found in the code"
-        orders = {each.number for each in _synchronising(self.source)}
+        orders = {each.number for each in synchronising}
         for numbers in asked.values():
             if len(numbers) > 1 and not orders.isdisjoint(numbers):
                 first = self.source.operations[numbers[0]]
@@ -233,16 +273,16 @@ class _Places:
         return ""
 
 
-def _without_scalar(instructions: Sequence[_Found]) -> Sequence[_Found]:
+def _without_scalar(instructions: Sequence[Found]) -> Sequence[Found]:
     """Of a place with vector accesses, those: its scalar loads are of addresses."""
     vector = [each for each in instructions if not each.is_scalar]
     return vector or instructions
 
 
-def _synchronising(source: SourceFunction) -> Iterator[SourceOperation]:
+def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
     """The atomics and barriers that have to be in the code."""
     reached = _reached(source)
-    alone = source.most_threads is not None and source.most_threads <= WAVE
+    alone = source.most_threads is not None and source.most_threads <= hierarchy.wave
     for number, block in enumerate(source.blocks):
         if number not in reached:
             continue
@@ -274,18 +314,18 @@ def _source_class(operation: SourceOperation) -> _Class:
     return kind, operation.space is AddressSpace.LOCAL
 
 
-def _code_class(found: _Found) -> _Class:
+def _code_class(found: Found) -> _Class:
     return found.kind.value, found.space is AddressSpace.LOCAL
 
 
-def _by_order(source: SourceFunction, flow: Flow, found: Sequence[_Found]) -> Alignment:
+def _by_order(source: SourceFunction, blocks: int, found: Sequence[Found]) -> Alignment:
     """Alignment of the blocks that alone have their kinds of accesses, in order."""
     theirs = [
         [op for op in block.operations if op.is_access or op.kind is SourceKind.BARRIER]
         for number, block in enumerate(source.blocks)
         if number in _reached(source)
     ]
-    ours: list[list[_Found]] = [[] for _ in flow.blocks]
+    ours: list[list[Found]] = [[] for _ in range(blocks)]
     for each in found:
         ours[each.block].append(each)
     theirs, ours = [each for each in theirs if each], [each for each in ours if each]
@@ -311,7 +351,7 @@ def _by_order(source: SourceFunction, flow: Flow, found: Sequence[_Found]) -> Al
     for operations, kinds in zip(theirs, wanted, strict=True):
         instructions = ours[have.index(kinds)]
         for numbers, each in zip(_runs(operations), instructions, strict=True):
-            candidates[each.instruction.line] = numbers
+            candidates[each.key] = numbers
     return Alignment(Method.ORDER, candidates)
 
 

@@ -12,25 +12,37 @@ recent execution of the earlier operation is meant; a pair of one operation with
 Sources: C++20 [atomics.order]; LLVM AMDGPUUsage, Memory Model; HSA PRM 3.6, scopes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 
 from fencewright.checker.source_program import SourceFunction, SourceKind, SourceOperation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-"""The scopes at which something can be owed, narrowest first; a cluster's is the agent's here."""
+"""The scopes at which something can be owed on GFX9, narrowest first; a cluster's is the agent's."""
 
-_RANK = {
-    Scope.SINGLETHREAD: -1,
-    Scope.WAVEFRONT: -1,
-    Scope.WORKGROUP: 0,
-    Scope.CLUSTER: 1,
-    Scope.AGENT: 1,
-    Scope.SYSTEM: 2,
-}
-WAVE = 64
-"""Threads of a wave on GFX9."""
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """The scopes that a target tells apart, narrowest first, and how many threads run as one."""
+
+    scopes: tuple[Scope, ...]
+    wave: int
+
+    @cached_property
+    def rank(self) -> Mapping[Scope, int]:
+        """By scope the place of the narrowest of ``scopes`` that includes it; -1: within a wave."""
+        ranks = {Scope.SINGLETHREAD: -1, Scope.WAVEFRONT: -1}
+        for scope in (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM):
+            ranks[scope] = next(n for n, each in enumerate(self.scopes) if each.includes(scope))
+        return MappingProxyType(ranks)
+
+
+GFX9 = Hierarchy(SCOPES, 64)
+PTX = Hierarchy((Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM), 1)
+"""PTX orders the threads of a warp no more than others. Source: PTX ISA, Memory Consistency Model."""
 
 
 class Order(Word):
@@ -45,12 +57,21 @@ class Order(Word):
 class Owed:
     """By scope, narrowest first, the numbers of earlier operations as bits of one number."""
 
-    at: tuple[int, int, int]
+    at: tuple[int, ...]
+    scopes: tuple[Scope, ...] = SCOPES
+
+    @property
+    def numbers(self) -> int:
+        """The earlier operations that are owed at any scope, as bits."""
+        every = 0
+        for mask in self.at:
+            every |= mask
+        return every
 
     def scope(self, earlier: int) -> Scope | None:
         """The widest scope at which ``earlier`` has to be done; None: it need not be."""
         owed = None
-        for scope, mask in zip(SCOPES, self.at, strict=True):
+        for scope, mask in zip(self.scopes, self.at, strict=True):
             if mask >> earlier & 1:
                 owed = scope
         return owed
@@ -72,16 +93,16 @@ class Obligations:
     def pairs(self) -> Iterator[tuple[Order, int, int, Scope]]:
         """Every pair: its order, earlier and later operation, and the scope."""
         for (order, later), owed in self.owed.items():
-            every = owed.at[0] | owed.at[1] | owed.at[2]
+            every = owed.numbers
             for earlier in range(every.bit_length()):
                 scope = owed.scope(earlier)
                 if scope is not None:
                     yield order, earlier, later, scope
 
 
-def obligations_of(function: SourceFunction) -> Obligations:
+def obligations_of(function: SourceFunction, hierarchy: Hierarchy = GFX9) -> Obligations:
     """Every pair that the function asks for."""
-    return _Finder(function).find()
+    return _Finder(function, hierarchy).find()
 
 
 _CLASSES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, None)
@@ -111,20 +132,20 @@ class _State:
     def order(self, which: Iterable[int], rank: int) -> "_State":
         """Something orders ``which`` of each class at all scopes up to ``rank``."""
         marks = list(self.open)
+        scopes = len(marks) // len(_CLASSES)
         for number, ordered in enumerate(which):
             for each in range(rank + 1):
-                marks[number * len(SCOPES) + each] &= ~ordered
+                marks[number * scopes + each] &= ~ordered
         return _State(self.reach, tuple(marks))
-
-
-_EMPTY = _State(0, (0,) * (len(_CLASSES) * len(SCOPES)))
 
 
 class _Finder:
     """The pairs of one function: an analysis for each order, forward, over its blocks."""
 
-    def __init__(self, function: SourceFunction):
+    def __init__(self, function: SourceFunction, hierarchy: Hierarchy):
         self.function = function
+        self.scopes = hierarchy.scopes
+        self.ranks = hierarchy.rank
         self.operations = function.operations
         self.of_space = dict.fromkeys(AddressSpace, 0)
         for each in self.operations:
@@ -138,7 +159,7 @@ class _Finder:
         self.writers = self._by_rank(lambda each: each.is_atomic and each.writes)
         self.owed: dict[tuple[Order, int], Owed] = {}
         most = function.most_threads
-        self.least = 1 if most is not None and most <= WAVE else 0
+        self.least = 1 if most is not None and most <= hierarchy.wave else 0
         """The least rank at which there are other threads."""
 
     def find(self) -> Obligations:
@@ -150,16 +171,23 @@ class _Finder:
     def _by_rank(self, wanted: Callable[[SourceOperation], bool]) -> tuple[int, ...]:
         """By scope, the operations whose own scope is at least that, as bits."""
         return tuple(
-            _bits(each for each in self.operations if wanted(each) and _rank(each) >= rank)
-            for rank in range(len(SCOPES))
+            _bits(each for each in self.operations if wanted(each) and self._rank(each) >= rank)
+            for rank in range(len(self.scopes))
         )
+
+    def _rank(self, operation: SourceOperation) -> int:
+        """The rank of an operation's scope; LDS and barriers are a work-group's."""
+        if operation.kind is SourceKind.BARRIER:
+            return 0
+        rank = self.ranks[operation.scope]
+        return min(rank, 0) if operation.space is AddressSpace.LOCAL else rank
 
     def _solve(self, transfer: Callable[[SourceOperation, _State, bool], _State]) -> None:
         blocks = self.function.blocks
         acquires = transfer == self._acquire
         if not blocks:
             return
-        entries = {0: _EMPTY}
+        entries = {0: _State(0, (0,) * (len(_CLASSES) * len(self.scopes)))}
         work = [0]
         while work:
             number = work.pop()
@@ -188,7 +216,7 @@ class _Finder:
     def _own_acquire(self, operation: SourceOperation, state: _State) -> _State:
         bit = 1 << operation.number
         marks = [bit if not operation.one_as or operation.space is each else 0 for each in _CLASSES]
-        return state.order(marks, _rank(operation))
+        return state.order(marks, self._rank(operation))
 
     def _after_fence(self, fence: SourceOperation, state: _State) -> _State:
         """What a fence orders: within its spaces; one-as: within each by itself."""
@@ -200,7 +228,7 @@ class _Finder:
             else which & (self._same(each) if fence.one_as else -1)
             for each in _CLASSES
         ]  # fmt: skip
-        return state.order(marks, _RANK[fence.scope])
+        return state.order(marks, self.ranks[fence.scope])
 
     def _same(self, space: AddressSpace | None) -> int:
         """What an operation without other address spaces (one-as) orders, as bits."""
@@ -209,11 +237,11 @@ class _Finder:
     def _ordered(self, state: _State, later: SourceOperation) -> list[int]:
         """What has been ordered before ``later`` on every path, by scope."""
         found: list[int] = []
-        for rank in range(len(SCOPES)):
+        for rank in range(len(self.scopes)):
             mask = state.reach
             for number, each in enumerate(_CLASSES):
                 if later.space in (each, AddressSpace.GENERIC):
-                    mask &= ~state.open[number * len(SCOPES) + rank]
+                    mask &= ~state.open[number * len(self.scopes) + rank]
             found.append(mask)
         return found
 
@@ -228,7 +256,7 @@ class _Finder:
         # What is in LDS is a work-group's.
         marks[1:] = [mask & ~self.local for mask in marks[1:]]
         if any(marks):
-            self.owed[order, later.number] = Owed((marks[0], marks[1], marks[2]))
+            self.owed[order, later.number] = Owed(tuple(marks), self.scopes)
 
     def _release(self, operation: SourceOperation, state: _State, record: bool) -> _State:
         if operation.kind is SourceKind.FENCE:
@@ -239,7 +267,7 @@ class _Finder:
             marks = self._ordered(state, operation)
             if operation.ordering.releases:
                 marks = [mask | state.reach & self._own(operation) for mask in marks]
-            self._record(Order.RELEASE, operation, marks, _rank(operation))
+            self._record(Order.RELEASE, operation, marks, self._rank(operation))
         return state.begin(1 << operation.number) if operation.is_access else state
 
     def _acquire(self, operation: SourceOperation, state: _State, record: bool) -> _State:
@@ -248,7 +276,7 @@ class _Finder:
             return self._after_fence(operation, state) if orders else state
         if record and operation.is_access:
             pairs = zip(self._ordered(state, operation), self.readers, strict=True)
-            most = 0 if operation.space is AddressSpace.LOCAL else len(SCOPES) - 1
+            most = 0 if operation.space is AddressSpace.LOCAL else len(self.scopes) - 1
             self._record(Order.ACQUIRE, operation, [a & b for a, b in pairs], most)
         if not _reads_atomically(operation):
             return state
@@ -270,7 +298,7 @@ class _Finder:
                 strong = state.reach & self.strong & self._own(operation)
                 marks = [mask | strong for mask in marks]
             pairs = zip(marks, self.writers, strict=True)
-            self._record(Order.SEQ_CST, operation, [a & b for a, b in pairs], _rank(operation))
+            self._record(Order.SEQ_CST, operation, [a & b for a, b in pairs], self._rank(operation))
         return state.begin(1 << operation.number) if operation.writes else state
 
 
@@ -278,14 +306,6 @@ def _reads_atomically(operation: SourceOperation) -> bool:
     if operation.kind is SourceKind.BARRIER:
         return True
     return operation.is_atomic and operation.reads and operation.space is not None
-
-
-def _rank(operation: SourceOperation) -> int:
-    """The rank of an operation's scope; LDS and barriers are a work-group's."""
-    if operation.kind is SourceKind.BARRIER:
-        return 0
-    rank = _RANK[operation.scope]
-    return min(rank, 0) if operation.space is AddressSpace.LOCAL else rank
 
 
 def _bits(operations: Iterable[SourceOperation]) -> int:

@@ -6,7 +6,8 @@ inline texts do, are made unique by a number (``p`` to ``p$1``). What an instruc
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -144,7 +145,22 @@ _REFERENCE = re.compile(r"[%$]?[A-Za-z_$][\w$]*")
 
 def read_ptx(text: str, file: str = "<string>") -> PtxFile:
     """The functions of ``text``. Raises ``PtxError`` for what is no whole file of PTX."""
-    return _Reader(_SKIPPED.sub(_blank, text), file).read()
+    return _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
+
+
+_INLINE = re.compile(r"// begin inline asm\b|// end inline asm\b")
+"""What LLVM writes around inline assembly."""
+
+
+def _inline_texts(text: str) -> Sequence[int]:
+    """Where inline texts begin and end, in turn.
+
+    LLVM counts the lines of an inline text on from where the whole was written, so that a
+    ``.loc`` in it names a line of another statement.
+    """
+    if "// begin inline asm" not in text:
+        return ()
+    return [found.start() for found in _INLINE.finditer(text)]
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -219,9 +235,10 @@ class _Body:
 class _Reader:
     """One pass over the text."""
 
-    def __init__(self, text: str, file: str):
+    def __init__(self, text: str, file: str, inline: Sequence[int]):
         self.text = text
         self.file = file
+        self.inline = inline
         self.at = 0
         self.line = 1
         self.counted = 0
@@ -324,7 +341,7 @@ class _Reader:
             following = self.text.find(" .", self.at + 1, end)
             end = following if following >= 0 else end
         line = self.text[self.at : end]
-        if word == ".loc" and (found := _LOC.match(line)):
+        if word == ".loc" and (found := _LOC.match(line)) and not self.is_inline():
             self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
         elif word == ".version":
             if (found := _VERSION.match(line)) is None:
@@ -337,6 +354,10 @@ class _Reader:
         elif word == ".address_size" and (found := _ADDRESS_SIZE.match(line)):
             self.address_size = int(found[1])
         self.at = end
+
+    def is_inline(self) -> bool:
+        """Whether the reader is in an inline text."""
+        return bool(self.inline) and bisect(self.inline, self.at) % 2 == 1
 
     def section(self) -> None:
         opened = self.text.find("{", self.at)

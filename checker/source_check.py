@@ -33,7 +33,8 @@ class SourceFinding:
     """One finding, at ``line`` of the assembly; 0: of no line of it.
 
     ``later`` and ``earlier``: the operations of the code that it is about, if there are;
-    ``scope``: at which the earlier one is owed to the later one.
+    ``scope``: at which the earlier one is owed to the later one. ``about``: the other lines that it
+    concerns, where there are no such operations.
     """
 
     line: int
@@ -45,10 +46,11 @@ class SourceFinding:
     later: Operation | None = None
     earlier: Operation | None = None
     scope: Scope | None = None
+    about: tuple[int, ...] = ()
 
     def finding(self) -> Finding:
         """As all findings are."""
-        about = () if self.earlier is None else (self.earlier.line,)
+        about = self.about if self.earlier is None else (self.earlier.line,)
         return Finding(
             self.line, self.rule, self.message, about=about, source_line=self.source_line
         )

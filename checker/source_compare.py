@@ -62,7 +62,7 @@ def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
     for name, copy in numbered.functions.items():
         mine = source.functions.get(name)
         functions[name] = _placed(mine, copy) if mine is not None else _unnamed(copy)
-    return SourceModule(source.file, MappingProxyType(functions))
+    return replace(source, functions=MappingProxyType(functions))
 
 
 def _placed(mine: SourceFunction, copy: SourceFunction) -> SourceFunction:
@@ -110,7 +110,7 @@ def with_orders(code: SourceModule, asked: SourceModule) -> SourceModule:
             for block in function.blocks
         )
         functions[name] = replace(function, blocks=blocks)
-    return SourceModule(asked.file, MappingProxyType(functions))
+    return replace(asked, functions=MappingProxyType(functions))
 
 
 def _stays(operation: SourceOperation) -> bool:

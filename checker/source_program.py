@@ -136,7 +136,11 @@ class SourceFunction:
 
 @dataclass(frozen=True, slots=True)
 class SourceModule:
-    """A module: its functions by name, and the file that it was read from."""
+    """A module: its functions by name, and the file that it was read from.
+
+    ``architecture``: as ``lowering.llvm_architecture`` calls what it is for.
+    """
 
     file: str
     functions: Mapping[str, SourceFunction] = field(default_factory=dict[str, SourceFunction])
+    architecture: str = "cdna"

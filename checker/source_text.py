@@ -3,12 +3,13 @@
 A reader of its own, by lines, beside the one of ``--import-llvm``: that one has LLVM parse and
 rename what it reads, so that newer LLVM's text is refused and lines are lost, and it needs
 llvmlite. Here an instruction that is not known does nothing but be there, and what is known keeps its
-line and its ``!dbg``. Sources: LLVM LangRef; AMDGPUUsage, Memory Scopes, LLVM IR Intrinsics;
+line and its ``!dbg``. Inline PTX is read as the instructions that it will be. Sources: LLVM
+LangRef; AMDGPUUsage, Memory Scopes, LLVM IR Intrinsics; NVPTXUsage;
 MemoryModelRelaxationAnnotations.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -21,17 +22,33 @@ from fencewright.checker.source_program import (
     SourceModule,
     SourceOperation,
 )
-from fencewright.lowering.llvm_architecture import CDNA
+from fencewright.lowering.llvm_architecture import (
+    ARCHITECTURES,
+    CDNA,
+    PTX,
+    Architecture,
+    architecture_of,
+    triples_in,
+)
+from fencewright.lowering.ptx.inline import read as read_inline
+from fencewright.lowering.ptx.statements import Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 _GLOBAL, _LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _GENERIC = AddressSpace.GENERIC
 
-_SPACES = MappingProxyType(
-    {0: _GENERIC, 1: _GLOBAL, 3: _LOCAL, 7: _GLOBAL, 8: _GLOBAL, 9: _GLOBAL}
-    | dict.fromkeys((2, 4, 5, 6))
+_SHARED_SPACES: Mapping[int, AddressSpace | None] = {0: _GENERIC, 1: _GLOBAL, 3: _LOCAL}
+_SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
+    {
+        # 7 to 9 are buffers.
+        CDNA.name: _SHARED_SPACES
+        | {7: _GLOBAL, 8: _GLOBAL, 9: _GLOBAL}
+        | dict.fromkeys((2, 4, 5, 6)),
+        # 7 is the cluster's shared memory, which may be the own one; 6 tensor memory, 101 arguments.
+        PTX.name: _SHARED_SPACES | {7: _GENERIC} | dict.fromkeys((4, 5, 6, 101)),
+    }
 )
-"""Address spaces by number; None: no others access it, or nobody writes. 7 to 9 are buffers."""
+"""Address spaces by number; None: no others access it, or nobody writes."""
 
 _ORDERINGS = MappingProxyType(
     {
@@ -49,7 +66,8 @@ _ORDERINGS = MappingProxyType(
 class IntrinsicRow:
     """What the functions do whose whole name ``pattern`` matches; ``space`` None: none of others.
 
-    ``pointers``: the space is that of the pointers among the operands.
+    ``pointers``: the space is that of the pointers among the operands. ``ordering`` and ``scope``
+    are those of a fence or barrier.
     """
 
     pattern: str
@@ -57,8 +75,11 @@ class IntrinsicRow:
     source: str
     space: AddressSpace | None = None
     pointers: bool = False
+    ordering: Ordering = Ordering.WEAK
+    scope: Scope = Scope.SYSTEM
 
 
+_NVVM = "LLVM IntrinsicsNVVM.td; NVPTXUsage, NVPTX Intrinsics"
 _INTRINSICS = "LLVM IntrinsicsAMDGPU.td"
 _LANGREF = "LLVM LangRef, Intrinsic Functions"
 _BUFFER = r"llvm\.amdgcn\.(raw|struct)\.(ptr\.)?t?buffer\."
@@ -86,6 +107,15 @@ INTRINSICS = (
         pointers=True),
     IntrinsicRow(r"llvm\.masked\.(store|scatter|compressstore)\..*", SourceKind.STORE, _LANGREF,
         pointers=True),
+    IntrinsicRow(r"llvm\.nvvm\.(barrier0.*|barrier|barrier\.n|bar\.sync|barrier\.sync(\.cnt)?|"
+        r"barrier\.cta\.(sync|red)\..*)", SourceKind.BARRIER, f"{_NVVM}: orders as bar.sync does",
+        ordering=Ordering.ACQ_REL, scope=Scope.WORKGROUP),
+    *(IntrinsicRow(rf"llvm\.nvvm\.membar\.{name}", SourceKind.FENCE, f"{_NVVM}: membar",
+        ordering=Ordering.SEQ_CST, scope=scope)
+      for name, scope in (("cta", Scope.WORKGROUP), ("gl", Scope.AGENT), ("sys", Scope.SYSTEM))),
+    IntrinsicRow(r"llvm\.nvvm\.(ldg|ldu|ldmatrix)\..*", SourceKind.LOAD, _NVVM, pointers=True),
+    IntrinsicRow(r"llvm\.nvvm\.stmatrix\..*", SourceKind.STORE, _NVVM, pointers=True),
+    IntrinsicRow(r"llvm\.nvvm\.cp\.async\.(ca|cg)\..*", SourceKind.TO_LDS, _NVVM, _GLOBAL),
     IntrinsicRow(r"llvm\..*", None, _LANGREF),
 )  # fmt: skip
 """The first row that matches counts; a function that no row matches is opaque."""
@@ -108,6 +138,8 @@ _RELAXED = re.compile(r"!mmra !([0-9]+)")
 _TAG = re.compile(r'!\{!"([^"]*)", !"([^"]*)"\}')
 _NUMBERED = re.compile(r"!([0-9]+)")
 _FIELD = re.compile(r'(\w+): (?:!([0-9]+)|"((?:[^"\\]|\\.)*)"|(\d+))')
+_ASM = re.compile(r' asm (?:\w+ )*"([^"]*)", "([^"]*)"')
+_ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2}|\\)")
 _CALLEE = re.compile(r'@("[^"]*"|[\w$.-]+)\(')
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')
 _GROUP = re.compile(r" #([0-9]+)")
@@ -119,24 +151,28 @@ _SYNCHRONIZE_AS = frozenset({"amdgpu-synchronize-as", "amdgpu-as"})
 _NAMED_SPACES = MappingProxyType({"global": _GLOBAL, "local": _LOCAL})
 
 
-def read_source(text: str, file: str = "<string>") -> SourceModule:
-    """The functions that ``text`` defines.
+def read_source(
+    text: str, file: str = "<string>", architecture: Architecture = CDNA
+) -> SourceModule:
+    """The functions that ``text`` defines; ``architecture``: where it does not say which it is for.
 
     Raises ``SourceError`` for what is no LLVM IR, and for a function without an end.
     """
-    reader = _Reader(text, file)
+    reader = _Reader(text, file, architecture)
     functions = {each.name: each for each in reader.functions()}
     if not functions:
         raise SourceError(f"{file}:1: error: no function is defined: is it LLVM IR?")
-    return SourceModule(file, MappingProxyType(functions))
+    return SourceModule(file, MappingProxyType(functions), reader.architecture.name)
 
 
 class _Reader:
     """A module's text with its metadata and groups of attributes, by number."""
 
-    def __init__(self, text: str, file: str):
+    def __init__(self, text: str, file: str, architecture: Architecture):
         self.file = file
         self.lines = text.splitlines()
+        found = architecture_of(triples_in(self.lines))
+        self.architecture = found if found.name in ARCHITECTURES else architecture
         self.nodes: dict[str, str] = {}
         self.groups: dict[str, str] = {}
         self.places: dict[str, DebugPlace | None] = {}
@@ -186,7 +222,7 @@ class _Reader:
             blocks,
             body.problem,
             cpu[1] if cpu else "",
-            CDNA.most_threads(whole),
+            self.architecture.most_threads(whole),
         )
 
     def place(self, location: str) -> DebugPlace | None:
@@ -284,8 +320,7 @@ class _Body:
                 if (test := self._tested(text)) is not None:
                     tests[len(names) - 1] = test
             self._follow(text)
-            made = self._operation(name, text[opcode.end() :], text, line)
-            if made is not None:
+            for made in self._operations(name, text[opcode.end() :], text, line):
                 if made.kind is SourceKind.CMPXCHG:
                     self.results[text.partition(" = ")[0]] = made.number
                 bodies[-1].append(made)
@@ -347,14 +382,15 @@ class _Body:
 
     # Operations
 
-    def _operation(self, opcode: str, rest: str, text: str, line: int) -> SourceOperation | None:
-        """What an instruction does to memory; None: nothing."""
+    def _operations(
+        self, opcode: str, rest: str, text: str, line: int
+    ) -> Iterator[SourceOperation]:
+        """What an instruction does to memory."""
         kind = _MEMORY.get(opcode)
         if kind is not None:
-            return self._access(kind, rest, text, line)
-        if opcode not in ("call", "invoke", "callbr"):
-            return None
-        return self._call(text, line)
+            yield self._access(kind, rest, text, line)
+        elif opcode in ("call", "invoke", "callbr"):
+            yield from self._inline(text, line) if " asm " in text else self._call(text, line)
 
     def _made(self, kind: SourceKind, text: str, line: int) -> SourceOperation:
         debug = _DEBUG.search(text)
@@ -393,10 +429,11 @@ class _Body:
         found = _SYNCSCOPE.search(head)
         if found is None:
             return Scope.SYSTEM, False
-        if found[1] not in CDNA.syncscopes:
+        syncscopes = self.module.architecture.syncscopes
+        if found[1] not in syncscopes:
             self.problem = self.problem or f'syncscope "{found[1]}" is not known'
             return Scope.SYSTEM, False
-        return CDNA.syncscopes[found[1]]
+        return syncscopes[found[1]]
 
     def _space(self, kind: SourceKind, head: str) -> AddressSpace | None:
         if kind is SourceKind.FENCE:
@@ -409,25 +446,84 @@ class _Body:
         if found is None:
             self.problem = self.problem or "a pointer has a type that is not known"
             return _GENERIC
-        return _space_of(found[1])
+        return self._space_of(found[1])
 
-    def _call(self, text: str, line: int) -> SourceOperation | None:
+    def _call(self, text: str, line: int) -> Iterator[SourceOperation]:
         callee = _CALLEE.search(_without_strings(text))
         made = self._made(SourceKind.OPAQUE, text, line)
-        if callee is None or " asm " in text:
-            return made
-        name = name_of(callee[1])
+        name = "" if callee is None else name_of(callee[1])
         row = next((row for pattern, row in _COMPILED if pattern.fullmatch(name)), None)
-        if row is None:
-            return made
+        if row is None or callee is None:
+            yield made
+            return
         if row.kind is None:
-            return None
+            return
         space = row.space
         if row.pointers:
-            spaces = {_space_of(each) for each in _POINTER.findall(text[callee.end() :])}
+            spaces = {self._space_of(each) for each in _POINTER.findall(text[callee.end() :])}
             shared = spaces - {None}
             space = shared.pop() if len(shared) == 1 else _GENERIC if shared else None
-        return replace(made, kind=row.kind, space=space)
+        yield replace(made, kind=row.kind, space=space, ordering=row.ordering, scope=row.scope)
+
+    def _space_of(self, number: str | None) -> AddressSpace | None:
+        return _SPACES[self.module.architecture.name].get(int(number or 0), _GENERIC)
+
+    def _inline(self, text: str, line: int) -> Iterator[SourceOperation]:
+        """What inline assembly does: of PTX that is understood each instruction, else anything."""
+        found = _ASM.search(text)
+        statements = None
+        if found is not None and self.module.architecture is PTX:
+            statements = read_inline(_ESCAPED.sub(_escaped, found[1]), found[2])
+        made = self._made(SourceKind.OPAQUE, text, line)
+        if statements is None:
+            yield made
+            return
+        for statement in statements:
+            kind = _kind_of(statement)
+            # A fence that is not always executed orders nothing for certain.
+            if kind is None or (kind is SourceKind.FENCE and statement.guard):
+                continue
+            yield replace(
+                made,
+                number=self.number,
+                kind=kind,
+                ordering=statement.ordering or Ordering.WEAK,
+                scope=statement.scope or Scope.SYSTEM,
+                space=_space_in(statement) if statement.accesses else None,
+                volatile=statement.opcode.volatile,
+            )
+
+
+_KIND_OF_STATEMENT = MappingProxyType(
+    {
+        **dict.fromkeys(("ld", "ldu", "ld nc", "ldmatrix"), SourceKind.LOAD),
+        **dict.fromkeys(("st", "stmatrix"), SourceKind.STORE),
+        **dict.fromkeys(("atom", "red"), SourceKind.RMW),
+        **dict.fromkeys(("fence", "membar"), SourceKind.FENCE),
+        **dict.fromkeys(("bar sync", "bar red", "barrier sync", "barrier red"), SourceKind.BARRIER),
+        "cp async": SourceKind.TO_LDS,
+    }
+)
+"""What instructions of PTX are to the source; all others order nothing that is compared."""
+
+
+def _kind_of(statement: Statement) -> SourceKind | None:
+    if statement.operation == "atom" and "cas" in statement.opcode.name.split("."):
+        return SourceKind.CMPXCHG
+    if statement.operation == "fence" and statement.opcode.modifiers:
+        return None
+    return _KIND_OF_STATEMENT.get(statement.operation)
+
+
+def _space_in(statement: Statement) -> AddressSpace | None:
+    space = statement.accesses[-1].space
+    if space in (AddressSpace.CONSTANT, AddressSpace.PRIVATE):
+        return None
+    return space if space in (_GLOBAL, _LOCAL) else _GENERIC
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\" if found[1] == "\\" else chr(int(found[1], 16))
 
 
 _MEMORY = MappingProxyType(
@@ -440,10 +536,6 @@ _MEMORY = MappingProxyType(
     }
 )
 _ALWAYS_ATOMIC = frozenset({SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.FENCE})
-
-
-def _space_of(number: str | None) -> AddressSpace | None:
-    return _SPACES.get(int(number or 0), _GENERIC)
 
 
 def _without_strings(text: str) -> str:

@@ -22,7 +22,11 @@ from fencewright.tools.commands.check_files import (
     report_on,
     unreadable,
 )
-from fencewright.tools.commands.compare_source import add_options, check_options
+from fencewright.tools.commands.compare_source import (
+    PtxAndSource,
+    add_options,
+    check_options,
+)
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
@@ -148,10 +152,10 @@ _Written = tuple[str, int, Callable[[], str]]
 def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Written]]:
     """The name of the code of a file, and its functions, to be written on ``scoped``."""
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
-    if ptx_check.takes(path, content):
-        module = ptx_check.read_input(content, file)
-        return file, [(each.name, each.line, write) for each, write in ptx_check.scoped(module)]
     beside = read_beside_source(path, content, file, arguments)
+    if isinstance(beside, PtxAndSource):
+        scoped = ptx_check.scoped(beside.module)
+        return beside.file, [(each.name, each.line, write) for each, write in scoped]
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     found: list[_Written] = []
     for each in checked(beside.assembly, beside.file, many):

@@ -162,7 +162,10 @@ def test_what_is_surplus_in_ptx(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("options", "option"),
-    [(("--source", "k.ll"), "--source"), (("--l2-per-agent", "one"), "--l2-per-agent")],
+    [
+        (("--counterexamples", "found"), "--counterexamples"),
+        (("--l2-per-agent", "one"), "--l2-per-agent"),
+    ],
 )
 def test_what_ptx_does_not_take(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...], option: str

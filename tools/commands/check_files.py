@@ -24,9 +24,11 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.compare_source import (
     CodeAndSource,
+    PtxAndSource,
     compile_and_read,
     merged,
     read_beside,
+    read_beside_ptx,
     show_counterexamples,
 )
 from fencewright.tools.diagnostics import Diagnostic, ToolError
@@ -83,10 +85,17 @@ def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
     return assembly, text
 
 
-def read_beside_source(path: str, content: bytes, file: str, arguments: Namespace) -> CodeAndSource:
-    """The assembly in a file of that content, or made of it, with its source if there is one."""
+def read_beside_source(
+    path: str, content: bytes, file: str, arguments: Namespace
+) -> CodeAndSource | PtxAndSource:
+    """The code in a file of that content, or made of it, with its source if there is one."""
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
+    if ptx_check.takes(path, content):
+        module = ptx_check.read_input(content, file)
+        if not arguments.source:
+            return PtxAndSource(module, file)
+        return read_beside_ptx(module, diagnostics.as_text(content), file, arguments.source)
     assembly, text = read_input(content, file)
     if arguments.source:
         return read_beside(assembly, text, file, arguments.source)
@@ -173,9 +182,9 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
     """What is found in one file; raises what ``problem_of`` knows."""
     file = STDIN if path == "-" else path
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
-    if ptx_check.takes(path, content):
-        return _report_on_ptx(path, content, file, arguments)
     beside = read_beside_source(path, content, file, arguments)
+    if isinstance(beside, PtxAndSource):
+        return _report_on_ptx(path, beside, arguments)
     return _report_on_assembly(path, beside, arguments)
 
 
@@ -216,24 +225,30 @@ def _sources(comparisons: Sequence[Comparison]) -> Mapping[Finding, tuple[str, i
     }
 
 
-def _report_on_ptx(path: str, content: bytes, file: str, arguments: Namespace) -> FileReport:
-    for option in ("source", "l2_per_agent", "to"):
+def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:
+    module, file = beside.module, beside.file
+    for option in ("l2_per_agent", "counterexamples"):
         if getattr(arguments, option):
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
-    module = ptx_check.read_input(content, file)
+    comparisons = beside.comparisons()
     code = {
         each.line: (function.name, str(each))
         for function in module.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, arguments, {})
+    reporter = _Reporter(path, file, code, arguments, _sources(comparisons))
+    with_source = [each.finding() for one in comparisons for each in one.findings]
+    found = [*map(reporter.of_ptx, sorted(ptx_check.findings_of(module)))]
+    found += [reporter.of_assembly(each, "") for each in sorted(with_source)]
     return FileReport(
         path,
         file,
         module.target,
         tuple(FunctionName(*each) for each in ptx_check.names_of(module).items()),
-        tuple(reporter.of_ptx(each) for each in sorted(ptx_check.findings_of(module))),
+        tuple(found),
         tuple(ptx_check.lifted(module)) if arguments.lift else (),
+        "" if beside.source is None else beside.source.file,
+        (sum(each.was_compared for each in comparisons), len(comparisons)),
     )
 
 

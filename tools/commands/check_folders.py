@@ -24,6 +24,7 @@ _BY_CONTENT = (".s", ".S", ".asm", ".o", ".co", ".out", ".elf")
 _LOOKED_AT = 1 << 16
 _TARGET = b".amdgcn_target"
 _ASSEMBLY, _OBJECT, _SOURCE = ".amdgcn", ".hsaco", ".llir"
+_COMPILED = (_ASSEMBLY, ".ptx")
 """What Triton writes beside each other."""
 
 _FEW = 8
@@ -77,7 +78,7 @@ def _add(found: Inputs, path: str) -> None:
     if not takes:
         found.skipped += 1
         return
-    source = stem + _SOURCE if suffix == _ASSEMBLY else ""
+    source = stem + _SOURCE if suffix in _COMPILED else ""
     found.files.append((path, source if os.path.exists(source) else ""))
 
 

@@ -1,4 +1,4 @@
-"""What ``fence-check --source`` and ``--run`` do: assembly beside the source that it was made of."""
+"""What ``fence-check --source`` and ``--run`` do: code beside the source that it was made of."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.ptx_source import compare_ptx, with_lines_of_ptx
+from fencewright.checker.ptx_text import PtxFile, is_ptx, read_ptx
 from fencewright.checker.source_check import Comparison, not_compared
 from fencewright.checker.source_compare import (
     compare_modules,
@@ -16,6 +18,7 @@ from fencewright.checker.source_compare import (
 )
 from fencewright.checker.source_program import SourceModule
 from fencewright.checker.source_text import read_source
+from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.diagnostics import (
     ToolError,
@@ -25,7 +28,7 @@ from fencewright.tools.diagnostics import (
     output_file,
     read_bytes,
 )
-from fencewright.tools.inputs.compiler_runs import run_compiler
+from fencewright.tools.inputs.compiler_runs import Compiled, run_compiler
 from fencewright.tools.statuses import USAGE
 
 _MOST_SHOWN = 8
@@ -88,6 +91,7 @@ class CodeAndSource:
         """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
         if self.source is None:
             return []
+        _check_architecture(self.source, CDNA, "AMD's GPUs")
         if self.source.functions.keys().isdisjoint(self.assembly.functions):
             raise error("no function of the source is in the code", self.source.file)
         found = compare_modules(self.source, self.assembly, self.files, l2_per_agent)
@@ -101,26 +105,60 @@ class CodeAndSource:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class PtxAndSource:
+    """PTX, and the source beside it; as ``CodeAndSource``."""
+
+    module: PtxFile
+    file: str
+    source: SourceModule | None = None
+    files: Mapping[int, str] = field(default_factory=dict[int, str])
+    apart: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def comparisons(self) -> list[Comparison]:
+        """Each function with its source; raises ``ToolError``."""
+        if self.source is None:
+            return []
+        _check_architecture(self.source, PTX, "PTX")
+        if self.source.functions.keys().isdisjoint(self.module.functions):
+            raise error("no function of the source is in the code", self.source.file)
+        return list(compare_ptx(self.source, self.module, self.files, self.apart))
+
+
+def _check_architecture(source: SourceModule, architecture: Architecture, name: str) -> None:
+    """Raise ``ToolError`` where a source names another target than the code is for."""
+    if source.architecture not in ("", architecture.name):
+        raise error(f"the source is not for {name}, its target triple says", source.file)
+
+
+def read_beside_ptx(module: PtxFile, text: str, file: str, source: str) -> PtxAndSource:
+    """The PTX ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
+    return PtxAndSource(module, file, _source(source, PTX), files_in(text))
+
+
 def read_beside(assembly: Assembly, text: str, file: str, source: str) -> CodeAndSource:
     """The assembly ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
-    return CodeAndSource(assembly, file, _source(source), files_in(text))
+    return CodeAndSource(assembly, file, _source(source, CDNA), files_in(text))
 
 
-def _source(path: str) -> SourceModule:
+def _source(path: str, architecture: Architecture) -> SourceModule:
     content = read_bytes(path)
     if is_bitcode(content):
         raise error("LLVM bitcode, not its text: llvm-dis makes that", path)
-    return read_source(as_text(content), path)
+    return read_source(as_text(content), path, architecture)
 
 
-def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource:
+def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource | PtxAndSource:
     """What the command makes of ``path``, beside it; written to ``code`` if that is given."""
-    source = _source(path)
+    _source(path, CDNA)
     done = run_compiler(command, path)
     file = code or f"{path} (compiled)"
     if code is not None:
         with output_file(code) as stream:
             stream.write(done.code)
+    if is_ptx(done.code):
+        return _compiled_ptx(path, done, file)
+    source = _source(path, CDNA)
     assembly = read_assembly(done.code, file)
     if done.problem:
         return CodeAndSource(assembly, file, source)
@@ -128,6 +166,16 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
     lined, apart = with_lines(assembly, read_assembly(done.numbered_code, file))
     files = files_in(done.numbered_code)
     return CodeAndSource(lined, file, with_places(source, numbered), files, apart)
+
+
+def _compiled_ptx(path: str, done: Compiled, file: str) -> PtxAndSource:
+    source, module = _source(path, PTX), read_ptx(done.code, file)
+    if done.problem:
+        return PtxAndSource(module, file, source)
+    numbered = read_source(done.numbered_source, path, PTX)
+    lined, apart = with_lines_of_ptx(module, read_ptx(done.numbered_code, file))
+    files = files_in(done.numbered_code)
+    return PtxAndSource(lined, file, with_places(source, numbered), files, apart)
 
 
 _JUDGED = (Rule.SCALAR_STALE,)

@@ -32,7 +32,7 @@ from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
 from fencewright.simulator.core.campaign import Task, open_processes, run
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.tools.commands.check_files import checked
-from fencewright.tools.commands.compare_source import compile_and_read, merged
+from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read, merged
 from fencewright.tools.diagnostics import ToolError, output_file, positive
 from fencewright.tools.fuzz import llvm_ir_writer
 from fencewright.tools.fuzz.checks import meant_by, program_of
@@ -260,6 +260,7 @@ def _check_one(
     file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
 ) -> None:
     beside = compile_and_read(file, compiler.command(chip), None)
+    assert isinstance(beside, CodeAndSource)
     functions = list(checked(beside.assembly, file))
     comparisons = beside.comparisons(None)
     tally.functions[str(compiler), chip] += len(comparisons)

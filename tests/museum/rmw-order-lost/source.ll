@@ -1,0 +1,15 @@
+target triple = "nvptx64-nvidia-cuda"
+
+define ptx_kernel void @k(ptr addrspace(1) %d, ptr addrspace(1) %f) {
+  store i32 42, ptr addrspace(1) %d, align 4, !dbg !DILocation(line: 1, column: 1, scope: !4)
+  %o = atomicrmw add ptr addrspace(1) %f, i32 1 syncscope("device") release, align 4, !dbg !DILocation(line: 4, column: 1, scope: !4)
+  ret void
+}
+
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, emissionKind: LineTablesOnly)
+!1 = !DIFile(filename: "k.cu", directory: "/")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = !DISubroutineType(types: !{})
+!4 = distinct !DISubprogram(name: "k", file: !1, line: 1, type: !3, unit: !0)
