@@ -100,7 +100,7 @@ fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (t
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
 	$(BIN)/fence-sim fuzz --async --programs 20000 --jobs $(JOBS) --results build/fuzz --failures tests/fuzz/async --page docs/fuzz-async.md
 
-own-code: $(READY) ## compare what the passes make of 1,000 random programs with what those ask for (four minutes)
+own-code: $(READY) ## compare what the passes make of the GPU kernels and 1,000 random programs with what those ask for (four minutes)
 	$(BIN)/python -m fencewright.tools.dev.own_code
 
 sentinel: $(READY) ## check random programs with every LLVM that is installed, and write docs/compilers.md (five minutes on two cores)

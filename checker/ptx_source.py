@@ -5,12 +5,13 @@
 has to be known.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from fencewright.checker.align import Alignment, Found, align_accesses
+from fencewright.checker.align import Alignment, Found, Method, align_accesses
 from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_text import SourceLine
 from fencewright.checker.findings import Rule
@@ -31,6 +32,7 @@ from fencewright.checker.source_program import (
     SourceModule,
     SourceOperation,
 )
+from fencewright.lowering.ptx.chip import FORMS, PtxForm
 from fencewright.lowering.ptx.statements import EffectKind
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -84,6 +86,29 @@ def compare_ptx(
             yield _missing(name, "it is not in the code")
 
 
+def compare_in_order(source: SourceFunction, module: PtxFile, function: PtxFunction) -> Comparison:
+    """A function whose accesses stand in the order of its source, whatever may follow them.
+
+    So are those of a printer that moves nothing. Another order of kinds is not compared.
+    """
+    found = list(_accesses(module, function))
+    wanted = [
+        each for each in source.operations if each.is_access or each.kind is SourceKind.BARRIER
+    ]
+    fits = len(found) >= len(wanted) and all(map(Found.may_be, found, wanted))
+    problem = source.problem or _unknown(function)
+    if not problem and not fits:
+        problem = "its accesses are in another order"
+    if problem:
+        return _missing(source.name, problem)
+    pairs = zip(found, wanted, strict=False)
+    candidates = {each.key: (operation.number,) for each, operation in pairs}
+    alignment = Alignment(Method.ORDER, candidates)
+    return Comparison(
+        source.name, alignment, tuple(_Comparer(source, module, function, alignment).findings())
+    )
+
+
 def _missing(name: str, problem: str) -> Comparison:
     return Comparison(name, None, (not_compared(name, problem),))
 
@@ -104,7 +129,7 @@ def _compare(
     alignment = align_accesses(source, found, len(function.blocks), files, elsewhere, PTX)
     if alignment.problem:
         return Comparison(source.name, alignment, (not_compared(source.name, alignment.problem),))
-    findings = _Comparer(source, function, alignment).findings()
+    findings = _Comparer(source, module, function, alignment).findings()
     return Comparison(source.name, alignment, tuple(findings))
 
 
@@ -153,6 +178,17 @@ def _accesses(module: PtxFile, function: PtxFunction) -> Iterator[Found]:
             yield Found(each.number, _Placed(each), kind, space, block.number)
 
 
+_CLUSTERS_SINCE = FORMS[PtxForm.CLUSTER].number
+"""The first chip with clusters."""
+
+
+def _number_of(target: str) -> int:
+    """The number of a chip, 90 of ``sm_90a``."""
+    found = re.match(r"sm_(\d+)", target)
+    assert found is not None, target
+    return int(found[1])
+
+
 _IN_LOOPS = (_S.RMW, _S.CMPXCHG)
 
 
@@ -186,8 +222,11 @@ class _Aligned:
 class _Comparer:
     """One function."""
 
-    def __init__(self, source: SourceFunction, function: PtxFunction, alignment: Alignment):
+    def __init__(
+        self, source: SourceFunction, module: PtxFile, function: PtxFunction, alignment: Alignment
+    ):
         self.source = source
+        self.has_clusters = _number_of(module.target) >= _CLUSTERS_SINCE
         self.obligations = obligations_of(source, PTX)
         self.orders = Orders(function)
         self.aligned: list[_Aligned] = []
@@ -234,13 +273,17 @@ class _Comparer:
             known = [each for each in scopes if each is not None]
             if len(known) < len(scopes) or earlier.code is later.code:
                 continue
-            scope = min(known, key=lambda each: each.rank)
+            scope = self._can_ask(min(known, key=lambda each: each.rank))
             if self.orders.is_open(order, earlier.code, later.code, scope):
                 said, lacks = _said(order, later, scope), _lacks(order, later, scope)
                 self._add(rule, earlier, later, scope, f"{said}: {lacks} is missing")
             elif self._is_moved(earlier, later):
                 said = f"{_said(order, later, scope)}: it comes after it in the code"
                 self._add(rule, earlier, later, scope, said)
+
+    def _can_ask(self, scope: Scope) -> Scope:
+        """A scope as the chip has it: without clusters each work-group is one by itself."""
+        return scope if self.has_clusters or scope is not Scope.CLUSTER else Scope.WORKGROUP
 
     def _is_moved(self, earlier: _Aligned, later: _Aligned) -> bool:
         """Whether the code has two accesses in the other order, where the source has but one."""
@@ -275,7 +318,10 @@ class _Comparer:
         wanted = [each.scope for each in aligned.source if each.is_atomic and each.is_access]
         if len(wanted) < len(aligned.source):
             return
-        narrowest = min(wanted, key=lambda scope: scope.rank)
+        narrowest = self._can_ask(min(wanted, key=lambda scope: scope.rank))
+        if all(each.space is AddressSpace.LOCAL for each in aligned.source):
+            # Nobody beyond the cluster reaches shared memory.
+            narrowest = self._can_ask(narrowest.clamp(Scope.CLUSTER))
         if narrowest.rank < Scope.WORKGROUP.rank:
             return
         if not statement.is_strong or statement.scope is None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.cdna_check import check
 from fencewright.checker.cdna_text import Assembly
@@ -12,7 +13,8 @@ from fencewright.checker.source_check import Comparison
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
-from fencewright.tools.dev.own_code import check_seeds, compiled
+from fencewright.tools.dev import own_code
+from fencewright.tools.dev.own_code import Tally, check_kernels, check_seeds, compiled, ptx_of
 from fencewright.tools.fuzz.llvm_ir import in_registers
 
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels-cdna"
@@ -72,4 +74,26 @@ def test_whatever_is_taken_away_is_missed() -> None:
 def test_random_programs_have_what_they_ask_for() -> None:
     tally = check_seeds(40, 6)
     assert tally.errors == []
-    assert tally.functions[True] > 4
+    assert tally.functions[True] > 16
+
+
+def test_the_gpu_kernels_have_what_they_ask_for() -> None:
+    tally = Tally()
+    check_kernels(tally, ("sm_90",))
+    assert tally.errors == []
+    assert tally.functions == {True: 20}
+
+
+@pytest.mark.parametrize("weaker", [".acquire.", ".release.", "fence.acq_rel."])
+def test_an_order_that_our_ptx_lacks_is_found(weaker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(module: ModuleOp) -> str:
+        text = ptx_of(module)
+        if weaker.startswith("."):
+            return text.replace(f"ld{weaker}", "ld.relaxed.").replace(f"st{weaker}", "st.relaxed.")
+        return text.replace(f"{weaker}gpu", f"{weaker}cta")
+
+    monkeypatch.setattr(own_code, "ptx_of", lacking)
+    tally = Tally()
+    check_kernels(tally, ("sm_80",))
+    kinds = {each.split(": ")[1] for each in tally.errors}
+    assert kinds == {"release"} if weaker == ".release." else kinds >= {"acquire"}

@@ -138,6 +138,13 @@ def test_a_warp_is_no_single_thread() -> None:
     assert found(one, code) == []
 
 
+def test_a_chip_without_clusters_needs_no_scope_for_them() -> None:
+    asked = source_of(FLAG.replace("device", "cluster"))
+    code = ptx_of("st.relaxed.cta.global.b32 [d2], 1;")
+    assert [rule for rule, _ in found(asked, code)] == ["coherence"]
+    assert found(asked, re.sub(r"sm_\w+", "sm_80", code)) == []
+
+
 def test_inline_ptx_is_its_instructions() -> None:
     text = source_of(
         'call void asm sideeffect "@$0 atom.global.gpu.acq_rel.add.u32 $1, [$2], 1;\\0A\\09bar.sync 0;'

@@ -1,9 +1,10 @@
-"""What fence-check says of our own output: random programs by both routes, in every mode.
+"""What fence-check says of our own output: GPU kernels and random programs by every route and mode.
 
 ``python -m fencewright.tools.dev.own_code [COUNT] [--first SEED]``: an error is a fault of a pass, or a
-false alarm. By MLIR a program becomes assembly of ours, whose accesses are found by their order; by
-LLVM IR it becomes LLVM IR with explicit synchronisation, which is numbered line by line, and
-LLVM's assembly. Both are compared with the LLVM IR of the program as it was.
+false alarm. By MLIR a program becomes assembly or PTX of ours, whose accesses are found by their
+order; by LLVM IR it becomes LLVM IR with explicit synchronisation, which is numbered line by line,
+and LLVM's assembly. All are compared with the LLVM IR of the program as it was. The kernels of
+examples/kernels are compared with their own ``scoped`` operations.
 """
 
 import argparse
@@ -11,9 +12,14 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.llvm import LLVMPointerType
 
 from fencewright.checker.cdna_check import check
 from fencewright.checker.cdna_text import (
@@ -24,27 +30,45 @@ from fencewright.checker.cdna_text import (
     read_assembly,
 )
 from fencewright.checker.findings import Level, Rule
+from fencewright.checker.ptx_findings import find_problems
+from fencewright.checker.ptx_source import compare_in_order
+from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction, read_ptx
 from fencewright.checker.source_check import Comparison
 from fencewright.checker.source_compare import compare_modules, files_in, with_orders
-from fencewright.checker.source_program import SourceModule
+from fencewright.checker.source_program import (
+    SourceBlock,
+    SourceFunction,
+    SourceKind,
+    SourceModule,
+    SourceOperation,
+)
 from fencewright.checker.source_text import read_source
 from fencewright.lowering.sequence import Target
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import L2PerAgent, Operation, Scope
+from fencewright.mlir_dialects.scoped import ScopedOperation, address_space_of
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.pipelines import OptLevel
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.simulator.source.events import ScopedProgram
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
     LLVM_IR_SETTINGS,
+    PTX_SETTINGS,
     LoweringRoute,
     Setting,
     build_of,
     lowered,
     program_of,
 )
+
+KERNELS = Path(__file__).resolve().parents[2] / "examples" / "kernels"
+KERNEL_CHIPS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+FIRST_CHIP = {"look_back_scan": "sm_80", "mbarrier_pipeline": "sm_90"}
+"""The least of those chips that has what a kernel uses, where not all have."""
+OPT_LEVELS: tuple[OptLevel, ...] = (0, 2)
 
 
 @dataclass
@@ -67,6 +91,13 @@ class Tally:
                 else:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
+    def problems_of(self, name: str, module: PtxFile) -> None:
+        """Count what is wrong with PTX whatever the source."""
+        for function in module.functions.values():
+            for each in find_problems(module, function):
+                if each.level is not Level.NOTE:
+                    self.errors.append(f"{name}: line {each.line}: {each.rule}: {each.message}")
+
     def hazards(self, name: str, assembly: Assembly, l2_per_agent: L2PerAgent) -> None:
         """Count what is wrong whatever the source."""
         for function in assembly.functions.values():
@@ -81,6 +112,7 @@ def check_seed(seed: int, tally: Tally) -> None:
     tally.programs += 1
     by_mlir(seed, CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], tally)
     by_llvm_ir(seed, LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)], tally)
+    by_ptx(seed, PTX_SETTINGS[seed % len(PTX_SETTINGS)], tally)
 
 
 def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
@@ -123,6 +155,139 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     bare = Assembly(assembly.chip, MappingProxyType(functions))
     found = compare_modules(ours, bare, {}, setting.mode.l2_per_agent)
     tally.add(name, list(found))
+
+
+def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
+    """Our own PTX; where a fact was promised, only what is wrong whatever the source."""
+    from fencewright.tools.fuzz import llvm_ir
+    from fencewright.tools.fuzz import llvm_ir_writer as writer
+
+    program = setting.place(program_of(seed))
+    name = f"{seed} {setting}"
+    module = read_ptx(ptx_of(lowered(build(program), setting.passes(2))), name)
+    tally.problems_of(name, module)
+    if setting.facts:
+        return
+    scoped = _scoped(program)
+    threads = tuple(
+        replace(thread, placement=replace(thread.placement, workgroup=number))
+        for number, thread in enumerate(scoped.threads)
+    )
+    text = llvm_ir.in_registers(writer.written(replace(scoped, threads=threads)))
+    source = read_source(text, name)
+    results = writer.result_registers(scoped)
+    for function in module.functions.values():
+        thread = int(function.name.rpartition("P")[2])
+        asked = source.functions[writer.kernel_name(thread)]
+        bare = _without_last_stores(function, len(results[thread]))
+        tally.add(name, [compare_in_order(asked, module, bare)])
+
+
+def ptx_of(module: ModuleOp) -> str:
+    """A lowered module as text."""
+    from xdsl.context import Context
+
+    from fencewright.passes.print.ptx import PTXTarget
+
+    stream = io.StringIO()
+    PTXTarget().emit(Context(), module, stream)
+    return stream.getvalue()
+
+
+def _without_last_stores(function: PtxFunction, results: int) -> PtxFunction:
+    """A kernel without the stores of its registers before each return."""
+    blocks: list[PtxBlock] = []
+    for block in function.blocks:
+        kept = list(block.instructions)
+        end = kept.pop() if kept and _does(kept[-1], "ret") else None
+        for _ in range(results if end is not None else 0):
+            if kept and _does(kept[-1], "st"):
+                kept.pop()
+        kept += [end] if end is not None else []
+        blocks.append(PtxBlock(block.number, block.labels, tuple(kept), block.successors))
+    return replace(function, blocks=tuple(blocks))
+
+
+def _does(each: PtxInstruction, operation: str) -> bool:
+    return each.statement.operation == operation
+
+
+def check_kernels(tally: Tally, chips: Sequence[str] = KERNEL_CHIPS) -> None:
+    """The GPU kernels for ``chips``, those that have what they use, unoptimised and optimised."""
+    from fencewright.passes.pipelines import lower_module
+
+    for path in sorted(KERNELS.glob("*.mlir")):
+        asked = asked_by(_parsed(path))
+        first = KERNEL_CHIPS.index(FIRST_CHIP.get(asked.name, KERNEL_CHIPS[0]))
+        for chip in (each for each in KERNEL_CHIPS[first:] if each in chips):
+            for opt_level in OPT_LEVELS:
+                name = f"{path.stem} {chip} -O{opt_level}"
+                code = _parsed(path)
+                lower_module(code, chip, opt_level=opt_level)
+                module = read_ptx(ptx_of(code), name)
+                tally.problems_of(name, module)
+                (function,) = module.functions.values()
+                tally.add(name, [compare_in_order(asked, module, function)])
+
+
+def _parsed(path: Path) -> ModuleOp:
+    from xdsl.context import Context
+    from xdsl.dialects import get_all_dialects
+
+    from fencewright.tools.inputs.located_parser import LocatedParser
+    from fencewright.universe import DIALECTS
+
+    context = Context()
+    for name, load in (get_all_dialects() | DIALECTS).items():
+        context.register_dialect(name, load)
+    return LocatedParser(context, path.read_text(encoding="utf-8"), str(path)).parse_module()
+
+
+_KINDS = {
+    Operation.LOAD: SourceKind.LOAD,
+    Operation.STORE: SourceKind.STORE,
+    Operation.ATOMIC_RMW: SourceKind.RMW,
+    Operation.CMPXCHG: SourceKind.CMPXCHG,
+    Operation.FENCE: SourceKind.FENCE,
+    Operation.BARRIER: SourceKind.BARRIER,
+}
+
+
+def asked_by(module: ModuleOp) -> SourceFunction:
+    """What the ``scoped`` operations of the one function of a module ask for."""
+    (function,) = (each for each in module.walk() if isinstance(each, func.FuncOp))
+    blocks = list(function.body.blocks)
+    found: list[SourceBlock] = []
+    number = 0
+    for block in blocks:
+        operations: list[SourceOperation] = []
+        for each in block.ops:
+            if isinstance(each, ScopedOperation):
+                operations.append(_asked(each, number))
+                number += 1
+        last = block.last_op
+        following = last.successors if last is not None else ()
+        found.append(SourceBlock(tuple(operations), tuple(map(blocks.index, following))))
+    return SourceFunction(function.sym_name.data, 0, tuple(found))
+
+
+def _asked(operation: ScopedOperation, number: int) -> SourceOperation:
+    kind = _KINDS[operation.OPERATION]
+    pointer = (
+        operation.operands[-1] if kind is SourceKind.STORE else next(iter(operation.operands), None)
+    )
+    space = None
+    if pointer is not None and isinstance(pointer.type, LLVMPointerType):
+        space = address_space_of(pointer.type)
+    return SourceOperation(
+        number,
+        kind,
+        0,
+        str(operation),
+        ordering=operation.ordering.data,
+        scope=Scope.SYSTEM if operation.scope is None else operation.scope.data,
+        space=space,
+    )
 
 
 def _without_results(function: Function, results: int) -> Function:
@@ -253,6 +418,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     arguments = parser.parse_args()
     tally = check_seeds(arguments.first, arguments.count)
+    check_kernels(tally)
     print(*_lines(tally), sep="\n")
     return bool(tally.errors)
 
