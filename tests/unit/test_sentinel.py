@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencewright.checker.cdna_text import read_assembly
 from fencewright.checker.findings import Finding, Rule
 from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read
 from fencewright.tools.dev import sentinel
@@ -107,3 +108,58 @@ def test_tallies_add_up_to_the_smallest_program() -> None:
 )
 def test_faults_are_told_apart_without_their_places(message: str, lacks: str) -> None:
     assert sentinel.lacks_of(Finding(1, Rule.RELEASE, message)) == lacks
+
+
+CODE = """\
+\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+\t.type k,@function
+k:
+.L0:
+\tglobal_store_dword v[0:1], v2, off
+\tbuffer_wbl2 sc1
+\tglobal_store_dword v[4:5], v6, off sc1
+\tds_read_b32 v0, v1
+\ts_load_dword s0, s[2:3], 0x0
+\tglobal_atomic_add v0, v2, s[2:3]
+\ts_cbranch_scc1 .L0
+\tglobal_store_dword v[4:5], v6, off sc1
+\ts_endpgm
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "earlier", "later", "chip", "says"),
+    [
+        (Rule.RELEASE, 5, 7, "gfx942", "#178316"),
+        (Rule.RELEASE, 7, 10, "gfx942", "#211684"),
+        (Rule.RELEASE, 7, 12, "gfx942", ""),
+        (Rule.RELEASE, 7, 12, "gfx942+tgsplit", "tgsplit mode"),
+        (Rule.SCALAR_STALE, 7, 9, "gfx942", "#219991"),
+        (Rule.SCALAR_STALE, 7, 8, "gfx942", ""),
+        (Rule.ACQUIRE, 7, 8, "gfx942", "LDS may be read before"),
+        (Rule.ACQUIRE, 10, 12, "gfx942", "whose result nobody reads"),
+        (Rule.RAW, 5, 7, "gfx942", ""),
+    ],
+)
+def test_faults_are_known_by_rule_and_instructions(
+    rule: Rule, earlier: int, later: int, chip: str, says: str
+) -> None:
+    """Whatever the message says."""
+    (function,) = read_assembly(CODE).functions.values()
+    finding = Finding(later, rule, "in other words", about=(earlier,))
+    reference = sentinel.reference_of(finding, function, chip)
+    assert says in reference
+    assert bool(reference) is bool(says)
+
+
+def test_tgsplit_mode_is_a_feature_or_an_attribute() -> None:
+    old, new = (Compiler(v, f"llc-{v[0]}", ("gfx942+tgsplit",)) for v in ((22, 1), (23, 1)))
+    assert old.command("gfx942+tgsplit") == "llc-22 -O2 -mcpu=gfx942 -mattr=+tgsplit"
+    assert new.command("gfx942+tgsplit") == "llc-23 -O2 -mcpu=gfx942"
+    plain, split = sentinel.source_of(4), sentinel.source_of(4, tgsplit=True)
+    assert plain is not None
+    assert split is not None
+    assert split.count('"amdgpu-tg-split"') == plain.count("define ") > 0
+    assert split.replace(' "amdgpu-tg-split"', "") == plain
+    in_lds = next(n for n in range(1000) if "addrspace(3)" in (sentinel.source_of(n) or ""))
+    assert sentinel.source_of(in_lds, tgsplit=True) is None

@@ -18,13 +18,12 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from fencewright.checker.cdna_text import AssemblyError
+from fencewright.checker.cdna_text import AssemblyError, AssemblyLabel, Function
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.passes.litmus.build_litmus import build
@@ -43,13 +42,22 @@ from fencewright.tools.progress import progress
 TYPED_POINTERS = 14
 """The last LLVM whose pointers have types unless it is told otherwise."""
 
+TGSPLIT_BY_OPTION = 22
+"""The last LLVM that takes tgsplit mode as a feature; later ones take a function's attribute."""
+
+_TGSPLIT = "+tgsplit"
+_ATTRIBUTE = '"amdgpu-tg-split"'
+
 _TOGETHER = 20
 """Programs of one run of a compiler."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Compiler:
-    """An ``llc``: its version, the shortest name for it on the PATH, and the chips it knows."""
+    """An ``llc``: its version, the shortest name for it on the PATH, and the chips it knows.
+
+    ``gfx942+tgsplit`` is a chip in tgsplit mode.
+    """
 
     version: tuple[int, ...]
     name: str
@@ -60,8 +68,11 @@ class Compiler:
 
     def command(self, chip: str) -> str:
         """What compiles for a chip."""
+        name, plus, feature = chip.partition("+")
         old = " -opaque-pointers" if self.version[0] <= TYPED_POINTERS else ""
-        return f"{self.name} -O2 -mcpu={chip}{old}"
+        is_option = plus and self.version[0] <= TGSPLIT_BY_OPTION
+        mode = f" -mattr=+{feature}" if is_option else ""
+        return f"{self.name} -O2 -mcpu={name}{mode}{old}"
 
 
 _LLC = re.compile(r"llc(-\d+)?")
@@ -99,7 +110,11 @@ def compilers() -> tuple[list[Compiler], list[str]]:
 def _chips(llc: str) -> tuple[str, ...]:
     said = _said([llc, "-mtriple=amdgcn-amd-amdhsa", "-mcpu=help"])
     known = set(re.findall(r"^\s+(gfx\w+)", said, re.M))
-    return tuple(each.name for each in CHIPS.values() if each.name in known)
+    chips = [each for each in CHIPS.values() if each.name in known]
+    split = [
+        f"{each.name}{_TGSPLIT}" for each in chips if frozenset({"tgsplit"}) in each.feature_sets
+    ]
+    return (*(each.name for each in chips), *split)
 
 
 def _said(command: Sequence[str]) -> str:
@@ -113,8 +128,11 @@ _ATTRIBUTES = re.compile(r"^attributes #\d+ = .*\n|^; Function Attrs:.*\n| #\d+$
 """Of the declared barrier alone, whose own every LLVM knows; not all can read what others write."""
 
 
-def source_of(seed: int) -> str | None:
-    """The program of a seed as LLVM IR; None for one that has races, or too many outcomes."""
+def source_of(seed: int, tgsplit: bool = False) -> str | None:
+    """The program of a seed as LLVM IR; None for one that has races, or too many outcomes.
+
+    In tgsplit mode also for one with LDS, which a work-group does not have there.
+    """
     program = program_of(seed)
     meant = meant_by(program)
     if meant.races or meant.incomplete:
@@ -122,7 +140,14 @@ def source_of(seed: int) -> str | None:
     test = read_only_test(build(program), ReadOptions())
     assert isinstance(test, SourceTest)
     form = llvm_ir_writer.KernelForm(results=True)
-    return _ATTRIBUTES.sub("", in_registers(llvm_ir_writer.written(test.test.program, form)))
+    text = _ATTRIBUTES.sub("", in_registers(llvm_ir_writer.written(test.test.program, form)))
+    if not tgsplit:
+        return text
+    return None if _LDS in text else _DEFINED.sub(rf"\1 {_ATTRIBUTE} {{", text)
+
+
+_LDS = "addrspace(3)"
+_DEFINED = re.compile(r"^(define .*) \{$", re.M)
 
 
 _KERNEL = re.compile(r"@g(\d+)\(")
@@ -143,43 +168,126 @@ def together(sources: Mapping[int, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """The instructions that a finding is about: the mnemonics of both, and what stands around them.
+
+    ``has_write_back``: one stands between the two; ``in_loop``: the later one does.
+    """
+
+    later: str
+    earlier: str = ""
+    has_write_back: bool = False
+    in_loop: bool = False
+
+
+_MEMORY = r"(global|flat|buffer)_.*"
+_ANY = r".*"
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
-    """A fault that has been reported: what findings of it say, and where it stands."""
+    """A fault that has been reported, by the rule and the instructions of its findings.
+
+    ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone.
+    """
 
     rule: Rule
-    says: str
+    earlier: str
+    later: str
     reference: str
+    has_write_back: bool = False
+    in_loop: bool = False
+    tgsplit: bool = False
+
+    def is_of(self, rule: Rule, shape: Shape, tgsplit: bool) -> bool:
+        """Whether a finding is this fault."""
+        return (
+            rule is self.rule
+            and re.fullmatch(self.earlier, shape.earlier) is not None
+            and re.fullmatch(self.later, shape.later) is not None
+            and shape.has_write_back is self.has_write_back
+            and (shape.in_loop or not self.in_loop)
+            and (tgsplit or not self.tgsplit)
+        )
 
 
 KNOWN = (
     Known(
         Rule.RELEASE,
-        "after the write-back",
+        _MEMORY,
+        _ANY,
         "llvm/llvm-project#178316, mended in 23.1.4 and 24: the wait for buffer_wbl2 is dropped "
         "where LLVM takes nothing for outstanding",
+        has_write_back=True,
     ),
     Known(
         Rule.SCALAR_STALE,
-        "s_dcache_inv",
+        _ANY,
+        r"s_(buffer_)?load_.*",
         "llvm/llvm-project#219991, reported of 23 and 24: a scalar load after an acquire",
     ),
     Known(
         Rule.ACQUIRE,
-        "s_waitcnt vmcnt(0) is missing between them",
+        _MEMORY,
+        r"ds_.*",
         "no report: outside tgsplit mode LLVM takes a work-group's acquire of global memory for "
         "done without a wait, and LDS may be read before",
     ),
+    Known(
+        Rule.ACQUIRE,
+        r"(global|flat|buffer)_atomic_.*",
+        _MEMORY,
+        "no report: LLVM 24 invalidates without a wait for an atomic whose result nobody reads, so "
+        "that what it acquired may be read or overwritten before it is done",
+    ),
+    Known(
+        Rule.RELEASE,
+        _ANY,
+        _ANY,
+        "llvm/llvm-project#211684: a release at the head of a loop does not wait for what the loop "
+        "has in flight",
+        in_loop=True,
+    ),
+    Known(
+        Rule.RELEASE,
+        _MEMORY,
+        _ANY,
+        "no report: in tgsplit mode a work-group's release leaves out the wait where LLVM takes "
+        "nothing for outstanding",
+        tgsplit=True,
+    ),
 )
+"""The first that fits counts."""
+
+
+def shape_of(finding: Finding, function: Function) -> Shape:
+    """What a finding is about, in the code that it was found in."""
+    by_line = {each.line: each for each in function.instructions}
+    first = next((by_line[line] for line in finding.about if line in by_line), None)
+    later = by_line[finding.line]
+    between = range(first.line, later.line) if first is not None else ()
+    backs = [n for n in between if n in by_line and by_line[n].mnemonic == "buffer_wbl2"]
+    labels = {each.name: each.line for each in function.body if isinstance(each, AssemblyLabel)}
+    in_loop = any(
+        labels.get(str(each.operands[0]), each.line) <= later.line <= each.line
+        for each in function.instructions
+        if each.mnemonic.startswith(("s_branch", "s_cbranch")) and each.operands
+    )
+    return Shape(later.mnemonic, "" if first is None else first.mnemonic, bool(backs), in_loop)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """What is wrong in the code of one compiler for one chip; ``lacks``: in words, without places."""
+    """What is wrong in the code of one compiler for one chip; ``lacks``: in words, without places.
+
+    ``reference``: where it is known from; empty if it is not.
+    """
 
     compiler: str
     chip: str
     rule: str
     lacks: str
+    reference: str = ""
 
 
 @dataclass
@@ -189,7 +297,8 @@ class Tally:
     By fault how many programs show it, and of the smallest of them size and seed.
 
     ``functions``: by compiler and chip, how many kernels were compared, of how many; ``refused``:
-    how many programs a compiler refused, by its command and what it said.
+    how many programs a compiler refused, by its command and what it said; ``checked``: by compiler
+    and chip, how many programs it was given.
     """
 
     tried: int = 0
@@ -199,6 +308,7 @@ class Tally:
     functions: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     compared: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     refused: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    checked: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def add(self, other: "Tally") -> None:
         """Take what another found as well."""
@@ -208,6 +318,7 @@ class Tally:
         self.functions += other.functions
         self.compared += other.compared
         self.refused += other.refused
+        self.checked += other.checked
         for fault, example in other.smallest.items():
             self.smallest[fault] = min(example, self.smallest.get(fault, example))
 
@@ -224,13 +335,17 @@ def lacks_of(finding: Finding) -> str:
 
 def check(seeds: Sequence[int], wanted: Sequence[Compiler]) -> Tally:
     """What every compiler makes of the programs of these seeds."""
-    sources = {seed: text for seed in seeds if (text := source_of(seed)) is not None}
+    sources, split = (
+        {seed: text for seed in seeds if (text := source_of(seed, mode)) is not None}
+        for mode in (False, True)
+    )
     tally = Tally(tried=len(seeds), programs=len(sources))
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "programs.ll"))
         for compiler in wanted:
             for chip in compiler.chips:
-                _check_all(file, compiler, chip, sources, tally)
+                programs = split if chip.endswith(_TGSPLIT) else sources
+                _check_all(file, compiler, chip, programs, tally)
     return tally
 
 
@@ -240,11 +355,13 @@ def _check_all(
     """Check all programs at once, or one by one where one is refused; the count of those is kept."""
     if not sources:
         return
+    tally.checked[str(compiler), chip] += len(sources)
     Path(file).write_text(together(sources), encoding="utf-8")
     try:
         _check_one(file, compiler, chip, sources, tally)
     except (ToolError, AssemblyError) as problem:
         if len(sources) > 1:
+            tally.checked[str(compiler), chip] -= len(sources)
             for seed, text in sources.items():
                 _check_all(file, compiler, chip, {seed: text}, tally)
             return
@@ -275,8 +392,10 @@ def _check_one(
     for each in merged(own, comparisons):
         if each.level is not Level.ERROR:
             continue
-        seed = int(name_of[each.line].partition("_")[0].removeprefix("s"))
-        fault = Fault(str(compiler), chip, str(each.rule), lacks_of(each))
+        name = name_of[each.line]
+        seed = int(name.partition("_")[0].removeprefix("s"))
+        known = reference_of(each, beside.assembly.functions[name], chip)
+        fault = Fault(str(compiler), chip, str(each.rule), lacks_of(each), known)
         if (fault, seed) in seen:
             continue
         seen.add((fault, seed))
@@ -313,11 +432,11 @@ shows what is wrong, with what the machine makes of it.
 """
 
 
-@cache
-def reference_of(rule: str, lacks: str) -> str:
+def reference_of(finding: Finding, function: Function, chip: str) -> str:
     """Where a fault is known from; empty if it is not."""
+    shape = shape_of(finding, function)
     for each in KNOWN:
-        if each.rule == rule and each.says in lacks:
+        if each.is_of(finding.rule, shape, chip.endswith(_TGSPLIT)):
             return each.reference
     return ""
 
@@ -351,7 +470,7 @@ def _release(tally: Tally, compiler: Compiler, chip: str) -> Sequence[str]:
     refused = sum(n for (by, _), n in tally.refused.items() if by == command)
     faults = sum(n for each, n in tally.faults.items() if (each.compiler, each.chip) == key)
     compared = f"{tally.compared[key]:,} of {tally.functions[key]:,}"
-    return (*key, str(tally.programs - refused), compared, str(faults))
+    return (*key, str(tally.checked[key] - refused), compared, str(faults))
 
 
 def _faults(tally: Tally, wanted: Sequence[Compiler]) -> str:
@@ -364,9 +483,10 @@ def _faults(tally: Tally, wanted: Sequence[Compiler]) -> str:
         mine = [each for each in tally.faults if each.compiler == str(compiler)]
         for each in sorted(mine, key=lambda each: (each.chip, -tally.faults[each])):
             _, seed = tally.smallest[each]
-            known = reference_of(each.rule, each.lacks) or "new"
+            known = each.reference or "new"
             command = f"`{compiler.command(each.chip)}`"
-            numbers = (str(tally.faults[each]), str(seed))
+            mode = " --tgsplit" if each.chip.endswith(_TGSPLIT) else ""
+            numbers = (str(tally.faults[each]), f"{seed}{mode}")
             rows.append((str(compiler), each.chip, each.rule, each.lacks, *numbers, command, known))
     return markdown_table(columns, rows)
 
@@ -387,9 +507,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (1)")
     parser.add_argument("--page", metavar="FILE", help="write what was found as a page")
     parser.add_argument("--seed", type=int, help="print this program and do nothing else")
+    parser.add_argument("--tgsplit", action="store_true", help="with --seed: in tgsplit mode")
     arguments = parser.parse_args(argv)
     if arguments.seed is not None:
-        text = source_of(arguments.seed)
+        text = source_of(arguments.seed, arguments.tgsplit)
         print(text if text is not None else f"; seed {arguments.seed} has races")
         return 0
     wanted, problems = compilers()
@@ -404,7 +525,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             display.update(tally.tried, tally.faults.total())
     for fault, number in sorted(tally.faults.items()):
         _, seed = tally.smallest[fault]
-        known = reference_of(fault.rule, fault.lacks) or "new"
+        known = fault.reference or "new"
         print(
             f"LLVM {fault.compiler}, {fault.chip}: {_count(number)}, smallest seed {seed}: ", end=""
         )
