@@ -30,6 +30,7 @@ from fencewright.tools.commands.compare_source import (
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
+from fencewright.tools.workers import cluster_address
 
 NAME = "fence-check"
 
@@ -255,6 +256,13 @@ def _parser() -> ArgumentParser:
         metavar="N",
         help="processes for the files of a folder (as many as there are CPUs)",
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        type=cluster_address,
+        help="check the files of a folder on the workers of a Dask scheduler, as tcp://host:8786, "
+        "which see the same files; local: on --jobs of our own",
+    )
     return parser
 
 
@@ -268,6 +276,8 @@ def _prepare(arguments: Namespace) -> None:
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))
     arguments.finds_surplus = arguments.surplus or arguments.in_folder
     arguments.skipped = arguments.beside = 0
+    if arguments.cluster and not arguments.in_folder:
+        raise _usage("--cluster is for folders")
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
             raise _usage(f"--{option} is for files, not for a folder")

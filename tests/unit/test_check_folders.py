@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_campaign import cluster
 
 from fencewright.checker.findings import Rule
 from fencewright.checker.ptx_findings import PtxRule
@@ -190,6 +191,7 @@ def test_the_source_beside_is_taken(
     ("arguments", "said"),
     [
         (("--run", "llc", "d"), "--run is for files, not for a folder"),
+        (("--cluster", "local", "d/a.s"), "--cluster is for folders"),
         (("--source", "k.ll", "d"), "--source is for files, not for a folder"),
         (("--to", "scoped", "d"), "--to is for files, not for a folder"),
         (("--to", "scoped", "--format", "json", "d/a.s"), "--format has no effect"),
@@ -376,3 +378,17 @@ def test_what_is_no_baseline_is_refused(check: Check, tmp_path: Path, content: s
     status, out, err = check("d", "--baseline", "known.json")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("known.json: error: ")
+
+
+def test_a_folder_is_checked_by_a_cluster(check: Check, tmp_path: Path) -> None:
+    """Its workers run elsewhere, and find the files by the names that were given."""
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    write(tmp_path / "d", a_s=GOOD, b_s=BAD, c_ptx="define")
+    alone = check("d")
+    elsewhere = tmp_path / "cluster"
+    elsewhere.mkdir()
+    with cluster(elsewhere) as (address, _):
+        assert check("d", "--cluster", address) == alone
+    assert alone[0] == 1
+    assert "hazard-raw" in alone[1]
+    assert "c.ptx" in alone[2]

@@ -93,19 +93,21 @@ def _is_code(path: str) -> bool:
 
 def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
     """The reports in the order of ``inputs``, once all are there; progress goes to a terminal."""
-    from fencewright.simulator.core.campaign import CampaignError, Task, open_processes, run
+    from fencewright.simulator.core.campaign import CampaignError, Task, run
     from fencewright.tools.progress import progress
-    from fencewright.tools.workers import campaign_error
+    from fencewright.tools.workers import campaign_error, open_workers
 
     number = len(inputs.files)
     jobs = arguments.jobs or (1 if number < _FEW else len(os.sched_getaffinity(0)))
+    traces, here = os.environ.get(TRACEBACK_VARIABLE), os.getcwd()
     tasks = [
-        Task(path, check_one, (path, source, arguments, os.environ.get(TRACEBACK_VARIABLE)))
+        Task(path, check_one, (path, source, arguments, traces, here))
         for path, source in inputs.files
     ]
+    workers = Namespace(jobs=jobs, cluster=arguments.cluster)
     reports: dict[str, FileReport] = {}
     try:
-        with open_processes(jobs) as executor, progress(number, "files") as display:
+        with open_workers(workers) as executor, progress(number, "files") as display:
             failed = 0
             for key, report in run(tasks, executor):
                 reports[key] = report
@@ -117,9 +119,13 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
     yield from inputs.problems
 
 
-def check_one(path: str, source: str, arguments: Namespace, traces: str | None) -> FileReport:
-    """The report of one file: whatever is wrong with it leaves the others alone."""
+def check_one(
+    path: str, source: str, arguments: Namespace, traces: str | None, folder: str
+) -> FileReport:
+    """The report of one file of ``folder``: whatever is wrong with it leaves the others alone."""
     try:
+        if os.getcwd() != folder:
+            os.chdir(folder)  # A worker of a cluster was started elsewhere.
         if not source:
             return report_on(path, arguments)
         return _beside_source(path, source, arguments)
