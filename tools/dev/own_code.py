@@ -31,7 +31,7 @@ from fencewright.checker.cdna_text import (
 )
 from fencewright.checker.findings import Level, Rule
 from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_source import compare_in_order
+from fencewright.checker.ptx_source import compare_in_order, compare_ptx
 from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction, read_ptx
 from fencewright.checker.source_check import Comparison
 from fencewright.checker.source_compare import compare_modules, files_in, with_orders
@@ -176,11 +176,15 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
     text = llvm_ir.in_registers(writer.written(replace(scoped, threads=threads)))
     source = read_source(text, name)
     results = writer.result_registers(scoped)
-    for function in module.functions.values():
-        thread = int(function.name.rpartition("P")[2])
-        asked = source.functions[writer.kernel_name(thread)]
-        bare = _without_last_stores(function, len(results[thread]))
-        tally.add(name, [compare_in_order(asked, module, bare)])
+    asked: dict[str, SourceFunction] = {}
+    bare: dict[str, PtxFunction] = {}
+    for kernel, function in module.functions.items():
+        thread = int(kernel.rpartition("P")[2])
+        asked[kernel] = replace(source.functions[writer.kernel_name(thread)], name=kernel)
+        bare[kernel] = _without_last_stores(function, len(results[thread]))
+    ours = SourceModule(name, MappingProxyType(asked))
+    found = compare_ptx(ours, replace(module, functions=MappingProxyType(bare)), {}, {})
+    tally.add(name, list(found))
 
 
 def ptx_of(module: ModuleOp) -> str:

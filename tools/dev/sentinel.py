@@ -428,7 +428,8 @@ Random programs without races, as LLVM IR, compiled at -O2 by every LLVM that wa
 against what they ask for ([checker.md](checker.md#against-the-source)), the kernels of a work-group
 each by itself. A line is one kind of fault; the program is the smallest of those that show it.
 `python -m fencewright.tools.dev.sentinel --seed SEED > k.ll` writes it, and `fence-check --run 'COMMAND' k.ll`
-shows what is wrong, with what the machine makes of it.
+shows what is wrong, with what the machine makes of it. `tools/dev/newer_llvms.sh` fetches LLVMs that are newer than
+the installed ones. `gfx942+tgsplit` is a chip in tgsplit mode.
 """
 
 
