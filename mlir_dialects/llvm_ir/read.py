@@ -30,6 +30,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.effects.lookup import does_nothing
 from fencewright.lowering.llvm_architecture import CDNA, Architecture, architecture_of
 from fencewright.lowering.vocabulary import Availability, Ordering, RmwKind
 from fencewright.mlir_dialects import scoped
@@ -74,15 +75,6 @@ _LABEL = re.compile(rf"({NAME}):")
 _HEADER_SYMBOL = re.compile(rf"@({NAME})(?=\()")
 _STRING = re.compile(r'"[^"]*"')
 _MEMORY_NONE = "memory(none)"
-_WITHOUT_ACCESS = re.compile(
-    r"llvm\.(?:assume|lifetime\.(?:start|end)\..*"
-    r"|amdgcn\.(?:s\.sleep|s\.nop|s\.setprio|sched\.barrier|sched\.group\.barrier|iglp\.opt)"
-    r"|nvvm\.nanosleep)"
-)
-"""Intrinsics that touch no memory though LLVM does not say so, so that they stay in place.
-
-Source: LLVM LangRef; LLVM AMDGPUUsage, LLVM IR Intrinsics; LLVM NVPTXUsage.
-"""
 _DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({NAME})\(")
 _TYPE_DEFINITION = re.compile(rf"^%({NAME}) = type ", re.MULTILINE)
 _NUMBERED_TYPE = re.compile(r"^[ \t]*%[0-9]+[ \t]*=[ \t]*type\b", re.MULTILINE)
@@ -380,7 +372,7 @@ class _ModuleReader:
         return frozenset(
             quote_name(function.name)
             for function in self.module.functions
-            if _WITHOUT_ACCESS.fullmatch(function.name)
+            if does_nothing(function.name)
             or any(_MEMORY_NONE in each for each in _attributes_of(function))
         )
 

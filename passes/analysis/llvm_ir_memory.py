@@ -2,55 +2,130 @@
 
 import re
 from collections.abc import Iterator
-from enum import Enum
+from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from fencewright.lowering.effects.lookup import row_of
+from fencewright.lowering.effects.row import CallKind, Place, ZeroBits
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import parse_target
+from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, InstOp, TerminatorOp
 
-_PLAIN = re.compile(
-    r"(?:load|store) (?!atomic|volatile)"
-    r"|(?:tail )?call void @llvm\.(?:memcpy|memmove|memset)\.[^(]*\(.*, i1 false\)"
-)
-_BARRIER = re.compile(r"(?:tail )?call void @llvm\.amdgcn\.s\.barrier\(\)")
+_ACCESS = re.compile(r"(load|store) (?!atomic|volatile)")
+_CALL = re.compile(r"(?:(?:tail|musttail|notail) )?call [^@\"(]*(?:\([^@\"]*\) )?@(llvm\.[\w.]+)\(")
+_PURE_ASSEMBLY = re.compile(r"(?:tail )?call [^@\"]*\basm (?!sideeffect|inteldialect|alignstack)\"")
+_CLOBBERS_MEMORY = "~{memory}"
+_POINTER = re.compile(r"(?:<[0-9]+ x )?ptr(?: addrspace\(([0-9]+)\))?(?=[ >]|$)")
+_BRACKETS = re.compile(r"\"[^\"]*\"|[(<\[{]|[)>\]}]|,")
 _KERNEL = re.compile(r"define (?:[a-z_]+ )*(?:amdgpu_kernel|ptx_kernel) ")
 """A header as far as its calling convention: only bare words come before that."""
 
 
-class MemoryEffects(Enum):
-    """What an instruction that is carried as text does.
+@dataclass(frozen=True, slots=True)
+class MemoryEffects:
+    """What an instruction that is carried as text does: as which kind of call, and to what.
 
-    PLAIN: weak accesses; BARRIER: it waits for the work-group; UNKNOWN: perhaps anything.
+    ``reads``, ``writes``: the address spaces of what it accesses; generic where that is not known.
     """
 
-    NONE = "none"
-    PLAIN = "plain"
-    BARRIER = "barrier"
-    UNKNOWN = "unknown"
+    kind: CallKind
+    reads: frozenset[AddressSpace] = frozenset()
+    writes: frozenset[AddressSpace] = frozenset()
+
+    @property
+    def spaces(self) -> frozenset[AddressSpace]:
+        """All that it accesses."""
+        return self.reads | self.writes
+
+
+NOTHING = MemoryEffects(CallKind.NOTHING)
+ANYTHING = MemoryEffects(CallKind.OTHER)
 
 
 def memory_of(op: Operation) -> MemoryEffects:
-    """What ``op`` does to memory; NONE for operations of other dialects, which say it themselves.
+    """What ``op`` does to memory; NOTHING for operations of other dialects, which say it themselves.
 
-    Source: LLVM LangRef; LLVM AMDGPUUsage, llvm.amdgcn.s.barrier.
+    Loads, stores and intrinsics with a row in ``lowering.effects`` are known. Source: LLVM LangRef.
     """
     kind = type(op)
     if kind is not InstOp and kind is not TerminatorOp:
-        return MemoryEffects.NONE
+        return NOTHING
     assert isinstance(op, InstOp | TerminatorOp)
-    return _memory_of(op.text.data) if op.may_access_memory else MemoryEffects.NONE
+    return _memory_of(op.text.data) if op.may_access_memory else NOTHING
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def _memory_of(text: str) -> MemoryEffects:
-    for pattern, found in ((_PLAIN, MemoryEffects.PLAIN), (_BARRIER, MemoryEffects.BARRIER)):
-        if pattern.match(text):
-            return found
-    return MemoryEffects.UNKNOWN
+    if access := _ACCESS.match(text):
+        # A load's first operand is its type; a store's second one is the pointer.
+        found = frozenset({_space_of(_operands(text, access.end())[1])})
+        return MemoryEffects(CallKind.ACCESS, **{_DOES[access[1]]: found})
+    if call := _CALL.match(text):
+        return _memory_of_call(call[1], _operands(text, call.end()))
+    if _PURE_ASSEMBLY.match(text) and _CLOBBERS_MEMORY not in text:
+        return NOTHING  # What has no side effects LLVM may leave out, or repeat.
+    return ANYTHING
+
+
+_DOES = {"load": "reads", "store": "writes"}
+
+
+def _memory_of_call(name: str, operands: list[str]) -> MemoryEffects:
+    row = row_of(name)
+    if row is None or not _is_zero(row.plain_if, operands):
+        return ANYTHING
+    reads, writes = (
+        frozenset(_space_at(place, operands) for place in each) for each in (row.reads, row.writes)
+    )
+    return MemoryEffects(row.kind, reads, writes)
+
+
+def _operands(text: str, start: int) -> list[str]:
+    """What stands between commas up to the bracket that is closed, or to the end."""
+    found: list[str] = []
+    depth = 0
+    for each in _BRACKETS.finditer(text, start):
+        if each[0] == "," and not depth:
+            found.append(text[start : each.start()].strip())
+            start = each.end()
+        elif each[0] in "(<[{":
+            depth += 1
+        elif each[0] in ")>]}":
+            depth -= 1
+            if depth < 0:
+                return [*found, text[start : each.start()].strip()]
+    return [*found, text[start:].strip()]
+
+
+def _space_at(place: Place, operands: list[str]) -> AddressSpace:
+    return place if isinstance(place, AddressSpace) else _space_of(operands[place])
+
+
+def _space_of(pointer: str) -> AddressSpace:
+    """The address space of an operand; generic for one that the vocabulary does not have."""
+    found = _POINTER.match(pointer)
+    number = int(found[1] or 0) if found else 0
+    return _SPACES.get(number, AddressSpace.GENERIC)
+
+
+_SPACES = {each.number: each for each in AddressSpace if each is not AddressSpace.SHARED_CLUSTER}
+"""By LLVM's numbers. AMD's 7 is a buffer, and NVIDIA's is shared memory."""
+
+
+def _is_zero(bits: ZeroBits | None, operands: list[str]) -> bool:
+    """Whether the ``bits`` of an operand are known to be zero."""
+    if bits is None:
+        return True
+    value = operands[bits.operand].rpartition(" ")[2]
+    number = _WORDS.get(value, value)
+    return re.fullmatch(r"-?[0-9]+", number) is not None and not int(number) & bits.mask
+
+
+_WORDS = {"false": "0", "true": "1"}
 
 
 def is_kernel(function: FuncOp) -> bool:
@@ -69,5 +144,8 @@ def lowered_functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Target]]:
 
 
 def unknown_in(function: FuncOp) -> Iterator[Operation]:
-    """The instructions of a function of which nothing is known."""
-    return (op for op in function.walk() if memory_of(op) is MemoryEffects.UNKNOWN)
+    """The instructions of a function that may do anything, or go on after the wave has."""
+    return (op for op in function.walk() if memory_of(op).kind in _BEYOND)
+
+
+_BEYOND = frozenset({CallKind.OTHER, CallKind.ASYNC})

@@ -24,7 +24,7 @@ from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.text import unquote_name
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation, StoreOp
 from fencewright.passes.analysis.control_flow import block_of
-from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects, is_kernel, memory_of
+from fencewright.passes.analysis.llvm_ir_memory import ANYTHING, is_kernel, memory_of
 from fencewright.passes.llvm_ir.accesses import noalias_arguments
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
@@ -88,7 +88,7 @@ def _acquires(op: Operation) -> bool:
 
 def _callee(op: Operation) -> str | None:
     """The function that ``op`` calls, "" if it is not named; None for no call, or one of LLVM's."""
-    if not isinstance(op, llvm_ir.InstOp) or memory_of(op) is not MemoryEffects.UNKNOWN:
+    if not isinstance(op, llvm_ir.InstOp) or memory_of(op) != ANYTHING:
         return None
     call = _CALL.match(op.text.data)
     if call is None:

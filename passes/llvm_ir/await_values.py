@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
@@ -26,12 +27,13 @@ from fencewright.passes.analysis.caches import (
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.analysis.dataflow import solve_forward
 from fencewright.passes.analysis.llvm_ir_memory import (
+    NOTHING,
     MemoryEffects,
     is_kernel,
     lowered_functions,
     memory_of,
 )
-from fencewright.passes.llvm_ir.caches import is_flag
+from fencewright.passes.llvm_ir.caches import counters_of, is_flag
 from fencewright.passes.llvm_ir.cdna import OWN, SCALAR
 
 _ACQUIRES = PHASES[Phase.WAIT]
@@ -155,7 +157,13 @@ def flags_after(op: Operation, flags: FlagAccesses) -> FlagAccesses:
         return flags.join(
             FlagAccesses(frozenset({op})) if alone else FlagAccesses(others=_counters(op))
         )
-    return flags.join(_UNKNOWN) if memory_of(op) is MemoryEffects.UNKNOWN else flags
+    effects = memory_of(op)
+    if effects.kind not in _OF_FLAGS:
+        return flags
+    return flags.join(FlagAccesses(others=counters_of(effects)))
+
+
+_OF_FLAGS = frozenset({CallKind.ATOMIC, CallKind.OTHER})
 
 
 def access_before(wait: WaitOp) -> scoped.AccessOperation:
@@ -271,11 +279,7 @@ def _deciders(block: Block) -> set[Operation]:
     pending, found = [block.last_op], set[Operation]()
     while pending:
         for owner in _made_by(pending.pop()):
-            if (
-                owner not in found
-                and owner.parent is block
-                and memory_of(owner) is MemoryEffects.NONE
-            ):
+            if owner not in found and owner.parent is block and memory_of(owner) is NOTHING:
                 pending.append(owner)
             found.add(owner)
     return found
@@ -340,8 +344,18 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         if _is_awaited(op):
             return Outstanding(counters, awaited | {op})
         return Outstanding(counters | _counters(op), awaited)
-    unknown = memory_of(op) in (MemoryEffects.PLAIN, MemoryEffects.UNKNOWN)
-    return Outstanding(_ALL, awaited) if unknown else outstanding
+    return Outstanding(counters | _issued_by(memory_of(op)), awaited)
+
+
+def _issued_by(effects: MemoryEffects) -> int:
+    """The counters that an instruction that is carried as text increments, and whether by scalar loads."""
+    if effects.kind not in _ISSUING:
+        return 0
+    may_be_scalar = effects.kind is CallKind.OTHER or bool(effects.reads & IN_MEMORY)
+    return counters_of(effects) | may_be_scalar * _SCALAR
+
+
+_ISSUING = frozenset({CallKind.ACCESS, CallKind.ATOMIC, CallKind.ASYNC, CallKind.OTHER})
 
 
 def _is_awaited(op: Operation) -> bool:

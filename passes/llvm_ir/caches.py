@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Reach, access_effect
 from fencewright.lowering.costs import cost_of
+from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target
 from fencewright.lowering.vocabulary import Ordering, Phase, Scope
@@ -91,9 +92,9 @@ class LLVMIRCode(CacheCode):
             self.bound.add(block)
             found.append(CacheStep(block.last_op, Meaning(waits=VMCNT)))
         if not self.is_kernel and block in self.entries:
-            found = [*_unknown(block.last_op), *found]
+            found = [*_unknown_steps(block.last_op), *found]
         if not self.is_kernel and not block.last_op.successors:
-            found += _unknown(block.last_op)
+            found += _unknown_steps(block.last_op)
         return found
 
     def _steps_at(self, op: Operation) -> CacheSteps:
@@ -103,15 +104,7 @@ class LLVMIRCode(CacheCode):
         if isinstance(op, scoped.AccessOperation):
             meaning = access_meaning(op, self.target)
             return [] if meaning is None else [CacheStep(op, meaning)]
-        match memory_of(op):
-            case MemoryEffects.NONE:
-                return []
-            case MemoryEffects.PLAIN:
-                return [CacheStep(op, meaning_of(_ANY_ACCESS, counters=_BOTH))]
-            case MemoryEffects.BARRIER:
-                return [CacheStep(op, BARRIER)]
-            case MemoryEffects.UNKNOWN:
-                return _unknown(op)
+        return [CacheStep(op, each) for each in _meanings(memory_of(op), self.chip)]
 
     # Stores
 
@@ -159,7 +152,7 @@ class LLVMIRCode(CacheCode):
             return isinstance(op, scoped.FenceOp)
         if type(op) in _MAINTENANCE:
             return super().is_idle(op)
-        return memory_of(op) is MemoryEffects.NONE
+        return not _meanings(memory_of(op), self.chip)
 
     def _insert_before(self, made: CacheOp, place: Operation) -> None:
         """With LLVM's fence: stores stay before a write-back, loads stay after an invalidate."""
@@ -207,13 +200,67 @@ def _waits_at_end(last: CacheStep, end: Operation) -> bool:
 _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
 
 
-def _unknown(op: Operation) -> CacheSteps:
+def _meanings(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
+    """What an instruction that is carried as text means to the caches of ``chip``, step by step."""
+    match effects.kind:
+        case CallKind.NOTHING | CallKind.WAIT:
+            return ()
+        case CallKind.BARRIER:
+            return (BARRIER,)
+        case CallKind.OTHER:
+            return _ANYTHING
+        case CallKind.ACCESS | CallKind.ASYNC | CallKind.ATOMIC:
+            return _accesses(effects, chip) if effects.spaces & SHARED else ()
+
+
+def _accesses(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
+    """Of accesses that other threads may see: weak ones, or atomics, which may be of flags."""
+    reads, writes = effects.reads & IN_MEMORY, effects.writes & IN_MEMORY
+    effect = Effect(
+        reads=Caches.ALL if reads else Caches.NONE, stores=Reach.WORKGROUP if writes else None
+    )
+    if effects.kind is not CallKind.ATOMIC:
+        return (meaning_of(effect, counters=counters_of(effects)),)
+    if reads and writes:
+        effect = access_effect(chip, AccessKind.ATOMIC, ())
+    publishes = bool(effects.writes & SHARED)
+    flag = meaning_of(
+        effect,
+        publishes=publishes,
+        acquires=bool(effects.reads & SHARED),
+        leaves_workgroup=publishes and bool(writes),
+        counters=counters_of(effects),
+    )
+    return (flag,)
+
+
+def counters_of(effects: MemoryEffects) -> int:
+    """The counters that accesses of an instruction that is carried as text may increment.
+
+    All of them where they may go on after it: a copy to LDS counts as what it reads.
+    """
+    if effects.kind in (CallKind.OTHER, CallKind.ASYNC):
+        return _BOTH
+    counters = 0
+    for space in effects.spaces & SHARED:
+        counters |= COUNTERS_OF[space]
+    return counters
+
+
+def _anything() -> tuple[Meaning, ...]:
     """Whatever there is: accesses, flags read and written, barriers, in any order."""
     access = meaning_of(_ANY_ACCESS, counters=_BOTH)
     reads = access._replace(acquires=True)
     writes = access._replace(publishes=True, leaves_workgroup=True)
     meets = writes._replace(acquires=True, is_barrier=True, counters=0)
-    return [CacheStep(op, meaning) for meaning in (reads, meets, writes, reads)]
+    return (reads, meets, writes, reads)
+
+
+_ANYTHING = _anything()
+
+
+def _unknown_steps(op: Operation) -> CacheSteps:
+    return [CacheStep(op, each) for each in _ANYTHING]
 
 
 # Accesses

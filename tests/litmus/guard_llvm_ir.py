@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from llvm_ir_waits import in_assembly
+
 HEAD = """target triple = "amdgcn-amd-amdhsa"
 @lds = internal addrspace(3) global i32 poison
 declare void @anything()
@@ -59,7 +61,7 @@ def steps_of(text: str) -> list[str]:
     What a wait waits for are steps of their own; ``await`` says of which values, ``clobber``
     that memory may have changed.
     """
-    body = text.partition(" @f(")[2].partition("\n}")[0]
+    body = in_assembly(text).partition(" @f(")[2].partition("\n}")[0]
     return [step for line in body.splitlines() for step in _steps(line.strip())]
 
 
@@ -207,7 +209,7 @@ KEPT: dict[str, Kept] = {
     ),
     "memset": Kept(
         body("call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 4, i1 false)", FLAG),
-        "call @llvm.memset.p1.i64; fence release; buffer_wbl2 sc1; vmcnt(0); lgkmcnt(0); store atomic %q",
+        "call @llvm.memset.p1.i64; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
     ),
     "volatile memset": Kept(
         body("call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 4, i1 true)", FLAG),
@@ -215,7 +217,7 @@ KEPT: dict[str, Kept] = {
     ),
     "memset LDS": Kept(
         body("call void @llvm.memset.p3.i64(ptr addrspace(3) %l, i8 0, i64 4, i1 false)", FLAG),
-        "call @llvm.memset.p3.i64; fence release; buffer_wbl2 sc1; vmcnt(0); lgkmcnt(0); store atomic %q",
+        "call @llvm.memset.p3.i64; fence release; lgkmcnt(0); store atomic %q",
     ),
     "memcpy after acquire": Kept(
         body(
@@ -226,7 +228,7 @@ KEPT: dict[str, Kept] = {
     ),
     "struct store": Kept(
         body(STRUCT, FLAG),
-        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); lgkmcnt(0); store atomic %q",
+        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
     ),
     "struct load": Kept(
         body(ACQUIRE, "%x = load { i32, i32 }, ptr addrspace(1) %p"),
@@ -398,7 +400,7 @@ KEPT: dict[str, Kept] = {
     ),
     "a store of 24 bits": Kept(
         body("store i24 1, ptr addrspace(1) %p, align 4", FLAG),
-        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); lgkmcnt(0); store atomic %q",
+        "store %p; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
         "llvm-ir-gfx942-through",
     ),
     "a flag that goes through": Kept(
@@ -414,7 +416,7 @@ KEPT: dict[str, Kept] = {
             ACQUIRE.replace("agent", "workgroup"),
             FLAG.replace("%q", "%p"),
         ),
-        "br; store %p; fence release; vmcnt(0); lgkmcnt(0); store atomic %q; load atomic %q; await %v; clobber; fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %p",
+        "br; store %p; fence release; vmcnt(0); store atomic %q; load atomic %q; await %v; clobber; fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %p",
         "llvm-ir-gfx942-through",
     ),
     "a load with other metadata": Kept(
@@ -461,7 +463,7 @@ KEPT: dict[str, Kept] = {
             MATES.format("acquire"),
             FLAG,
         ),
-        "br; store %p; fence release; vmcnt(0); lgkmcnt(0); store atomic %l; load atomic %l; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q; vmcnt(0); lgkmcnt(0); fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
+        "br; store %p; fence release; vmcnt(0); store atomic %l; load atomic %l; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q; vmcnt(0); lgkmcnt(0); fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
     ),
     "an acquire that a release for LDS comes before": Kept(
         body(
@@ -521,7 +523,7 @@ KEPT: dict[str, Kept] = {
             MATES.format("acquire"),
             FLAG,
         ),
-        "br; store %p; fence release; vmcnt(0); lgkmcnt(0); call @llvm.amdgcn.s.barrier; call @llvm.amdgcn.s.barrier; fence release; buffer_wbl2 sc1; fence acquire; fence release; vmcnt(0); store atomic %q",
+        "br; store %p; fence release; vmcnt(0); call @llvm.amdgcn.s.barrier; call @llvm.amdgcn.s.barrier; fence release; buffer_wbl2 sc1; fence acquire; fence release; vmcnt(0); store atomic %q",
     ),
     "an attempt before a branch on an argument": Kept(
         body(ATTEMPT, *LEAVE_OR_LOAD),

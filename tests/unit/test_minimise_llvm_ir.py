@@ -15,9 +15,10 @@ import test_minimise_cdna as kernels_path
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.effects.row import CallKind
 from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
-from fencewright.passes.analysis.llvm_ir_memory import MemoryEffects
+from fencewright.passes.analysis.llvm_ir_memory import NOTHING, MemoryEffects
 from fencewright.passes.cdna import drop_write_backs, store_through
 from fencewright.passes.cdna.elect_release import Paths
 from fencewright.passes.litmus.build_litmus import build
@@ -211,7 +212,7 @@ def know_no_barriers(patch: pytest.MonkeyPatch) -> None:
 
     def memory_of(op: Operation) -> MemoryEffects:
         found = real(op)
-        return MemoryEffects.NONE if found is MemoryEffects.BARRIER else found
+        return NOTHING if found.kind is CallKind.BARRIER else found
 
     patch.setattr(llvm_ir_caches, "memory_of", memory_of)
 

@@ -5,6 +5,7 @@ import re
 import guard_llvm_ir
 import pytest
 from llvm_ir_trials import ON_LLVM_IR, kept_trials
+from llvm_ir_waits import in_assembly
 
 from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.tools.dev.mutants_of_passes import Outcome, list_of
@@ -31,36 +32,37 @@ MEMCPY = (
 
 def waits(*before: str) -> list[str]:
     """The waits of a kernel that raises a flag at its end."""
-    text = lower_llvm_ir(MODULE.format(before="\n  ".join(before)), "gfx942")
+    text = in_assembly(lower_llvm_ir(MODULE.format(before="\n  ".join(before)), "gfx942"))
     return re.findall(r"s_waitcnt ([^\"\\]*)", text)
 
 
 @pytest.mark.parametrize(
-    "before",
+    ("before", "counts"),
     [
-        MEMSET,
-        MEMCPY,
-        MEMSET.replace("false", "true"),
-        "store { i32, i32 } zeroinitializer, ptr addrspace(1) %p",
-        "%x = load { i32, i32 }, ptr addrspace(1) %p",
-        "call void @anything()",
-        'call void asm sideeffect "s_nop 0", ""()',
+        (MEMSET, "vmcnt(0)"),
+        (MEMCPY, "vmcnt(0) lgkmcnt(0)"),
+        (MEMSET.replace("false", "true"), "vmcnt(0) lgkmcnt(0)"),
+        ("store { i32, i32 } zeroinitializer, ptr addrspace(1) %p", "vmcnt(0)"),
+        ("%x = load { i32, i32 }, ptr addrspace(1) %p", "vmcnt(0) lgkmcnt(0)"),
+        ("call void @anything()", "vmcnt(0) lgkmcnt(0)"),
+        ('call void asm sideeffect "s_nop 0", ""()', "vmcnt(0) lgkmcnt(0)"),
     ],
 )
-def test_a_release_waits_for_what_llvm_does_at_a_call(before: str) -> None:
-    assert waits(before) == ["vmcnt(0) lgkmcnt(0)"]
+def test_a_release_waits_for_what_llvm_does_at_a_call(before: str, counts: str) -> None:
+    """What is loaded may be loaded by the scalar cache, which counts in lgkmcnt."""
+    assert waits(before) == [counts]
 
 
 def test_a_release_waits_for_calls_on_either_way() -> None:
     branch = "br i1 undef, label %call, label %join\ncall:\n  {}\n  br label %join\njoin:"
-    assert waits(branch.format(MEMSET)) == ["vmcnt(0) lgkmcnt(0)"]
+    assert waits(branch.format(MEMSET)) == ["vmcnt(0)"]
     assert waits(branch.format("")) == []
 
 
 def test_a_release_does_not_wait_twice() -> None:
     again = 'fence syncscope("workgroup") release'
     flag = 'store atomic i32 1, ptr addrspace(3) @flag syncscope("workgroup") monotonic, align 4'
-    assert waits(MEMSET, again, flag) == ["vmcnt(0) lgkmcnt(0)", "lgkmcnt(0)"]
+    assert waits(MEMSET, again, flag) == ["vmcnt(0)", "lgkmcnt(0)"]
 
 
 # What has to be left

@@ -32,6 +32,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, S
 from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
+from fencewright.tools.dev.effects_page import effects_page
 from fencewright.tools.dev.memory_page import memory_page
 from fencewright.tools.dev.museum_page import page as museum_page
 from fencewright.tools.dev.patterns_page import patterns_page
@@ -292,6 +293,7 @@ PAGES = {
     "reference/certificates.md": certificates_page,
     "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
+    "reference/effects.md": effects_page,
     "hierarchy.md": hierarchy_page,
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
