@@ -137,4 +137,9 @@ def append(block: Block, op: Operation) -> None:
         op._prev_op = last
 
 
+def set_type(value: SSAValue, type: Attribute) -> None:
+    """Let ``value``, made before its type was known, have ``type``."""
+    value._type = type
+
+
 _NO_VALUES = SSAValues[Any]()

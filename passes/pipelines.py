@@ -437,7 +437,7 @@ def lower_llvm_ir(
     for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
-    edited = EditedModule(text, file) if edit else None
+    edited = EditedModule(text, file, sparse=True) if edit else None
     module = import_llvm_ir(text, file) if edited is None else edited.module
     LLVMIRPipeline(
         backend.chip,

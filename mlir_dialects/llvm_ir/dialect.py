@@ -211,7 +211,7 @@ METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
 
-_PURE_OPCODES = frozenset(
+PURE_OPCODES = frozenset(
     "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fneg fadd fsub fmul fdiv frem "
     "icmp fcmp select getelementptr extractelement insertelement shufflevector extractvalue "
     "insertvalue trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr "
@@ -219,9 +219,7 @@ _PURE_OPCODES = frozenset(
 )
 """Instructions that are a function of their operands alone."""
 
-_NO_ACCESS_OPCODES = _PURE_OPCODES | frozenset(
-    "phi freeze alloca br ret switch unreachable".split()
-)
+_NO_ACCESS_OPCODES = PURE_OPCODES | frozenset("phi freeze alloca br ret switch unreachable".split())
 """Instructions that touch no memory."""
 
 
@@ -230,7 +228,7 @@ class _Effects(MemoryEffect):
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance] | None:
-        return set() if isinstance(op, InstOp) and op.opcode in _PURE_OPCODES else None
+        return set() if isinstance(op, InstOp) and op.opcode in PURE_OPCODES else None
 
 
 @lru_cache(maxsize=1 << 16)
@@ -421,6 +419,31 @@ class ClobberOp(LeafOperation):
 
 
 @irdl_op_definition
+class SliceOp(LeafOperation):
+    """Instructions that touch no memory, one after another, which are known to a text alone.
+
+    Whoever has read them has their lines. What others use of their values has no operation.
+    """
+
+    name = "llvm_ir.slice"
+
+    assembly_format = "attr-dict"
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BodyOp(LeafOperation):
+    """All instructions of a function that does not synchronise, known to a text alone."""
+
+    name = "llvm_ir.body"
+
+    assembly_format = "attr-dict"
+
+    traits = traits_def(IsTerminator())
+
+
+@irdl_op_definition
 class InstOp(_TemplateOperation):
     """An instruction, or a debug record, that is carried as it is."""
 
@@ -519,7 +542,19 @@ def _print_template_operation(printer: Printer, op: _TemplateOperation) -> None:
 
 LLVMIR = Dialect(
     "llvm_ir",
-    [TopLevelOp, FuncOp, LabelOp, ConstantOp, PackOp, AwaitOp, ClobberOp, InstOp, TerminatorOp],
+    [
+        TopLevelOp,
+        FuncOp,
+        LabelOp,
+        ConstantOp,
+        PackOp,
+        AwaitOp,
+        ClobberOp,
+        SliceOp,
+        BodyOp,
+        InstOp,
+        TerminatorOp,
+    ],
     [OpaqueType],
 )
 

@@ -8,7 +8,7 @@ is these lines again if nothing of it has changed.
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, groupby
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -24,7 +24,7 @@ from fencewright.mlir_dialects.llvm_ir.source_lines import (
     SourceInstruction,
     blocks_of,
     defined_functions,
-    opcodes_of,
+    heads_of,
 )
 from fencewright.mlir_dialects.llvm_ir.text import (
     NAME,
@@ -53,9 +53,9 @@ class EditedModule:
     line.
     """
 
-    def __init__(self, text: str, file: str = "<string>"):
+    def __init__(self, text: str, file: str = "<string>", *, sparse: bool = False):
         self._text = text
-        self.module, functions = read_functions(text, file)
+        self.module, functions = read_functions(text, file, sparse=sparse)
         self._lines = frozenset(op for op in self.module.ops if isinstance(op, llvm_ir.TopLevelOp))
         self._functions = _paired(Source(text, file), functions)
 
@@ -72,12 +72,15 @@ class EditedModule:
 class _Kept:
     """What an operation was: its lines, ``result`` in them, and what it consisted of.
 
-    ``printed``: as LLVM prints it.
+    ``results``: those of all its lines. ``more``: the instructions after the first that are in it too. ``printed``: as LLVM prints the
+    first.
     """
 
     number: int
     source: SourceInstruction
+    more: Sequence[SourceInstruction]
     result: str | None
+    results: Sequence[str]
     printed: str
     operands: tuple[SSAValue, ...]
     successors: tuple[Block, ...]
@@ -102,12 +105,12 @@ class _KeptFunction:
 
     source: SourceFunction
     header: str
-    blocks: Mapping[Block, SourceBlock]
-    after: str
-    ops: Mapping[Operation, _Kept]
-    tokens: Mapping[SSAValue, str]
-    labels: Mapping[Block, str]
-    numbers: list[str]
+    blocks: Mapping[Block, SourceBlock] = field(default_factory=dict[Block, SourceBlock])
+    after: str = ""
+    ops: Mapping[Operation, _Kept] = field(default_factory=dict[Operation, _Kept])
+    tokens: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    labels: Mapping[Block, str] = field(default_factory=dict[Block, str])
+    numbers: list[str] = field(default_factory=list[str])
 
 
 def _paired(source: Source, functions: Sequence[ReadFunction]) -> dict[Operation, _KeptFunction]:
@@ -125,27 +128,42 @@ _NOT_EDITED = "cannot tell which lines are {}: write each instruction on its own
 
 
 def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _KeptFunction:
+    if not read.blocks:
+        return _KeptFunction(function, read.op.text.data)
     blocks, after = blocks_of(function.body)
-    instructions = [each for block in blocks for each in block.instructions]
-    for given, printed in zip(instructions, opcodes_of(read.lines), strict=False):
-        if not _may_be(given, printed):
-            place = function.start + len(function.header) + function.body.index(given.lines)
-            source.raise_at_offset(_NOT_EDITED.format(f"the next '{printed}'"), place)
-    if len(instructions) != len(read.lines) or len(blocks) != len(read.labels):
+    given = [each for block in blocks for each in block.instructions]
+    printed = [line for lines in read.blocks for line in lines]
+    heads = heads_of(printed)
+    for each, (_, opcode) in zip(given, heads, strict=False):
+        if each.opcode != opcode and not _is_intrinsic(each):
+            place = function.start + len(function.header) + function.body.index(each.lines)
+            source.raise_at_offset(_NOT_EDITED.format(f"the next '{opcode}'"), place)
+    if [len(each) for each in read.blocks] != [len(each.instructions) for each in blocks]:
         source.raise_at_offset(
             _NOT_EDITED.format(f"those of @{read.op.sym_name.data}"), function.start
         )
-    tokens = _tokens_of(function, blocks, read)
+    results = [result for result, _ in heads]
+    tokens = _tokens_of(function, blocks, read, iter(results))
     names = {value: f"%{tokens[token]}" for token, value in read.values.items()}
     kept: dict[Operation, _Kept] = {}
-    rows = zip(read.ops, instructions, read.lines, read.results, strict=True)
-    for number, (op, given, line, result) in enumerate(rows):
+    number = 0
+    for op, size in read.rows:
+        first, line, result = given[number], printed[number], results[number]
         if isinstance(op, scoped.ScopedOperation):
-            names |= _constants_in(op, given)
-            _take_references(op, given, line)
-        token = None if result is None else f"%{tokens[result]}"
-        operands, successors = tuple(op.operands), tuple(op.successors)
-        kept[op] = _Kept(number, given, token, line, operands, successors, dict(op.properties))
+            names |= _constants_in(op, first)
+            _take_references(op, first, line)
+        kept[op] = _Kept(
+            number,
+            first,
+            given[number + 1 : number + size],
+            None if result is None else f"%{tokens[result]}",
+            [f"%{tokens[each]}" for each in results[number : number + size] if each],
+            line,
+            tuple(op.operands),
+            tuple(op.successors),
+            dict(op.properties),
+        )
+        number += size
     return _KeptFunction(
         function,
         read.op.text.data,
@@ -158,16 +176,16 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
     )
 
 
-def _may_be(given: SourceInstruction, printed: str) -> bool:
-    """Whether LLVM may have read ``given`` as what it prints as ``printed``.
-
-    It reads calls of intrinsics that it no longer has as something else.
-    """
-    return given.opcode == printed or (given.opcode == "call" and "@llvm." in given.lines)
+def _is_intrinsic(given: SourceInstruction) -> bool:
+    """Whether it is a call that LLVM may read as something else: of what it no longer has."""
+    return given.opcode == "call" and "@llvm." in given.lines
 
 
 def _tokens_of(
-    function: SourceFunction, blocks: Sequence[SourceBlock], read: ReadFunction
+    function: SourceFunction,
+    blocks: Sequence[SourceBlock],
+    read: ReadFunction,
+    results: Iterator[str | None],
 ) -> dict[str, str]:
     """The token in the text for each of LLVM's, in the order in which LLVM counts those.
 
@@ -187,7 +205,6 @@ def _tokens_of(
     for name, printed in zip(read.arguments, read.values, strict=False):
         quoted = quote_name(name)
         pair((quoted if quoted in said else f'"{name}"') if name else next(counted, None), printed)
-    results = iter(read.results)
     for block, label in zip(blocks, read.labels, strict=True):
         pair(block.label, label)
         for each in block.instructions:
@@ -199,6 +216,8 @@ def _tokens_of(
 
 def _constants_in(op: Operation, given: SourceInstruction) -> Iterator[tuple[SSAValue, str]]:
     """The constants that an access has for operands, as the text writes them."""
+    if not any(isinstance(value.owner, llvm_ir.ConstantOp) for value in op.operands):
+        return
     try:
         access = read_instruction(_said(given))
     except UnreadError:
@@ -217,7 +236,7 @@ def _said(instruction: SourceInstruction) -> str:
 def _take_references(op: Operation, given: SourceInstruction, printed: str) -> None:
     """Let the metadata of ``op`` refer to the nodes of the text."""
     metadata = op.attributes.get(llvm_ir.METADATA)
-    if isinstance(metadata, StringAttr):
+    if isinstance(metadata, StringAttr) and metadata.data not in given.lines:
         text = _with_references(metadata.data, printed, given.lines)
         op.attributes[llvm_ir.METADATA] = StringAttr(text)
 
@@ -292,9 +311,12 @@ class _FunctionEditor(FunctionWriter):
 
     def pieces(self) -> list[str]:
         """The function in pieces."""
+        source = self.kept.source
+        if not self.kept.labels:
+            return [self._header(), source.body, source.ending]
         self.name_everything()
-        found = [self._header(), *self._body(), self.kept.source.ending]
-        numbers = list(self._numbers())
+        found = [self._header(), *self._body(), source.ending]
+        numbers = self._numbers()
         return (
             found if numbers == self.kept.numbers else [self._renumbered("".join(found), numbers)]
         )
@@ -331,6 +353,8 @@ class _FunctionEditor(FunctionWriter):
         if not kept.is_unchanged(op):
             return kept.source.before + self._changed(op, kept)
         lines = kept.source.before + kept.source.lines
+        if kept.more:
+            return "".join([lines, *(each.before + each.lines for each in kept.more)])
         if isinstance(op, scoped.CmpxchgOp):
             lines += "".join(f"  {each}\n" for each in self.taken_out(op))
         return lines
@@ -382,18 +406,23 @@ class _FunctionEditor(FunctionWriter):
         self.names[value] = text
         self.taken.add(text.removeprefix("%"))
 
-    def _numbers(self) -> Iterator[str]:
-        """The numbers of what has no name, in order."""
+    def _numbers(self) -> list[str]:
+        """The numbers of what has no name, in order.
+
+        Those within slices are there as long as these are, which no pass takes away.
+        """
         blocks = self.function.body.blocks
         named = [self.names[argument] for argument in blocks[0].args]
         for block in blocks:
             named.append(f"%{self.labels[block]}")
             for op in block.ops:
-                if isinstance(op, scoped.CmpxchgOp):
+                if isinstance(op, llvm_ir.SliceOp):
+                    named += self.kept.ops[op].results
+                elif isinstance(op, scoped.CmpxchgOp):
                     named += [self.structs[op]] if op in self.structs else []
                 elif not isinstance(op, llvm_ir.ConstantOp | llvm_ir.PackOp):
                     named += (self.names[result] for result in op.results)
-        return (token[1:] for token in named if token[1:].isdecimal())
+        return [token[1:] for token in named if token[1:].isdecimal()]
 
     def _renumbered(self, text: str, numbers: Sequence[str]) -> str:
         """The function with numbers that follow one another, as LLVM wants them."""

@@ -10,9 +10,9 @@ import gc
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
+from itertools import count, groupby
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
@@ -41,9 +41,11 @@ from fencewright.mlir_dialects.attributes import (
     RMW_KINDS,
     SCOPES,
 )
+from fencewright.mlir_dialects.leaf_operation import append, set_type
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
+from fencewright.mlir_dialects.llvm_ir.sparse import carried_lines, functions_to_read
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
     MEMORY_OPCODE,
@@ -102,35 +104,36 @@ def import_llvm_ir(text: str, file: str = "<string>") -> ModuleOp:
 class ReadFunction:
     """A function as it was read, beside what LLVM prints of it.
 
-    ``lines``: an instruction each, as LLVM prints it; ``ops``: the operation that each has become;
-    ``results``: LLVM's token for the result of each. ``arguments``: their names in the text, empty
-    for none.
-    ``values`` and ``labels`` by LLVM's tokens for them, also where these are numbers.
+    ``blocks``: of each the instructions, as LLVM prints them; ``rows``: each operation that they
+    have become, and how many of them. ``values`` and ``labels`` by LLVM's tokens for them,
+    also where these are numbers; ``arguments``: their names in the text, empty for none.
+    Of a function that is carried as text there is nothing of all that.
     """
 
     op: llvm_ir.FuncOp
-    lines: Sequence[str]
-    ops: Sequence[Operation]
-    results: Sequence[str | None]
-    arguments: list[str]
-    values: Mapping[str, SSAValue]
-    labels: Mapping[str, Block]
+    blocks: Sequence[list[str]] = ()
+    rows: Sequence[tuple[Operation, int]] = ()
+    values: Mapping[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    labels: Mapping[str, Block] = field(default_factory=dict[str, Block])
+    arguments: Sequence[str] = ()
 
 
-def read_functions(text: str, file: str = "<string>") -> tuple[ModuleOp, list[ReadFunction]]:
+def read_functions(
+    text: str, file: str = "<string>", *, sparse: bool = False
+) -> tuple[ModuleOp, list[ReadFunction]]:
     """What ``import_llvm_ir`` makes of ``text``, but values without names keep their numbers.
 
-    Not where types have numbers too. With each function that has a body, as LLVM prints it. Raises
+    Not where types have numbers too. With each function that has a body, as LLVM prints it.
+    ``sparse``: what no pass of ours looks at has no operations of its own: see ``sparse``. Raises
     what ``import_llvm_ir`` raises.
     """
     with llvm_module(text, file) as module, _collector_paused():
-        defined = [function for function in module.functions if not function.is_declaration]
-        arguments = [[each.name for each in function.arguments] for function in defined]
+        names = [[each.name for each in function.arguments] for function in _defined_in(module)]
         (_name_values if _NUMBERED_TYPE.search(text) else _part_from_types)(module)
-        reader = _ModuleReader(module, Source(text, file))
+        reader = _ModuleReader(module, Source(text, file), sparse=sparse)
         op = reader.read()
-        named = zip(reader.functions, arguments, strict=True)
-        return op, [replace(function, arguments=names) for function, names in named]
+        rows = zip(reader.functions, names, strict=True)
+        return op, [replace(each, arguments=arguments) for each, arguments in rows]
 
 
 @contextmanager
@@ -150,16 +153,20 @@ class _Plan:
     """How to make the operation for every instruction with one template.
 
     ``operands`` holds for each operand its number among the local values of the template,
-    or the (type, text) of a constant.
+    or the text of a constant; ``types`` its type.
     """
 
     op_type: type[Operation]
-    operands: tuple[int | tuple[Attribute, str], ...]
+    operands: tuple[int | str, ...]
+    types: tuple[Attribute, ...]
     result_types: tuple[Attribute, ...]
     properties: dict[str, Attribute]
     attributes: dict[str, Attribute]
     struct: Attribute | None
 
+
+_NOT_KNOWN = (llvm_ir.OpaqueType(StringAttr("?")),)
+"""The type of a value before anybody says which."""
 
 _OP_OF: dict[str, type[Operation]] = {
     "load": scoped.LoadOp,
@@ -189,7 +196,8 @@ def _plan(
     is_cmpxchg = access.opcode == "cmpxchg"
     plan = _Plan(
         op_type=_OP_OF[access.opcode],
-        operands=tuple(map(_operand, access.operands)),
+        operands=tuple([_operand(value) for _, value in access.operands]),
+        types=types,
         result_types=result_types,
         properties=properties,
         attributes={llvm_ir.METADATA: StringAttr(metadata)} if metadata else {},
@@ -212,10 +220,9 @@ def _require_space(number: int, architecture: Architecture) -> None:
         raise UnreadError(f"address space {number} is not supported; known are {known}")
 
 
-def _operand(typed: tuple[str, str]) -> int | tuple[Attribute, str]:
-    type, value = typed
+def _operand(value: str) -> int | str:
     place = llvm_ir.parse_template(value)
-    return place.operands - 1 if place.operands else (llvm_ir.type_from_text(type), place.fill())
+    return place.operands - 1 if place.operands else place.fill()
 
 
 def _verify_plan(plan: _Plan, types: Sequence[Attribute]) -> None:
@@ -352,9 +359,16 @@ def _local_values(functions: "Iterable[ValueRef]") -> "Iterator[ValueRef]":
 class _ModuleReader:
     """Reads what LLVM printed, line by line, beside LLVM's own list of functions."""
 
-    def __init__(self, module: "ModuleRef", source: Source):
+    def __init__(
+        self,
+        module: "ModuleRef",
+        source: Source,
+        *,
+        sparse: bool = False,
+    ):
         self.source = source
         self.module = module
+        self.sparse = sparse
         self.printed = str(module)
         self.architecture = architecture_of([module.triple])
         self.may_be_ptx = self.architecture.name != CDNA.name
@@ -410,23 +424,31 @@ class _ModuleReader:
 
     def read(self) -> ModuleOp:
         """The module as operations."""
-        defined = (f for f in self.module.functions if not f.is_declaration)
+        functions = [*_functions_in(self.printed)]
+        to_read = self._to_read([text for _, text in functions])
         ops: list[Operation] = []
-        body: list[str] | None = None
-        for line in self.printed.splitlines():
-            if body is not None:
-                if line != "}":
-                    body.append(line)
-                    continue
-                self.functions.append(_FunctionReader(self, next(defined), body).read())
-                ops.append(self.functions[-1].op)
-                body = None
-            elif line.startswith("define "):
-                body = [line]
-            elif line and not line.startswith(";") and line != NO_SOURCE_FILE:
-                ops.append(llvm_ir.TopLevelOp(line))
+        defined = iter(_defined_in(self.module))
+        for before, text in functions:
+            ops += _lines_of_module(before)
+            if not text:
+                break
+            function = next(defined)
+            if to_read is None or _symbol_of(text) in to_read:
+                read = _FunctionReader(self, function, text).read()
+            else:
+                read = ReadFunction(_as_text(text))
+            self.functions.append(read)
+            ops.append(read.op)
         self._locate()
         return ModuleOp(ops)
+
+    def _to_read(self, functions: Iterable[str]) -> set[str] | None:
+        """The functions that are read as operations; None for all of them."""
+        if not self.sparse:
+            return None
+        by_symbol = {_symbol_of(text): text for text in functions if text}
+        reads_assembly = self.architecture.name != CDNA.name
+        return functions_to_read(by_symbol, self.without_access, reads_assembly=reads_assembly)
 
     def _locate(self) -> None:
         """Give the accesses their places in the source, and refuse what cannot be carried."""
@@ -441,9 +463,52 @@ class _ModuleReader:
                         function = function.parent_op()
                     self.source.raise_in(problem, function.sym_name.data)
                 self.source.raise_at(problem, *places[index])
-            if places is not None:
+            if places is not None and not (self.sparse and _is_weak(op)):
                 line, column = places[index]
                 op.location = FileLineColLoc(file, IntAttr(line), IntAttr(column))
+
+
+def _defined_in(module: "ModuleRef") -> "Iterator[ValueRef]":
+    return (function for function in module.functions if not function.is_declaration)
+
+
+def _functions_in(printed: str) -> Iterator[tuple[str, str]]:
+    """The text of each function with a body, after the text before it; at the end none."""
+    end = 0
+    while (start := printed.find("\ndefine ", max(end - 1, 0)) + 1) > 0:
+        stop = printed.index("\n}\n", start) + len("\n}\n")
+        yield printed[end:start], printed[start:stop]
+        end = stop
+    yield printed[end:], ""
+
+
+def _lines_of_module(text: str) -> Iterator[llvm_ir.TopLevelOp]:
+    for line in text.splitlines():
+        if line and not line.startswith(";") and line != NO_SOURCE_FILE:
+            yield llvm_ir.TopLevelOp(line)
+
+
+def _symbol_of(function: str) -> str:
+    """The name in the header of a function, as LLVM writes it."""
+    symbol = _HEADER_SYMBOL.search(function)
+    assert symbol is not None
+    return symbol[1]
+
+
+def _as_text(function: str) -> llvm_ir.FuncOp:
+    """A function of which only the header is an operation's."""
+    header = function.partition("\n")[0].removesuffix(" {")
+    symbol = _HEADER_SYMBOL.search(header)
+    assert symbol is not None
+    before, after = header[: symbol.start()], header[symbol.end() :]
+    text = f"{llvm_ir.escape(before)}@{{@}}{llvm_ir.escape(after)}"
+    body = Region(Block([llvm_ir.BodyOp.create()]))
+    return llvm_ir.FuncOp(text, unquote_name(symbol[1]), body)
+
+
+def _is_weak(op: Operation) -> bool:
+    """Whether nobody has anything to say about ``op``."""
+    return isinstance(op, scoped.ScopedOperation) and op.scope is None
 
 
 _OPERAND_PLACES = tuple(f"{{{n}}}" for n in range(64))
@@ -452,12 +517,11 @@ _OPERAND_PLACES = tuple(f"{{{n}}}" for n in range(64))
 class _FunctionReader:
     """Reads one function: its header, then block by block its instructions."""
 
-    def __init__(self, reader: _ModuleReader, function: "ValueRef", lines: list[str]):
+    def __init__(self, reader: _ModuleReader, function: "ValueRef", text: str):
         self.reader = reader
         self.function = function
-        self.header, *self.lines = lines
-        self.ops: list[Operation] = []
-        self.results: list[str | None] = []
+        self.header, *self.lines, _ = text.splitlines()
+        self.rows: list[tuple[Operation, int]] = []
         self.values: dict[str, SSAValue] = {}
         self.labels: dict[str, Block] = {}
         self.forward: dict[str, BlockArgument] = {}
@@ -479,14 +543,23 @@ class _FunctionReader:
             value = entry.insert_arg(self.reader.type_of(argument), len(entry.args))
             self._define(token, value)
         header = self._header()
-        for (label, lines), block in zip(blocks, self.function.blocks, strict=True):
-            self._read_block(label, lines, block)
+        carried = self._carried([lines for _, lines in blocks])
+        for (label, lines), block, kept in zip(blocks, self.function.blocks, carried, strict=True):
+            self._read_block(label, lines, block, kept)
         for token, placeholder in self.forward.items():
-            placeholder.replace_all_uses_with(self.values[token])
+            if token in self.values:
+                placeholder.replace_all_uses_with(self.values[token])
+            else:
+                self.values[token] = placeholder
         region = Region(list(self.labels.values()))
         op = llvm_ir.FuncOp(header, unquote_name(self._symbol), region)
-        lines = [line for _, lines in blocks for line in lines]
-        return ReadFunction(op, lines, self.ops, self.results, [], self.values, self.labels)
+        return ReadFunction(op, [lines for _, lines in blocks], self.rows, self.values, self.labels)
+
+    def _carried(self, blocks: Sequence[Sequence[str]]) -> Iterable[Sequence[bool]]:
+        """Of each block which instructions are carried as text."""
+        if self.reader.sparse:
+            return carried_lines(blocks, self.reader.without_access)
+        return ([False] * len(lines) for lines in blocks)
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -531,27 +604,40 @@ class _FunctionReader:
 
         return f"{_TOKEN.sub(place, before)}@{{@}}{_TOKEN.sub(place, after.removesuffix(' {'))}"
 
-    def _read_block(self, label: str, lines: list[str], block: "ValueRef") -> None:
+    def _read_block(
+        self, label: str, lines: list[str], block: "ValueRef", carried: Sequence[bool]
+    ) -> None:
         self.block = self.labels[label]
-        self.block.add_op(llvm_ir.LabelOp.create(properties={"text": self.reader.string(label)}))
+        append(self.block, llvm_ir.LabelOp.create(properties={"text": self.reader.string(label)}))
         self.instructions, self.number = enumerate(block.instructions), -1
-        for number, line in enumerate(lines, 1):
-            self.operands = []
-            if line[0] == "#":
-                self.results.append(None)
-                self._add_inst(self._template(line), None)
+        for in_text, numbers in groupby(range(len(lines)), carried.__getitem__):
+            if in_text:
+                count = sum(1 for _ in numbers)
+                self._add(llvm_ir.SliceOp.create(), count)
                 continue
-            self.number += 1
-            result = _RESULT.match(line) if line[0] == "%" else None
-            text = line[result.end() :] if result else line
-            token = result[1] if result else None
-            self.results.append(token)
-            if number == len(lines):
-                self._add_terminator(text, token)
-            elif text.startswith(_MEMORY_PREFIXES):
-                self._add_access(text, token)
-            else:
-                self._add_inst(self._template(text), token)
+            for number in numbers:
+                self._read_line(lines[number], is_last=number + 1 == len(lines))
+
+    def _read_line(self, line: str, *, is_last: bool) -> None:
+        self.operands = []
+        if line[0] == "#":
+            self._add_inst(self._template(line), None)
+            return
+        self.number += 1
+        result = _RESULT.match(line) if line[0] == "%" else None
+        text = line[result.end() :] if result else line
+        token = result[1] if result else None
+        if is_last:
+            self._add_terminator(text, token)
+        elif text.startswith(_MEMORY_PREFIXES):
+            self._add_access(text, token)
+        else:
+            self._add_inst(self._template(text), token)
+
+    def _add(self, op: Operation, lines: int = 1) -> None:
+        """Add what ``lines`` instructions have become."""
+        append(self.block, op)
+        self.rows.append((op, lines))
 
     # Values
 
@@ -564,7 +650,7 @@ class _FunctionReader:
         if value is None:
             value = self.forward.get(token)
         if value is None:
-            value = self.forward[token] = Block(arg_types=[i1]).args[0]
+            value = self.forward[token] = Block(arg_types=_NOT_KNOWN).args[0]
         return value
 
     # Opaque instructions
@@ -593,6 +679,8 @@ class _FunctionReader:
         """What LLVM says the result is; by LLVM's syntax the template alone determines it."""
         if token is None:
             return ()
+        if self.reader.sparse:
+            return _NOT_KNOWN
         types = self.reader.result_types.get(template)
         if types is None:
             instruction = next(each for number, each in self.instructions if number == self.number)
@@ -612,8 +700,7 @@ class _FunctionReader:
             op.attributes[llvm_ir.NO_ACCESS] = _UNIT
         if found is not None:
             op.attributes.update(found.attributes)
-        self.block.add_op(op)
-        self.ops.append(op)
+        self._add(op)
         if token is not None:
             self._define(token, op.results[0])
         return op
@@ -628,8 +715,7 @@ class _FunctionReader:
             successors=self.successors,
         )
         self.successors = None
-        self.block.add_op(op)
-        self.ops.append(op)
+        self._add(op)
         if token is not None:
             self._define(token, op.results[0])
 
@@ -647,8 +733,10 @@ class _FunctionReader:
 
     def _add_scoped(self, plan: _Plan, token: str | None) -> Operation:
         operands = [
-            self.operands[source] if isinstance(source, int) else self._constant(*source)
-            for source in plan.operands
+            self._typed(self.operands[source], type)
+            if isinstance(source, int)
+            else self._constant(type, source)
+            for source, type in zip(plan.operands, plan.types, strict=True)
         ]
         op = plan.op_type.create(
             operands=operands,
@@ -656,22 +744,27 @@ class _FunctionReader:
             properties=plan.properties.copy(),
             attributes=plan.attributes.copy(),
         )
-        self.block.add_op(op)
-        self.ops.append(op)
+        self._add(op)
         if plan.struct is not None:
             pack = llvm_ir.PackOp.create(operands=op.results, result_types=(plan.struct,))
-            self.block.add_op(pack)
+            append(self.block, pack)
             assert token is not None
             self._define(token, pack.results[0])
         elif token is not None:
             self._define(token, op.results[0])
         return op
 
+    def _typed(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """``value``, which is of ``type``: that of an instruction carried as text is known by uses."""
+        if value.type is _NOT_KNOWN[0]:
+            set_type(value, type)
+        return value
+
     def _constant(self, type: Attribute, text: str) -> SSAValue:
         constant = llvm_ir.ConstantOp.create(
             result_types=(type,), properties={"text": self.reader.string(text)}
         )
-        self.block.add_op(constant)
+        append(self.block, constant)
         return constant.results[0]
 
 

@@ -23,6 +23,9 @@ _GOES_ON = ("to label ", "unwind label ", "catch ", "cleanup", "filter ")
 """What a line begins with that goes on with the instruction before it."""
 _CUT_OFF = (",", "(", "=")
 """What a line ends with that goes on with the next one."""
+_ENDS_SELDOM = frozenset("[,(=")
+"""The last characters of lines that may go on; or a comment hides that."""
+_WITH_LISTS = ("switch", "indirectbr")
 _STRING_OR_COMMENT = re.compile(r'"[^"]*"|;.*')
 _DEBUG_CALL = re.compile(r"(?:tail[ \t]+)?call[ \t]+void[ \t]+@llvm\.dbg\.")
 DEBUG_RECORD = "#"
@@ -138,6 +141,10 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
         elif not said.startswith(_USE_LIST_ORDER):
             instructions.append(_instruction("".join(before), line, said))
             before.clear()
+        ends = said[-1:] not in _ENDS_SELDOM and ";" not in said and not open_brackets
+        if ends and not said.startswith(_WITH_LISTS):
+            goes_on = False
+            continue
         code = _STRING_OR_COMMENT.sub("", said).rstrip()
         open_brackets += code.count("[") - code.count("]")
         goes_on = open_brackets > 0 or code.endswith(_CUT_OFF)
@@ -153,6 +160,7 @@ def _instruction(before: str, line: str, said: str) -> SourceInstruction:
     return SourceInstruction(before, line, result and result[1], opcode[1] if opcode else "")
 
 
-def opcodes_of(lines: Sequence[str]) -> list[str]:
-    """The opcodes of instructions as LLVM prints them, by the same rule."""
-    return [_instruction("", line, line).opcode for line in lines]
+def heads_of(lines: Sequence[str]) -> list[tuple[str | None, str]]:
+    """The result and the opcode of instructions as LLVM prints them, by the same rule."""
+    found = (_instruction("", line, line) for line in lines)
+    return [(each.result, each.opcode) for each in found]
