@@ -237,6 +237,12 @@ class FenceOptMain(xDSLOptMain):
             or args.remarks_output
         )
 
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether only our pipeline sees what was LLVM IR, and LLVM has verified that."""
+        args = self.args
+        return not (args.passes or args.verify_lowering or self._looks_between_passes())
+
     def _target_options(self) -> dict[str, Any]:
         """The flags that choose a target, by the name of the pass option that they set."""
         options: dict[str, Any] = {}
@@ -300,7 +306,9 @@ class FenceOptMain(xDSLOptMain):
         # Assembly is not verified as IR once more: that costs a fifth of the whole run.
         prints_ir = following is None and self.args.target == "mlir"
         if not self.args.disable_verify and (
-            previous is None or prints_ir or self.args.verify_each
+            (previous is None and not (self.edited and self._is_sparse))
+            or prints_ir
+            or self.args.verify_each
         ):
             verify(module)
         if self.observer is not None:
@@ -360,7 +368,7 @@ class FenceOptMain(xDSLOptMain):
             if parse_spec(self.args.target).name == LLVMTarget.name:
                 from fencewright.tools.inputs.llvm_child import edit_guarded
 
-                self.edited = edit_guarded(text, name)
+                self.edited = edit_guarded(text, name, sparse=self._is_sparse)
                 return self.edited.module
             return self._read_llvm_ir(BytesIO(text.encode()))
         parser = LocatedParser(self.ctx, text, name, line_offset)

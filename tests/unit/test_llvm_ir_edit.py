@@ -4,16 +4,21 @@ import difflib
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from work_count import calls_of, growth
+from xdsl.context import Context
 from xdsl.utils.exceptions import ParseError
 
 from fencewright import lower_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import TranslationError
+from fencewright.passes.pipelines import LLVMIRPipeline
 from fencewright.tools import fence_opt
 from fencewright.tools.dev.triton_texts import SCRIPT, round_trips
 
@@ -359,3 +364,69 @@ def test_triton_refuses_what_is_no_llvm_ir(tmp_path: Path) -> None:
         [*command, "bogus.gfx942", "bogus.sm_90"], check=True, stdout=subprocess.PIPE
     )
     assert not done.stdout
+
+
+# How much is done
+
+
+def chain(functions: int = 1, blocks: int = 1, atomics: int = 1, arithmetic: int = 1) -> str:
+    """Kernels of some blocks, each with atomics, arithmetic, a load and a store."""
+    lines = [AMD]
+    for number in range(functions):
+        parameters = "ptr addrspace(1) %p, ptr addrspace(1) %q, i32 %v"
+        lines.append(f"define amdgpu_kernel void @k{number}({parameters}) {{\n  br label %b0")
+        for block in range(blocks):
+            lines.append(f"b{block}:")
+            lines += (f"  %a{block}.{n} = mul i32 %v, {n}" for n in range(arithmetic))
+            lines.append(f"  %l{block} = load i32, ptr addrspace(1) %p, align 4")
+            lines.append(f"  store i32 %l{block}, ptr addrspace(1) %p, align 4")
+            lines += (
+                f'  %x{block}.{n} = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") acq_rel, align 4'
+                for n in range(atomics)
+            )
+            lines.append(f"  br label %b{block + 1}")
+        lines.append(f"b{blocks}:\n  ret void\n}}\n")
+    return "\n".join(lines)
+
+
+SIZES: dict[str, Callable[[int], str]] = {
+    "functions": lambda size: chain(functions=size),
+    "blocks": lambda size: chain(blocks=size),
+    "atomics": lambda size: chain(atomics=size),
+    "arithmetic": lambda size: chain(arithmetic=size),
+}
+
+
+@pytest.mark.parametrize("grows", SIZES)
+def test_nothing_grows_faster_than_its_input(grows: str) -> None:
+    make = SIZES[grows]
+    assert growth(lambda size: partial(edited, make(size)), 40) < 1.3
+
+
+def test_functions_that_do_not_synchronise_cost_the_same_whatever_is_in_them() -> None:
+    def with_plain(arithmetic: int) -> int:
+        plain = chain(functions=10, atomics=0, arithmetic=arithmetic).replace("@k", "@plain")
+        return calls_of(partial(edited, chain() + plain.removeprefix(AMD)))
+
+    edited(chain())
+    none, short, long = calls_of(partial(edited, chain())), with_plain(1), with_plain(50)
+    assert long - short < (short - none) / 50
+
+
+def test_arithmetic_costs_less_than_a_tenth_of_an_atomic() -> None:
+    edited(chain())
+    one, atomics = (calls_of(partial(edited, chain(atomics=n))) for n in (1, 51))
+    arithmetic = calls_of(partial(edited, chain(arithmetic=51)))
+    assert 0 < arithmetic - one < (atomics - one) / 10
+
+
+@pytest.mark.parametrize("opt_level", [0, 2])
+@pytest.mark.parametrize(("path", "chip"), MODULES, ids=lambda each: getattr(each, "stem", each))
+def test_what_stays_text_makes_no_difference(
+    path: Path, chip: str, opt_level: Literal[0, 2]
+) -> None:
+    """The pipeline finds the same out where every instruction is an operation."""
+    text = path.read_text()
+    whole = EditedModule(text)
+    LLVMIRPipeline(chip, opt_level=opt_level).apply(Context(), whole.module)
+    assert whole.written() == edited(text, chip, opt_level)

@@ -31,10 +31,10 @@ def import_guarded(text: str, file: str) -> ModuleOp:
     return import_llvm_ir(text, file)
 
 
-def edit_guarded(text: str, file: str) -> EditedModule:
+def edit_guarded(text: str, file: str, *, sparse: bool) -> EditedModule:
     """``EditedModule``, with a ``ToolError`` where LLVM ends the process."""
     read_in_child(file, lambda: try_to_read(text))
-    return EditedModule(text, file)
+    return EditedModule(text, file, sparse=sparse)
 
 
 def export_guarded(module: ModuleOp) -> str:
