@@ -19,7 +19,7 @@ A generation is a row here and a file of rows:
    has rows of its own, ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and
    rows.
    What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
-   Until kernels can be lowered for it, its row stands in ``_WITHOUT_KERNELS``.
+   Until every path takes it, its row stands in ``_INCOMPLETE``.
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
 """
@@ -223,19 +223,19 @@ GFX1250 = ChipRow(
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip
 
-_WITHOUT_KERNELS = (
+_INCOMPLETE = (
     GFX1250,
     replace(GFX1250, name="gfx1251", elf_machine=0x5A,
         source="LLVM 24 lowers every measured request as for gfx1250"),
 )  # fmt: skip
 
 CHIPS: Mapping[str, ChipRow] = MappingProxyType({each.name: each for each in _ROWS})
-"""Every chip by its name, but for those of ``SINGLE_OPERATIONS``."""
+"""Every chip that all paths take, by its name; ``SINGLE_OPERATIONS`` has the others."""
 
 SINGLE_OPERATIONS: Mapping[str, ChipRow] = MappingProxyType(
-    {each.name: each for each in _WITHOUT_KERNELS}
+    {each.name: each for each in _INCOMPLETE}
 )
-"""The chips whose operations are lowered one by one: kernels cannot be lowered for them yet."""
+"""The chips that not every path takes yet: no litmus test, price, or memory access is of them."""
 
 
 def chip_row(name: str) -> ChipRow | None:
