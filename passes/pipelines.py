@@ -331,10 +331,12 @@ class LLVMIRPipeline(Pipeline):
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)
         if self._is_ptx:
+            from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
             from fencewright.passes.to_ptx.relax_elements import RelaxElementsPass
 
             relaxes = RelaxElementsPass(self.mcpu, self.facts)
-            return (relaxes, *passes, *_before_ptx(self.mcpu, self.ptx_version))
+            on_scoped = (relaxes, InferAddressSpacesPass(), *passes)
+            return (*on_scoped, *_before_ptx(self.mcpu, self.ptx_version))
         from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 
         return (AcquireOnSuccessPass(), *passes)

@@ -26,7 +26,8 @@ class InferAddressSpacesPass(ModulePass):
     Runs on ``scoped`` in kernels. The host fills a kernel's arguments, and knows neither LDS nor
     private memory: what is computed of them alone, and used as a pointer only, is global. Flat
     accesses become global ones, which count in vmcnt alone and in order, so that no wait has to
-    cover LDS because of them. Kernels of litmus tests with locations in LDS stay as they are.
+    cover LDS because of them. Kernels of litmus tests with locations in LDS stay as they are. In
+    LLVM IR for NVIDIA ordered accesses get a cast of their pointer, for LLVM sees none in assembly.
     Source: LLVM AMDGPUTargetMachine, getAssumedAddrSpace; MI300 ISA 10.2.2 (flat).
     """
 
@@ -37,6 +38,21 @@ class InferAddressSpacesPass(ModulePass):
         for each in top_level(op):
             if isinstance(each, func.FuncOp | gpu.FuncOp) and each.sym_name.data not in with_lds:
                 _infer(each)
+        for each in op.ops:
+            if each.name == _LLVM_IR_FUNCTION:
+                _infer_in_llvm_ir(each)
+
+
+_LLVM_IR_FUNCTION = "llvm_ir.func"
+
+
+def _infer_in_llvm_ir(function: Operation) -> None:
+    # That dialect is not imported for others.
+    from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
+    from fencewright.passes.scoped.llvm_ir_address_spaces import infer_global
+
+    assert isinstance(function, FuncOp)
+    infer_global(function)
 
 
 def kernels_with_lds_arguments(module: ModuleOp) -> frozenset[str]:
