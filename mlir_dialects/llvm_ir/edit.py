@@ -24,7 +24,7 @@ from fencewright.mlir_dialects.llvm_ir.source_lines import (
     SourceInstruction,
     blocks_of,
     defined_functions,
-    heads_of,
+    head_of,
 )
 from fencewright.mlir_dialects.llvm_ir.text import (
     NAME,
@@ -133,17 +133,20 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
     blocks, after = blocks_of(function.body)
     given = [each for block in blocks for each in block.instructions]
     printed = [line for lines in read.blocks for line in lines]
-    heads = heads_of(printed)
-    for each, (_, opcode) in zip(given, heads, strict=False):
-        if each.opcode != opcode and not _is_intrinsic(each):
-            place = function.start + len(function.header) + function.body.index(each.lines)
-            source.raise_at_offset(_NOT_EDITED.format(f"the next '{opcode}'"), place)
+    differ = False
+    for each, line in zip(given, printed, strict=False):
+        if each.said != line:
+            differ = True
+            opcode = head_of(line)[1]
+            if each.head[1] != opcode and not _is_intrinsic(each):
+                place = function.start + len(function.header) + function.body.index(each.lines)
+                source.raise_at_offset(_NOT_EDITED.format(f"the next '{opcode}'"), place)
     if [len(each) for each in read.blocks] != [len(each.instructions) for each in blocks]:
         source.raise_at_offset(
             _NOT_EDITED.format(f"those of @{read.op.sym_name.data}"), function.start
         )
-    results = [result for result, _ in heads]
-    tokens = _tokens_of(function, blocks, read, iter(results))
+    results = [_result_in(line) for line in printed]
+    tokens = _tokens_of(function, blocks, read, results, same=not differ)
     names = {value: f"%{tokens[token]}" for token, value in read.values.items()}
     kept: dict[Operation, _Kept] = {}
     number = 0
@@ -176,20 +179,30 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
     )
 
 
+def _result_in(line: str) -> str | None:
+    """The result of an instruction, as LLVM prints it."""
+    if line[0] != "%":
+        return None
+    return line[1 : line.index(" ")] if line[1] != '"' else head_of(line)[0]
+
+
 def _is_intrinsic(given: SourceInstruction) -> bool:
     """Whether it is a call that LLVM may read as something else: of what it no longer has."""
-    return given.opcode == "call" and "@llvm." in given.lines
+    return given.head[1] == "call" and "@llvm." in given.lines
 
 
 def _tokens_of(
     function: SourceFunction,
     blocks: Sequence[SourceBlock],
     read: ReadFunction,
-    results: Iterator[str | None],
+    results: Sequence[str | None],
+    *,
+    same: bool,
 ) -> dict[str, str]:
     """The token in the text for each of LLVM's, in the order in which LLVM counts those.
 
     They differ where the text leaves out numbers, and where LLVM was made to call a value otherwise.
+    ``results``: LLVM's, of each instruction. ``same``: the instructions are as LLVM prints them.
     """
     tokens: dict[str, str] = {}
     following = 0
@@ -205,12 +218,19 @@ def _tokens_of(
     for name, printed in zip(read.arguments, read.values, strict=False):
         quoted = quote_name(name)
         pair((quoted if quoted in said else f'"{name}"') if name else next(counted, None), printed)
+    number = 0
     for block, label in zip(blocks, read.labels, strict=True):
         pair(block.label, label)
-        for each in block.instructions:
-            result = next(results)
-            if result is not None:
-                pair(each.result, result)
+        end = number + len(block.instructions)
+        if same:
+            found = [result for result in results[number:end] if result is not None]
+            tokens.update(zip(found, found, strict=True))
+            following = next((int(n) + 1 for n in reversed(found) if n.isdecimal()), following)
+        else:
+            for each, result in zip(block.instructions, results[number:end], strict=True):
+                if result is not None:
+                    pair(each.head[0], result)
+        number = end
     return tokens
 
 
@@ -307,6 +327,7 @@ class _FunctionEditor(FunctionWriter):
         super().__init__(writer.module, function)
         self.edited = writer
         self.kept = kept
+        self.loses_number = False
         self.alive = {op for block in function.body.blocks for op in block.ops}
 
     def pieces(self) -> list[str]:
@@ -316,6 +337,8 @@ class _FunctionEditor(FunctionWriter):
             return [self._header(), source.body, source.ending]
         self.name_everything()
         found = [self._header(), *self._body(), source.ending]
+        if not self.loses_number:
+            return found
         numbers = self._numbers()
         return (
             found if numbers == self.kept.numbers else [self._renumbered("".join(found), numbers)]
@@ -367,7 +390,7 @@ class _FunctionEditor(FunctionWriter):
             return f"  {line}\n"
         given = [each for each in _LOCAL.finditer(kept.source.lines) if each[1]]
         before, now = _tokens(kept.printed), _tokens(line)
-        if kept.source.result is None and kept.result is not None:
+        if kept.source.head[0] is None and kept.result is not None:
             before, now = before[1:], now[1:]
         if op.properties != kept.properties or not len(given) == len(before) == len(now):
             return f"  {_with_references(line, kept.printed, kept.source.lines)}\n"
@@ -391,6 +414,7 @@ class _FunctionEditor(FunctionWriter):
                 self._name(value, text)
             else:
                 lost[value] = text
+        self.loses_number = any(text[1:].isdecimal() for text in lost.values())
         for op, kept in self.kept.ops.items():
             if op not in self.alive:
                 continue

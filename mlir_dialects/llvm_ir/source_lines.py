@@ -5,7 +5,7 @@ it. Who uses this holds what is found against what LLVM has read, instruction by
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.mlir_dialects.llvm_ir.text import NAME
@@ -29,21 +29,21 @@ _WITH_LISTS = ("switch", "indirectbr")
 _STRING_OR_COMMENT = re.compile(r'"[^"]*"|;.*')
 _DEBUG_CALL = re.compile(r"(?:tail[ \t]+)?call[ \t]+void[ \t]+@llvm\.dbg\.")
 DEBUG_RECORD = "#"
-"""The opcode of debug records, also of those that are still written as calls."""
+"""The word for debug records, also for those that are still written as calls."""
 
 
 @dataclass(slots=True)
 class SourceInstruction:
-    """An instruction with its lines; before it, comments and blank lines.
-
-    ``result``: its token after ``%``, if it says one. ``opcode``: LLVM's word; ``#`` of debug
-    records.
-    """
+    """An instruction with its lines, the first of which says ``said``; before it, comments."""
 
     before: str
     lines: str
-    result: str | None
-    opcode: str
+    said: str
+
+    @property
+    def head(self) -> tuple[str | None, str]:
+        """How it begins, as ``head_of`` tells."""
+        return head_of(self.said)
 
 
 @dataclass(slots=True)
@@ -137,9 +137,9 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
             else:
                 blocks[-1] = block
             if not alone:
-                block.instructions.append(_instruction("", line[label.end() :], rest))
+                block.instructions.append(SourceInstruction("", line[label.end() :], rest))
         elif not said.startswith(_USE_LIST_ORDER):
-            instructions.append(_instruction("".join(before), line, said))
+            instructions.append(SourceInstruction("".join(before), line, said))
             before.clear()
         ends = said[-1:] not in _ENDS_SELDOM and ";" not in said and not open_brackets
         if ends and not said.startswith(_WITH_LISTS):
@@ -151,16 +151,14 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
     return blocks, "".join(before)
 
 
-def _instruction(before: str, line: str, said: str) -> SourceInstruction:
+def head_of(said: str) -> tuple[str | None, str]:
+    """The result of an instruction after ``%``, if it says one, and LLVM's word for it.
+
+    ``#`` for debug records.
+    """
     result = _RESULT.match(said, 1) if said[0] == "%" else None
     rest = said[result.end() :] if result else said
-    if rest[0] == "#" or (result is None and _DEBUG_CALL.match(rest)):
-        return SourceInstruction(before, line, None, DEBUG_RECORD)
+    if rest[:1] == "#" or (result is None and _DEBUG_CALL.match(rest)):
+        return None, DEBUG_RECORD
     opcode = _OPCODE.match(rest)
-    return SourceInstruction(before, line, result and result[1], opcode[1] if opcode else "")
-
-
-def heads_of(lines: Sequence[str]) -> list[tuple[str | None, str]]:
-    """The result and the opcode of instructions as LLVM prints them, by the same rule."""
-    found = (_instruction("", line, line) for line in lines)
-    return [(each.result, each.opcode) for each in found]
+    return result and result[1], opcode[1] if opcode else ""
