@@ -46,12 +46,21 @@ def check(
         if address < 0 or address + width > limit:
             there = "the address space" if limit == SPACE else f"the {limit} bytes that there are"
             raise AddressError(
-                f"lane {lane}: bytes {address} to {address + width - 1} are beyond {there}"
+                f"lane {lane}: bytes {address} to {address + width - 1} are beyond {there}; "
+                f"give addresses from 0 to {limit - width}, or - for an inactive lane"
             )
         if address % alignment:
-            raise AddressError(
-                f"lane {lane}: address {address} is not aligned to {alignment} bytes, as this access has to be"
-            )
+            raise AddressError(f"lane {lane}: {not_aligned(address, str(address), alignment)}")
+
+
+def not_aligned(address: int, text: str, alignment: int) -> str:
+    """What is wrong with an address, written as ``text``, and what to give instead."""
+    least = address & -address
+    size = "a byte" if least == 1 else f"{least} bytes"
+    return (
+        f"address {text} is not aligned to {alignment} bytes, as this access has to be; "
+        f"give a multiple of {alignment}, or accesses of {size}"
+    )
 
 
 def _in_window(lane: int, address: int, window: int | None) -> tuple[int, int]:

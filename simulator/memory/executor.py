@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencewright.simulator.memory import byte_access
+from fencewright.simulator.memory.addresses import not_aligned
 from fencewright.simulator.memory.convergence import Convergence, Rows
 from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 from fencewright.simulator.memory.launch import Launch, LaunchError, Memory
@@ -548,7 +549,7 @@ class _Run:
                     addresses,
                     width,
                     unaligned,
-                    lambda address, _: f"address {address:#x} is not aligned to {alignment} bytes",
+                    lambda address, _: not_aligned(address, f"{address:#x}", alignment),
                 )
         return found
 

@@ -364,6 +364,7 @@ def test_unaligned() -> None:
       func.return"""
     message = error(lowered(COUNTED.replace("BODY", body)), 1, 32, [zeros(64), zeros(64)])
     assert "lane 1 of wave 0 of work-group 0: address 0x40000001 is not aligned to 4" in message
+    assert message.endswith("; give a multiple of 4, or accesses of a byte")
 
 
 def test_beyond_shared_memory() -> None:
