@@ -13,17 +13,21 @@ from fencewright.lowering.cache_policy import Lookup
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.devices import DEVICES
 from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA
+from fencewright.lowering.cdna.occupancy import SIMDS
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
+from fencewright.lowering.ptx.devices import PtxDevice
 from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
 from fencewright.lowering.ptx.memory import (
     LINE,
     LOAD_POLICIES,
     SECTOR,
     SHARED_BANKS,
+    SHARED_WORD,
     TAG_BANKS,
     PtxHierarchy,
 )
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import access
@@ -99,6 +103,27 @@ def test_equal_addresses_are_one_store_and_many_atomics() -> None:
         assert (store[cdna.WRITE_REQUESTS], atomic[cdna.ATOMIC_REQUESTS]) == (one, 64)
 
 
+@pytest.mark.parametrize(
+    "instruction", ["image_load", "image_sample", "buffer_load_format_x", "tbuffer_load_format_x"]
+)
+def test_rates_of_images_and_filters_are_not_modelled(instruction: str) -> None:
+    """An instruction without a rule is refused, not counted as a buffer's."""
+    with pytest.raises(UnsupportedError, match="unknown instruction"):
+        access(instruction, "lane*4", "gfx90a")
+
+
+def test_four_simds_of_sixteen_lanes_take_a_wave_each_in_four_clocks() -> None:
+    assert SIMDS == 4
+    assert {clocks("buffer_load_dword", "lane*4", each.chip) for each in CDNA} == {64 // 16}
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_several_channels_go_in_aligned_fours(width: int) -> None:
+    """As texels of an image: sixteen groups, whatever the lanes of a group want of each other."""
+    for where in (f"lane*{4 * width}", "256", f"(lane^3)*{4 * width}"):
+        assert clocks(f"buffer_load_dwordx{width}", where) == 64 // 4
+
+
 def test_equal_addresses_on_nvidia() -> None:
     """The same there: measured on an H200."""
     store = access("st.global.b32", "1024", "sm_90")
@@ -109,6 +134,48 @@ def test_equal_addresses_on_nvidia() -> None:
 
 
 # GPU Memory Hierarchy (strides on NVIDIA)
+
+
+def device(name: str) -> PtxDevice:
+    (found,) = [each for each in PTX_DEVICES if each.name == name]
+    return found
+
+
+def test_bandwidth_of_shared_memory_and_l1_follows_from_its_banks() -> None:
+    """32 banks of 4 bytes a clock in each SM are more than the article's 12 to 19 TB/s."""
+    h100 = device("h100")
+    peak = SHARED_BANKS * SHARED_WORD * h100.sms * h100.clock.high / 1000
+    assert 19_000 < peak == pytest.approx(33_454, rel=0.001)
+
+
+def test_bandwidth_of_l2_has_a_measured_range() -> None:
+    """The article's 6 to 8 TB/s are in it; where sectors are scattered it is far less."""
+    found = device("h200").l2_bandwidth
+    assert found is not None
+    assert found.evidence is Evidence.MEASURED
+    assert found.low < 6000 < 8000 < found.high
+    measured = measured_strides(ROOT / "tests" / "data" / "memory" / "h200-strides.txt")
+    assert 5000 < measured[1].l2 < found.high
+
+
+def test_what_does_not_fit_into_l2_is_read_from_memory() -> None:
+    """Whatever the stride an H200 reads slower then, by more than half."""
+    measured = measured_strides(ROOT / "tests" / "data" / "memory" / "h200-strides.txt")
+    assert all(2 * measured[each].memory < measured[each].l2 for each in (1, 32, 128, 512))
+    assert measured[1024].memory < measured[1024].l2
+
+
+def test_bandwidth_of_registers_is_in_no_row() -> None:
+    """NVIDIA does not say it, nor was it measured: about 20 TB/s are the article's own."""
+    rows = (*PtxHierarchy.__slots__, *PtxDevice.__slots__)
+    assert not [each for each in rows if "register" in each and "bandwidth" in each]
+
+
+def test_memory_is_from_80_to_192_gb() -> None:
+    """As vendors count, by 10⁹: a B200 gives 191 of them to programs."""
+    sizes = [device(each).memory // 10**9 for each in ("h100", "h200", "b200")]
+    assert sizes == sorted(sizes)
+    assert 80 <= sizes[0] <= sizes[-1] <= 192
 
 
 def test_a_line_is_four_sectors_of_eight_floats() -> None:
