@@ -46,6 +46,7 @@ def test_it_finds_the_wait_that_llvm_22_loses() -> None:
 def test_a_wait_that_is_taken_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_waits(path: str, command: str, code: str | None) -> CodeAndSource:
         beside = compile_and_read(path, command, code)
+        assert isinstance(beside, CodeAndSource)
         functions = dict(beside.assembly.functions)
         for name, function in functions.items():
             waits = [each for each in function.instructions if each.mnemonic == "s_waitcnt"]
