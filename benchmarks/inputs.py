@@ -50,3 +50,48 @@ def llvm_ir(operations: int, per_function: int) -> str:
             text.append("  " + forms[op].format(i=i, sync=sync))
         text += ["  ret void", "}"]
     return "\n".join([*text, ""])
+
+
+def llvm_ir_kernels(
+    *,
+    functions: int = 1,
+    blocks: int = 1,
+    instructions: int,
+    every: int,
+    of_functions: int = 1,
+) -> str:
+    """AMD kernels of so many ``blocks`` of ``instructions``, one of ``every`` an acq_rel atomic.
+
+    One of ``of_functions`` has any. Of the others six in ten are arithmetic, the rest addresses,
+    loads and stores.
+    """
+    lines = ['target triple = "amdgcn-amd-amdhsa"']
+    parameters = "ptr addrspace(1) %p, ptr addrspace(1) %q, i32 %v"
+    for function in range(functions):
+        lines.append(f"define amdgpu_kernel void @k{function}({parameters}) {{\nentry:")
+        last = "%v"
+        for block in range(blocks):
+            if block:
+                lines.append(f"  %c{block} = icmp eq i32 {last}, 0")
+                lines.append(f"  br i1 %c{block}, label %b{block}, label %b{block}\nb{block}:")
+            for number in range(1, instructions + 1):
+                name = f"{block}.{number}"
+                if number % every == 0 and function % of_functions == 0:
+                    lines.append(
+                        f"  %x{name} = atomicrmw add ptr addrspace(1) %q, i32 {last} "
+                        'syncscope("agent") acq_rel, align 4'
+                    )
+                    last = f"%x{name}"
+                elif number % 10 == 3:
+                    lines.append(
+                        f"  %g{name} = getelementptr i32, ptr addrspace(1) %p, i32 {last}\n"
+                        f"  %l{name} = load i32, ptr addrspace(1) %g{name}, align 4\n"
+                        f"  %s{name} = add i32 {last}, %l{name}\n"
+                        f"  store i32 %s{name}, ptr addrspace(1) %p, align 4"
+                    )
+                    last = f"%s{name}"
+                elif number % 10 not in (4, 5, 6):
+                    lines.append(f"  %s{name} = mul i32 {last}, {number}")
+                    last = f"%s{name}"
+        lines.append("  ret void\n}")
+    return "\n".join([*lines, ""])

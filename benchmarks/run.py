@@ -16,6 +16,7 @@ _NAMES = (
     "lowering_rate",
     "end_to_end",
     "llvm_ir_rate",
+    "llvm_ir_edit",
     "start_up",
     "simulator",
     "memory",
