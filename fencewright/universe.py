@@ -71,6 +71,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "clamp-caches": _lazily("passes.cdna.clamp_caches", "ClampCachesPass"),
     "minimise-caches": _lazily("passes.pipelines", "MinimiseCachesPipeline"),
     "await-values": _lazily("passes.llvm_ir.await_values", "AwaitValuesPass"),
+    "show-waits": _lazily("passes.llvm_ir.show_waits", "ShowWaitsPass"),
     "cdna-pipeline": _lazily("passes.pipelines", "CDNAPipeline"),
     "ptx-pipeline": _lazily("passes.pipelines", "PTXPipeline"),
     "llvm-ir-pipeline": _lazily("passes.pipelines", "LLVMIRPipeline"),

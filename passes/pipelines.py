@@ -321,11 +321,13 @@ class LLVMIRPipeline(Pipeline):
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
+        from fencewright.passes.llvm_ir.show_waits import ShowWaitsPass
 
         if _splits_counters(self.mcpu):
             return ()
         if self.opt_level:
-            return (MinimiseCachesPipeline(self.facts, self.stores), AwaitValuesPass())
+            caches = MinimiseCachesPipeline(self.facts, self.stores)
+            return (caches, AwaitValuesPass(), ShowWaitsPass())
         return _as_asked(self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:

@@ -86,8 +86,9 @@ class Observer:
             self._after(before, now)
         self.seen = now if _is_plain(after) else {op: now[op] for op in now if synchronises(op)}
         self._note_costs(module)
-        if following is None:
+        if following is None or following.name in _WRITING:
             self._compare_costs(module)
+        if following is None:
             return
         reasons = REASONS.get(following.name)
         self.reason = None if reasons is None else reasons.prepare(module, following)
@@ -198,6 +199,10 @@ def _lowered_to(module: ModuleOp) -> str | None:
 
 
 _CHIP = MappingProxyType({"cdna.kernel": "chip", "ptx.kernel": "target"})
+
+
+_WRITING = frozenset({"show-waits"})
+"""Passes after which waits are written in LLVM's words, which have no price here."""
 
 
 def _is_watched(name: str | None) -> bool:

@@ -167,6 +167,15 @@ class _Reader:
         made = source.Fence(ordering=Ordering.SEQ_CST, scope=Scope.SYSTEM)
         self.operation(made, Sequence(tuple(map(_instruction, text.split("\\0A")))))
 
+    def wait(self, field: str) -> None:
+        bits = int(field)
+        counts = {"vmcnt": bits & 0xF | bits >> 14 << 4, "lgkmcnt": bits >> 8 & 0xF}
+        waits = " ".join(f"{name}({n})" for name, n in counts.items() if n not in (63, 15))
+        self.assembly(f"s_waitcnt {waits}", "")
+
+    def wait_for_lds(self) -> None:
+        self.assembly("s_waitcnt lgkmcnt(0)", "")
+
     def barrier(self) -> None:
         made = source.Barrier(scope=Scope.WORKGROUP, ordering=Ordering.RELAXED)
         self.operation(made, Sequence((Instruction("s_barrier", phase=Phase.ACCESS, source=""),)))
@@ -192,6 +201,8 @@ _LINES = {
     rf"%(\w+) = cmpxchg {_P}, i32 {_V}, i32 {_V}{_HOW} monotonic, align 4": _Reader.cmpxchg,
     r'call void asm sideeffect "([^"]*)", "(?:v,)*~\{memory\}"\(([^)]*)\)': _Reader.assembly,
     r"call void @llvm\.amdgcn\.s\.barrier\(\)": _Reader.barrier,
+    r"call void @llvm\.amdgcn\.s\.waitcnt\(i32 (\d+)\)": _Reader.wait,
+    r"fence syncscope\(\"workgroup\"\) release": _Reader.wait_for_lds,
 }
 
 

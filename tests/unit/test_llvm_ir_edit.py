@@ -118,10 +118,12 @@ def test_only_the_synchronisation_changes() -> None:
     assert difference(KERNEL, edited(KERNEL)) == [
         '-  %7 = atomicrmw add ptr addrspace(1) %0, i32 1 syncscope("agent") acq_rel, align 4, !dbg !13 ; the turn',
         '+  fence syncscope("singlethread") release, !dbg !13',
-        '+  call void asm sideeffect "buffer_wbl2 sc1\\0As_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"(), !dbg !13',
+        '+  call void asm sideeffect "buffer_wbl2 sc1", "~{memory}"(), !dbg !13',
+        "+  call void @llvm.amdgcn.s.waitcnt(i32 112), !dbg !13",
         '+  %7 = atomicrmw add ptr addrspace(1) %0, i32 1 syncscope("agent") monotonic, align 4, !dbg !13',
         '+  call void asm sideeffect "", "v,~{memory}"(i32 %7), !dbg !13',
         '+  fence syncscope("singlethread") acquire, !dbg !13',
+        "+declare void @llvm.amdgcn.s.waitcnt(i32 immarg)",
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import llvmlite.binding as llvm
 import minimise_programs as programs
 import pytest
 import test_minimise_cdna as kernels_path
+from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
@@ -402,7 +403,7 @@ AWAITED = 'asm sideeffect "", "v,~{memory}"(i32 %v)'
 
 def lowered(*body: str, convention: str = "amdgpu_kernel", **options: Any) -> str:
     text = MODULE.format(convention=convention, body="\n  ".join(body))
-    return lower_llvm_ir(text, "gfx942", **options)
+    return in_assembly(lower_llvm_ir(text, "gfx942", **options))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ target triple = "amdgcn-amd-amdhsa"
 ; CHECK-NEXT: load i32, ptr addrspace(3)
 ; CHECK-NEXT: store i32 {{.*}}, ptr addrspace(3)
 ; CHECK-NEXT: fence syncscope("singlethread") release
-; CHECK-NEXT: asm sideeffect "s_waitcnt vmcnt(0) lgkmcnt(0)"
+; CHECK-NEXT: call void @llvm.amdgcn.s.waitcnt(i32 112)
 ; CHECK-NEXT: store atomic i32 1
 define amdgpu_kernel void @overlap(ptr addrspace(1) noalias %data, ptr addrspace(1) %flag, ptr addrspace(3) %s) {
   store i32 1, ptr addrspace(1) %data
@@ -27,7 +27,8 @@ define amdgpu_kernel void @overlap(ptr addrspace(1) noalias %data, ptr addrspace
 ; CHECK:      store i32 1, ptr addrspace(1) %data
 ; CHECK-NEXT: add i32
 ; CHECK-NEXT: fence syncscope("singlethread") release
-; CHECK-NEXT: asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0)"
+; CHECK-NEXT: asm sideeffect "buffer_wbl2 sc1"
+; CHECK-NEXT: call void @llvm.amdgcn.s.waitcnt(i32 3952)
 define amdgpu_kernel void @at_once(ptr addrspace(1) %data, ptr addrspace(1) %flag, i32 %n) {
   store i32 1, ptr addrspace(1) %data
   %m = add i32 %n, 1

@@ -40,7 +40,8 @@ go:
 ; CHECK-NEXT: fence syncscope("singlethread") acquire
 ; CHECK:      %w = load atomic i32
 ; CHECK:      store i32 %w
-; CHECK:      asm sideeffect "s_waitcnt vmcnt(0){{.*}}\0Abuffer_inv sc1", "~{memory}"()
+; CHECK:      call void @llvm.amdgcn.s.waitcnt(i32 112)
+; CHECK-NEXT: asm sideeffect "buffer_inv sc1", "~{memory}"()
 ; ALL-LABEL:  @prefetch
 ; ALL:        asm sideeffect "s_waitcnt vmcnt(0) lgkmcnt(0)\0Abuffer_inv sc1", "~{memory}"()
 define amdgpu_kernel void @prefetch(ptr addrspace(1) %data, ptr addrspace(1) %flag, ptr addrspace(1) %out) {
@@ -61,13 +62,14 @@ define amdgpu_kernel void @prefetch(ptr addrspace(1) %data, ptr addrspace(1) %fl
 
 ; The second release has nothing to write back: the first flag went past the L2 by itself.
 ; CHECK-LABEL: @two_flags
-; CHECK:      asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0)"
-; CHECK:      asm sideeffect "s_waitcnt vmcnt(0)"
+; CHECK:      asm sideeffect "buffer_wbl2 sc1"
+; CHECK-NEXT: call void @llvm.amdgcn.s.waitcnt(i32 3952)
+; CHECK:      call void @llvm.amdgcn.s.waitcnt(i32 3952)
 ; ALL-LABEL:  @two_flags
 ; ALL-COUNT-2: asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0) lgkmcnt(0)"
 ; UNCACHED-LABEL: @two_flags
 ; UNCACHED-NOT: buffer_wbl2
-; UNCACHED:   asm sideeffect "s_waitcnt vmcnt(0)"
+; UNCACHED:   call void @llvm.amdgcn.s.waitcnt(i32 3952)
 define amdgpu_kernel void @two_flags(ptr addrspace(1) %data, ptr addrspace(1) %f, ptr addrspace(1) %g) {
   store <2 x i32> zeroinitializer, ptr addrspace(1) %data
   store atomic i32 1, ptr addrspace(1) %f syncscope("agent") release, align 4
@@ -78,9 +80,9 @@ define amdgpu_kernel void @two_flags(ptr addrspace(1) %data, ptr addrspace(1) %f
 ; One wave: its work-group needs no waits, but for copies to LDS.
 ; CHECK-LABEL: @one_wave
 ; CHECK:      store i32 1
-; CHECK-NOT:  s_waitcnt
+; CHECK-NOT:  {{waitcnt|workgroup}}
 ; CHECK:      call void @llvm.amdgcn.s.barrier()
-; CHECK-NOT:  s_waitcnt
+; CHECK-NOT:  {{waitcnt|workgroup}}
 ; CHECK:      load i32
 ; ALL-LABEL:  @one_wave
 ; ALL:        s_waitcnt
@@ -97,7 +99,7 @@ define amdgpu_kernel void @one_wave(ptr addrspace(3) %x, ptr addrspace(1) %out) 
 
 ; CHECK-LABEL: @one_wave_that_copies
 ; CHECK:      llvm.amdgcn.global.load.lds
-; CHECK:      s_waitcnt vmcnt(0) lgkmcnt(0)
+; CHECK:      call void @llvm.amdgcn.s.waitcnt(i32 112)
 ; CHECK:      llvm.amdgcn.s.barrier
 define amdgpu_kernel void @one_wave_that_copies(ptr addrspace(1) %p, ptr addrspace(3) %x) #0 {
   call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %p, ptr addrspace(3) %x, i32 4, i32 0, i32 0)

@@ -57,7 +57,8 @@ define amdgpu_kernel void @call(ptr addrspace(1) noalias %d, ptr addrspace(1) %f
 ; A release waits in lgkmcnt for scalar loads, also where LDS is not waited for.
 ; CHECK-LABEL: @release
 ; CHECK-NOT: "s"
-; CHECK: "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
+; O0: "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
+; O2: call void @llvm.amdgcn.s.waitcnt(i32 112)
 ; SPLIT-LABEL: @release
 ; SPLIT: "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
 define amdgpu_kernel void @release(ptr addrspace(1) noalias %d, ptr addrspace(1) %f) {

@@ -18,7 +18,8 @@ target triple = "amdgcn-amd-amdhsa"
 ; CHECK:      ret void
 ; BACK-LABEL: @publish
 ; BACK:       store i32 1
-; BACK:       asm sideeffect "buffer_wbl2 sc1\0As_waitcnt vmcnt(0) lgkmcnt(0)"
+; BACK:       asm sideeffect "buffer_wbl2 sc1"
+; BACK-NEXT:  call void @llvm.amdgcn.s.waitcnt(i32 112)
 ; AUTO-LABEL: @publish
 ; AUTO:       store atomic i32 1, ptr addrspace(1) %data
 ; AUTO-NOT:   buffer_wbl2
