@@ -21,6 +21,7 @@ _NAMES = (
     "simulator",
     "memory",
     "certificate",
+    "triton_counts",
 )
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 _HEAD = "# Benchmarks\n\nWritten by `make bench`.\n\n"

@@ -1,0 +1,102 @@
+# pyright: basic, reportMissingImports=false
+"""Counts the synchronisation of seven Triton kernels, as Triton compiles them and lowered by us.
+
+``python benchmarks/triton_counts.py`` prints the table. Needs Triton 3.9, whose own LLVM makes the
+code in both columns; no GPU.
+"""
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+from harness import Result
+
+AMD, NVIDIA = ("gfx942", "gfx950"), ("sm_90",)
+_SYNCHRONISATION = {
+    "buffer_wbl2": "write-backs",
+    "buffer_inv": "invalidates",
+    "s_waitcnt": "waits",
+}
+_ORDERINGS = frozenset({"acquire", "release", "acq_rel", "sc"})
+
+
+def counts(text: str) -> str:
+    """The write-backs / invalidates / waits of AMD's assembly, or fences / ordered accesses of PTX."""
+    names = [line.split()[0] for line in text.splitlines() if line.split()]
+    if ".visible .entry" in text:
+        words = [set(each.split(".")) for line in text.splitlines() for each in line.split()[:2]]
+        fences = sum(bool(each & {"fence", "membar"}) for each in words)
+        ordered = sum(
+            bool(each & {"ld", "st", "atom", "red"} and each & _ORDERINGS) for each in words
+        )
+        return f"{fences} / {ordered}"
+    found = Counter(_SYNCHRONISATION.get(each, "") for each in names)
+    return " / ".join(str(found[each]) for each in _SYNCHRONISATION.values())
+
+
+def measured(chip: str, **options: object) -> dict[str, str]:
+    """The counts of each kernel for ``chip``; ``options`` of ``lower_llvm_ir``, none: as it is."""
+    sys.path.insert(0, str(Path(__file__).parent / "triton"))
+    import seven_kernels
+    import triton
+
+    from fencewright import lower_llvm_ir
+
+    def hook(self=None, stages=None, *_: object, **__: object):
+        if stages is None:
+            return repr(options), repr(options)
+        compile_to_llvm_ir = stages["llir"]
+
+        def llir(source, metadata):
+            text = compile_to_llvm_ir(source, metadata)
+            return lower_llvm_ir(text, chip, edit=True, **options) if options else text
+
+        stages["llir"] = llir
+        return None
+
+    triton.knobs.runtime.add_stages_inspection_hook = hook
+    found: dict[str, str] = {}
+    try:
+        for name, source in seven_kernels.SOURCES.items():
+            kernel = triton.compile(source, target=seven_kernels.TARGETS[chip])
+            found[name] = counts(kernel.asm.get("amdgcn") or kernel.asm["ptx"])
+    finally:
+        triton.knobs.runtime.add_stages_inspection_hook = None
+    return found
+
+
+def _sum(column: dict[str, str]) -> str:
+    rows = [[int(each) for each in cell.split(" / ")] for cell in column.values()]
+    return " / ".join(str(sum(each)) for each in zip(*rows, strict=True))
+
+
+def results() -> list[Result]:
+    """One table; none where Triton is not installed."""
+    if find_spec("triton") is None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        columns: dict[str, dict[str, str]] = {}
+        for chip in (*AMD, *NVIDIA):
+            columns[f"{chip}, Triton"] = measured(chip)
+            columns[f"{chip}, lowered"] = measured(chip, opt_level=2)
+            if chip in AMD:
+                columns[f"{chip}, compat=llvm"] = measured(chip, compat="llvm")
+    names = list(next(iter(columns.values())))
+    rows = [(name, *(column[name] for column in columns.values())) for name in names]
+    rows.append(("**sum**", *(f"**{_sum(column)}**" for column in columns.values())))
+    note = (
+        "Kernels of benchmarks/triton/seven_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
+        "write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered accesses in "
+        "PTX. Lowered: its LLVM IR edited by lower_llvm_ir. A wait more than LLVM's is that of a "
+        "release at work-group scope for memory, which LLVM leaves out (lowering-cdna.md); with "
+        "compat=llvm it is left out too."
+    )
+    return [Result("Seven Triton kernels", ("kernel", *columns), tuple(rows), note)]
+
+
+if __name__ == "__main__":
+    print(results()[0].markdown())
