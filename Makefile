@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles tritons dist check-dist clean
+.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles tritons dist check-dist site check-site clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -130,6 +130,12 @@ dist: $(READY) ## build the wheel and the sdist, and check how the package index
 
 check-dist: $(READY) ## build both, install each in a fresh environment, and try it (a minute)
 	$(BIN)/python -m pytest tests/release
+
+site: $(READY) ## build the site in build/site/html; every link has to lead somewhere
+	$(BIN)/python -m fencewright.tools.dev.site
+
+check-site: $(READY) ## build the site, and try it in Chromium where that is installed (a minute)
+	$(BIN)/python -m pytest tests/site
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) .venv-triton build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

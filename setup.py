@@ -20,15 +20,21 @@ _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https:)(?P<path>[^)\s]+)\)")
 
 
-def address_of(path: str, site: str) -> str:
-    """Where a file of the repository is on the site: as ``tools/dev/site.py`` puts it there."""
-    page, _, anchor = path.partition("#")
-    if page == "docs/README.md":
-        page = "docs/pages.md"
-    place = re.sub(r"\.md$", ".html", page.removeprefix("docs/"))
-    if "/" not in page:
-        place = place.lower()
-    return f"{site.rstrip('/')}/{place}{'#' if anchor else ''}{anchor}"
+def address_of(link: str, site: str) -> str:
+    """Where a link of README.md leads to on the site: as ``tools/dev/site.py`` puts things there."""
+    path, mark, anchor = link.partition("#")
+    place = path.removeprefix("docs/")
+    if path == "docs/README.md":
+        place = "pages.html"
+    elif "/" not in path and path.endswith(".md"):
+        place = f"{path.lower().removesuffix('.md')}.html"
+    elif path.endswith("README.md"):
+        place = f"{place.removesuffix('README.md')}index.html"
+    elif path.endswith(".md"):
+        place = f"{place.removesuffix('.md')}.html"
+    elif not path.startswith("docs/"):
+        place = f"source/{path}.html"
+    return f"{site.rstrip('/')}/{place}{mark}{anchor}"
 
 
 def long_description(readme: str, site: str) -> str:
