@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 NAME = "fence-opt"
 STDIN = "<stdin>"
 CHUNK_SEPARATOR = "// -----"
+MLIR = "mlir-translate"
+"""What ``--import-mlir`` makes of the input: LLVM IR, by the program of this name."""
+
 REMARKS = "--remarks"
 VERIFY_LOWERING = "--verify-lowering"
 FEATURES = ("tgsplit",)
@@ -167,6 +170,14 @@ class FenceOptMain(xDSLOptMain):
             action="store_const",
             const="ll",
             help="the input is LLVM IR (taken for granted for files named .ll and for bitcode)",
+        )
+        lowering.add_argument(
+            "--import-mlir",
+            dest="frontend",
+            action="store_const",
+            const=MLIR,
+            help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes LLVM IR "
+            "of it, which is imported",
         )
         arg_parser.add_argument(
             "--verify-each",
@@ -337,7 +348,7 @@ class FenceOptMain(xDSLOptMain):
             raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
 
     def _is_llvm_ir(self) -> bool:
-        by_name = self.args.frontend == "ll" or self.get_input_name().endswith(".ll")
+        by_name = self.args.frontend in ("ll", MLIR) or self.get_input_name().endswith(".ll")
         return by_name or is_bitcode(self._content)
 
     def _read_input(self) -> str:
@@ -364,6 +375,10 @@ class FenceOptMain(xDSLOptMain):
 
     def _parse(self, text: str, line_offset: int) -> ModuleOp:
         name = self.get_input_name()
+        if self.args.frontend == MLIR:
+            from fencewright.tools.inputs.mlir_translate import llvm_ir_of
+
+            text = llvm_ir_of(text, name, line_offset)
         if self._is_llvm_ir():
             if parse_spec(self.args.target).name == LLVMTarget.name:
                 from fencewright.tools.inputs.llvm_child import edit_guarded

@@ -21,6 +21,7 @@ REACHES_OUT = {
     "subprocess": {
         "tools/commands/check_files.py",
         "tools/inputs/compiler_runs.py",
+        "tools/inputs/mlir_translate.py",
         "tools/llvm_tools.py",
     },
 }

@@ -1,0 +1,44 @@
+"""MLIR in LLVM's own dialects, as LLVM IR: by ``mlir-translate`` of LLVM 22."""
+
+import re
+import subprocess
+
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error
+from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+
+TRANSLATE = "mlir-translate"
+
+_ERROR = re.compile(r"^<stdin>:(\d+):(\d+): error: (.*)$", re.MULTILINE)
+_NOT_LOWERED = re.compile(
+    r"Dialect `\w+' not found|LLVMTranslationDialectInterface|cannot be converted to LLVM IR"
+)
+"""What it says of an operation of another dialect."""
+
+_REMEDY = (
+    "; lower it to the llvm dialect first, as with mlir-opt --convert-scf-to-cf --convert-to-llvm "
+    "--reconcile-unrealized-casts"
+)
+
+
+def llvm_ir_of(text: str, file: str, line_offset: int = 0) -> str:
+    """The LLVM IR of a module in the llvm, nvvm and rocdl dialects.
+
+    Raises ``ToolError``: without ``mlir-translate``, and with its first error at its place in
+    ``file``, of which ``line_offset`` lines came before ``text``.
+    """
+    program = find_llvm_tool(TRANSLATE)
+    if program is None:
+        raise error(f"--import-mlir needs LLVM 22's {TRANSLATE}; {LLVM_HINT}", file)
+    command = [program, "--mlir-to-llvmir"]
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, errors="replace", check=False
+    )
+    if not done.returncode:
+        return done.stdout
+    said = _ERROR.search(done.stderr)
+    if said is None:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise error(f"{TRANSLATE}: {last[0]}", file)
+    remedy = _REMEDY if _NOT_LOWERED.search(said[3]) else ""
+    line = int(said[1]) + line_offset
+    raise ToolError((Diagnostic(f"{said[3].strip()}{remedy}", file, line, int(said[2])),))
