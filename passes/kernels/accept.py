@@ -40,6 +40,9 @@ from fencewright.mlir_dialects.scoped import float_type, width_of
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 """Where to go with what a kernel path does not do."""
 
+SCF_FIRST = "-p convert-scf-to-cf makes blocks of it: put it before the chip's pipeline"
+"""What to do with structured control flow, which is no matter of LLVM IR."""
+
 MOST_THREADS = 1024
 """Of a work-group. Source: HIP and CUDA programming guides, launch limits."""
 
@@ -50,7 +53,8 @@ Bits = Callable[[Attribute], int | None]
 
 def unsupported(op: Operation, what: str) -> NoReturn:
     """Raise the error at ``op``: what is not supported, and what handles it."""
-    message = f"{what}; {LLVM_IR_PATH}"
+    handled = SCF_FIRST if op.name.startswith("scf.") else LLVM_IR_PATH
+    message = f"{what}; {handled}"
     op.emit_error(message, DiagnosticException(message))
 
 
