@@ -77,12 +77,13 @@ _UNIT = UnitAttr()
 class Understood:
     """What a call is. ``op_type``: the operation that it becomes; None: it stays text.
 
-    ``operands``: for each its number among the values of the call's template, or the (type, text)
-    of a constant.
+    ``operands``: for each its number among the values of the call's template, or the text of a
+    constant; ``types`` their types.
     """
 
     op_type: type[Operation] | None = None
-    operands: tuple[int | tuple[Attribute, str], ...] = ()
+    operands: tuple[int | str, ...] = ()
+    types: tuple[Attribute, ...] = ()
     result_types: tuple[Attribute, ...] = ()
     properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
@@ -234,15 +235,15 @@ class _Reader:
 def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
     """The operation; None if it does not take all that the call is given, or means nothing."""
     properties = {name: each for name, each in said.properties.items() if each is not None}
-    operands: list[int | tuple[Attribute, str]] = []
+    operands: list[int | str] = []
     order: dict[int, int] = {}
     for place in said.operands:
-        type_, value = call.operands[int(place[1:]) - call.outputs]
+        _, value = call.operands[int(place[1:]) - call.outputs]
         if found := _PLACE.fullmatch(value):
             order[int(found[1])] = len(operands)
             operands.append(int(found[1]))
         else:
-            operands.append((llvm_ir.type_from_text(type_), value))
+            operands.append(value)
     places = llvm_ir.parse_template(template).operands
     if sorted(order) != [*range(places)] or len(set(said.operands)) != len(said.operands):
         return None
@@ -262,7 +263,7 @@ def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
     attributes: dict[str, Attribute] = {ASM: DictionaryAttr(kept)}
     if place := llvm_ir.DEBUG_LOCATION.search(template):
         attributes[llvm_ir.METADATA] = StringAttr(place[0])
-    return Understood(said.op_type, tuple(operands), results, properties, attributes)
+    return Understood(said.op_type, tuple(operands), tuple(types), results, properties, attributes)
 
 
 def _as_text(heard: Sequence[Statement]) -> Understood:

@@ -210,7 +210,13 @@ def _plan(
 def _understood(op_type: type[Operation], found: inline_ptx.Understood) -> _Plan:
     """The plan for a call that has been understood."""
     return _Plan(
-        op_type, found.operands, found.result_types, found.properties, found.attributes, None
+        op_type=op_type,
+        operands=found.operands,
+        types=found.types,
+        result_types=found.result_types,
+        properties=found.properties,
+        attributes=found.attributes,
+        struct=None,
     )
 
 
