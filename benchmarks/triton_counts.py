@@ -1,4 +1,5 @@
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportAttributeAccessIssue=false
+# Triton says of few of its names that they are there.
 """Counts the synchronisation of seven Triton kernels, as Triton compiles them and lowered by us.
 
 ``python benchmarks/triton_counts.py`` prints the table. Needs Triton 3.9, whose own LLVM makes the
@@ -11,6 +12,7 @@ import tempfile
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from harness import Result
 
@@ -37,7 +39,7 @@ def counts(text: str) -> str:
     return " / ".join(str(found[each]) for each in _SYNCHRONISATION.values())
 
 
-def measured(chip: str, **options: object) -> dict[str, str]:
+def measured(chip: str, **options: Any) -> dict[str, str]:
     """The counts of each kernel for ``chip``; ``options`` of ``lower_llvm_ir``, none: as it is."""
     sys.path.insert(0, str(Path(__file__).parent / "triton"))
     import seven_kernels

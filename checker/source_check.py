@@ -24,7 +24,9 @@ from fencewright.checker.source_program import (
     SourceKind,
     SourceOperation,
 )
+from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 
@@ -299,7 +301,7 @@ class _Comparer:
         stores = operation.effect.stores
         if stores is not None and stores < mode.reach(scope):
             row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]
-            texts = [" ".join((each.mnemonic, *each.modifiers)) for each in row.value]
+            texts = _texts(row.value)
             return f"{', '.join(texts)} and s_waitcnt vmcnt(0) are missing{fence}"
         return f"{_wait(operation)} is missing{fence}"
 
@@ -312,7 +314,7 @@ class _Comparer:
                 f"missing{fence}"
             )
         row = load_chip(mode.chip.name).invalidate[scope, mode.tgsplit]
-        texts = [" ".join((each.mnemonic, *each.modifiers)) for each in row.value]
+        texts = _texts(row.value)
         if self.lifted.places[later.code.number].flight & operation.bit:
             texts.insert(0, _wait(operation))
             if not later.code.effect.reads & mode.caches(scope):
@@ -346,3 +348,13 @@ def _wait(operation: Operation) -> str:
     if operation.in_lds:
         return "s_waitcnt lgkmcnt(0)"
     return "s_waitcnt vmcnt(0)"
+
+
+def _texts(code: Code) -> list[str]:
+    """What a row emits, as assembly writes it."""
+    return [
+        f"s_waitcnt {each}"
+        if isinstance(each, WaitCounts)
+        else " ".join((each.mnemonic, *each.modifiers))
+        for each in code
+    ]
