@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # Triton says of few of its names that they are there.
 """Counts the synchronisation of seven Triton kernels, as Triton compiles them and lowered by us.
 
