@@ -15,7 +15,7 @@ llvm.func @publish(%data: !llvm.ptr<1>, %flag: !llvm.ptr<1>, %v: i32) {
 // CHECK-LABEL: @publish
 // CHECK:         store i32
 // CHECK:         buffer_wbl2 sc1
-// CHECK:         s_waitcnt vmcnt(0)
+// CHECK:         call void @llvm.amdgcn.s.waitcnt(i32 112)
 // CHECK:         ret void
 
 // PTX-LABEL: @publish
