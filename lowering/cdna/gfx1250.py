@@ -3,7 +3,7 @@
 Every chip of the generation runs waves of 32 lanes, and a work-group in one WGP, whose cache (WGP$)
 is divided between LDS and the vector L0. Each access carries its scope; caches of a narrower one are
 passed. By default sequences are sufficient on both readings of the manual that
-``simulator/wgp`` has as configurations, so that a release to the cluster writes back.
+``simulator/cdna`` executes, so that a release to the cluster writes back.
 """
 
 from fencewright.lowering.cdna.chip import CacheMaintenance, Covers, Hint

@@ -2,10 +2,20 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
+from fencewright.lowering.sequence import Request, Target
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    Compat,
+    L2PerAgent,
+    Operation,
+    Ordering,
+    RmwKind,
+    Scope,
+)
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
     Atomic,
@@ -32,6 +42,9 @@ from fencewright.simulator.cdna.rows import (
     CdnaConfiguration,
     Reading,
 )
+from fencewright.simulator.certify.certificate import Trial
+from fencewright.simulator.certify.shapes import shape_tests
+from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
 
@@ -149,3 +162,133 @@ def test_engine_equals_the_plain_machine(example: tuple[CdnaProgram, CdnaConfigu
         assert plain.outcomes == engine.outcomes
         assert plain.errors == engine.errors
         assert engine.states <= plain.states
+
+
+# Message passing to the agent, and what each instruction of it is for.
+
+WRITE_BACK, INVALIDATE = (
+    CacheInstruction("global_wb", (DEV,)),
+    CacheInstruction("global_inv", (DEV,)),
+)
+LOADS, STORES = SplitWait(loadcnt=0), SplitWait(storecnt=0)
+RELEASE = (STORES, WRITE_BACK, STORES)
+ACQUIRE = (LOADS, INVALIDATE, LOADS)
+TEXT_ORDER = frozenset({Reading.ACKNOWLEDGED_EARLY})
+EVERYWHERE = (EVERY_READING, DEFAULT_READINGS, TEXT_ORDER)
+HERE, THERE = Placement(), Placement(workgroup=1, xcd=1)
+
+Code = tuple[CdnaInstruction, ...]
+
+
+def passes_stale(release: Code, acquire: Code, readings: frozenset[Reading]) -> bool:
+    """Whether a reader that sees the flag can miss the data."""
+    writer: Code = (VectorStore("x", 1), *release, VectorStore("f", 1, (DEV,)))
+    reader: Code = (VectorLoad("r0", "f", (DEV,)), *acquire, VectorLoad("r1", "x"))
+    made: CdnaProgram = Program(
+        (Location("x"), Location("f")),
+        (Thread(HERE, writer), Thread(THERE, reader)),
+        (Register(1, "r0"), Register(1, "r1")),
+    )
+    configuration = CdnaConfiguration("gfx1250", readings=readings)
+    engine, plain = (
+        explore(machine(made, configuration)).outcomes for machine in (CdnaEngine, CdnaMachine)
+    )
+    assert engine == plain
+    return (1, 0) in engine.states
+
+
+def without(code: Code, at: int) -> Code:
+    return (*code[:at], *code[at + 1 :])
+
+
+@pytest.mark.parametrize("readings", EVERYWHERE)
+def test_message_passing_is_right(readings: frozenset[Reading]) -> None:
+    assert not passes_stale(RELEASE, ACQUIRE, readings)
+
+
+@pytest.mark.parametrize(
+    ("at", "stale"),
+    [(0, (True, True, False)), (1, (True, True, True)), (2, (True, True, True))],
+    ids=["wait before", "write-back", "wait after"],
+)
+def test_each_instruction_of_the_release(at: int, stale: tuple[bool, ...]) -> None:
+    """In the order of the text nothing overtakes, and the wait before the write-back is surplus."""
+    found = [passes_stale(without(RELEASE, at), ACQUIRE, each) for each in EVERYWHERE]
+    assert found == [*stale]
+
+
+@pytest.mark.parametrize(
+    ("at", "stale"),
+    [(0, (True, True, True)), (1, (True, True, True)), (2, (True, True, False))],
+    ids=["wait for the flag", "invalidate", "wait after"],
+)
+def test_each_instruction_of_the_acquire(at: int, stale: tuple[bool, ...]) -> None:
+    found = [passes_stale(RELEASE, without(ACQUIRE, at), each) for each in EVERYWHERE]
+    assert found == [*stale]
+
+
+# What the rows emit, on the machine: the differences from LLVM.
+
+
+def judged(scope: Scope, compat: Compat | None) -> str:
+    """What a release store does though it should not, over message passing between two WGPs."""
+    mode = Target("gfx1250", compat=compat)
+    request = Request(Operation.STORE, Ordering.RELEASE, scope, AddressSpace.GLOBAL, target=mode)
+    trial = Trial(mode)
+    tests = [each for each in shape_tests(request, mode) if each.name.startswith("MP release")]
+    found = [trial.judge(each) for each in tests if each.name.endswith(("two CUs", "XCDs"))]
+    assert found
+    return next((each.machine for each in found if each is not None), "")
+
+
+@pytest.mark.parametrize("scope", [Scope.CLUSTER, Scope.AGENT])
+def test_releases_are_sufficient_on_every_reading(scope: Scope) -> None:
+    assert not judged(scope, None)
+
+
+def test_llvm_releases_to_a_cluster_only_without_early_acknowledgement() -> None:
+    """``cluster-write-back``: a store that the WGP$ reports done may not have reached the others."""
+    assert "every reading" in judged(Scope.CLUSTER, Compat.LLVM)
+
+
+# Split barriers.
+
+
+def meets(*codes: tuple[Placement, Code]) -> frozenset[tuple[int | None, ...]]:
+    """What the last wave may read of what the first one stores."""
+    threads = tuple(Thread(place, code) for place, code in codes)
+    observed = (Register(len(codes) - 1, "r"),)
+    made: CdnaProgram = Program((Location("x"),), threads, observed)
+    outcomes = [
+        explore(machine(made, CdnaConfiguration("gfx1250"))).outcomes
+        for machine in (CdnaEngine, CdnaMachine)
+    ]
+    assert outcomes[0] == outcomes[1]
+    return outcomes[0].states
+
+
+SIGNAL, WAIT = BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE)
+STORE: Code = (VectorStore("x", 1), STORES)
+LOAD: Code = (VectorLoad("r", "x"), LOADS)
+
+
+def test_a_barrier_is_a_signal_and_a_wait() -> None:
+    store: Code = (*STORE, SIGNAL, WAIT)
+    assert meets((HERE, store), (HERE, (SIGNAL, WAIT, *LOAD))) == {(1,)}
+    assert meets((HERE, store), (HERE, (SIGNAL, *LOAD, WAIT))) == {(0,), (1,)}
+    assert not meets((HERE, store), (HERE, (WAIT, *LOAD)))
+
+
+def test_one_wave_of_each_work_group_signals_the_cluster() -> None:
+    first, cluster = BarrierSignal(BarrierUnit.WAVE, "scc"), BarrierUnit.WORKGROUP
+    skip: Code = (
+        Branch("not first", "scc", unless=True),
+        BarrierSignal(cluster),
+        Label("not first"),
+    )
+    meet: Code = (first, WAIT, *skip, BarrierWait(cluster))
+    far, wide = Placement(workgroup=1, cu=1), (VectorLoad("r", "x", (SE,)), LOADS)
+    push: Code = (VectorStore("x", 1, (SE,)), STORES)
+    assert meets((far, (*push, *meet)), (HERE, meet), (HERE, (*meet, *wide))) == {(1,)}
+    every: Code = (first, WAIT, BarrierSignal(cluster), BarrierWait(cluster))
+    assert (0,) in meets((far, (*push, *every)), (HERE, every), (HERE, (*every, *wide)))

@@ -154,7 +154,7 @@ def _differences_page() -> str:
             "## gfx1250 and gfx1251, from LLVM 24\n",
             "LLVM 22 lacks the waits round write-backs and invalidates there "
             "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so is the "
-            "default but for these. That each is needed is executed on the machine of these chips.\n",
+            "default but for these. The machine of these chips finds the default sufficient.\n",
             _differences(GFX1250_DIFFERENCES),
         ]
     )
