@@ -20,8 +20,8 @@ _NAMES = (
     "start_up",
     "simulator",
     "memory",
-    "certificate",
     "triton_counts",
+    "certificate",
 )
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 _HEAD = "# Benchmarks\n\nWritten by `make bench`.\n\n"

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
+from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.parser import Source
 from fencewright.mlir_dialects.llvm_ir.read import ReadFunction, read_functions
 from fencewright.mlir_dialects.llvm_ir.source_lines import (
@@ -392,7 +393,8 @@ class _FunctionEditor(FunctionWriter):
         before, now = _tokens(kept.printed), _tokens(line)
         if kept.source.head[0] is None and kept.result is not None:
             before, now = before[1:], now[1:]
-        if op.properties != kept.properties or not len(given) == len(before) == len(now):
+        is_rewritten = inline_ptx.ASM in op.attributes and op.properties != kept.properties
+        if is_rewritten or not len(given) == len(before) == len(now):
             return f"  {_with_references(line, kept.printed, kept.source.lines)}\n"
         pieces: list[str] = []
         end = 0

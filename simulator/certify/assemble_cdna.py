@@ -43,9 +43,9 @@ from fencewright.simulator.source.events import (
     used,
 )
 
-_MAY_COUNT = frozenset(
-    mnemonic for (mnemonic, *_), row in CACHE_COUNTS.items() if row.value is not Counts.YES
-)
+_COUNTS = {mnemonic: row.value for (mnemonic, *_), row in CACHE_COUNTS.items()}
+"""Whether cache maintenance counts in vmcnt, on the chips that have it."""
+
 _SCC = "scc"
 _SPLIT_COUNTERS = frozenset(each.name for each in fields(cdna.SplitWait))
 _COUNTERS = _SPLIT_COUNTERS | {each.name for each in fields(cdna.Wait)}
@@ -165,12 +165,14 @@ class _Wave:
     def cache(self, instruction: Instruction) -> None:
         made = cdna.CacheInstruction(instruction.mnemonic, instruction.modifiers)
         self.instructions.append(made)
-        # The safe side: what may count does not let a wait for a result leave one more.
-        effect = self.configuration.cache_effect(made.mnemonic, made.bits)
-        if not effect.counts or made.mnemonic in _MAY_COUNT:
+        counts = _COUNTS.get(made.mnemonic)
+        if counts is not None:
+            # The safe side: what may count does not let a wait for a result leave one more.
+            self.issued["vmcnt"] += counts is Counts.YES
             return
+        effect = self.configuration.cache_effect(made.mnemonic, made.bits)
         for counter in self.configuration.counted(effect.counted_as, flat=False).counters:
-            self.issued[counter] += 1
+            self.issued[counter] += effect.counts
 
     def barrier(self, instruction: Instruction) -> None:
         """An instruction of a barrier; one of them steps over others by the value of SCC."""

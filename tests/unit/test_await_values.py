@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 
 import pytest
+from llvm_ir_waits import in_assembly
 from xdsl.context import Context
 
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.passes import pipelines
 from fencewright.passes.llvm_ir.await_values import AWAITED_AT_ONCE, AwaitValuesPass
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
-from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLC = find_llvm_tool("llc")
@@ -53,6 +54,11 @@ def awaited(text: str) -> int:
     return max(
         [0, *(each.count("v,") for each in re.findall(r'asm sideeffect "[^"]*", "(.*)"', text))]
     )
+
+
+def lower_llvm_ir(text: str, chip: str) -> str:
+    """Lowered, its waits in assembly."""
+    return in_assembly(pipelines.lower_llvm_ir(text, chip))
 
 
 WAIT = "s_waitcnt vmcnt(0)"

@@ -316,7 +316,14 @@ WHAT_IS_STORED: Mapping[str, Callable[[int, int, int], int]] = {
     "inc": lambda old, data, bits: 0 if old >= data else old + 1,
     "dec": lambda old, data, bits: data if old == 0 or old > data else old - 1,
 }
-DS_NAMES = {"wrxchg_b": "swap", "max_i": "smax", "min_i": "smin", "max_u": "umax", "min_u": "umin"}
+DS_NAMES = {
+    "wrxchg_b": "swap",
+    "storexchg_b": "swap",
+    "max_i": "smax",
+    "min_i": "smin",
+    "max_u": "umax",
+    "min_u": "umin",
+}
 
 
 def packed(half: Callable[[int, int], int]) -> Callable[[int, int, int], int]:
@@ -332,7 +339,7 @@ def atomic_of(mnemonic: str) -> tuple[Callable[[int, int, int], int], int]:
     if name.startswith("pk_add"):
         half = add_bf16 if name.endswith("bf16") else at(add, 16)
         return packed(half), 32
-    if found := re.fullmatch(r"(add|min|max)_f(32|64)", name):
+    if found := re.fullmatch(r"(add|min|max)(?:_num)?_f(32|64)", name):
         return FLOATS[found[1]], int(found[2])
     if found := re.fullmatch(r"(\w+_[biu])(32|64)", name):
         kind = DS_NAMES.get(found[1]) or found[1].partition("_")[0]

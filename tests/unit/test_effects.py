@@ -6,6 +6,7 @@ import sys
 from functools import cache
 
 import pytest
+from llvm_ir_waits import in_assembly
 
 from fencewright.lowering.effects import lookup
 from fencewright.lowering.effects.lookup import EFFECTS, does_nothing, row_of
@@ -269,6 +270,7 @@ def test_a_release_waits_for_a_copy_to_lds() -> None:
         "call void @llvm.amdgcn.load.to.lds.p1(ptr addrspace(1) %g, ptr addrspace(3) %l, i32 4, "
         "i32 0, i32 0)"
     )
-    lowered = lower_llvm_ir(AROUND.format(instruction=copy) + declarations(copy), "gfx950")
+    text = AROUND.format(instruction=copy) + declarations(copy)
+    lowered = in_assembly(lower_llvm_ir(text, "gfx950"))
     before, _, _ = lowered.partition("atomicrmw")
     assert "vmcnt(0)" in before.rpartition("load.to.lds")[2]

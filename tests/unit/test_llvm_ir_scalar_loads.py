@@ -11,6 +11,7 @@ from itertools import product
 from typing import Literal, TypeAlias
 
 import pytest
+from llvm_ir_waits import in_assembly
 from xdsl.context import Context
 
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
@@ -420,7 +421,7 @@ def test_a_release_waits_for_scalar_loads(
 
 
 def test_a_release_that_does_not_wait_is_seen() -> None:
-    text = lowered(releasing(()), "gfx942", (), 2)
+    text = in_assembly(lowered(releasing(()), "gfx942", (), 2))
     careless = re.sub(r"vmcnt\(0\) lgkmcnt\(0\)", "vmcnt(0)", text)
     found = compiled(careless, "gfx942", ())
     forms = {name.rpartition("_")[0] for name, body in found.items() if unawaited(body)}

@@ -6,7 +6,7 @@ import pytest
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.cdna.memory import CONTROL, CacheControl
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.sequence import UnsupportedError
@@ -94,6 +94,10 @@ def test_the_machine_hits_and_bypasses_alike() -> None:
 
 def test_both_refuse_the_same_bits() -> None:
     for (generation, access, bits, _, l2, tgsplit), found in CONTROL.items():
+        if generation is Generation.GFX1250:
+            # Its documents say what the machine needs, and not what its caches keep.
+            assert isinstance(found.value, Illegal)
+            continue
         machine = ACCESS[generation, VectorAccessKind(str(access)), bits, tgsplit, l2].value
         assert isinstance(found.value, Illegal) == isinstance(machine, Illegal)
 

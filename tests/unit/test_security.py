@@ -18,6 +18,7 @@ HAZARDS = ROOT / "tests/lit/tools/fence-check/hazards.s"
 REACHES_OUT = {
     "ctypes": {"fencewright/gpu.py"},
     "multiprocessing": {"simulator/core/campaign.py"},
+    "runpy": {"fencewright/triton.py"},
     "subprocess": {
         "tools/commands/check_files.py",
         "tools/inputs/compiler_runs.py",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
+from fencewright.lowering.cdna.chips import GFX942, GFX950
 from fencewright.passes.pipelines import lower_llvm_ir
 
 SCRIPT = Path(__file__).resolve().parents[2] / "tests" / "data" / "triton" / "seven_kernels.py"
@@ -28,7 +29,7 @@ KERNELS = (
     "histogram",
     "softmax_grid",
 )
-CHIPS = ("gfx942", "gfx950", "sm_90", "sm_100")
+CHIPS = (GFX942.name, GFX950.name, "sm_90", "sm_100")
 
 
 @dataclass(frozen=True, slots=True)
