@@ -16,7 +16,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
-from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.parser import Source
 from fencewright.mlir_dialects.llvm_ir.read import ReadFunction, read_functions
 from fencewright.mlir_dialects.llvm_ir.source_lines import (
@@ -393,7 +392,7 @@ class _FunctionEditor(FunctionWriter):
         before, now = _tokens(kept.printed), _tokens(line)
         if kept.source.head[0] is None and kept.result is not None:
             before, now = before[1:], now[1:]
-        is_rewritten = inline_ptx.ASM in op.attributes and op.properties != kept.properties
+        is_rewritten = _without_locals(line) != _without_locals(kept.printed)
         if is_rewritten or not len(given) == len(before) == len(now):
             return f"  {_with_references(line, kept.printed, kept.source.lines)}\n"
         pieces: list[str] = []
@@ -466,6 +465,10 @@ class _FunctionEditor(FunctionWriter):
             return f"{match[3]}{new[match[4]]}" if match[4] in new else match[0]
 
         return _NUMBERED.sub(number, text)
+
+
+def _without_locals(line: str) -> str:
+    return _LOCAL.sub(lambda each: "" if each[1] else each[0], line)
 
 
 def _tokens(line: str) -> list[str]:
