@@ -494,36 +494,29 @@ def _two_threads(
                 side = f"acquire{how}"
                 yield from _passing(w, name, side, data, here, there, publish, observe)
         if roles.acquires and roles.op is Operation.FENCE and splits_counters(mode):
-            yield _passing_unused(roles, w, name, data, here, there)
+            unused = AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, roles.scope)
+            code: Steps = (unused, roles.fence())
+            yield _passing_unused(w, f"after unused {name}", data, here, there, roles.scope, code)
         if roles.acquires and roles.op is Operation.ATOMIC_RMW and not roles.request.returns:
-            first = AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, roles.scope)
-            seen: Steps = (Load("r0", "f", RELAXED, roles.scope), data.load("r1", "x"))
-            if data.scope is None:
-                seen = (
-                    seen[0],
-                    Arithmetic(ArithmeticKind.SUB, "before", "r0", 3),
-                    Branch("end", "before"),
-                    seen[1],
-                    Label("end"),
-                )
-            yield w.test(
-                f"MP acquire unused {name}",
-                "1:r0 1:r1",
-                (here, (data.store("x", 1), first)),
-                (there, (*roles.write("f", 2), *seen)),
-            )
+            code = roles.write("f", 2)
+            yield _passing_unused(w, f"unused {name}", data, here, there, roles.scope, code)
 
 
 def _passing_unused(
-    roles: _Roles, w: _ShapeWriter, name: str, data: _Data, here: Placement, there: Placement
+    w: _ShapeWriter,
+    name: str,
+    data: _Data,
+    here: Placement,
+    there: Placement,
+    scope: Scope,
+    acquire: Steps,
 ) -> ShapeTest:
-    """MP where the acquire fence comes after an atomic whose old value nobody takes.
+    """MP where what acquires is, or comes after, an atomic whose old value nobody takes.
 
-    The order of the two atomics shows in the flag, which is read after the fence.
+    The order of the two atomics shows in the flag, which is read after ``acquire``.
     """
-    first = AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, roles.scope)
-    second = AtomicRmw(RmwKind.ADD, "f", 2, RELAXED, roles.scope)
-    seen: Steps = (Load("r0", "f", RELAXED, roles.scope), data.load("r1", "x"))
+    first = AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, scope)
+    seen: Steps = (Load("r0", "f", RELAXED, scope), data.load("r1", "x"))
     if data.scope is None:
         seen = (
             seen[0],
@@ -533,10 +526,10 @@ def _passing_unused(
             Label("end"),
         )
     return w.test(
-        f"MP acquire after unused {name}",
+        f"MP acquire {name}",
         "1:r0 1:r1",
         (here, (data.store("x", 1), first)),
-        (there, (second, roles.fence(), *seen)),
+        (there, (*acquire, *seen)),
     )
 
 
