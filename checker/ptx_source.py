@@ -22,9 +22,11 @@ from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInst
 from fencewright.checker.source_check import (
     Comparison,
     SourceFinding,
+    asking_fence,
     not_compared,
     synchronises,
 )
+from fencewright.checker.source_compare import compiled_twice
 from fencewright.checker.source_program import (
     DebugPlace,
     SourceFunction,
@@ -343,7 +345,7 @@ class _Comparer:
             self.others[key] += 1
             return
         about = () if earlier is later else (earlier.code.line,)
-        asked = self._fence(earlier, later, scope)
+        asked = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         self.found[key] = SourceFinding(
             later.code.line,
             rule,
@@ -352,20 +354,6 @@ class _Comparer:
             later.source[0].line,
             0 if earlier is later else earlier.source[0].line,
             about=about,
-        )
-
-    def _fence(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
-        """Which fence of the source asks for it, if one does."""
-        numbers = (earlier.source[0].number, later.source[0].number)
-        fences = [
-            each
-            for each in self.source.operations
-            if each.kind is SourceKind.FENCE
-            and each.scope.includes(scope)
-            and numbers[0] < each.number < numbers[1]
-        ]
-        return (
-            f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
         )
 
 
@@ -394,18 +382,13 @@ def _lacks(order: Order, later: _Aligned, scope: Scope) -> str:
 
 def with_lines_of_ptx(code: PtxFile, numbered: PtxFile) -> tuple[PtxFile, dict[str, str]]:
     """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
-    functions: dict[str, PtxFunction] = {}
-    problems: dict[str, str] = {}
-    for name, function in code.functions.items():
-        copy = numbered.functions.get(name)
-        if copy is None or not _is_same(function, copy):
-            problems[name] = "the compiler makes other code of it when instructions have lines"
-            functions[name] = function
-            continue
-        sources = {each.number: each.source for each in copy.instructions}
-        blocks = tuple(_placed(block, sources) for block in function.blocks)
-        functions[name] = replace(function, blocks=blocks)
-    return replace(code, functions=MappingProxyType(functions)), problems
+    functions, problems = compiled_twice(code.functions, numbered.functions, _is_same, _with_lines)
+    return replace(code, functions=functions), problems
+
+
+def _with_lines(function: PtxFunction, copy: PtxFunction) -> PtxFunction:
+    sources = {each.number: each.source for each in copy.instructions}
+    return replace(function, blocks=tuple(_placed(block, sources) for block in function.blocks))
 
 
 def _is_same(a: PtxFunction, b: PtxFunction) -> bool:

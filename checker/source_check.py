@@ -292,7 +292,7 @@ class _Comparer:
 
     def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         operation, mode = earlier.code, self.lifted.mode
-        fence = self._fence(earlier, later, scope)
+        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         for each in between(self.lifted.code, operation, later.code):
             back = each.effect.writes_back
             if back is not None and back >= mode.reach(scope):
@@ -307,7 +307,7 @@ class _Comparer:
 
     def _acquire_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         operation, mode = earlier.code, self.lifted.mode
-        fence = self._fence(earlier, later, scope)
+        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         if later.code.kind is _O.SCALAR_LOAD:
             return (
                 f"the scalar cache is not invalidated: a vector load, or s_dcache_inv, is "
@@ -322,19 +322,19 @@ class _Comparer:
         verb = "is" if len(texts) == 1 else "are"
         return f"{' and '.join(texts)} {verb} missing between them{fence}"
 
-    def _fence(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
-        """Which fence of the source asks for it, if one does."""
-        numbers = (earlier.source[0].number, later.source[0].number)
-        fences = [
-            each
-            for each in self.source.operations
-            if each.kind is SourceKind.FENCE
-            and each.scope.includes(scope)
-            and numbers[0] < each.number < numbers[1]
-        ]
-        return (
-            f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
-        )
+
+def asking_fence(
+    source: SourceFunction, earlier: SourceOperation, later: SourceOperation, scope: Scope
+) -> str:
+    """Which fence of the source asks for an order of two operations, as a clause; "" if none does."""
+    fences = [
+        each
+        for each in source.operations
+        if each.kind is SourceKind.FENCE
+        and each.scope.includes(scope)
+        and earlier.number < each.number < later.number
+    ]
+    return f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
 
 
 def atomic_scope(operation: SourceOperation) -> Scope:

@@ -1,9 +1,10 @@
 """A module of the source with the assembly that a compiler made of it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from fencewright.checker.cdna_accesses import mode_of
 from fencewright.checker.cdna_flow import flow_of
@@ -18,6 +19,8 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.lowering.vocabulary import L2PerAgent
+
+AnyFunction = TypeVar("AnyFunction")
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
 
@@ -119,23 +122,36 @@ def _stays(operation: SourceOperation) -> bool:
 
 def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
     """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
-    functions: dict[str, Function] = {}
+    functions, problems = compiled_twice(code.functions, numbered.functions, _is_same, _with_lines)
+    return Assembly(code.chip, functions), problems
+
+
+def compiled_twice(
+    functions: Mapping[str, AnyFunction],
+    numbered: Mapping[str, AnyFunction],
+    is_same: Callable[[AnyFunction, AnyFunction], bool],
+    with_lines_of: Callable[[AnyFunction, AnyFunction], AnyFunction],
+) -> tuple[Mapping[str, AnyFunction], dict[str, str]]:
+    """``functions`` with the lines of their numbered copies; and those that differ, and why."""
+    found: dict[str, AnyFunction] = {}
     problems: dict[str, str] = {}
-    for name, function in code.functions.items():
-        copy = numbered.functions.get(name)
-        if copy is None or not _is_same(function, copy):
+    for name, function in functions.items():
+        copy = numbered.get(name)
+        if copy is None or not is_same(function, copy):
             problems[name] = "the compiler makes other code of it when instructions have lines"
-            functions[name] = function
+            found[name] = function
             continue
-        lines = iter(copy.instructions)
-        body = tuple(
-            replace(each, source=next(lines).source)
-            if isinstance(each, AssemblyInstruction)
-            else each
-            for each in function.body
-        )
-        functions[name] = replace(function, body=body)
-    return Assembly(code.chip, MappingProxyType(functions)), problems
+        found[name] = with_lines_of(function, copy)
+    return MappingProxyType(found), problems
+
+
+def _with_lines(function: Function, copy: Function) -> Function:
+    lines = iter(copy.instructions)
+    body = tuple(
+        replace(each, source=next(lines).source) if isinstance(each, AssemblyInstruction) else each
+        for each in function.body
+    )
+    return replace(function, body=body)
 
 
 def _is_same(a: Function, b: Function) -> bool:
