@@ -20,7 +20,6 @@ as it was until the process ends.
 """
 
 import argparse
-import gc
 import hashlib
 import json
 import os
@@ -429,18 +428,6 @@ def _target_of(backend: Any, options: Any, capability: int | None) -> tuple[str,
     return nvidia.sm_arch_from_capability(capability), f"{version // 10}.{version % 10}"
 
 
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Keep Python from searching all of Triton and PyTorch for garbage while operations are made."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class _Compilation:
     """One compilation of one kernel: stands in the place of two of Triton's stages."""
 
@@ -471,8 +458,7 @@ class _Compilation:
         lowered = text
         try:
             if may_gain(text, self.target, options.features, options.facts):
-                with _collector_paused():
-                    lowered = self._lowered(text)
+                lowered = self._lowered(text)
         except Exception as problem:
             if self.hook.strict:
                 raise NotLoweredError(
@@ -485,19 +471,22 @@ class _Compilation:
         return lowered
 
     def _lowered(self, text: str) -> str:
+        from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
         from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
 
         options = self.hook.options
-        return lower_llvm_ir(
-            text,
-            self.target,
-            features=options.features,
-            ptx_version=self.ptx_version,
-            opt_level=cast(OptLevel, options.opt_level),
-            facts=options.facts,
-            edit=True,
-            file=_kernel_in(text),
-        )
+        # All of Triton and PyTorch would be searched.
+        with collector_paused():
+            return lower_llvm_ir(
+                text,
+                self.target,
+                features=options.features,
+                ptx_version=self.ptx_version,
+                opt_level=cast(OptLevel, options.opt_level),
+                facts=options.facts,
+                edit=True,
+                file=_kernel_in(text),
+            )
 
     def assembly(self, module: str, metadata: dict[str, Any]) -> str:
         """Triton's assembly, counted and reported."""

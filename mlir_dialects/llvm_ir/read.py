@@ -6,10 +6,8 @@ others are carried as their own text. Two things are not given back as they were
 ``unordered`` becomes ``monotonic``, which is stronger, and local names may change.
 """
 
-import gc
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, groupby
@@ -44,6 +42,7 @@ from fencewright.mlir_dialects.attributes import (
 from fencewright.mlir_dialects.leaf_operation import append, set_type
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
+from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
 from fencewright.mlir_dialects.llvm_ir.sparse import carried_lines, functions_to_read
 from fencewright.mlir_dialects.llvm_ir.text import (
@@ -95,7 +94,7 @@ def import_llvm_ir(text: str, file: str = "<string>") -> ModuleOp:
     ``file`` is named in messages and locations. Raises ``ParseError`` for text that LLVM
     rejects, and for an ordered access that the ``scoped`` dialect has no words for.
     """
-    with llvm_module(text, file) as module, _collector_paused():
+    with llvm_module(text, file) as module, collector_paused():
         _name_values(module)
         return _ModuleReader(module, Source(text, file)).read()
 
@@ -127,25 +126,13 @@ def read_functions(
     ``sparse``: what no pass of ours looks at has no operations of its own: see ``sparse``. Raises
     what ``import_llvm_ir`` raises.
     """
-    with llvm_module(text, file) as module, _collector_paused():
+    with llvm_module(text, file) as module, collector_paused():
         names = [[each.name for each in function.arguments] for function in _defined_in(module)]
         (_name_values if _NUMBERED_TYPE.search(text) else _part_from_types)(module)
         reader = _ModuleReader(module, Source(text, file), sparse=sparse)
         op = reader.read()
         rows = zip(reader.functions, names, strict=True)
         return op, [replace(each, arguments=arguments) for each, arguments in rows]
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Keep Python from searching for garbage while many objects are made and none dropped."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
