@@ -6,16 +6,25 @@
 code in both columns; no GPU.
 """
 
+import importlib.util
 import os
-import sys
 import tempfile
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness import Result
 
+_KERNELS = Path(__file__).parent.parent / "tests" / "data" / "triton" / "tutorial_kernels.py"
+SEVEN = (
+    "split_k",
+    "stream_k",
+    "attention",
+    "layer_norm_backward",
+    "look_back",
+    "histogram",
+    "softmax_in_one_grid",
+)
 AMD, NVIDIA = ("gfx942", "gfx950"), ("sm_90",)
 _SYNCHRONISATION = {
     "buffer_wbl2": "write-backs",
@@ -41,8 +50,6 @@ def counts(text: str) -> str:
 
 def measured(chip: str, **options: Any) -> dict[str, str]:
     """The counts of each kernel for ``chip``; ``options`` of ``lower_llvm_ir``, none: as it is."""
-    sys.path.insert(0, str(Path(__file__).parent / "triton"))
-    import seven_kernels
     import triton
 
     from fencewright import lower_llvm_ir
@@ -59,11 +66,16 @@ def measured(chip: str, **options: Any) -> dict[str, str]:
         stages["llir"] = llir
         return None
 
+    spec = importlib.util.spec_from_file_location("tutorial_kernels", _KERNELS)
+    assert spec is not None
+    assert spec.loader is not None
+    kernels = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kernels)
     triton.knobs.runtime.add_stages_inspection_hook = hook
     found: dict[str, str] = {}
     try:
-        for name, source in seven_kernels.SOURCES.items():
-            kernel = triton.compile(source, target=seven_kernels.TARGETS[chip])
+        for name in SEVEN:
+            kernel = kernels.compiled(name, chip)
             found[name] = counts(kernel.asm.get("amdgcn") or kernel.asm["ptx"])
     finally:
         triton.knobs.runtime.add_stages_inspection_hook = None
@@ -77,7 +89,7 @@ def _sum(column: dict[str, str]) -> str:
 
 def results() -> list[Result]:
     """One table; none where Triton is not installed."""
-    if find_spec("triton") is None:
+    if importlib.util.find_spec("triton") is None:
         return []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
@@ -91,7 +103,7 @@ def results() -> list[Result]:
     rows = [(name, *(column[name] for column in columns.values())) for name in names]
     rows.append(("**sum**", *(f"**{_sum(column)}**" for column in columns.values())))
     note = (
-        "Kernels of benchmarks/triton/seven_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
+        "Kernels of tests/data/triton/tutorial_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
         "write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered accesses in "
         "PTX. Lowered: its LLVM IR edited by lower_llvm_ir. A wait more than LLVM's is that of a "
         "release at work-group scope for memory, which LLVM leaves out (lowering-cdna.md); with "
