@@ -120,7 +120,6 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     from xdsl.context import Context
 
     from fencewright.passes.print.cdna import CDNAAssemblyTarget
-    from fencewright.tools.fuzz import llvm_ir
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
     program = setting.place(program_of(seed))
@@ -133,12 +132,7 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     if setting.facts:
         return
     scoped = _scoped(program)
-    threads = tuple(
-        replace(thread, placement=replace(thread.placement, workgroup=number))
-        for number, thread in enumerate(scoped.threads)
-    )
-    text = llvm_ir.in_registers(writer.written(replace(scoped, threads=threads)))
-    source = read_source(text, name)
+    source = _source_of(scoped, name)
     # A kernel of ours is called by its test and its thread.
     renamed = {
         kernel: replace(
@@ -157,9 +151,22 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     tally.add(name, list(found))
 
 
+def _source_of(program: ScopedProgram, name: str) -> SourceModule:
+    """The LLVM IR that a program asks for, each thread of it a work-group of its own."""
+    from fencewright.tools.fuzz import llvm_ir
+    from fencewright.tools.fuzz import llvm_ir_writer as writer
+
+    threads = tuple(
+        replace(thread, placement=replace(thread.placement, workgroup=number))
+        for number, thread in enumerate(program.threads)
+    )
+    return read_source(
+        llvm_ir.in_registers(writer.written(replace(program, threads=threads))), name
+    )
+
+
 def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
     """Our own PTX; where a fact was promised, only what is wrong whatever the source."""
-    from fencewright.tools.fuzz import llvm_ir
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
     program = setting.place(program_of(seed))
@@ -169,12 +176,7 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
     if setting.facts:
         return
     scoped = _scoped(program)
-    threads = tuple(
-        replace(thread, placement=replace(thread.placement, workgroup=number))
-        for number, thread in enumerate(scoped.threads)
-    )
-    text = llvm_ir.in_registers(writer.written(replace(scoped, threads=threads)))
-    source = read_source(text, name)
+    source = _source_of(scoped, name)
     results = writer.result_registers(scoped)
     asked: dict[str, SourceFunction] = {}
     bare: dict[str, PtxFunction] = {}
