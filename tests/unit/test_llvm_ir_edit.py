@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from unnamed import unnamed
 from work_count import calls_of, growth
 from xdsl.context import Context
 from xdsl.utils.exceptions import ParseError
 
 from fencewright import lower_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
-from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import TranslationError
 from fencewright.passes.pipelines import LLVMIRPipeline
 from fencewright.tools import fence_opt
@@ -35,15 +35,7 @@ MODULES = [
 
 def as_llvm_reads(text: str) -> str:
     """What LLVM prints for ``text`` when no argument, block or instruction has a name."""
-    with llvm_module(text, "compared") as module:
-        for function in module.functions:
-            for value in function.arguments:
-                value.name = ""
-            for block in function.blocks:
-                block.name = ""
-                for instruction in block.instructions:
-                    instruction.name = ""
-        printed = str(module)
+    printed = unnamed(text)
     return re.sub(r"^(?:source_filename|; ModuleID) = .*\n", "", printed, flags=re.MULTILINE)
 
 

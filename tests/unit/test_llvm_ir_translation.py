@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unnamed import unnamed
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FileLineColLoc, ModuleOp
 from xdsl.dialects.llvm import LLVM
@@ -49,15 +50,7 @@ TRIPLE = 'target triple = "amdgcn-amd-amdhsa"\n'
 
 def anonymous(text: str) -> str:
     """What LLVM prints for ``text`` when no argument, block or instruction has a name."""
-    with llvm_module(text, "compared") as module:
-        for function in module.functions:
-            for value in function.arguments:
-                value.name = ""
-            for block in function.blocks:
-                block.name = ""
-                for instruction in block.instructions:
-                    instruction.name = ""
-        printed = str(module)
+    printed = unnamed(text)
     return re.sub(r"^source_filename = \"<string>\"\n", "", printed, flags=re.MULTILINE)
 
 
