@@ -25,7 +25,9 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import Compat, Scope
 
 if not has_llvm24():
-    pytest.skip("LLVM 24 comes with triton 3.9", allow_module_level=True)
+    pytest.skip(
+        "needs triton 3.9, which comes with LLVM 24 (make oracles)", allow_module_level=True
+    )
 
 POINTS = [point for point in points() if not is_private_atomic(point)]
 PRIVATE = [point for point in points() if is_private_atomic(point)]

@@ -121,7 +121,7 @@ def test_what_the_browser_loads_needs_nothing_that_is_not_python(html: Path) -> 
 def browser() -> Iterator[Browser]:
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.skip("needs chromium")
+        pytest.skip("needs chromium (Debian: apt install chromium)")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started

@@ -336,9 +336,9 @@ def test_a_module_without_synchronisation_is_given_back_itself() -> None:
 
 def test_edited_text_goes_back_into_triton() -> None:
     """All kernels and chips: ``python -m fencewright.tools.dev.triton_texts``."""
-    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
-        pytest.skip("needs triton 3.9")
+        pytest.skip("needs triton 3.9 (make oracles)")
     lowered, same = round_trips(sys.executable, ["softmax_grid.gfx942", "histogram.sm_90"])
     assert lowered.read
     assert not lowered.same
@@ -348,9 +348,9 @@ def test_edited_text_goes_back_into_triton() -> None:
 
 
 def test_triton_refuses_what_is_no_llvm_ir(tmp_path: Path) -> None:
-    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
-        pytest.skip("needs triton 3.9")
+        pytest.skip("needs triton 3.9 (make oracles)")
     for name in ("bogus.gfx942", "bogus.sm_90"):
         (tmp_path / f"{name}.ll").write_text(KERNEL.replace("add i32", "bogus i32"))
     command = [sys.executable, "-W", "ignore", str(SCRIPT), "read", str(tmp_path)]

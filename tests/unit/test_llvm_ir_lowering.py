@@ -324,9 +324,9 @@ def test_triton_kernel(kernel: str, opt_level: Literal[0, 2]):
 
 @pytest.mark.parametrize("kernel", TRITON_KERNELS)
 def test_triton_makes_this_ir(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
-        pytest.skip("needs triton 3.9")
+        pytest.skip("needs triton 3.9 (make oracles)")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     kernels = load_script(TRITON / "atomic_kernels.py")
     assert kernels.llvm_ir(kernel) == (TRITON / f"{kernel}.ll").read_text()

@@ -111,9 +111,9 @@ def constants() -> list[tuple[str, str]]:
 
 
 def test_constants_have_the_bits_that_tritons_llvm_gives_them() -> None:
-    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
-        pytest.skip("needs triton 3.9")
+        pytest.skip("needs triton 3.9 (make oracles)")
     lines = [f"@g{n} = global {type} {each}" for n, (type, each) in enumerate(constants())]
     text = "\n".join([*lines, ""])
     with llvm_module(text, "constants") as module:

@@ -268,9 +268,9 @@ def test_code_that_is_not_for_nvidia_is_not_compared_as_such(
 
 @pytest.fixture(scope="module")
 def triton_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    triton = pytest.importorskip("triton", reason="needs triton 3.9")
+    triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
-        pytest.skip("needs triton 3.9")
+        pytest.skip("needs triton 3.9 (make oracles)")
     folder = tmp_path_factory.mktemp("triton")
     script = KERNELS.parents[1] / "tests/data/triton/atomic_kernels.py"
     with pytest.MonkeyPatch.context() as patch:

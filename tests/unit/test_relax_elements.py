@@ -268,7 +268,7 @@ def test_what_came_before_the_elements_is_seen_with_any_of_them(tmp_path: Path) 
 def test_the_assembler_takes_it(chip: str, version: str, tmp_path: Path) -> None:
     major, minor = map(int, version.split("."))
     if not any(knows(ptxas, chip, (major, minor)) for ptxas in find_assemblers()):
-        pytest.skip("needs ptxas")
+        pytest.skip("needs ptxas (make oracles)")
     text = source(atom(0), atom(4), LOAD, atom(8), atom(12), RELEASE.replace("%r ", "%last "))
     lowered = lower_llvm_ir(text, chip, ptx_version=version, facts=UNORDERED, edit=True)
     assert "red." in lowered

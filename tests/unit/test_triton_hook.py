@@ -21,7 +21,7 @@ from fencewright import triton as hook
 from fencewright.passes import pipelines
 from fencewright.tools import fence_check
 
-pytest.importorskip("triton", reason="needs triton")
+pytest.importorskip("triton", reason="needs triton (make oracles)")
 
 DATA = Path(__file__).parents[1] / "data" / "triton"
 THOROUGH = bool(os.environ.get("FENCEWRIGHT_THOROUGH"))
