@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles tritons dist check-dist site check-site clean
+.PHONY: help venv fmt lint types test campaigns lit unit differential update-checks check-checks demo bench certify fuzz own-code sentinel mutants-of-passes fence-strings docs oracles tritons dist check-dist site check-site clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,8 +48,11 @@ types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
 
 # Stealing keeps neighbours in one process, which share what they have made.
-test: lit $(READY) ## run every test: the FileCheck tests through lit, all others through pytest
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+test: lit $(READY) ## run the tests: the FileCheck tests through lit, all others through pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --leave-campaigns
+
+campaigns: $(READY) ## run the shares of long tests that `make test` leaves (minutes)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
 lit: $(READY) ## run the FileCheck tests through lit
 	$(BIN)/python -m fencewright.tools.dev.lit_runner tests/lit
@@ -84,6 +87,8 @@ demo: $(READY) ## lower message passing, simulate it, and break it to see what b
 	@echo "Every outcome that either machine can reach:"
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu gfx942
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu sm_90
+	@echo "For the next generation, as hard as its documents can be read:"
+	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu gfx1250 --readings every | grep -E '^(Test|Ok)'
 	@echo "And without the invalidate:"
 	$(BIN)/fence-sim run examples/litmus/message_passing.mlir --mcpu gfx942 --without buffer_inv; \
 	    test $$? -eq 1  # 1: the condition does not hold, as it should be here
@@ -98,6 +103,7 @@ certify: $(READY) ## make every certificate anew (ten minutes on two cores)
 
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
+	$(BIN)/fence-sim fuzz --mcpu gfx1250 --programs 20000 --jobs $(JOBS) --results build/fuzz-gfx1250 --failures tests/fuzz/seeds
 	$(BIN)/fence-sim fuzz --async --programs 20000 --jobs $(JOBS) --results build/fuzz --failures tests/fuzz/async --page docs/fuzz-async.md
 
 own-code: $(READY) ## compare what the passes make of the GPU kernels and 1,000 random programs with what those ask for (four minutes)

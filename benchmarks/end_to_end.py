@@ -17,8 +17,17 @@ _LLC_LIMIT = 10_000
 
 
 def _fence_opt(source: Path) -> Sequence[str]:
-    module = "fencewright.tools.fence_opt"
-    return [sys.executable, "-m", module, str(source), "--mcpu", "gfx942", "-t", "asm"]
+    return [
+        sys.executable,
+        "-m",
+        "fencewright",
+        "opt",
+        str(source),
+        "--mcpu",
+        "gfx942",
+        "-t",
+        "asm",
+    ]
 
 
 def _llc(llc: str, source: Path, level: str) -> Sequence[str]:

@@ -36,26 +36,27 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+"""Of the processes that are timed: Python keeps what it has compiled, as it does for users."""
+
+
 def process_seconds(command: Sequence[str], runs: int = 3) -> float:
     """Median CPU seconds (user and system) of a whole process; a failing command raises."""
-    seconds: list[float] = []
-    for _ in range(runs):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
-    return statistics.median(seconds)
+    return statistics.median(_cpu_and_wall(command)[0] for _ in range(runs))
 
 
-def wall_seconds(command: Sequence[str], runs: int = 9) -> float:
-    """Best wall-clock seconds of a whole process after one run that warms the caches."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    best = float("inf")
-    for _ in range(runs):
-        start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        best = min(best, time.perf_counter() - start)
-    return best
+def least_seconds(command: Sequence[str], runs: int = 9) -> tuple[float, float]:
+    """Least CPU and wall-clock seconds of a whole process after one run that warms the caches."""
+    _cpu_and_wall(command)
+    cpu, wall = zip(*(_cpu_and_wall(command) for _ in range(runs)), strict=True)
+    return min(cpu), min(wall)
+
+
+def _cpu_and_wall(command: Sequence[str]) -> tuple[float, float]:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
 
 
 def rate(work: Callable[[], int], runs: int = 5) -> float:

@@ -21,6 +21,7 @@ _NAMES = (
     "simulator",
     "memory",
     "triton_counts",
+    "fence_check",
     "certificate",
 )
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -105,9 +105,9 @@ def results() -> list[Result]:
     note = (
         "Kernels of tests/data/triton/tutorial_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
         "write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered accesses in "
-        "PTX. Lowered: its LLVM IR edited by lower_llvm_ir. A wait more than LLVM's is that of a "
-        "release at work-group scope for memory, which LLVM leaves out (lowering-cdna.md); with "
-        "compat=llvm it is left out too."
+        "PTX. Lowered: its LLVM IR edited by lower_llvm_ir. The one wait more in stream_k is that of an "
+        "acquire at work-group scope for loads past the caches, lest LDS, another pipe, is read before "
+        "them; LLVM leaves it out (differences-from-llvm.md), and so does compat=llvm."
     )
     return [Result("Seven Triton kernels", ("kernel", *columns), tuple(rows), note)]
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Flow
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_text import AssemblyInstruction, Registers, SourceLine
 from fencewright.checker.obligations import GFX9, Hierarchy
 from fencewright.checker.source_program import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_provenance import data_loads
 from fencewright.checker.cdna_text import Assembly, Function, Registers
 from fencewright.lowering.cdna.caches import (
@@ -52,6 +52,11 @@ class Mode:
     def chip(self) -> ChipRow:
         """The chip's row."""
         return CHIPS[self.target]
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether all waves of a work-group see what one does to memory in its order."""
+        return not self.tgsplit and not self.chip.splits_counters
 
     def reach(self, scope: Scope) -> Reach:
         """How far a store must get to be there for all of ``scope``."""
@@ -185,7 +190,9 @@ _SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
     {_O.LOAD: _O.SCALAR_LOAD, _O.STORE: _O.SCALAR_STORE, _O.ATOMIC: _O.SCALAR_STORE}
 )
 
-_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+_POLICY = frozenset(
+    {"sc0", "sc1", "nt", "glc", "slc", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}
+)
 _TGSPLIT_MISSES_L1 = frozenset({"sc0"})
 """Loads that miss the L1 in tgsplit mode (CDNA4 ISA, load and store control by sc1 sc0)."""
 

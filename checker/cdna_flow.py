@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fencewright.checker.cdna_operands import Effects, InstructionKind, effects_of
+from fencewright.checker.cdna_family import InstructionKind
+from fencewright.checker.cdna_operands import Effects, effects_of
 from fencewright.checker.cdna_text import AssemblyInstruction, AssemblyLabel, Function, Registers
+from fencewright.lowering.cdna.chips import CHIPS, GFX942, ChipRow, Generation
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
 
@@ -28,7 +30,7 @@ class Step:
         """Whether it goes back to where the function was called."""
         instruction = self.instruction
         return (
-            instruction.mnemonic == "s_setpc_b64"
+            instruction.mnemonic in ("s_setpc_b64", "s_set_pc_i64")
             and bool(instruction.operands)
             and instruction.operands[0] == RETURN_ADDRESS
         )
@@ -49,11 +51,13 @@ class Flow:
     function: Function
     blocks: tuple[Block, ...]
     is_called: bool
+    chip: ChipRow
 
 
 def flow_of(function: Function) -> Flow:
     """The control-flow graph; raises ``AssemblyError`` if the function goes on after its end."""
-    runs = list(_runs(function))
+    chip = CHIPS.get(function.chip, GFX942)
+    runs = list(_runs(function, chip.generation))
     of_label = {name: number for number, (labels, _) in enumerate(runs) for name in labels}
     blocks = tuple(
         Block(tuple(steps), tuple(_successors(function, number, runs, of_label)))
@@ -61,13 +65,13 @@ def flow_of(function: Function) -> Flow:
     )
     steps = [step for block in blocks for step in block.steps]
     is_called = not function.descriptor and any(step.is_return for step in steps)
-    return Flow(function, blocks, is_called)
+    return Flow(function, blocks, is_called, chip)
 
 
 _Run = tuple[list[str], list[Step]]
 
 
-def _runs(function: Function) -> Iterator[_Run]:
+def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
     """Labels, and the instructions from them to the next label or jump."""
     labels: list[str] = []
     steps: list[Step] = []
@@ -78,7 +82,7 @@ def _runs(function: Function) -> Iterator[_Run]:
                 labels, steps = [], []
             labels.append(each.name)
             continue
-        step = Step(each, effects_of(each.text))
+        step = Step(each, effects_of(each.text, generation))
         steps.append(step)
         if step.effects.kind in _ENDS:
             yield labels, steps

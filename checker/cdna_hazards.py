@@ -9,10 +9,11 @@ read it. Sources: MI300 ISA 4.4 and 10.2.2; LLVM SIInsertWaitcnts.
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import ANYTHING, LDS_DATA, Code, State
 from fencewright.checker.findings import Finding, Rule
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
 _NOTHING = InstructionKind.NOTHING
@@ -50,6 +51,9 @@ def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
             yield Rule.RETURN, register
     if LDS_DATA in loads and effects.kind in _READS and effects.space is AddressSpace.LOCAL:
         yield Rule.LDS_DMA, LDS_DATA
+
+
+_COUNTERS = frozenset(map(str, Counter))
 
 
 class _Analysis:
@@ -99,17 +103,15 @@ class _Analysis:
     def _report_uses(self, state: State, step: Step) -> None:
         for rule, register in hazards_at(state, step):
             line = state.loads[register].line
-            wait = f"s_waitcnt {state.needed([register])} is missing"
+            wait = f"{state.needed([register])} is missing"
             self._add(
                 rule, step, f"{_TEXTS[rule].format(register=register, line=line)}: {wait}", line
             )
 
     def _report_surplus(self, state: State, step: Step) -> None:
         for name, count in self.code.waits[step.instruction.line].items():
-            if name == "expcnt":
-                continue
-            counter = state.vmcnt if name == "vmcnt" else state.lgkmcnt
-            if counter.satisfied(count):
+            counter = state.counters.get(Counter(name)) if name in _COUNTERS else None
+            if counter is not None and counter.satisfied(count):
                 text = f"{name}({count}) waits for nothing: no more can be outstanding here"
                 self._add(Rule.SURPLUS_WAIT, step, text, step.instruction.line)
 

@@ -27,18 +27,23 @@ class Place:
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
     one at an operation. ``flight`` and ``crossing``: see ``State``. ``undone``: by reach, the
-    stores that have not got so far, but for those in flight; ``stale``: by cache.
+    stores that have not got so far, but for those in flight; ``stale``: by cache. ``clearing``: the
+    invalidates that are not done.
     """
 
     flight: int
     undone: tuple[int, ...]
     stale: tuple[int, ...]
     crossing: int
+    clearing: int = 0
 
 
 def place_of(state: State) -> Place:
     """What holds in ``state`` for the operation that issues next."""
-    return Place(state.flight, state.all_undone(), tuple(state.stale), state.crossing)
+    clearing = 0
+    for number in state.clearing:
+        clearing |= 1 << number
+    return Place(state.flight, state.all_undone(), tuple(state.stale), state.crossing, clearing)
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,7 @@ def late_bits(code: Code, place: Place, operation: Operation, scope: Scope) -> i
     flight = place.flight & code.accesses
     if operation.in_lds:
         flight &= ~code.in_lds  # LDS serves a wave in order.
-    if scope is Scope.WORKGROUP and not code.mode.tgsplit:
+    if scope is Scope.WORKGROUP and code.mode.keeps_order:
         flight &= ~code.in_memory  # The L1 keeps the order of all waves of the work-group.
     return flight | place.undone[code.mode.reach(scope)]
 
@@ -244,7 +249,7 @@ def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
         return 0 if within else flight | place.stale[-1]
     if read.in_lds:
         flight &= ~code.in_lds
-    elif within and read.in_memory and not code.mode.tgsplit:
+    elif within and read.in_memory and code.mode.keeps_order:
         flight &= ~code.in_memory
     found = int(read.effect.reads & code.mode.caches(scope))
     for level, stale in zip(LEVELS, place.stale, strict=True):

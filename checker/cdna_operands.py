@@ -6,66 +6,23 @@ registers are read through an index (``s_set_gpr_idx_on``, ``s_movrels_b32``) is
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
+from fencewright.checker import cdna_operands_gfx1250, cdna_vector_names_gfx1250
+from fencewright.checker.cdna_family import FamilyRow, InstructionKind
 from fencewright.checker.cdna_text import NAMED_REGISTERS, split_at_commas
 from fencewright.checker.cdna_vector_names import VECTOR_NAMES
-from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.chips import Counter, Generation
 from fencewright.lowering.cdna.scoreboard import (
     CACHE_EVENTS,
     SPACE_EVENTS,
     CounterEvent,
     CounterEventKind,
 )
-from fencewright.lowering.vocabulary import AddressSpace, Word
-
-
-class InstructionKind(Word):
-    """What an instruction is, as far as synchronisation depends on it.
-
-    ``LANES``: data go from lane to lane through LDS hardware, not its memory. ``MEMORY_TO_LDS``:
-    a load from memory that writes to LDS.
-    """
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    MEMORY_TO_LDS = "memory_to_lds"
-    LANES = "lanes"
-    CACHE = "cache"
-    WAIT = "wait"
-    BARRIER = "barrier"
-    BRANCH = "branch"
-    JUMP = "jump"
-    CALL = "call"
-    END = "end"
-    MESSAGE = "message"
-    VALU = "valu"
-    SALU = "salu"
-    NOTHING = "nothing"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyRow:
-    """The instructions whose whole mnemonic the regular expression ``pattern`` matches.
-
-    ``results``: how many operands, from the first on, are defined. ``accumulates``: they are used
-    too. ``defines`` and ``uses``: registers that are not printed. ``returns``: the modifiers with
-    one of which alone there are results; none: always.
-    """
-
-    pattern: str
-    kind: InstructionKind
-    results: int
-    source: str
-    accumulates: bool = False
-    defines: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
-    space: AddressSpace | None = None
-    events: tuple[CounterEvent, ...] = ()
-    returns: frozenset[str] = frozenset()
+from fencewright.lowering.vocabulary import AddressSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,26 +289,50 @@ FAMILIES = (
 )
 """Every family; the first that matches a mnemonic is its own."""
 
-_COMPILED = tuple((re.compile(row.pattern), row) for row in FAMILIES)
+
+@dataclass(frozen=True, slots=True)
+class _InstructionTable:
+    """The families of a generation, and the names of its vector instructions."""
+
+    families: tuple[tuple[re.Pattern[str], FamilyRow], ...]
+    vector_names: frozenset[str]
+
+    def row(self, mnemonic: str) -> FamilyRow | None:
+        """The row of a mnemonic, if it is an instruction."""
+        if mnemonic.startswith("v_") and not self._is_vector_name(mnemonic):
+            return None
+        return next((row for pattern, row in self.families if pattern.fullmatch(mnemonic)), None)
+
+    def _is_vector_name(self, mnemonic: str) -> bool:
+        name = _ENCODING.sub("", mnemonic.removeprefix("v_"))
+        return name in self.vector_names or _COMPARISON.fullmatch(name) is not None
 
 
-@lru_cache(maxsize=4096)
-def family_of(mnemonic: str) -> FamilyRow | None:
-    """The row of a mnemonic; None for what is no instruction of GFX9."""
-    if mnemonic.startswith("v_") and not _is_vector_name(mnemonic):
-        return None
-    return next((row for pattern, row in _COMPILED if pattern.fullmatch(mnemonic)), None)
+def _table(families: tuple[FamilyRow, ...], names: frozenset[str]) -> _InstructionTable:
+    return _InstructionTable(tuple((re.compile(row.pattern), row) for row in families), names)
 
 
-_ENCODING = re.compile(r"_(?:e32|e64|dpp|sdwa)$")
-_COMPARISON = re.compile(
-    r"cmpx?_(class|f|lt|eq|le|gt|lg|ge|ne|o|u|nge|nlg|ngt|nle|neq|nlt|tru|t)_.*"
+_GFX9 = _table(FAMILIES, VECTOR_NAMES)
+_TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
+    dict.fromkeys(Generation, _GFX9)
+    | {
+        Generation.GFX1250: _table(
+            cdna_operands_gfx1250.FAMILIES, cdna_vector_names_gfx1250.VECTOR_NAMES
+        )
+    }
 )
 
 
-def _is_vector_name(mnemonic: str) -> bool:
-    name = _ENCODING.sub("", mnemonic.removeprefix("v_"))
-    return name in VECTOR_NAMES or _COMPARISON.fullmatch(name) is not None
+@lru_cache(maxsize=1 << 13)
+def family_of(mnemonic: str, generation: Generation = Generation.GFX942) -> FamilyRow | None:
+    """The row of a mnemonic; None for what is no instruction of the generation."""
+    return _TABLES[generation].row(mnemonic)
+
+
+_ENCODING = re.compile(r"(?:_(?:e32|e64|dpp|sdwa))+$")
+_COMPARISON = re.compile(
+    r"cmpx?_(class|f|lt|eq|le|gt|lg|ge|ne|o|u|nge|nlg|ngt|nle|neq|nlt|tru|t)_.*"
+)
 
 
 _REGISTER = re.compile(
@@ -377,19 +358,23 @@ def registers_in(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def effects_of(text: str) -> Effects:
+def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects:
     """What the instruction ``text``, with single spaces, does.
 
     One whose mnemonic has no row is ``UNKNOWN`` and has no effects: it may do anything.
     """
+    first, dual, second = text.partition(" :: ")
+    if dual:
+        return _both(effects_of(first, generation), effects_of(second, generation))
     mnemonic, _, rest = text.partition(" ")
-    row = family_of(mnemonic)
+    row = family_of(mnemonic, generation)
     if row is None:
         return Effects(_K.UNKNOWN)
     operands = split_at_commas(rest)
     last = operands[-1].split() if operands else []
     row = _with_modifiers(row, frozenset(last))
-    results = row.results if not row.returns or row.returns & frozenset(last) else 0
+    returns = not row.returns or not row.returns.isdisjoint(last)
+    results = row.results if returns else 0
     printed = [registers_in(each.partition(" ")[0]) for each in operands]
     defined = [name for names in printed[:results] for name in names]
     used = [name for names in printed[results:] for name in names]
@@ -398,10 +383,23 @@ def effects_of(text: str) -> Effects:
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
     if mnemonic.startswith("buffer_wbinvl1"):
         events = CACHE_EVENTS["buffer_wbinvl1_vol"]
+    elif not returns and row.untold is not None:
+        events = row.untold
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
-    registers = tuple(dict.fromkeys((*defines, *uses)))
-    return Effects(row.kind, defines, uses, row.space, events, registers)
+    return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses))
+
+
+def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for each in names for name in each))
+
+
+def _both(a: Effects, b: Effects) -> Effects:
+    """What two vector instructions that issue together do."""
+    if _K.UNKNOWN in (a.kind, b.kind):
+        return Effects(_K.UNKNOWN)
+    defines, uses = _unique(a.defines, b.defines), _unique(a.uses, b.uses)
+    return Effects(a.kind, defines, uses, registers=_unique(defines, uses))
 
 
 def _with_modifiers(row: FamilyRow, words: frozenset[str]) -> FamilyRow:

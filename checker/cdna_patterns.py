@@ -8,10 +8,10 @@ warning says that what is there cannot have been meant, a note that it may have 
 from collections.abc import Iterable, Mapping, Sequence
 
 from fencewright.checker.cdna_accesses import Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, lines, propagated
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_spins import Spin, spins_of
-from fencewright.checker.cdna_state import State, walk
+from fencewright.checker.cdna_state import State, wait_for_stores, walk
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.vocabulary import Scope
@@ -28,6 +28,7 @@ class _Patterns:
     def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
         self.code = code = lifted.code
         self.entries = entries
+        self.stored = wait_for_stores(code.mode.chip)
         self.spins = spins_of(code)
         self.propagated = propagated(code, lifted.places)
         self.flags = 0
@@ -54,7 +55,8 @@ class _Patterns:
 
     def _is_release_wait(self, state: State, line: int) -> bool:
         """Whether a wait is for stores alone: nothing but synchronisation needs their end."""
-        if self.code.waits[line].get("vmcnt") != 0:
+        counts = self.code.waits[line]
+        if counts.get("vmcnt") != 0 and counts.get("storecnt") != 0:
             return False
         flight = state.flight & self.code.in_memory
         return bool(flight & self.code.writes) and not flight & self.code.reads
@@ -95,20 +97,20 @@ class _Patterns:
         for each in code.those(lds & code.writes):
             text = (
                 f"s_barrier lets other waves go on while the write of line {each.line} to LDS is "
-                f"in flight: s_waitcnt {state.needed([each.number])} is missing"
+                f"in flight: {state.needed([each.number])} is missing"
             )
             self._add(Rule.LDS_BARRIER, barrier, each, text)
         for each in code.those(lds & code.reads & ~code.writes):
             text = (
                 f"s_barrier lets other waves go on while the read of line {each.line} from LDS is "
-                f"in flight: s_waitcnt {state.needed([each.number])} is missing if they overwrite it"
+                f"in flight: {state.needed([each.number])} is missing if they overwrite it"
             )
             self._add(Rule.LDS_BARRIER, barrier, each, text, Level.NOTE)
         for each in code.those(state.flight):
             if each.kind is _O.LOAD_TO_LDS:
                 text = (
                     f"s_barrier lets other waves go on while the load of line {each.line} to LDS "
-                    f"is in flight: s_waitcnt {state.needed([each.number])} is missing if they read "
+                    f"is in flight: {state.needed([each.number])} is missing if they read "
                     "what it writes before the next barrier"
                 )
                 self._add(Rule.LDS_DMA_BARRIER, barrier, each, text)
@@ -135,7 +137,7 @@ class _Patterns:
             back = self.code.operations[number]
             stores = self.code.those((covers[Reach.AGENT] | covers[Reach.SYSTEM]) & own)
             places = self.code.those(self._surely_handed(covers))
-            wait = f"s_waitcnt {state.needed([number])} is missing"
+            wait = f"{state.needed([number])} is missing"
             if stores:
                 covered = f"covers what {lines(stores)} stored: {wait}"
             elif places:
@@ -159,7 +161,7 @@ class _Patterns:
                 text = (
                     f"s_barrier lets another wave go on before the write-back of line {back.line} is "
                     f"complete, and what that wave stores at line {operation.line} may be seen: "
-                    f"s_waitcnt {wait} is missing before the barrier"
+                    f"{wait} is missing before the barrier"
                 )
                 self._add(Rule.UNWAITED, barrier, back, text, once=True)
 
@@ -178,7 +180,7 @@ class _Patterns:
             stores = self.code.those(self.propagated.crossing[barrier.number])
             text = (
                 f"other waves may reach the barrier of line {barrier.line} with {lines(stores)} in "
-                "flight, for which this wave cannot wait: s_waitcnt vmcnt(0) is missing before the "
+                f"flight, for which this wave cannot wait: {self.stored} is missing before the "
                 "barrier if this publishes what they stored"
             )
             # Stores that stay in an L2 of many are not published without a write-back.
@@ -224,4 +226,4 @@ def _order(finding: Finding) -> tuple[int, int]:
     return tuple(Level).index(finding.level), finding.line
 
 
-_POLICY = frozenset({"sc0", "sc1", "glc"})
+_POLICY = frozenset({"sc0", "sc1", "glc", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"})

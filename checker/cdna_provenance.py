@@ -9,8 +9,8 @@ Execution State".
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_text import Registers
 from fencewright.lowering.vocabulary import AddressSpace
 

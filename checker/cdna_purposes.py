@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lines
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import Code, State, walk
 from fencewright.checker.cdna_surplus import Surplus, find_surplus
 

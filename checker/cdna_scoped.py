@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.checker.cdna_accesses import SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Step
 from fencewright.checker.cdna_lift import LiftedFunction
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_spins import spins_of
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.cdna_text import Operand, Registers

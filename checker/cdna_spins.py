@@ -8,8 +8,8 @@ within the loop.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Step
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import Code
 
 _MEMORY = (InstructionKind.LOAD, InstructionKind.ATOMIC)

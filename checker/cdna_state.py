@@ -15,9 +15,11 @@ says which of these count.
 Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from heapq import heappop, heappush
+from types import MappingProxyType
 
 from fencewright.checker.cdna_accesses import (
     LEVELS,
@@ -27,18 +29,42 @@ from fencewright.checker.cdna_accesses import (
     OperationKind,
     operations_of,
 )
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
-from fencewright.checker.cdna_operands import Effects, InstructionKind
+from fencewright.checker.cdna_operands import Effects
 from fencewright.checker.cdna_rows import wait_counts
 from fencewright.checker.cdna_text import Registers
-from fencewright.lowering.cdna.caches import Reach
-from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.scoreboard import LIMITS, ORDERED, CounterEventKind, CounterState
+from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState
+from fencewright.lowering.cdna.waits import read_wait, wait_text
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
 _VECTOR, _FLAT = CounterEventKind.VECTOR, CounterEventKind.FLAT
 _LDS, _SCALAR = CounterEventKind.LDS, CounterEventKind.SCALAR
 _ALL_KINDS = int(_VECTOR | _LDS | _FLAT | _SCALAR)
+
+_FLAT_LEAVES: Mapping[Counter, tuple[tuple[Counter, CounterEventKind], ...]] = MappingProxyType(
+    {
+        Counter.VMCNT: ((Counter.LGKMCNT, _LDS),),
+        Counter.LGKMCNT: ((Counter.VMCNT, _VECTOR),),
+        Counter.LOADCNT: ((Counter.DSCNT, _LDS),),
+        Counter.STORECNT: ((Counter.DSCNT, _LDS),),
+        Counter.DSCNT: ((Counter.LOADCNT, _VECTOR), (Counter.STORECNT, _VECTOR)),
+    }
+)
+"""By the counter that has seen the end of flat accesses: what they are on the others from then on."""
+
+_DONE: Mapping[Counter, int] = MappingProxyType(
+    dict.fromkeys(Counter, int(_VECTOR))
+    | {
+        Counter.LGKMCNT: int(_LDS | _SCALAR),
+        Counter.DSCNT: int(_LDS),
+        Counter.KMCNT: int(_SCALAR),
+    }
+)
+"""The kinds of a load that a wait on a counter sees the end of."""
 
 ANYTHING = "*"
 """Stands for every register, where a function is called with loads in flight."""
@@ -72,7 +98,7 @@ class Code:
     flow: Flow
     mode: Mode
     operations: tuple[Operation, ...]
-    counted: tuple[tuple[tuple[Step, Operation | None], ...], ...]
+    counted: Sequence[Sequence[tuple[Step, Operation | None]]]
     waits: Mapping[int, Mapping[str, int]]
     in_memory: int
     in_lds: int
@@ -153,6 +179,8 @@ def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
     instruction = step.instruction
     words = (*instruction.operands, *instruction.modifiers)
+    if flow.chip.splits_counters:
+        return _split_counts(flow, step)
     try:
         return wait_counts(
             each for each in words if not isinstance(each, Registers) and each != "&"
@@ -162,9 +190,43 @@ def _counts(flow: Flow, step: Step) -> dict[str, int]:
         raise flow.function.error(instruction.line, error) from None
 
 
+def _split_counts(flow: Flow, step: Step) -> dict[str, int]:
+    """Of a chip with an instruction a counter; what is at its maximum waits for nothing."""
+    instruction = step.instruction
+    limits = {str(name): most for name, most in flow.chip.counters.items()}
+    if instruction.mnemonic == "s_wait_idle":
+        return dict.fromkeys(limits, 0)
+    (operand,) = instruction.operands or (0,)
+    found = read_wait(instruction.mnemonic, operand) if isinstance(operand, int) else None
+    if found is None:
+        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
+    return {name: n for name, n in found.given.items() if n < limits[name]}
+
+
+@cache
+def _counters_of(chip: str) -> tuple[tuple[Counter, int], ...]:
+    """The counters of data, with their maxima; xcnt is of translations."""
+    every = CHIPS[chip].counters.items()
+    return tuple((name, most) for name, most in every if name is not Counter.XCNT)
+
+
+def wait_for_stores(chip: ChipRow) -> str:
+    """The wait for all stores to memory."""
+    return wait_text(chip, WaitCounts(storecnt=0) if chip.splits_counters else WaitCounts(vmcnt=0))
+
+
+def wait_for_loads(chip: ChipRow, in_lds: bool) -> str:
+    """The wait for all loads from memory or LDS."""
+    if chip.splits_counters:
+        return wait_text(chip, WaitCounts(dscnt=0) if in_lds else WaitCounts(loadcnt=0))
+    return wait_text(chip, WaitCounts(lgkmcnt=0) if in_lds else WaitCounts(vmcnt=0))
+
+
 class State:
     """What holds at one place; ``loads`` by the register that they write.
 
+    ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
+    invalidate in flight what it leaves nothing stale of once it is done, by cache.
     ``flight``: the operations that may be in flight. ``crossing``: the barriers that other waves
     may have reached with stores in flight; ``ahead``: those of them since which this wave has not
     written back either, which would go through the queues of its compute unit after them.
@@ -172,19 +234,21 @@ class State:
 
     __slots__ = (
         "ahead",
+        "chip",
+        "clearing",
+        "counters",
         "covered",
         "crossing",
         "dirty",
         "flight",
-        "lgkmcnt",
         "loads",
         "stale",
-        "vmcnt",
     )
 
-    def __init__(self, is_called: bool = False) -> None:
-        self.vmcnt = CounterState(LIMITS[Counter.VMCNT])
-        self.lgkmcnt = CounterState(LIMITS[Counter.LGKMCNT])
+    def __init__(self, chip: ChipRow, is_called: bool = False) -> None:
+        self.chip = chip
+        self.counters = {name: CounterState(most) for name, most in _counters_of(chip.name)}
+        self.clearing: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
         self.flight = 0
         self.dirty = [0] * _REACHES
@@ -192,7 +256,7 @@ class State:
         self.stale = [0] * len(LEVELS)
         self.crossing = self.ahead = 0
         if is_called:
-            for counter in (self.vmcnt, self.lgkmcnt):
+            for counter in self.counters.values():
                 counter.stamps[ANYTHING] = counter.stamps[0] = 0
                 counter.owed, counter.kinds = counter.limit, _ALL_KINDS
             self.loads[ANYTHING] = Load(0, _ALL_KINDS)
@@ -202,7 +266,9 @@ class State:
     def copy(self) -> "State":
         """The same state with its clocks at zero."""
         made = State.__new__(State)
-        made.vmcnt, made.lgkmcnt = self.vmcnt.copy(), self.lgkmcnt.copy()
+        made.chip = self.chip
+        made.counters = {name: counter.copy() for name, counter in self.counters.items()}
+        made.clearing = dict(self.clearing)
         made.loads = dict(self.loads)
         made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
         made.dirty, made.stale = list(self.dirty), list(self.stale)
@@ -211,8 +277,9 @@ class State:
 
     def join(self, other: "State") -> bool:
         """Become what holds on either path; whether that is news."""
-        news = self.vmcnt.join(other.vmcnt)
-        news = self.lgkmcnt.join(other.lgkmcnt) or news
+        news = False
+        for name, counter in self.counters.items():
+            news = counter.join(other.counters[name]) or news
         for register, load in other.loads.items():
             mine = self.loads.get(register)
             if mine is None:
@@ -226,7 +293,7 @@ class State:
 
     def _join_operations(self, other: "State") -> bool:
         sets = (self.flight, self.crossing, self.ahead)
-        before = (sets, self.dirty, self.stale, dict(self.covered))
+        before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
         self.flight |= other.flight
         self.crossing |= other.crossing
         self.ahead |= other.ahead
@@ -235,12 +302,13 @@ class State:
         for number, its in other.covered.items():
             mine = self.covered.get(number, its)
             self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
+        self.clearing = {
+            number: tuple(a & b for a, b in zip(mine, other.clearing[number], strict=True))
+            for number, mine in self.clearing.items()
+            if number in other.clearing
+        }
         sets = (self.flight, self.crossing, self.ahead)
-        return before != (sets, self.dirty, self.stale, self.covered)
-
-    def counter(self, counter: Counter) -> CounterState:
-        """The state of one counter."""
-        return self.vmcnt if counter is Counter.VMCNT else self.lgkmcnt
+        return before != (sets, self.dirty, self.stale, self.covered, self.clearing)
 
     # What is not done
 
@@ -280,12 +348,14 @@ class State:
         if effects.kind is InstructionKind.MEMORY_TO_LDS:
             results = (*results, LDS_DATA)
         tokens: tuple[str | int, ...] = results
-        if operation is not None and operation.kind is not _O.INVALIDATE:
+        if operation is not None and (
+            operation.kind is not _O.INVALIDATE or operation.number in self.clearing
+        ):
             tokens = (*results, operation.number)
             self.flight |= operation.bit
         kinds = 0
         for event in effects.events:
-            self.counter(event.counter).issue(event, tokens)
+            self.counters[event.counter].issue(event, tokens)
             kinds |= event.kind
         for register in results:
             before = self.loads.get(register)
@@ -297,7 +367,7 @@ class State:
         if kind is _O.WRITE_BACK:
             assert effect.writes_back is not None
             self._write_back(operation.number, effect.writes_back)
-            if not code.mode.tgsplit:
+            if code.mode.keeps_order:
                 self.ahead = 0
         elif kind is _O.INVALIDATE:
             self._invalidate(operation)
@@ -308,6 +378,8 @@ class State:
             self.dirty = [each | bit for each in self.dirty]
         if kind in _ACQUIRE_POINTS:
             self.stale = [each | bit for each in self.stale]
+            for number, cleared in self.clearing.items():
+                self.clearing[number] = tuple(each & ~bit for each in cleared)
             others = bit << code.others
             for reach in range(Reach.AGENT, _REACHES):
                 self.dirty[reach] |= others
@@ -318,11 +390,14 @@ class State:
     def _write_back(self, number: int, reach: Reach) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
         covers = range(reach + 1)
+        # What may overtake stores that are in flight says nothing of them.
+        left = self.flight if self.chip.splits_counters else 0
         self.covered[number] = tuple(
-            before[each] | (self.dirty[each] if each in covers else 0) for each in range(_REACHES)
+            before[each] | (self.dirty[each] & ~left if each in covers else 0)
+            for each in range(_REACHES)
         )
         for each in covers:
-            self.dirty[each] = 0
+            self.dirty[each] &= left
 
     def _invalidate(self, operation: Operation) -> None:
         if operation.space is AddressSpace.CONSTANT:
@@ -330,9 +405,17 @@ class State:
             return
         if not operation.effect.invalidates:
             return
-        for place, level in enumerate(LEVELS):
-            if level & operation.effect.invalidates:
-                self.stale[place] &= self.flight
+        levels = [level & operation.effect.invalidates for level in LEVELS]
+        if self.chip.splits_counters and operation.effect.invalidates & Caches.AGENT:
+            # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
+            self.clearing[operation.number] = tuple(
+                stale & ~self.flight if level else 0
+                for stale, level in zip(self.stale, levels, strict=True)
+            )
+        else:
+            for place, level in enumerate(levels):
+                if level:
+                    self.stale[place] &= self.flight
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
@@ -341,37 +424,44 @@ class State:
         self.stale = [each | bit for each in self.stale]
 
     def wait(self, counts: Mapping[str, int]) -> None:
-        """An ``s_waitcnt``."""
-        self._wait(self.vmcnt, counts.get("vmcnt"), self.lgkmcnt, done=_VECTOR, left=_LDS)
-        self._wait(
-            self.lgkmcnt, counts.get("lgkmcnt"), self.vmcnt, done=_LDS | _SCALAR, left=_VECTOR
-        )
+        """A wait for some counters."""
+        for name, counter in self.counters.items():
+            count = counts.get(name)
+            if count is not None:
+                self._wait(name, counter, count)
 
-    def _wait(
-        self, mine: CounterState, count: int | None, other: CounterState, *, done: int, left: int
-    ) -> None:
-        """A wait on one counter: of kind ``left`` are flat accesses that it has seen the end of."""
-        if count is None:
-            return
-        for token in mine.wait(count):
+    def _wait(self, name: Counter, counter: CounterState, count: int) -> None:
+        leaves = _FLAT_LEAVES.get(name, ())
+        others = [self.counters[each] for each, _ in leaves]
+        for token in counter.wait(count):
+            is_left = any(token in other.stamps for other in others)
             if isinstance(token, int):
-                if token not in other.stamps:
-                    self.flight &= ~(1 << token)
-                    self.covered.pop(token, None)
+                if not is_left:
+                    self._end(token)
                 continue
             register = str(token)
             load = self.loads[register]
-            if register not in other.stamps:
+            if not is_left:
                 del self.loads[register]
                 continue
-            kinds = load.kinds & ~(done | _FLAT) | (left if load.kinds & _FLAT else 0)
-            self.loads[register] = Load(load.line, kinds)
-        if count == 0 and other.kinds & _FLAT and ANYTHING not in other.stamps:
-            other.kinds = other.kinds & ~_FLAT | left
+            left = leaves[0][1] if load.kinds & _FLAT else 0
+            self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | left)
+        if count == 0:
+            for other, (_, kind) in zip(others, leaves, strict=True):
+                if other.kinds & _FLAT and ANYTHING not in other.stamps:
+                    other.kinds = other.kinds & ~_FLAT | kind
+
+    def _end(self, number: int) -> None:
+        """An operation is done."""
+        self.flight &= ~(1 << number)
+        self.covered.pop(number, None)
+        cleared = self.clearing.pop(number, None)
+        if cleared is not None:
+            self.stale = [each & ~bits for each, bits in zip(self.stale, cleared, strict=True)]
 
     def deliver_all(self) -> None:
         """Nothing is in flight."""
-        self.wait({"vmcnt": 0, "lgkmcnt": 0})
+        self.wait(dict.fromkeys(self.counters, 0))
 
     # Registers
 
@@ -381,24 +471,25 @@ class State:
             if register in self.loads:
                 yield True, register
         kind = effects.events[0].kind if len(effects.events) == 1 else None
-        in_order = kind is not None and ORDERED[kind]
+        # Where counters are split registers are written in any order (llvm-project#105549).
+        in_order = kind is not None and ORDERED[kind] and not self.chip.splits_counters
         for register in effects.defines:
             load = self.loads.get(register)
             if load is not None and not (in_order and load.kinds == kind):
                 yield False, register
 
     def needed(self, tokens: Iterable[str | int]) -> str:
-        """The ``s_waitcnt`` that delivers registers or operations."""
+        """The waits that deliver registers or operations, as assembly has them."""
         wanted = tuple(tokens)
-        fields = ((c, self.counter(c).need(*wanted)) for c in (Counter.VMCNT, Counter.LGKMCNT))
-        return " ".join(f"{counter}({count})" for counter, count in fields if count is not None)
+        counts = {str(name): each.need(*wanted) for name, each in self.counters.items()}
+        return wait_text(self.chip, WaitCounts(**counts))
 
 
 def solve(code: Code) -> dict[int, State]:
     """The state where each block begins that control can reach."""
     if not code.flow.blocks:
         return {}
-    entries = {0: State(code.flow.is_called)}
+    entries = {0: State(code.flow.chip, code.flow.is_called)}
     spread(code, entries, [0])
     return entries
 

@@ -8,11 +8,13 @@ that may be one. Any wave of a work-group may propagate to any other what it has
 any access of both (``Propagated``); a source that asks for less would let more go.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from enum import Enum
 
 from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_hazards import hazards_at
 from fencewright.checker.cdna_lift import (
@@ -25,18 +27,16 @@ from fencewright.checker.cdna_lift import (
     propagated,
     unseen,
 )
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.findings import Finding, Rule
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.costs import UNIT, cost_of, read_line, write_back_time
+from fencewright.lowering.cdna.waits import wait_text
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Scope
 
 _O = OperationKind
 _AGENT = SCOPES.index(Scope.AGENT)
-
-LANES = 64
-"""Threads of a wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ class _Filter:
         every_read = code.reads << code.others
         self.late: list[int] = []
         self.older: list[int] = []
+        always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
         for rank, scope in enumerate(SCOPES):
             reach = code.mode.reach(scope)
             others = passed.at[reach] << code.others
@@ -108,7 +109,6 @@ class _Filter:
                 # Others of this agent may have released to the agent alone.
                 others |= code.coherent[_AGENT] << code.others
             self.late.append(own | others)
-            always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
     def is_handed_more(self, operation: Operation, place: Place) -> bool:
@@ -164,16 +164,32 @@ _COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE, _O.OUTSIDE})
 _NO_HAZARDS: _Hazards = frozenset()
 
 
+class _End(Enum):
+    """How a walk through a block ends early: no more holds than held, or something is missing."""
+
+    SAME = "same"
+    MISSING = "missing"
+
+
 class _Search:
+    """What is left of a function, from which one thing after another is taken.
+
+    ``counted``, ``waits`` and ``changing`` are what ``code`` has of it, and change with it. A change
+    is followed only as far as it makes a difference, so that the time is that of what is there.
+    """
+
     def __init__(self, code: Code, entries: Mapping[int, State], kept: Container[int]):
-        self.code = code
-        self.entries = entries
+        self.counted = [list(block) for block in code.counted]
+        self.waits = dict(code.waits)
+        self.code = code = replace(code, counted=self.counted, waits=self.waits)
+        self.entries = dict(entries)
         self.kept = kept
         places, hazards = _observe(code, entries)
         self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
-        self._kept: tuple[State | None, dict[int, State]] = (None, {})
+        self._acquires = code.coherent[_AGENT] | _mask(code, (_O.BARRIER,))
+        self._known: tuple[State | None, dict[int, State]] = (None, {})
         self._changing = {id(step): each for block in code.counted for step, each in block}
         self._position = {
             id(step): place for block in code.flow.blocks for place, step in enumerate(block.steps)
@@ -183,7 +199,7 @@ class _Search:
         """What can go: first cache maintenance, then waits."""
         for candidates in (self._maintenance, self._waits):
             for number in sorted(self.entries, reverse=True):
-                self._kept = (None, {})
+                self._known = (None, {})
                 yield from candidates(number)
 
     def _facts(self, chosen: _Filter, places: Mapping[int, Place]) -> dict[int, _Fact]:
@@ -197,101 +213,116 @@ class _Search:
     # Candidates
 
     def _maintenance(self, number: int) -> Iterator[Surplus]:
-        for index in reversed(range(len(self.code.counted[number]))):
-            step, operation = self.code.counted[number][index]
+        counted = self.counted[number]
+        for index in reversed(range(len(counted))):
+            step, operation = counted[index]
             if operation is None or not _is_candidate(step, operation):
                 continue
             if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
                 continue
-            state = self._state_at(number, index)
-            counted = self.code.counted[number]
-            less = replace(
-                self.code,
-                counted=_replaced(
-                    self.code.counted, number, counted[:index] + counted[index + 1 :]
-                ),
-            )
-            if self._accept(less, number, state, step, gone=step):
+            state = self._state_at(number, step)
+            del counted[index], self._changing[id(step)]
+            if self._accept(number, state, step):
                 yield self._described(step, operation, state)
+            else:
+                counted.insert(index, (step, operation))
+                self._changing[id(step)] = operation
 
     def _waits(self, number: int) -> Iterator[Surplus]:
-        for index in reversed(range(len(self.code.counted[number]))):
-            step, _ = self.code.counted[number][index]
+        for step, _ in reversed(self.counted[number]):
             if step.effects.kind is not InstructionKind.WAIT:
                 continue
             line = step.instruction.line
-            for field in ("vmcnt", "lgkmcnt"):
-                if (count := self.code.waits[line].get(field)) is None:
+            for field in self.entries[number].counters:
+                before = self.waits[line]
+                if (count := before.get(field)) is None:
                     continue
-                rest = {name: n for name, n in self.code.waits[line].items() if name != field}
-                waits = MappingProxyType({**self.code.waits, line: rest})
-                state = self._state_at(number, index)
-                if self._accept(replace(self.code, waits=waits), number, state, step):
-                    text = f"s_waitcnt {field}({count})"
+                state = self._state_at(number, step)
+                self.waits[line] = {name: n for name, n in before.items() if name != field}
+                if self._accept(number, state, step):
+                    text = wait_text(self.code.mode.chip, WaitCounts(**{field: count}))
                     price = self._price(text)
                     yield self._surplus(Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON)
+                else:
+                    self.waits[line] = before
 
-    def _state_at(self, number: int, index: int) -> State:
-        """What holds before a step; kept for a block, as what can go is looked for from its end."""
+    def _state_at(self, number: int, at: Step) -> State:
+        """What holds before a step; known for a block, as what can go is looked for from its end."""
         entry = self.entries[number]
-        if self._kept[0] is not entry:
+        if self._known[0] is not entry:
             state = entry.copy()
             states: dict[int, State] = {}
-            for place, (step, operation) in enumerate(self.code.counted[number]):
+            for step, operation in self.counted[number]:
                 if _is_candidate(step, operation):
-                    states[place] = state.copy()
+                    states[id(step)] = state.copy()
                 state.step(self.code, step, operation)
-            self._kept = (entry, states)
-        return self._kept[1][index]
+            self._known = (entry, states)
+        return self._known[1][id(at)]
 
     # Whether something can go
 
-    def _accept(
-        self, less: Code, number: int, state: State, at: Step, gone: Step | None = None
-    ) -> bool:
-        """Whether ``less`` provides what the function did; it then is what is searched further.
+    def _accept(self, number: int, state: State, at: Step) -> bool:
+        """Whether what is left provides what the function did; then that is searched further.
 
         What holds where blocks begin can only grow, as less is done: it is joined with what
         follows from the place of the change on, until nothing grows or something is missing.
         """
         self._grows = False
-        leaving = self._leave(less, number, state.copy(), at, gone)
-        entries = dict(self.entries)
-        work: list[tuple[int, State]] = [] if leaving is None else [(number, leaving)]
+        news: dict[int, State] = {}
+        known = ChainMap(news, self.entries)
+        fresh: dict[int, State] = {}
+        leaving = self._leave_changed(number, state.copy(), at, fresh)
+        work: list[tuple[int, State]] = []
+        if isinstance(leaving, State):
+            work.append((number, leaving))
         while work:
-            source, leaving = work.pop()
-            normal = leaving.copy()
-            for target in less.flow.blocks[source].successors:
-                joined = entries[target].copy()
+            source, left = work.pop()
+            normal = left.copy()
+            for target in self.code.flow.blocks[source].successors:
+                joined = known[target].copy()
                 if not joined.join(normal):
                     continue
-                entries[target] = joined
-                after = self._leave(less, target, joined.copy(), None, gone)
-                if after is None:
+                news[target] = joined
+                after = joined.copy()
+                if not self._walk(self.code.flow.blocks[target].steps, after):
                     return False
                 work.append((target, after))
-        if leaving is None or (self._grows and not self._provides_all(less, entries)):
+        if leaving is _End.MISSING or (self._grows and not self._provides_all(known)):
             return False
-        self.code, self.entries = less, entries
-        self._changing.pop(id(gone), None)
+        self._known[1].update(fresh)
+        self.entries.update(news)
         return True
 
-    def _leave(
-        self, less: Code, number: int, state: State, at: Step | None, gone: Step | None
-    ) -> State | None:
-        """The state after a block, or after its rest from ``at`` on; None if something is missing.
+    def _leave_changed(
+        self, number: int, state: State, at: Step, fresh: dict[int, State]
+    ) -> State | _End:
+        """The state after a block that was changed at a step, if more holds than did.
 
-        ``gone``: a step that is left out.
+        ``fresh`` gets the states in which more holds than is known now.
         """
-        block = self.code.flow.blocks[number].steps
-        changing, left_out = self._changing, id(gone)
-        for step in block if at is None else block[self._position[id(at)] :]:
+        steps, known = self.code.flow.blocks[number].steps, self._known[1]
+        start = self._position[id(at)]
+        for place in range(start, len(steps)):
+            key = id(steps[place])
+            if place > start and key in known:
+                if not self._walk(steps[start:place], state):
+                    return _End.MISSING
+                if not known[key].copy().join(state.copy()):
+                    return _End.SAME
+                fresh[key] = state.copy()
+                start = place
+        return state if self._walk(steps[start:], state) else _End.MISSING
+
+    def _walk(self, steps: Sequence[Step], state: State) -> bool:
+        """Execute steps; whether nothing is missing."""
+        changing = self._changing
+        for step in steps:
             key = id(step)
             if state.loads:
                 found = frozenset(hazards_at(state, step))
                 if found and not found <= self.before.hazards.get(key, _NO_HAZARDS):
-                    return None
-            if key not in changing or key == left_out:
+                    return False
+            if key not in changing:
                 continue
             operation = changing[key]
             if operation is not None and operation.kind not in _COUNTS:
@@ -299,16 +330,23 @@ class _Search:
                 if _exceeds(
                     self.filter.fact(operation, place), self.before.operations[operation.number]
                 ):
-                    return None
+                    return False
                 self._grows = self._grows or self.filter.is_handed_more(operation, place)
-            state.step(less, step, operation)
-        return state
+            state.step(self.code, step, operation)
+        return True
 
-    def _provides_all(self, less: Code, entries: Mapping[int, State]) -> bool:
-        """Whether nothing is missing anywhere, where waves may hand more to one another."""
-        places, _ = _observe(less, entries)
-        facts = self._facts(_Filter(less, propagated(less, places)), places)
-        return not any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items())
+    def _provides_all(self, entries: Mapping[int, State]) -> bool:
+        """Whether nothing is missing anywhere, where waves may hand more to one another.
+
+        If so, that is what they may hand from now on.
+        """
+        places, _ = _observe(self.code, entries)
+        chosen = _Filter(self.code, propagated(self.code, places))
+        facts = self._facts(chosen, places)
+        if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
+            return False
+        self.filter = chosen
+        return True
 
     # What is said of it
 
@@ -332,7 +370,7 @@ class _Search:
 
     def _surplus(self, rule: Rule, line: int, text: str, price: int, reason: str) -> Surplus:
         threads = self.code.flow.function.threads
-        waves = None if threads is None else -(-threads // LANES)
+        waves = None if threads is None else -(-threads // self.code.mode.chip.wave_size)
         return Surplus(rule, line, text, price, waves, reason)
 
     def _price(self, text: str) -> int:
@@ -360,8 +398,7 @@ class _Search:
         stale = 0
         for level, bits in zip(LEVELS, state.stale, strict=True):
             stale |= bits if level & caches else 0
-        acquires = self.code.coherent[_AGENT] | _mask(self.code, (_O.BARRIER,))
-        seen = stale & ~state.flight & acquires
+        seen = stale & ~state.flight & self._acquires
         if not seen:
             return "nothing that may be an acquire has been read on the way here, or since the last one"
         return (
@@ -371,14 +408,6 @@ class _Search:
 
 
 _WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
-
-
-def _replaced(
-    blocks: Sequence[Sequence[tuple[Step, Operation | None]]],
-    number: int,
-    block: Iterable[tuple[Step, Operation | None]],
-) -> tuple[tuple[tuple[Step, Operation | None], ...], ...]:
-    return tuple(tuple(block) if n == number else tuple(each) for n, each in enumerate(blocks))
 
 
 def _exceeds(fact: _Fact, known: _Fact) -> bool:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fencewright.checker.cdna_operands import InstructionKind, effects_of
+from fencewright.checker.cdna_family import InstructionKind
+from fencewright.checker.cdna_operands import effects_of
 from fencewright.checker.cdna_text import Assembly, AssemblyError, AssemblyInstruction
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 
@@ -28,8 +29,16 @@ def _none(chip: ChipRow) -> bool:
     return False
 
 
+def _gfx9(chip: ChipRow) -> bool:
+    return not chip.splits_counters
+
+
+def _splits_counters(chip: ChipRow) -> bool:
+    return chip.splits_counters
+
+
 def _scope_bits(chip: ChipRow) -> bool:
-    return chip.scope_bits
+    return chip.scope_bits and _gfx9(chip)
 
 
 def _no_scope_bits(chip: ChipRow) -> bool:
@@ -37,7 +46,7 @@ def _no_scope_bits(chip: ChipRow) -> bool:
 
 
 def _maintains_l2(chip: ChipRow) -> bool:
-    return chip.l2_maintenance
+    return chip.l2_maintenance and _gfx9(chip)
 
 
 _VECTOR = "(global|flat|scratch|t?buffer|image)_\\w+"
@@ -46,14 +55,19 @@ _MODEL = "LLVM AMDGPUUsage, Memory Model"
 ROWS = (
     ForeignRow(_VECTOR, "sc0|sc1|nt", _scope_bits, "gfx940 and later", _MODEL),
     ForeignRow(_VECTOR, "glc|slc", _no_scope_bits, "chips before gfx940", _MODEL),
-    ForeignRow("\\w+", "dlc|th:\\w+|scope:\\w+", _none, "gfx10 and later", _MODEL),
+    ForeignRow("\\w+", "dlc", _none, "gfx10 and later", _MODEL),
+    ForeignRow("\\w+", "th:\\w+|scope:\\w+", _splits_counters, "gfx12 and later", _MODEL),
     ForeignRow("buffer_inv", "", _scope_bits, "gfx940 and later", _MODEL),
     ForeignRow("buffer_wbinvl1(_vol)?|buffer_invl2", "", _no_scope_bits, "chips before gfx940",
         _MODEL),
     ForeignRow("buffer_wbl2", "", _maintains_l2, "gfx90a and later", _MODEL),
-    ForeignRow("s_waitcnt_\\w+|s_wait_\\w+|s_clause|s_delay_alu|buffer_gl[01]_inv|global_(inv|wb)"
+    ForeignRow("s_waitcnt_\\w+|buffer_gl[01]_inv", "", _none, "gfx10 and later", _MODEL),
+    ForeignRow("s_wait_(bvh|sample)cnt", "", _none, "other chips of gfx12", _MODEL),
+    ForeignRow("s_wait_\\w+|s_clause|s_delay_alu|global_(inv|wb)"
         "|v_\\w+_nc_\\w+|v_dual_\\w+|(global|flat|scratch|ds|s|buffer)_(load|store)_[bui]\\d+.*",
-        "", _none, "gfx10 and later", _MODEL),
+        "", _splits_counters, "gfx10 and later", _MODEL),
+    ForeignRow("s_waitcnt|s_barrier|s_(set|swap|get)pc_b64|s_andn2_\\w+|ds_(read|write)_.*"
+        "|(global|flat|scratch|s|buffer)_(load|store)_dword.*", "", _gfx9, "chips of gfx9", _MODEL),
 )  # fmt: skip
 
 _WITHOUT_CARRY = re.compile(r"v_(add|sub|subrev)_u32(_e32|_e64|_sdwa|_dpp)?")
@@ -95,9 +109,10 @@ def _other_owner(instruction: AssemblyInstruction, chip: ChipRow) -> str | None:
 
 def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
     """The first instruction of each mnemonic that no row has."""
+    generation = CHIPS[assembly.chip].generation
     found: dict[str, AssemblyInstruction] = {}
     for function in assembly.functions.values():
         for each in function.instructions:
-            if effects_of(each.text).kind is InstructionKind.UNKNOWN:
+            if effects_of(each.text, generation).kind is InstructionKind.UNKNOWN:
                 found.setdefault(each.mnemonic, each)
     return list(found.values())

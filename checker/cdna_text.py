@@ -6,7 +6,7 @@ Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -75,7 +75,7 @@ class KernelArgument:
 class Function:
     """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments.
 
-    ``threads``: how many a work-group has at most, if the metadata say so.
+    ``threads``: how many a work-group has at most, if the metadata say so. ``chip``: that it is for.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Function:
     arguments: tuple[KernelArgument, ...]
     file: str
     threads: int | None = None
+    chip: str = ""
 
     @property
     def instructions(self) -> tuple[AssemblyInstruction, ...]:
@@ -136,6 +137,7 @@ _TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _SYMBOL = re.compile(r"<([^>]+)>:")
 _LISTED = re.compile(r"L\d+")
+_BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\S+)", re.M)
 _FUNCTION_TYPE = re.compile(r'\.type\s+("[^"]+"|[^\s,]+)\s*,\s*@function')
 _KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
 _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
@@ -167,6 +169,7 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             _arguments(metadata[name][1]) if name in metadata else (),
             file,
             _threads(metadata[name][0]) if name in metadata else None,
+            chip,
         )
         for name, body in _bodies(lines, names | descriptors.keys())
     }
@@ -198,20 +201,34 @@ def read_disassembly(text: str, chip: str, file: str = "<string>") -> Assembly:
     """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints."""
     bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
     body: list[AssemblyLabel | AssemblyInstruction] | None = None
+    # Hand-written assembly has labels that are symbols, too: what is branched to, or run into.
+    targets = set(_BRANCH.findall(text))
     for number, raw in enumerate(text.splitlines(), 1):
         line = _without_comment(raw)
         if found := _SYMBOL.fullmatch(line):
-            if body is not None and _LISTED.fullmatch(found[1]):
+            own = _LISTED.fullmatch(found[1]) or found[1] in targets or _goes_on(body)
+            if body is not None and own:
                 body.append(AssemblyLabel(found[1], number))
             else:
                 body = bodies.setdefault(found[1], [])
         elif body is not None and line and raw[0].isspace() and not line.startswith("."):
             body.append(_instruction(line, number, None))
     functions = {
-        name: Function(name, tuple(body), MappingProxyType({}), (), file)
+        name: Function(name, tuple(body), MappingProxyType({}), (), file, chip=chip)
         for name, body in bodies.items()
     }
     return Assembly(chip, MappingProxyType(functions))
+
+
+_PADDING = ("s_nop", "s_code_end")
+_LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap)\w*")
+
+
+def _goes_on(body: Sequence[AssemblyLabel | AssemblyInstruction] | None) -> bool:
+    """Whether control runs out of the end of what has been read."""
+    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
+    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
+    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
 
 
 def _without_comment(line: str) -> str:
@@ -224,6 +241,7 @@ def _bodies(
 ) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...]]]:
     name, body = "", list[AssemblyLabel | AssemblyInstruction]()
     source: SourceLine | None = None
+    untold = 0
     for number, line in enumerate(lines, 1):
         rest = line
         while ":" in rest and (found := _LABEL.fullmatch(rest)):
@@ -238,7 +256,13 @@ def _bodies(
         if not name or not rest:
             continue
         if not rest.startswith("."):
-            body.append(_instruction(rest, number, source))
+            made = _instruction(rest, number, source)
+            body.append(made)
+            if made.mnemonic == "s_clause":
+                # LLVM says where the first of a clause comes from, and of the others nothing.
+                untold = made.operands[0] + 1 if isinstance(made.operands[0], int) else 0
+            elif untold:
+                untold, source = untold - 1, None
         elif rest.startswith(".section"):
             yield name, tuple(body)
             name, body = "", []

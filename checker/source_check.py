@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from fencewright.checker.align import Alignment, align
 from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow
 from fencewright.checker.cdna_lift import LiftedFunction, Place, late_bits, lift_code, older_bits
-from fencewright.checker.cdna_operands import InstructionKind
-from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.cdna_state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings import Finding, Rule
-from fencewright.checker.obligations import Order, obligations_of
+from fencewright.checker.obligations import Hierarchy, Order, obligations_of
 from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
     DebugPlace,
@@ -25,7 +25,9 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.lowering.cdna.chip import Code
+from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.cdna.waits import wait_text
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -122,6 +124,8 @@ def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
         return source.problem
     if source.cpu and source.cpu != mode.chip.name:
         return f"its source is for {source.cpu}, the code for {mode.chip.name}"
+    if mode.chip.clusters and any(each.scope is Scope.CLUSTER for each in source.operations):
+        return "the scope of a cluster is not judged yet"
     for block in flow.blocks:
         for step in block.steps:
             if step.effects.kind is InstructionKind.UNKNOWN:
@@ -161,7 +165,8 @@ class _Comparer:
     def __init__(self, source: SourceFunction, lifted: LiftedFunction, alignment: Alignment):
         self.source = source
         self.lifted = lifted
-        self.obligations = obligations_of(source)
+        wave = lifted.mode.chip.wave_size
+        self.obligations = obligations_of(source, Hierarchy(SCOPES, wave))
         self.aligned: dict[int, _Aligned] = {}
         self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
         known = source.operations
@@ -195,7 +200,7 @@ class _Comparer:
             return
         for operation in self.lifted.code.those(bits):
             earlier = self.aligned.get(operation.number)
-            if earlier is None:
+            if earlier is None or (order is Order.ACQUIRE and _is_untold(earlier, later)):
                 continue
             scopes = [each.scope(first.number) for each in owed for first in earlier.source]
             known = [each for each in scopes if each is not None]
@@ -295,15 +300,19 @@ class _Comparer:
         fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         for each in between(self.lifted.code, operation, later.code):
             back = each.effect.writes_back
-            if back is not None and back >= mode.reach(scope):
-                missing = f"s_waitcnt vmcnt(0) after the write-back of line {each.line}"
+            if operation.kind.writes and back is not None and back >= mode.reach(scope):
+                at_back = self.lifted.places[each.number].flight & operation.bit
+                overtakes = mode.chip.splits_counters and at_back
+                where = f"{'before' if overtakes else 'after'} the write-back of line {each.line}"
+                wait = self._wait(operation) if overtakes else wait_for_stores(mode.chip)
+                missing = f"{wait} {where}"
                 return f"{missing} is missing{fence}"
         stores = operation.effect.stores
         if stores is not None and stores < mode.reach(scope):
             row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]
-            texts = _texts(row.value)
-            return f"{', '.join(texts)} and s_waitcnt vmcnt(0) are missing{fence}"
-        return f"{_wait(operation)} is missing{fence}"
+            texts = _texts(row.value, mode.chip)
+            return f"{', '.join(texts)} and {wait_for_stores(mode.chip)} are missing{fence}"
+        return f"{self._wait(operation)} is missing{fence}"
 
     def _acquire_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         operation, mode = earlier.code, self.lifted.mode
@@ -313,14 +322,29 @@ class _Comparer:
                 f"the scalar cache is not invalidated: a vector load, or s_dcache_inv, is "
                 f"missing{fence}"
             )
+        clearing = self.lifted.places[later.code.number].clearing
+        for each in between(self.lifted.code, operation, later.code):
+            if clearing >> each.number & 1:
+                wait = wait_for_loads(mode.chip, in_lds=False)
+                return f"{wait} after the invalidate of line {each.line} is missing{fence}"
         row = load_chip(mode.chip.name).invalidate[scope, mode.tgsplit]
-        texts = _texts(row.value)
+        texts = _texts(row.value, mode.chip)
         if self.lifted.places[later.code.number].flight & operation.bit:
-            texts.insert(0, _wait(operation))
+            texts.insert(0, self._wait(operation))
             if not later.code.effect.reads & mode.caches(scope):
                 texts = texts[:1]
         verb = "is" if len(texts) == 1 else "are"
         return f"{' and '.join(texts)} {verb} missing between them{fence}"
+
+    def _wait(self, operation: Operation) -> str:
+        """The wait that sees the end of ``operation``, which is in flight."""
+        chip, step = self.lifted.mode.chip, operation.step
+        told = chip.splits_counters or operation.kind is _O.SCALAR_LOAD
+        counted = step.effects.events if step is not None and told else ()
+        if counted:
+            counts = {str(event.counter): 0 for event in counted}
+            return wait_text(chip, WaitCounts(**counts))
+        return wait_for_loads(chip, operation.in_lds)
 
 
 def asking_fence(
@@ -344,16 +368,22 @@ def atomic_scope(operation: SourceOperation) -> Scope:
     return Scope.AGENT if operation.scope is Scope.CLUSTER else operation.scope
 
 
-def _wait(operation: Operation) -> str:
-    if operation.in_lds:
-        return "s_waitcnt lgkmcnt(0)"
-    return "s_waitcnt vmcnt(0)"
+def _is_untold(read: _Aligned, later: _Aligned) -> bool:
+    """Whether no program without races can tell what was read before a weak access.
+
+    Nobody has the result of an atomic that returns none. What the weak access conflicts with would
+    have to happen before it whatever the atomic reads, and thus by way of something else.
+    """
+    step = read.code.step
+    returns = step is None or bool(step.effects.defines)
+    weak = all(each.is_access and not each.is_atomic for each in later.source)
+    return read.code.kind is _O.ATOMIC and not returns and weak
 
 
-def _texts(code: Code) -> list[str]:
+def _texts(code: Code, chip: ChipRow) -> list[str]:
     """What a row emits, as assembly writes it."""
     return [
-        f"s_waitcnt {each}"
+        wait_text(chip, each)
         if isinstance(each, WaitCounts)
         else " ".join((each.mnemonic, *each.modifiers))
         for each in code

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker import cdna_rows as rows
 from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_lift import LiftedFunction
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.findings import Rule
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_paths import walks
@@ -255,6 +255,8 @@ def counterexample(
     """The test for a finding; None if none shows it, or the machine does not have what is found."""
     if finding.later is None or finding.earlier is None or finding.scope is None:
         return None
+    if lifted.mode.chip.splits_counters:
+        return None  # The instructions of gfx1250 are not among those that a test is made of.
     shape = _shape(finding, lifted.mode)
     if shape is None:
         return None
@@ -322,12 +324,22 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape | None:
 
 
 def _acquires(earlier: Operation, later: Operation, make: "_Partner") -> _Shape | None:
-    """The wave as found sees a flag, then accesses data."""
+    """The wave as found sees a flag, then accesses data.
+
+    Where an atomic does not tell what it saw, the partner's counts with it: that it was the first is
+    what its result says.
+    """
     flag, data = _space(earlier), _space(later)
     met = earlier.kind is _O.BARRIER
-    raised = make.barrier() if met else make.store(FLAG, flag, "release")
-    is_seen = "" if met else " and P1:r0 = 1"
-    first = ("", None, "") if met else (FLAG, None, "r0")
+    is_told = earlier.step is None or bool(earlier.step.effects.defines)
+    if met:
+        raised, first, is_seen = make.barrier(), ("", None, ""), ""
+    elif earlier.kind is _O.ATOMIC and not is_told:
+        raised = make.count(FLAG, flag, "r0", "release")
+        first, is_seen = (FLAG, 1, ""), " and P0:r0 = 0"
+    else:
+        raised, first = make.store(FLAG, flag, "release"), (FLAG, None, "r0")
+        is_seen = " and P1:r0 = 1"
     if later.kind.reads:
         partner = (*make.store(DATA, data), *raised)
         return _Shape(1, first, (DATA, None, "r1"), partner, f"P1:r1 = 0{is_seen}", make.scope)
@@ -358,6 +370,12 @@ class _Partner:
     ) -> tuple[Executed, ...]:
         """A store of 1."""
         return self._lowered("store", ordering, space, location=location, value=1)
+
+    def count(
+        self, location: str, space: AddressSpace, dst: str, ordering: str
+    ) -> tuple[Executed, ...]:
+        """An addition of 1."""
+        return self._lowered("atomic_rmw", ordering, space, location=location, value=1, dst=dst)
 
     def barrier(self) -> tuple[Executed, ...]:
         """A barrier between fences of the work-group."""

@@ -9,9 +9,9 @@ Source: LLVM StructurizeCFG.
 from collections.abc import Callable, Iterator, Sequence
 
 from fencewright.checker.cdna_accesses import Operation
+from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
 from fencewright.checker.cdna_lift import Place, place_of
-from fencewright.checker.cdna_operands import InstructionKind
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.cdna_text import Registers
 
@@ -108,7 +108,7 @@ def can_hold(
     of_step = _operations(code)
     try:
         for steps in walks(code.flow, earlier.step, later.step):
-            state = State()
+            state = State(code.flow.chip)
             for step in steps[:-1]:
                 if id(step) in of_step:
                     state.step(code, step, of_step[id(step)])

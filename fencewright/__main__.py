@@ -1,10 +1,7 @@
 """``fencewright``: the project's programs by one name, as ``uvx fencewright opt x.mlir``."""
 
 import sys
-from collections.abc import Callable
 from difflib import get_close_matches
-from importlib import import_module
-from typing import cast
 
 from fencewright.tools.programs import PROGRAMS
 
@@ -39,8 +36,7 @@ def main() -> int:
         return USAGE
     program = known[command]
     sys.argv = [program.name, *rest]
-    run = getattr(import_module(program.module), program.function)
-    return cast(Callable[[], int], run)()
+    return program.run()
 
 
 if __name__ == "__main__":

@@ -471,22 +471,20 @@ class _Compilation:
         return lowered
 
     def _lowered(self, text: str) -> str:
-        from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
         from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
 
         options = self.hook.options
-        # All of Triton and PyTorch would be searched.
-        with collector_paused():
-            return lower_llvm_ir(
-                text,
-                self.target,
-                features=options.features,
-                ptx_version=self.ptx_version,
-                opt_level=cast(OptLevel, options.opt_level),
-                facts=options.facts,
-                edit=True,
-                file=_kernel_in(text),
-            )
+        return lower_llvm_ir(
+            text,
+            self.target,
+            features=options.features,
+            ptx_version=self.ptx_version,
+            opt_level=cast(OptLevel, options.opt_level),
+            facts=options.facts,
+            edit=True,
+            gains=bool(options.opt_level),
+            file=_kernel_in(text),
+        )
 
     def assembly(self, module: str, metadata: dict[str, Any]) -> str:
         """Triton's assembly, counted and reported."""

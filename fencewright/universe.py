@@ -49,11 +49,14 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         "passes.to_ptx.convert_scoped_to_ptx", "ConvertScopedToPTXPass"
     ),
     "lower-scoped-llvm-ir": _lazily("passes.llvm_ir.lower_scoped_llvm_ir", "LowerScopedLLVMIRPass"),
+    "relax-cuda-atomics": _lazily("passes.to_ptx.relax_cuda_atomics", "RelaxCudaAtomicsPass"),
     "relax-elements": _lazily("passes.to_ptx.relax_elements", "RelaxElementsPass"),
     "outline-litmus-threads": _lazily(
         "passes.litmus.outline_litmus_threads", "OutlineLitmusThreadsPass"
     ),
     "drop-instructions": _lazily("passes.litmus.drop_instructions", "DropInstructionsPass"),
+    "import-mlir-sync": _lazily("passes.scoped.import_mlir_sync", "ImportMLIRSyncPass"),
+    "export-mlir-sync": _lazily("passes.scoped.import_mlir_sync", "ExportMLIRSyncPass"),
     "merge-fences": _lazily("passes.scoped.merge_fences", "MergeFencesPass"),
     "merge-ptx-fences": _lazily("passes.to_ptx.merge_ptx_fences", "MergePTXFencesPass"),
     "fold-fences": _lazily("passes.to_ptx.fold_fences", "FoldFencesPass"),
@@ -70,6 +73,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "clamp-scopes": _lazily("passes.scoped.clamp_scopes", "ClampScopesPass"),
     "clamp-caches": _lazily("passes.cdna.clamp_caches", "ClampCachesPass"),
     "minimise-caches": _lazily("passes.pipelines", "MinimiseCachesPipeline"),
+    "loosen-releases": _lazily("passes.llvm_ir.loosen_releases", "LoosenReleasesPass"),
     "await-values": _lazily("passes.llvm_ir.await_values", "AwaitValuesPass"),
     "show-waits": _lazily("passes.llvm_ir.show_waits", "ShowWaitsPass"),
     "cdna-pipeline": _lazily("passes.pipelines", "CDNAPipeline"),

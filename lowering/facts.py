@@ -21,6 +21,7 @@ class Fact(Word):
     UNCACHED_MEMORY = "uncached-memory"
     COHERENT_STORES = "coherent-stores"
     UNORDERED_ELEMENTS = "unordered-elements"
+    CUDA_ATOMICS = "cuda-atomics"
 
 
 FACT_TEXT = {
@@ -31,6 +32,8 @@ FACT_TEXT = {
     "that scope",
     Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as the "
     "elements of a tensor operation do, have no order among themselves",
+    Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, which are "
+    "relaxed at the scope of the device",
 }
 
 LANES_OF_WAVE = {"cdna": 64, "ptx": 32}
@@ -115,8 +118,8 @@ STORE_CLAMPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ElementRow:
-    """A row: under ``fact``, one fence before and one after do for all atomics of a place."""
+class AtomicsRow:
+    """A row: under ``fact``, atomics need less on ``architecture``."""
 
     fact: Fact
     architecture: str
@@ -124,17 +127,26 @@ class ElementRow:
 
 
 ELEMENT_ROWS = (
-    ElementRow(Fact.UNORDERED_ELEMENTS, "ptx",
+    AtomicsRow(Fact.UNORDERED_ELEMENTS, "ptx",
                "Triton language, atomic_add: of a block, with one memory order for all of it; that of "
                "its elements is not said, and their instructions are ordered one after another"),
 )  # fmt: skip
+
+
+CUDA_ATOMICS_ROWS = (
+    AtomicsRow(Fact.CUDA_ATOMICS, "ptx",
+               "CUDA C++ Programming Guide, Atomic Functions: relaxed, at thread_scope_device without a "
+               "suffix; clang writes them as seq_cst at system scope"),
+)  # fmt: skip
+"""Whatever orders them in the program stands beside them, as __threadfence does."""
 
 
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
     architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
-    useful |= {each.fact for each in ELEMENT_ROWS if each.architecture == architecture}
+    of_atomics = (*ELEMENT_ROWS, *CUDA_ATOMICS_ROWS)
+    useful |= {each.fact for each in of_atomics if each.architecture == architecture}
     clamps = (*CACHE_CLAMPS, *STORE_CLAMPS)
     useful |= {each.fact for each in clamps if target in chips_of(each.generation)}
     for name in names:
@@ -153,6 +165,12 @@ def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
     """Whether ``facts`` promise that elements of one operation have no order that ``target`` keeps."""
     architecture = backend_of(target).architecture
     return any(row.fact in facts and row.architecture == architecture for row in ELEMENT_ROWS)
+
+
+def are_cuda_atomics(facts: frozenset[Fact], target: str) -> bool:
+    """Whether ``facts`` promise that seq_cst updates are CUDA's, which ``target`` may relax."""
+    architecture = backend_of(target).architecture
+    return any(row.fact in facts and row.architecture == architecture for row in CUDA_ATOMICS_ROWS)
 
 
 def clamped_scope(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from fencewright.lowering.ptx.llvm_asm import REGISTERS, AsmRegister
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
 _TRIPLE = re.compile(r'target triple = "([^"]*)"')
@@ -28,8 +27,8 @@ class Architecture:
     ``spaces``: the numbers of the address spaces that it shares with the vocabulary.
     ``features``: what ``target-features`` may switch that changes the lowering, each with the
     function attribute that means the same; ``version``: the feature that is a PTX version.
-    ``registers``: by the bits of a value, in which register an access that is inline assembly
-    takes it; none: an access stays LLVM's, relaxed, between what orders it.
+    ``access_orders``: an access carries its ordering, and becomes inline assembly as well; if not, it
+    stays LLVM's, relaxed, between what orders it.
     ``work_group``: what a kernel says of the most threads of a work-group: the numbers in a match
     are to be multiplied.
     """
@@ -42,7 +41,7 @@ class Architecture:
     chip_triples: tuple[str, str] = (r"(?!)", "")
     features: Mapping[str, str] = field(default_factory=dict[str, str])
     version: re.Pattern[str] | None = None
-    registers: Mapping[int, AsmRegister] = field(default_factory=dict[int, AsmRegister])
+    access_orders: bool = False
     work_group: tuple[re.Pattern[str], ...] = ()
 
     @cached_property
@@ -116,7 +115,7 @@ PTX = Architecture(
     },
     spaces=_SHARED_NUMBERS,
     version=re.compile(r"\+ptx([0-9]+)([0-9])"),
-    registers=REGISTERS,
+    access_orders=True,
     # LLVM makes these attributes of what older modules have as !nvvm.annotations.
     work_group=(re.compile(r'"nvvm\.(?:req|max)ntid"="([0-9]+)(?:,([0-9]+))?(?:,([0-9]+))?"'),),
     source="LLVM NVPTXUsage: Triples, Address Spaces, Kernel Metadata; LLVM NVPTX.h, Scope, and "

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -101,6 +101,12 @@ class Request:
     target: Target = Target("")
     type: ValueType | None = None
     elementwise: bool = False
+
+    def put(self, **fields: Any) -> "Request":
+        """The same with other fields; itself if they are what it has, which is mostly so."""
+        if all(getattr(self, name) is value for name, value in fields.items()):
+            return self
+        return replace(self, **fields)
 
     def __str__(self) -> str:
         """The request as one would write it, for messages."""
@@ -202,6 +208,12 @@ def _operand(written: str) -> Operand:
     return tuple([each for each in pieces if each != ""])
 
 
+@cache
+def _listed(operands: tuple[Operand, ...]) -> str:
+    """Operands as they are written, with their places in braces."""
+    return ", ".join(["".join(map(str, each)) for each in operands])
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of code: an instruction, or a label, which is an operand without a mnemonic.
@@ -236,7 +248,8 @@ class Line:
     @property
     def text(self) -> str:
         """Assembly, with named operand places in braces (``{dst}``, ``{addr}``, ``{data}``)."""
-        return self.filled(str)
+        guard = f"@{_listed((self.guard,))}" if self.guard else ""
+        return self._with(guard, _listed(self.operands))
 
     def filled(self, fill: Callable[[Placeholder], str]) -> str:
         """Assembly, with what ``fill`` puts in each place."""
@@ -247,15 +260,18 @@ class Line:
             )
 
         guard = f"@{text(self.guard)}" if self.guard else ""
+        return self._with(guard, ", ".join(map(text, self.operands)))
+
+    def _with(self, guard: str, operands: str) -> str:
         # A wait of one counter or two has its operand; one of a gfx9 chip names its counters.
-        of_counters = self.wait is not None and not self.operands
-        operands = str(self.wait) if of_counters else ", ".join(map(text, self.operands))
+        if self.wait is not None and not self.operands:
+            operands = str(self.wait)
         return " ".join(filter(None, (guard, self.mnemonic, operands, *self.modifiers)))
 
     def with_places(self, changed: Mapping[Placeholder | str, Placeholder | str]) -> Self:
         """The same line with other places, or text in place of them."""
         operands = tuple([tuple([changed.get(p, p) for p in each]) for each in self.operands])
-        return replace(self, operands=operands)
+        return self if operands == self.operands else replace(self, operands=operands)
 
     def __str__(self) -> str:
         return self.text

@@ -24,6 +24,8 @@ class SkeletonStep(Enum):
     CACHE_WAIT: until the caches are done, a write-back and an invalidate before it included.
     """
 
+    __hash__ = object.__hash__  # At C speed: each member is one object.
+
     WRITE_BACK = ("write-back", Phase.RELEASE)
     RELEASE_WAIT = ("release-wait", Phase.RELEASE)
     PRIOR_WAIT = ("prior-wait", Phase.WAIT)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencewright.lowering.boards import chip_of_board
-from fencewright.lowering.cdna.chips import CHIPS, SINGLE_OPERATIONS, WITHOUT_ROWS, chip_row
+from fencewright.lowering.cdna.chips import CHIPS, WITHOUT_ROWS
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import Compat, L2PerAgent
@@ -98,7 +98,7 @@ class Backend:
 
 def known_targets() -> tuple[str, ...]:
     """The chips that ``backend_of`` accepts."""
-    return (*CHIPS, *SINGLE_OPERATIONS, *_ptx_names())
+    return (*CHIPS, *_ptx_names())
 
 
 @cache
@@ -110,7 +110,7 @@ def backend_of(name: str) -> Backend:
     name = str(name)  # None, where somebody forgot it, is an unknown name
     if name.startswith("gfx") and ":" in name:
         name = parse_target_id(name).chip
-    if chip_row(name) is not None:
+    if name in CHIPS:
         return _load_cdna(name)
     if name.startswith("sm_"):
         return _load_ptx(name)
@@ -133,8 +133,8 @@ def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> Unsupporte
 
 def has_clusters(name: str) -> bool:
     """Whether work-groups of the target called ``name`` can be launched in clusters."""
-    if backend_of(name).architecture != "ptx":
-        return False
+    if name in CHIPS:
+        return CHIPS[name].clusters
     from fencewright.lowering.ptx.chip import FORMS, PtxForm
     from fencewright.lowering.ptx.select import chip_named
 

@@ -69,7 +69,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.cdna.chips import ChipRow, chip_row, every_chip
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     Kind,
@@ -464,6 +464,39 @@ class AtomicOp(MemoryOp):
 
 
 @irdl_op_definition
+class AsyncOp(MemoryOp):
+    """Each lane copies between ``addr`` in global memory and ``lds``, beside the wave.
+
+    Counts in asynccnt, which only a wait of its own sees: no other orders it. ``offset`` is added
+    to both addresses.
+
+        cdna.async global_load_async_to_lds_b32 %p, %l : (!cdna.vgpr<2>, !cdna.vgpr) -> ()
+    """
+
+    name = "cdna.async"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ASYNC_LOAD, Kind.ASYNC_STORE})
+
+    addr = operand_def(VGPRType)
+    lds = operand_def(VGPRType)
+
+
+@irdl_op_definition
+class TensorOp(SynchronisingOp):
+    """The wave has a tile copied between a tensor in memory and LDS, as its descriptors say.
+
+    Counts in tensorcnt.
+
+        cdna.tensor tensor_load_to_lds %d0, %d1 : (!cdna.sgpr<4>, !cdna.sgpr<8>) -> ()
+    """
+
+    name = "cdna.tensor"
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.TENSOR_LOAD, Kind.TENSOR_STORE})
+
+    addresses = operand_def(SGPRType)
+    tile = operand_def(SGPRType)
+
+
+@irdl_op_definition
 class CacheOp(SynchronisingOp):
     """Cache maintenance: ``cdna.cache buffer_wbl2 {modifiers = ["sc1"]}``."""
 
@@ -527,7 +560,7 @@ class WaitOp(InstructionOp):
     source = opt_prop_def(StringAttr)
 
     COUNTERS: ClassVar[Mapping[str, int]] = MappingProxyType(
-        {str(name): most for chip in every_chip() for name, most in chip.counters.items()}
+        {str(name): most for chip in CHIPS.values() for name, most in chip.counters.items()}
     )
     """The counters and the greatest count that the field holds (``ChipRow.counters``)."""
 
@@ -618,6 +651,44 @@ class WaitOp(InstructionOp):
         names = ("phase", "source")
         dictionary = {name: self.properties[name] for name in names if name in self.properties}
         printer.print_op_attributes({**dictionary, **self.attributes})
+
+
+class AsyncGroupOp(InstructionOp, ABC):
+    """What ``insert-waits`` makes a wait of asynccnt of, or nothing."""
+
+    irdl_options = (ParsePropInAttrDict(),)
+
+    @property
+    def row(self) -> InstructionRow:
+        return _ASYNC_WAIT
+
+
+@irdl_op_definition
+class AsyncMarkOp(AsyncGroupOp):
+    """Closes a group of asynchronous copies: those since the mark before it.
+
+    Source: LLVM 24 AMDGPUAsyncOperations, asyncmark.
+    """
+
+    name = "cdna.async_mark"
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class AsyncWaitOp(AsyncGroupOp):
+    """Wait until at most the ``pending`` newest groups of asynchronous copies are not done.
+
+    Source: LLVM 24 AMDGPUAsyncOperations, wait.asyncmark.
+    """
+
+    name = "cdna.async_wait"
+    pending = prop_def(_Number)
+    phase = opt_prop_def(PhaseAttr)
+    assembly_format = "$pending attr-dict"
+
+    def verify_(self) -> None:
+        if self.pending.value.data < 0:
+            raise VerifyException(f"pending must not be negative: {self.pending.value.data}")
 
 
 @irdl_op_definition
@@ -804,8 +875,8 @@ class KernelOp(IRDLOperation):
 
     def verify_(self) -> None:
         chip = self.chip.data
-        if chip_row(chip) is None:
-            known = ", ".join(sorted(each.name for each in every_chip()))
+        if chip not in CHIPS:
+            known = ", ".join(sorted(CHIPS))
             raise VerifyException(f"unknown chip '{chip}'; accepted: {known}")
         if self.target_id is not None:
             _verify_target_id(self.target_id.data, chip)
@@ -819,9 +890,7 @@ class KernelOp(IRDLOperation):
 
 def chip_of(kernel: KernelOp) -> ChipRow:
     """The row of a kernel's chip, which its verifier has seen to."""
-    found = chip_row(kernel.chip.data)
-    assert found is not None, kernel.chip
-    return found
+    return CHIPS[kernel.chip.data]
 
 
 @cache
@@ -838,6 +907,7 @@ def _row(mnemonic: str) -> InstructionRow:
 
 _WAIT = _row("s_waitcnt")
 _SPLIT_WAIT = _row("s_wait_loadcnt")
+_ASYNC_WAIT = _row("s_wait_asynccnt")
 _BRANCH = _row("s_branch")
 _CONDITIONAL_BRANCH = _row("s_cbranch_vccnz")
 _MOVE_VECTOR = _row("v_mov_b32_e32")
@@ -854,8 +924,12 @@ CDNA = Dialect(
         LoadOp,
         StoreOp,
         AtomicOp,
+        AsyncOp,
+        TensorOp,
         CacheOp,
         WaitOp,
+        AsyncMarkOp,
+        AsyncWaitOp,
         BarrierOp,
         AluOp,
         ConstOp,

@@ -108,9 +108,10 @@ class PlacementAttr(ParametrizedAttribute):
         return None if value == _NONE else cast(IntAttr[int], value).data
 
     def resolve(self, thread: int) -> Placement:
-        """The placement of the thread with that number."""
+        """The placement of the thread with that number; work-groups of a cluster are on one XCD."""
         workgroup = thread if (given := self.field("workgroup")) is None else given
-        defaults = {"xcd": workgroup, "cu": workgroup, "agent": 0, "cluster": workgroup}
+        cluster = workgroup if (given := self.field("cluster")) is None else given
+        defaults = {"xcd": cluster, "cu": workgroup, "agent": 0, "cluster": cluster}
         rest = {
             name: default if (given := self.field(name)) is None else given
             for name, default in defaults.items()

@@ -16,8 +16,8 @@ whose registers are looked up in ``fencewright.lowering.ptx.instructions``.
 have arguments; printing turns them into copies where control goes to the block.
 """
 
-from abc import ABC
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import ClassVar
@@ -65,8 +65,10 @@ from fencewright.lowering.ptx.instructions import (
     signature,
 )
 from fencewright.lowering.ptx.module import is_identifier
+from fencewright.lowering.ptx.text import fill_places, read_line, words_of
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
+from fencewright.mlir_dialects.leaf_operation import LeafOperation
 
 # Attributes and registers
 
@@ -121,12 +123,12 @@ def register_of(value: SSAValue) -> RegisterClass:
 
 # Instructions
 
+Namer = Callable[[SSAValue], str]
+"""What writes a value: the name of its register, or a constant's number."""
 
-class InstructionOp(IRDLOperation, ABC):
+
+class InstructionOp(LeafOperation, ABC):
     """An operation that may stand in a kernel."""
-
-    def __post_init__(self) -> None:
-        """Nothing to fill in: no property has a default."""
 
 
 class OpcodeOp(InstructionOp, ABC):
@@ -176,6 +178,10 @@ class SynchronisingOp(OpcodeOp, ABC):
     source = opt_prop_def(StringAttr)
     remarks = opt_prop_def(ArrayAttr[StringAttr])
 
+    @abstractmethod
+    def line(self, name: Namer) -> str:
+        """The statement in PTX."""
+
 
 @irdl_op_definition
 class LoadOp(SynchronisingOp):
@@ -189,6 +195,9 @@ class LoadOp(SynchronisingOp):
 
     assembly_format = "$opcode $addr attr-dict `:` type($addr) `->` type($dst)"
 
+    def line(self, name: Namer) -> str:
+        return f"{self.opcode.data} {name(self.dst)}, [{name(self.addr)}];"
+
 
 @irdl_op_definition
 class StoreOp(SynchronisingOp):
@@ -201,6 +210,10 @@ class StoreOp(SynchronisingOp):
     data = operand_def(RegisterType)
 
     assembly_format = "$opcode $addr `,` $data attr-dict `:` type($addr) `,` type($data)"
+
+    def line(self, name: Namer) -> str:
+        addr, data = name(self.addr), name(self.data)
+        return f"{self.opcode.data} [{addr}], {data};"
 
 
 @irdl_op_definition
@@ -225,6 +238,14 @@ class AtomicOp(SynchronisingOp):
         if self.results:
             super()._verify_results(found)
 
+    def line(self, name: Namer) -> str:
+        opcode = self.opcode.data
+        addr, *data = map(name, self.operands)
+        result = ""
+        if words_of(opcode)[0] != "red":
+            result = "_, " if self.dst is None else f"{name(self.dst)}, "
+        return f"{opcode} {result}[{addr}], {', '.join(data)};"
+
 
 @irdl_op_definition
 class FenceOp(SynchronisingOp):
@@ -235,6 +256,9 @@ class FenceOp(SynchronisingOp):
 
     assembly_format = "$opcode attr-dict"
 
+    def line(self, name: Namer) -> str:
+        return f"{self.opcode.data};"
+
 
 @irdl_op_definition
 class BarrierOp(SynchronisingOp):
@@ -244,6 +268,9 @@ class BarrierOp(SynchronisingOp):
     KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.BARRIER})
 
     assembly_format = "$opcode attr-dict"
+
+    def line(self, name: Namer) -> str:
+        return f"{self.opcode.data};"
 
 
 @irdl_op_definition
@@ -298,6 +325,16 @@ class SequenceOp(InstructionOp):
         text = "\n".join(each.data for each in self.lines)
         if self.dst is not None and "{dst}" not in text:
             raise VerifyException("no line writes {dst}")
+
+    def statements(self, name: Namer, prefix: str) -> list[str]:
+        """The statements in PTX; the names of its own begin with ``prefix``, which nobody else has."""
+        places = {
+            place.data: name(operand)
+            for place, operand in zip(self.places, self.operands, strict=True)
+        }
+        if self.dst is not None:
+            places["dst"] = name(self.dst)
+        return fill_places([read_line(each.data) for each in self.lines], places, prefix)
 
 
 @irdl_op_definition

@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.chips import chip_row
+from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import Target, UnsupportedError
@@ -145,17 +145,29 @@ def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
 
 def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[ModulePass, ...]:
     """What takes synchronisation away from ``cdna``, before the waits are inserted."""
+    return (MinimiseCachesPipeline(facts, stores), *_on_waits())
+
+
+def _on_moved() -> "tuple[CachePass, ...]":
+    """What moves an invalidate, with the wait after it."""
+    from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
+
+    return (SinkInvalidatesPass(),)
+
+
+def _on_waits() -> tuple[ModulePass, ...]:
+    """What moves and loosens ordering waits."""
     from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
     from fencewright.passes.cdna.sink_waits import SinkWaitsPass
 
-    return (MinimiseCachesPipeline(facts, stores), SinkWaitsPass(), LoosenWaitsPass())
+    return (SinkWaitsPass(), LoosenWaitsPass())
 
 
 def _on_split_counters() -> "tuple[CachePass, ...]":
     """What takes synchronisation away where each kind of access has a counter of its own.
 
-    Nothing that moves a write-back or an invalidate: before the one and after the other there has to
-    be a wait (llvm-project#175865), which stays where it is.
+    No write-back is moved: all has to be waited for before it (llvm-project#175865), and nothing is
+    gained where that wait comes earlier.
     """
     from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
     from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
@@ -163,10 +175,18 @@ def _on_split_counters() -> "tuple[CachePass, ...]":
     return (DropWriteBacksPass(), DropInvalidatesPass())
 
 
+def _on_copies(mcpu: str) -> tuple[ModulePass, ...]:
+    """What adds the waits that asynchronous copies need before others may count on them."""
+    if mcpu not in CHIPS or Counter.ASYNCCNT not in CHIPS[mcpu].counters:
+        return ()
+    from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
+
+    return (InsertProxyFencesPass(),)
+
+
 def _splits_counters(mcpu: str) -> bool:
     """Whether each kind of access to memory has a counter of its own."""
-    chip = chip_row(mcpu)
-    return chip is not None and chip.splits_counters
+    return mcpu in CHIPS and CHIPS[mcpu].splits_counters
 
 
 def _as_asked(stores: StorePolicy | None) -> "tuple[CachePass, ...]":
@@ -223,6 +243,7 @@ class CDNAPipeline(Pipeline):
             OutlineLitmusThreadsPass(),
             *(_before_cdna() if self.opt_level else ()),
             *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
+            *_on_copies(self.mcpu),
             ConvertScopedToCDNAPass(
                 mcpu=self.mcpu,
                 target_id=self.target_id,
@@ -237,7 +258,7 @@ class CDNAPipeline(Pipeline):
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         if _splits_counters(self.mcpu):
-            return _on_split_counters() if self.opt_level else ()
+            return (*_on_split_counters(), *_on_moved(), *_on_waits()) if self.opt_level else ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
         return _as_asked(self.stores)
@@ -312,37 +333,85 @@ class LLVMIRPipeline(Pipeline):
                 compat=self.compat,
                 ptx_version=self.ptx_version,
             ),
-            *(() if self._is_ptx else self._on_cdna()),
+            *(self._on_ptx() if self._is_ptx else self._on_cdna()),
         )
+
+    def gains(self, ctx: Context, op: ModuleOp) -> bool:
+        """Apply the pipeline; whether it takes anything away, or moves it, that is more than a wait.
+
+        On CDNA. Where it does not, LLVM makes the same of the module as it was, but for waits, and the
+        rest of the pipeline is left out.
+        """
+        steps = self.steps()
+        lowers = next(n for n, step in enumerate(steps) if step.name == "lower-scoped-llvm-ir")
+        waits = next((n for n, step in enumerate(steps) if step.name in _ON_WAITS), len(steps))
+        changed = self._is_ptx
+        for stage, following in (
+            (steps[:lowers], steps[lowers]),
+            (steps[lowers + 1 : waits], None),
+        ):
+            before = _order_of(op)
+            for step in stage:
+                step.apply(ctx, op)
+            changed |= _order_of(op) != before
+            if following is not None:
+                following.apply(ctx, op)
+        for step in steps[waits:] if changed else ():
+            step.apply(ctx, op)
+        return changed
 
     @property
     def _is_ptx(self) -> bool:
         return backend_of(self.mcpu).architecture == "ptx"
 
+    def _on_ptx(self) -> tuple[ModulePass, ...]:
+        return _on_ptx() if self.opt_level else ()
+
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.llvm_ir.await_values import AwaitValuesPass
+        from fencewright.passes.llvm_ir.loosen_releases import LoosenReleasesPass
         from fencewright.passes.llvm_ir.show_waits import ShowWaitsPass
 
         if _splits_counters(self.mcpu):
-            return ()
+            return _on_split_counters() if self.opt_level else ()
         if self.opt_level:
             caches = MinimiseCachesPipeline(self.facts, self.stores)
-            return (caches, AwaitValuesPass(), ShowWaitsPass())
+            return (caches, LoosenReleasesPass(), AwaitValuesPass(), ShowWaitsPass())
         return _as_asked(self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)
         if self._is_ptx:
             from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
+            from fencewright.passes.to_ptx.relax_cuda_atomics import RelaxCudaAtomicsPass
             from fencewright.passes.to_ptx.relax_elements import RelaxElementsPass
 
-            relaxes = RelaxElementsPass(self.mcpu, self.facts)
-            on_scoped = (relaxes, InferAddressSpacesPass(), *passes)
+            given = self.mcpu, self.facts
+            relaxes = (RelaxCudaAtomicsPass(*given), RelaxElementsPass(*given))
+            on_scoped = (*relaxes, InferAddressSpacesPass(), *passes)
             return (*on_scoped, *_before_ptx(self.mcpu, self.ptx_version))
         from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 
         return (AcquireOnSuccessPass(), *passes)
 
+
+_ON_WAITS = frozenset({"loosen-releases", "await-values", "show-waits"})
+"""Passes that change waits alone."""
+
+
+def _order_of(module: ModuleOp) -> list[tuple[object, ...]]:
+    """Every operation but waits, block by block, with how it orders others."""
+    return [
+        (id(op), id(op.properties.get("ordering")), id(op.properties.get("scope")))
+        for function in module.ops
+        for region in function.regions
+        for block in region.blocks
+        for op in block.ops
+        if op.name != _WAIT
+    ]
+
+
+_WAIT = "cdna.s_waitcnt"
 
 _PIPELINE_OF = {"cdna": CDNAPipeline, "ptx": PTXPipeline}
 
@@ -413,6 +482,7 @@ def lower_llvm_ir(
     facts: Iterable[str] = (),
     stores: StorePolicy | None = None,
     edit: bool = False,
+    gains: bool = False,
     file: str = "<string>",
 ) -> str:
     """LLVM IR whose ordered atomics and fences are explicit synchronisation for ``target``.
@@ -426,11 +496,13 @@ def lower_llvm_ir(
     to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores.
     ``edit``: give back ``text`` itself, changed only where synchronisation has changed, and not
     what LLVM 22 prints of it, which other versions may not read; the same string if nothing has.
+    ``gains``: with ``edit``, give back ``text`` also where, on CDNA, nothing but waits would change.
     ``file`` is named in messages. Raises ``ParseError`` for text that LLVM rejects or that cannot
     be carried, and with ``edit`` where instructions share a line; ``UnsupportedError`` for what
     the target lacks, ``VerifyException`` for a module for another target.
     """
     # The pass itself does not need what reads and writes LLVM IR.
+    from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
     from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
     from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
     from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
@@ -441,9 +513,7 @@ def lower_llvm_ir(
     for unknown in sorted(switches - known.keys()):
         reason = f"unknown feature '{unknown}'"
         raise UnsupportedError(f"LLVM IR for {target}", reason, tuple(known))
-    edited = EditedModule(text, file, sparse=True) if edit else None
-    module = import_llvm_ir(text, file) if edited is None else edited.module
-    LLVMIRPipeline(
+    pipeline = LLVMIRPipeline(
         backend.chip,
         tgsplit="tgsplit" in switches,
         l2_per_agent=cast(Literal["one", "many"], l2_per_agent),
@@ -452,5 +522,15 @@ def lower_llvm_ir(
         opt_level=opt_level,
         facts=several("facts", facts),
         stores=stores,
-    ).apply(Context(), module)
-    return export_llvm_ir(module) if edited is None else edited.written()
+    )
+    with collector_paused():
+        if edit:
+            edited = EditedModule(text, file, sparse=True)
+            if not gains:
+                pipeline.apply(Context(), edited.module)
+            elif not pipeline.gains(Context(), edited.module):
+                return text
+            return edited.written()
+        module = import_llvm_ir(text, file)
+        pipeline.apply(Context(), module)
+        return export_llvm_ir(module)

@@ -111,6 +111,10 @@ class LanguageTest(ABC):
         Raises ``LimitReached``.
         """
 
+    def races_of_hangs(self, limits: Limits) -> tuple[str, ...]:
+        """The data races of executions that never end, as far as ``limits`` allow."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class SourceTest(LanguageTest):
@@ -136,11 +140,12 @@ class SourceTest(LanguageTest):
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
         from fencewright.simulator.pictures.execution_graph import source_graph
-        from fencewright.simulator.source.model import explain
+        from fencewright.simulator.source.execution import FULL_MODEL
+        from fencewright.simulator.source.witnesses import allowed_witness
 
         work = limits.budget()
-        found = explain(self.test.program, formula, bound=limits.bound, work=work)
-        if found is None or not found.allowed:
+        found = allowed_witness(self.test.program, formula, FULL_MODEL, limits.bound, work)
+        if found is None:
             return None
         graph = source_graph(self.test.program, found)
         lines = [
@@ -164,6 +169,13 @@ class SourceTest(LanguageTest):
             interleaved(program), limits, lambda work: stagnation(program, limits.bound, work)
         )
 
+    def races_of_hangs(self, limits: Limits) -> tuple[str, ...]:
+        from fencewright.simulator.source.hangs import races_of_hangs
+
+        work = WorkBudget(_STAGNANT * limits.states)
+        found = races_of_hangs(self.test.program, limits.bound, work)
+        return tuple(map(str, once(found.races)))
+
 
 @dataclass(frozen=True, slots=True)
 class CdnaTest(LanguageTest):
@@ -176,8 +188,7 @@ class CdnaTest(LanguageTest):
     @property
     def language(self) -> str:
         """The chip and its mode."""
-        mode = " tgsplit" if self.configuration.tgsplit else ""
-        return f"{self.configuration.chip}{mode}, {self.configuration.l2_per_agent} L2 per agent"
+        return self.configuration.name
 
     def run(self, limits: Limits) -> Run:
         from fencewright.simulator.cdna.engine import CdnaEngine
@@ -224,6 +235,7 @@ class PtxTest(LanguageTest):
         return f"PTX model {self.model.name}"
 
     def run(self, limits: Limits) -> Run:
+        from fencewright.simulator.ptx.early_uses import early_uses
         from fencewright.simulator.ptx.model import sampled_outcomes
         from fencewright.simulator.ptx.outcomes import outcomes
 
@@ -232,19 +244,21 @@ class PtxTest(LanguageTest):
             found = outcomes(program, self.model, bound, work)
         else:
             found = sampled_outcomes(program, self.model, bound, limits.walks, limits.seed)
+        observed = self.observed or self.condition.formula.observables()
+        found, errors = early_uses(program, found, observed)
         if self.observed is not None:
             found = found.project(self.observed)
         note = _note(found.complete, limits, work)
-        return Run(found, incomplete=note, steps=work.done)
+        return Run(found, (), errors, incomplete=note, steps=work.done)
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
         from fencewright.simulator.pictures.execution_graph import ptx_graph
         from fencewright.simulator.ptx.columns import witness_text
-        from fencewright.simulator.ptx.model import explain
+        from fencewright.simulator.ptx.witnesses import allowed_witness
 
         work = limits.budget()
-        found = explain(self.test.program, formula, self.model, limits.bound, work)
-        if found is None or not found.allowed:
+        found = allowed_witness(self.test.program, formula, self.model, limits.bound, work)
+        if found is None:
             return None
         graph = ptx_graph(self.test, found)
         lines = witness_text(self.test, found).splitlines()
@@ -327,14 +341,23 @@ def run(test: RunnableTest, limits: Limits | None = None) -> Run:
     return test.run(Limits() if limits is None else limits)
 
 
-def run_source(test: RunnableTest, found: Run, limits: Limits) -> Run | None:
+def with_hangs(test: RunnableTest, found: Run, ends: Progress | None, limits: Limits) -> Run:
+    """A run with the data races that only executions show which never end, if some do not."""
+    if ends is None or not ends.hangs_at_all or found.outcomes is None:
+        return found
+    races = test.races_of_hangs(limits)
+    return replace(found, outcomes=None, races=races) if races else found
+
+
+def run_source(test: RunnableTest, found: Run, ends: Progress | None, limits: Limits) -> Run | None:
     """What a test was lowered from may do: its data races, which the test itself may not show.
 
     As far as it costs no more than the run ``found``; None where there is no source.
     """
     if test.source is None:
         return None
-    return run(test.source, replace(limits, states=_affordable(found), walks=None))
+    afforded = replace(limits, states=_affordable(found), walks=None)
+    return with_hangs(test.source, run(test.source, afforded), ends, afforded)
 
 
 # Executions that show an outcome

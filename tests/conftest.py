@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import cast
 
@@ -27,6 +27,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of ``make test``."""
+    said = "skip what make campaigns does"
+    parser.addoption("--leave-campaigns", action="store_true", help=said)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the shares of campaigns that are not for every time."""
+    if config.getoption("--leave-campaigns"):
+        left = pytest.mark.skip(reason="left to make campaigns")
+        for item in items:
+            if item.get_closest_marker("campaign"):
+                item.add_marker(left)
+
+
 @pytest.fixture(scope="session")
 def llvm_tool() -> Callable[[str], str]:
     """Gives the path of one of LLVM 22's programs, or skips the test that asks for it."""
@@ -41,12 +56,13 @@ def llvm_tool() -> Callable[[str], str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the skipped tests by name, with a count for each reason."""
-    names = defaultdict[str, list[str]](list)
+    """List the skipped tests by name, with a count for each reason and for each test."""
+    names = defaultdict[str, Counter[str]](Counter)
     for report in terminalreporter.stats.get("skipped", []):
         *_, reason = cast(tuple[str, ...], report.longrepr)
-        names[reason.removeprefix("Skipped: ")].append(report.nodeid)
+        names[reason.removeprefix("Skipped: ")][report.nodeid.partition("[")[0]] += 1
     for reason, tests in sorted(names.items()):
-        terminalreporter.write_line(f"{len(tests)} skipped: {reason}: {', '.join(tests)}")
+        said = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in sorted(tests.items()))
+        terminalreporter.write_line(f"{tests.total()} skipped: {reason}: {said}")
     if any(find_llvm_tool(name) is None for name in LLVM_TOOLS):
         terminalreporter.write_line(LLVM_HINT)

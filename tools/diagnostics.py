@@ -193,25 +193,41 @@ def interruption(interrupt: KeyboardInterrupt) -> str:
     return str(interrupt) or "interrupted"
 
 
+class _Ended(KeyboardInterrupt):
+    """An interrupt or SIGTERM, after which the exit status is the tool's.
+
+    CPython remembers a plain ``KeyboardInterrupt`` that leaves an ``exec``, as dataclasses use it
+    when they are made, and kills its process by SIGINT at the end, whoever caught it.
+    """
+
+
 @contextmanager
 def _ended_in_order() -> Generator[None]:
-    """SIGTERM raises ``KeyboardInterrupt`` meanwhile, so that files and processes are cleaned up.
+    """Interrupts and SIGTERM raise ``_Ended`` meanwhile, so that files and processes are cleaned up.
 
-    Whoever handles it already, or ignores it, keeps that; only the main thread can be told.
+    Whoever handles them already, or ignores them, keeps that; only the main thread can be told.
     """
-    default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if not default or current_thread() is not main_thread():
+    if current_thread() is not main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+    usual = [(number, each) for number, each in _USUAL_HANDLERS if signal.getsignal(number) is each]
+    for number, _ in usual:
+        signal.signal(number, _end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in usual:
+            signal.signal(number, handler)
 
 
-def _terminate(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt("terminated")
+_USUAL_HANDLERS = (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGTERM, signal.SIG_DFL),
+)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise _Ended("terminated" if number == signal.SIGTERM else "interrupted")
 
 
 def leave(status: int) -> NoReturn:
@@ -294,6 +310,16 @@ def read_text(path: str | None) -> str:
 def as_text(content: bytes) -> str:
     """UTF-8 text with or without its mark. Raises ``UnicodeDecodeError``."""
     return content.decode().removeprefix("\ufeff")
+
+
+_OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg")
+
+
+def is_picture(output: str) -> bool:
+    """Whether a file is to be a picture, by its name. Raises ``ToolError`` for one of another kind."""
+    if output.lower().endswith(_OTHER_PICTURES):
+        raise error(f"a picture is written as .svg, not as '{output}'", "fence-sim")
+    return output.endswith(".svg")
 
 
 @contextmanager

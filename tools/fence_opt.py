@@ -179,6 +179,12 @@ class FenceOptMain(xDSLOptMain):
             help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes LLVM IR "
             "of it, which is imported",
         )
+        lowering.add_argument(
+            "--mlir-sync",
+            action="store_true",
+            help="the input is MLIR in generic form (mlir-opt --mlir-print-op-generic), whose dialects "
+            "are not registered: what synchronises in it becomes scoped, everything else stays",
+        )
         arg_parser.add_argument(
             "--verify-each",
             action="store_true",
@@ -386,8 +392,12 @@ class FenceOptMain(xDSLOptMain):
                 self.edited = edit_guarded(text, name, sparse=self._is_sparse)
                 return self.edited.module
             return self._read_llvm_ir(BytesIO(text.encode()))
-        parser = LocatedParser(self.ctx, text, name, line_offset)
-        return parser.parse_module(not self.args.no_implicit_module)
+        context = _generic_mlir() if self.args.mlir_sync else self.ctx
+        parser = LocatedParser(context, text, name, line_offset)
+        module = parser.parse_module(not self.args.no_implicit_module)
+        if self.args.mlir_sync:
+            PASSES["import-mlir-sync"]()().apply(context, module)
+        return module
 
     def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
         from fencewright.tools.inputs.llvm_child import import_guarded
@@ -518,6 +528,22 @@ class FenceOptMain(xDSLOptMain):
         if isinstance(problem, ParseError):
             return self.args.parsing_diagnostics
         return self.args.verify_diagnostics
+
+
+def _generic_mlir() -> Context:
+    """What reads MLIR in generic form: other dialects' definitions in xDSL are older than MLIR's."""
+    from xdsl.dialects.builtin import Builtin
+    from xdsl.dialects.llvm import LLVMPointerType
+    from xdsl.ir import Dialect
+
+    context = Context(allow_unregistered=True)
+    for dialect in (
+        Builtin,
+        Dialect("llvm", [], [LLVMPointerType]),
+        UNIVERSE.all_dialects["scoped"](),
+    ):
+        context.load_dialect(dialect)
+    return context
 
 
 def _is_told(problem: Exception) -> bool:

@@ -25,6 +25,7 @@ from fencewright.simulator.litmus_run import (
     progress,
     run,
     run_source,
+    with_hangs,
 )
 from fencewright.tools.commands import access as access_commands
 from fencewright.tools.commands import certify as certificate_commands
@@ -317,7 +318,8 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestRep
             found = replace(found, incomplete=f"progress is not decided: {ends.why}")
     elif found.outcomes is not None and not found.errors:
         ends = progress(test, found, afforded(found, limits))
-    source = run_source(test, found, limits)
+    source = run_source(test, found, ends, limits)
+    found = with_hangs(test, found, ends, limits)
     seconds = time.perf_counter() - start
     verdict = judge(test, found, ends, () if source is None else source.races)
     steps = _steps(test, verdict, limits, arguments)

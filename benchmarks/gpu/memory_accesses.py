@@ -16,6 +16,8 @@ import random
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 INACTIVE = "-"
@@ -38,6 +40,21 @@ ATOMICS = ("atom.global.add.u32", "red.global.add.u32", "atom.global.add.u64", "
            "atom.shared.exch.b32", "atom.shared.exch.b64", "atom.shared.min.u32")  # fmt: skip
 COPIES = {4: "cp.async.ca.shared.global.b32", 8: "cp.async.ca.shared.global.b64",
           16: "cp.async.ca.shared.global.b128"}  # fmt: skip
+
+NON_COHERENT = {1: "b8", 2: "b16", 8: "b64", 16: "v4.b32"}
+PARTS = {2: "v2.b8", 4: "v4.b8", 8: "v4.b16", 16: "v2.b64"}
+"""Vectors of narrow elements."""
+ORDERED = ("ld.volatile.global.b32", "ld.relaxed.gpu.global.v2.b32", "ld.acquire.sys.global.b64",
+           "st.volatile.global.b16", "st.release.gpu.global.b32", "ld.volatile.shared.v4.b32",
+           "ld.global.cg.v4.b32", "st.global.wt.v2.b64")  # fmt: skip
+OTHER_ATOMICS = ("atom.global.cas.b64", "atom.global.exch.b128", "atom.global.cas.b128",
+                 "red.global.add.f64", "atom.global.add.f32", "atom.global.add.noftz.f16x2",
+                 "red.global.add.noftz.bf16x2", "atom.global.add.v2.f32", "atom.global.add.v4.f32",
+                 "red.global.add.noftz.v4.f16x2", "atom.global.min.s64", "red.global.inc.u32",
+                 "red.global.and.b32", "atom.shared.cas.b64", "atom.shared.inc.u32",
+                 "red.shared.and.b32")  # fmt: skip
+GENERIC_ATOMICS = ("atom.add.u32", "red.add.u32", "atom.cas.b32", "atom.max.s32")
+PAST_L1 = "cp.async.cg.shared.global.b128"
 
 
 # Which accesses
@@ -66,6 +83,33 @@ def drawn(seed: int) -> Iterator[str]:
         reach = SHARED if ".shared" in instruction else REACH
         for offsets in crowds(chance, width, reach):
             yield line(instruction, offsets)
+    yield from drawn_later(chance)
+
+
+def drawn_later(chance: random.Random) -> Iterator[str]:
+    """Other kinds of the same: `.nc` of each width, copies past L1, other atomics, generic ones."""
+    for width, word in NON_COHERENT.items():
+        for offsets in patterns(chance, width, REACH):
+            yield line(f"ld.global.nc.{word}", offsets)
+    for _ in range(2):
+        for offsets in (*patterns(chance, 16, REACH), *crowds(chance, 16, REACH)):
+            yield line(PAST_L1, offsets)
+    for width, word in PARTS.items():
+        for verb in ("ld", "st"):
+            for space, reach in (("global", REACH), ("shared", SHARED)):
+                for offsets in islice(patterns(chance, width, reach), 3, 7):
+                    yield line(f"{verb}.{space}.{word}", offsets)
+    for instruction in ORDERED:
+        reach = SHARED if ".shared" in instruction else REACH
+        for offsets in islice(patterns(chance, width_of(instruction), reach), 2, 7):
+            yield line(instruction, offsets)
+    for instruction in OTHER_ATOMICS:
+        reach = SHARED if ".shared" in instruction else REACH
+        for offsets in islice(crowds(chance, width_of(instruction), reach), 11):
+            yield line(instruction, offsets)
+    for instruction in GENERIC_ATOMICS:
+        for offsets in crowds(chance, width_of(instruction), SHARED):
+            yield line(instruction, [*mixed(chance, offsets)])
 
 
 def line(instruction: str, offsets: Iterable[int | str | None]) -> str:
@@ -89,9 +133,14 @@ def offset_of(word: str) -> int:
 def width_of(instruction: str) -> int:
     """Bytes of a lane of an instruction that this script draws."""
     vector = re.search(r"\.v([24])\.", instruction)
-    bits = re.search(r"(8|16|32|64|128)$", instruction)
-    assert bits is not None
-    return int(bits[1]) // 8 * int(vector[1] if vector else 1)
+    return bits_of(instruction) // 8 * int(vector[1] if vector else 1)
+
+
+def bits_of(instruction: str) -> int:
+    """Bits of an element."""
+    found = re.search(r"(8|16|32|64|128)(x2)?$", instruction)
+    assert found is not None
+    return int(found[1]) * (2 if found[2] else 1)
 
 
 def patterns(chance: random.Random, width: int, reach: int) -> Iterator[list[int | None]]:
@@ -137,34 +186,63 @@ def crowds(chance: random.Random, width: int, reach: int) -> Iterator[Sequence[i
 # What is launched
 
 
+@dataclass(frozen=True, slots=True)
+class Element:
+    """How PTX calls a value of one size: its register, a constant, and a comparison with ``%p``."""
+
+    register: str
+    number: str
+    compared: str
+
+    def made(self, name: str) -> str:
+        """PTX that gives a register the constant."""
+        return f"mov.{self.register} {name}, {self.number};\n"
+
+
+def element_of(instruction: str) -> Element:
+    """The values of an instruction: none is what they are compared with."""
+    words = instruction.split(".")
+    bits = bits_of(instruction)
+    if words[-1] in ("f32", "f64"):
+        one, never = (
+            ("0f3F800000", "0fBF800000")
+            if bits == 32
+            else ("0d3FF0000000000000", "0dBFF0000000000000")
+        )
+        return Element(words[-1], one, f"setp.eq.{words[-1]} %p, {{0}}, {never}")
+    if bits == 128:
+        halves = "mov.b128 {{%step, %window}}, {0}; setp.eq.b64 %p, %window, 99"
+        return Element("b128", "{%step, %step}", halves)
+    kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64"}[bits]
+    number = "0x3C003C00" if words[-1].endswith("x2") else "1"
+    if words[0] in ("atom", "red") and "shared" in words:
+        # Of a constant ptxas would make an instruction that counts lanes.
+        number = "%lane" if kind == "b32" else "%step"
+    return Element(kind, number, f"setp.eq.{kind} %p, {{0}}, {99 if bits == 8 else 12345}")
+
+
 def kernel(instruction: str) -> str:
     """A PTX module of one kernel, whose lanes do ``instruction`` at their offsets."""
     width = width_of(instruction)
     words = instruction.split(".")
-    bits = int(re.sub(r"\D", "", words[-1]))
-    count = width * 8 // bits
-    kind = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b64"}[bits]
-    values = [f"%v{each}" for each in range(count)]
-    value = values[0] if count == 1 else "{" + ", ".join(values) + "}"
+    element = element_of("cp.b32" if words[0] == "cp" else instruction)
+    count = 1 if words[0] == "cp" else width * 8 // bits_of(instruction)
+    values, olds = ([f"%{each}{n}" for n in range(count)] for each in "vo")
+    value, old = (each[0] if count == 1 else "{" + ", ".join(each) + "}" for each in (values, olds))
     space = next((each for each in ("shared", "global") if each in words), "generic")
-    number = "0f3F800000" if "f32" in words else "1"
-    if words[0] in ("atom", "red") and space == "shared":
-        # Of a constant ptxas would make an instruction that counts lanes.
-        number = "%lane" if kind == "b32" else "%step"
-    moves = "".join(
-        f"mov.{'f32' if 'f32' in words else kind} {each}, {number};\n" for each in values
-    )
-    register = "f32" if "f32" in words else kind
-    # All values are used, or the load would be made narrower; memory is zero, so that none is kept.
-    joined = "".join(f"xor.{kind} %v0, %v0, {each};\n" for each in values[1:])
-    kept = f"{joined}setp.eq.b{max(bits, 16)} %p, %v0, 99; @%p bra KEEP;\n"
+    moves = "".join(map(element.made, values)) if words[0] not in ("ld", "cp") else ""
+
+    def kept(registers: Sequence[str]) -> str:
+        # All values are used, or the access would be made narrower.
+        return "".join(f"{element.compared.format(each)}; @%p bra KEEP;\n" for each in registers)
+
     done = {
-        "ld": f"{instruction} {value}, [%at];\n{kept}",
+        "ld": f"{instruction} {value}, [%at];\n{kept(values)}",
         "st": f"{instruction} [%at], {value};\n",
         "red": f"{instruction} [%at], {value};\n",
-        "atom": f"{instruction} %old, [%at], {'%v0, ' if 'cas' in words else ''}%v0;\n"
-        f"setp.eq.b{bits} %p, %old, 12345; @%p bra KEEP;\n",
-        "cp": f"cp.async.ca.shared.global [%there], [%at], {width};\ncp.async.wait_all;\n",
+        "atom": f"{instruction} {old}, [%at], {f'{value}, ' if 'cas' in words else ''}{value};\n"
+        f"{kept(olds)}",
+        "cp": f"{instruction.rpartition('.')[0]} [%there], [%at], {width};\ncp.async.wait_all;\n",
     }[words[0]]
     if words[0] == "cp":
         space = "global"
@@ -178,7 +256,7 @@ def kernel(instruction: str) -> str:
 .reg .pred %p, %idle, %in;
 .reg .b32 %lane, %offset;
 .reg .b64 %at, %table, %step, %far, %start, %window, %there;
-.reg .{register} %v<{count}>, %old;
+.reg .{element.register} %v<{count}>, %o<{count}>;
 mov.u32 %lane, %laneid;
 mul.wide.u32 %step, %lane, 4;
 mov.u64 %table, offsets;
@@ -194,7 +272,7 @@ setp.ge.u32 %in, %offset, {WINDOW};
 {"cvta.shared.u64 %window, shared; @%in mov.u64 %start, %window;" if space == "generic" else ""}
 cvt.u64.u32 %far, %offset;
 add.u64 %at, %start, %far;
-{moves if words[0] not in ("ld", "cp") else ""}{done}bra DONE;
+{moves}{done}bra DONE;
 KEEP: ld.param.u64 %start, [base]; st.global.b64 [%start], %at;
 DONE: ret;
 }}

@@ -16,6 +16,8 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from operator import mul
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +30,12 @@ Words = list[int]
 
 def scattered(count: int) -> Words:
     """Words that look random and are the same everywhere."""
-    return [index * 2654435761 >> 9 & MASK for index in range(count)]
+    return [*_scattered(count)]
+
+
+@cache
+def _scattered(count: int) -> tuple[int, ...]:
+    return tuple([index * 2654435761 >> 9 & MASK for index in range(count)])
 
 
 def small(count: int) -> Words:
@@ -106,11 +113,7 @@ def _product(given: list[Words]) -> Words:
     a, b = given[0], given[1]
     columns = [b[each::SIDE] for each in range(SIDE)]
     rows = [a[each * SIDE : (each + 1) * SIDE] for each in range(SIDE)]
-    return [
-        sum(u * v for u, v in zip(row, column, strict=True)) & MASK
-        for row in rows
-        for column in columns
-    ]
+    return [sum(map(mul, row, column)) & MASK for row in rows for column in columns]
 
 
 def _stencil(given: list[Words]) -> Words:

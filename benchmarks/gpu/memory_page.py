@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from memory_kernels import CDNA_LAUNCHES, CHIP, LAUNCHES, Buffer, Launch, counted
@@ -17,8 +18,13 @@ from memory_l1 import STORES as L1_STORES
 from memory_l1 import Launch as L1Launch
 from memory_l1 import launches as l1_launches
 from memory_l1 import predicted as l1_predicted
+from xdsl.context import Context
 
+from fencewright.passes.pipelines import CDNAPipeline
+from fencewright.simulator.memory.access import model_of
+from fencewright.simulator.memory.ptx import TAG_WAVEFRONTS
 from fencewright.tools.fence_sim import main as fence_sim
+from fencewright.tools.inputs.litmus_files import parse_module
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "memory"
@@ -46,14 +52,16 @@ Counters = Mapping[str, int]
 
 def predicted(launch: Launch, chip: str = CHIP) -> dict[str, int]:
     """What ``fence-sim traffic`` says of a launch."""
+    found = traffic(launch, chip, ROOT / "examples" / launch.file)["counters"]
+    return {name: each["value"] for name, each in found.items()}
+
+
+def traffic(launch: Launch, chip: str, kernel: Path) -> dict[str, Any]:
+    """What ``fence-sim traffic --json`` says of a launch of the kernel in a file."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["traffic", str(ROOT / "examples" / launch.file), "--mcpu", chip, "--json"]
-        words += [
-            "--grid",
-            ",".join(map(str, launch.grid)),
-            "--block",
-            ",".join(map(str, launch.block)),
-        ]
+        words = ["traffic", str(kernel), "--mcpu", chip, "--json"]
+        words += ["--grid", ",".join(map(str, launch.grid))]
+        words += ["--block", ",".join(map(str, launch.block))]
         for number, argument in enumerate(launch.arguments):
             if not isinstance(argument, Buffer):
                 words += ["--arg", str(argument)]
@@ -64,8 +72,7 @@ def predicted(launch: Launch, chip: str = CHIP) -> dict[str, int]:
         output = Path(folder) / "traffic.json"
         if fence_sim([*words, "-o", str(output)]):
             raise SystemExit(f"{launch.name}: fence-sim traffic failed")
-        found = json.loads(output.read_text(encoding="utf-8"))["counters"]
-    return {name: each["value"] for name, each in found.items()}
+        return json.loads(output.read_text(encoding="utf-8"))
 
 
 _PIPE = "pipe_lsu_mem"
@@ -120,11 +127,61 @@ def kernels() -> Iterator[str]:
     yield "- In the matrix product two work-groups of one SM now and then find each other's lines in L1."
     yield "- In the stencil neighbouring warps store to the same sector at nearly the same time, and L1 sends"
     yield "  it once."
-    yield "- A copy of every 32nd word has 0.7 % more passes of the tag stage, another number in each run."
-    yield "  Not explained."
+    yield "- A copy of every 32nd word has 0.7 % more passes of the tag stage, another number in each run:"
+    yield "  its loads have more lines on the way than L1 has room for, see below."
     yield "- The look-back scan has five wavefronts of shared loads and as many conflicts in each work-group"
-    yield "  that no load of its code accounts for. Not explained."
+    yield "  that are no bank conflicts: see below."
     yield ""
+
+
+CARVE_OUTS = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)
+"""KiB of an SM that may be shared memory: Hopper tuning guide, 1.4.2.4."""
+
+
+def room() -> Iterator[str]:
+    yield "### Passes that are repeated for want of room"
+    yield ""
+    yield "Tag wavefronts of `copy` by what an SM may have on the way: the lines of one load of every wave"
+    yield "that is there at once, beside what shared memory leaves of the 256 KiB. Where they fit, the count is"
+    yield "as predicted; where not, some passes are repeated, how many is a matter of timing. Counts of"
+    yield "such loads are *inferred* to `fence-sim traffic`."
+    yield ""
+    found: list[tuple[object, ...]] = []
+    for words in rows_of("h200-tags.txt"):
+        groups, stride, shared, _, measured = map(int, words)
+        resident = min(8, -(-groups // 132), 228 // (shared + 1))
+        told, lines = _tag_wavefronts(groups * 8, stride)
+        more = f"{measured / told - 1:.1%}"
+        used = next(each for each in CARVE_OUTS if each >= resident * (shared + 1))
+        found.append((groups, stride, shared, resident * 8 * lines // 8, 256 - used,
+                      f"{told:,}", f"{measured:,}", more))  # fmt: skip
+    head = ("work-groups", "stride", "KiB of shared memory each", "lines on the way, KiB", "room, KiB",
+            "predicted", "measured", "more")  # fmt: skip
+    yield from table(head, list(dict.fromkeys(found)))
+    yield "### Shared loads that are repeated"
+    yield ""
+    yield "The look-back scan with one work-group, without some of its instructions: none of its shared loads"
+    yield "has a bank conflict, and Nsight Compute counts none by instructions (`memory_l1_wavefronts_shared`)."
+    yield "What the hardware counts is gone without the loads or the relaxed stores of global memory, and"
+    yield "another number where anything moves a shared load in time. So a shared load is repeated that"
+    yield "comes when L1 serves global memory. `fence-sim traffic` does not know of time, and counts none."
+    yield ""
+    rows: list[tuple[str, ...]] = []
+    for line in (DATA / "h200-scan.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, counts = line.partition(": ")
+            rows.append(("-" if name == "whole" else name, *counts.split()))
+    yield from table(("without", "shared loads", "wavefronts", "conflicts"), rows)
+
+
+def _tag_wavefronts(waves: int, stride: int) -> tuple[int, int]:
+    """Of as many waves that load every ``stride``-th word: passes of all, and the most lines of one."""
+    model = model_of("ld.global.b32", CHIP)
+    words = np.arange(waves * 32, dtype=np.int64).reshape(waves, 32)
+    addresses = words * stride * 4
+    found = model.count(addresses, np.ones(addresses.shape, dtype=np.bool_))
+    lines = max(len({*row}) for row in (addresses[:64] // 128).tolist())
+    return int(found[TAG_WAVEFRONTS].sum()), lines
 
 
 CDNA_CHIP = "gfx942"
@@ -148,17 +205,41 @@ def kernels_on_cdna() -> Iterator[str]:
     yield "path of MLIR branches as a whole wave; the look-back scan has tiles of 256 words and not 4096."
     yield ""
     rows: list[tuple[str, ...]] = []
+    executed = [0, 0]
     for launch in CDNA_LAUNCHES:
         found = predicted(launch, CDNA_CHIP)
         rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
+        for elects in (False, True):
+            executed[elects] += write_backs(launch, elects=elects)
     yield from table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
     names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
-    yield f"The counters: {names}. Only the spin lock has a write-back, of its first wave, once each time"
-    yield "that the lock is given back: `elect-release` finds nothing to elect in any of them."
+    yield f"The counters: {names}. Only the spin lock has write-backs, of its first wave, one each time"
+    yield "that the lock is given back, so that there is nothing to elect: all kernels together execute"
+    yield f"{executed[False]} without the pass `elect-release`, and {executed[True]} with it."
     yield ""
 
 
-LEVELS = {"L1": "`ld.ca`", "L2": "`ld.cg`", "memory": "`ld.cg`, L2 flushed before"}
+def write_backs(launch: Launch, *, elects: bool) -> int:
+    """How many waves of a launch execute a write-back, lowered with the pass elect-release or without."""
+    source = ROOT / "examples" / launch.file
+    module = parse_module(str(source), source.read_text(encoding="utf-8"))
+    for step in CDNAPipeline(CDNA_CHIP).passes():
+        if elects or step.name != "elect-release":
+            step.apply(Context(), module)
+    text = str(module)
+    if "buffer_wbl2" not in text:
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        lowered = Path(folder) / source.name
+        lowered.write_text(text, encoding="utf-8")
+        fences = traffic(launch, CDNA_CHIP, lowered)["fences"]
+    return sum(each["executed"] for each in fences if each["text"].startswith("buffer_wbl2"))
+
+
+LEVELS = {
+    "shared": "`ld.shared`", "L1": "`ld.ca`", "L2": "`ld.cg`",
+    "memory": "`ld.cg`, L2 flushed before",
+}  # fmt: skip
 
 
 def latencies() -> Iterator[str]:
@@ -172,7 +253,25 @@ def latencies() -> Iterator[str]:
          f"{int(size) >> 20} MiB", cycles)
         for level, _, size, _, cycles in rows_of("h200-latencies.txt")
     ]  # fmt: skip
+    found.sort(key=lambda row: [*LEVELS].index(row[0]))
     yield from table(("served by", "load", "ring", "cycles"), found)
+
+
+RATES = {
+    "registers": "operands of fused multiply-adds, three of 4 bytes each",
+    "shared": "`ld.shared.v4`, lanes in a row",
+    "L1": "`ld.global.v4`, lanes in a row, 16 KiB that an SM has",
+}
+
+
+def rates() -> Iterator[str]:
+    yield "## Rates of what is on an SM"
+    yield ""
+    yield "What 1024 threads on each of the 132 SMs read in a loop, all SMs together. At the 1,980 MHz of the"
+    yield "device 128 bytes a clock are 33,454 GB/s: shared memory and L1 give them."
+    yield ""
+    found = [(level, RATES[level], f"{int(rate):,}") for level, rate in rows_of("h200-rates.txt")]
+    yield from table(("read from", "by", "GB/s"), found)
 
 
 def strides() -> Iterator[str]:
@@ -289,8 +388,10 @@ def page() -> str:
         "meant. `benchmarks/gpu` has the scripts. [access.md](access.md) has the rules for single accesses.",
         "",
         *kernels(),
+        *room(),
         *kernels_on_cdna(),
         *latencies(),
+        *rates(),
         *strides(),
         *kept(),
         *fences(),

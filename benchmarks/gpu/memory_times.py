@@ -1,6 +1,6 @@
-"""Times on the GPU at hand: latencies of each level, strided reads, and fences after stores.
+"""Times on the GPU at hand: latencies and rates of each level, strided reads, and fences after stores.
 
-``python memory_times.py latencies|strides|fences`` prints a line for each measurement, with what its columns are
+``python memory_times.py latencies|rates|strides|fences`` prints a line for each measurement, with what its columns are
 first. It needs neither Fencewright nor numpy.
 """
 
@@ -21,6 +21,13 @@ FLUSHED = 256 * MIB
 
 # Dependent loads
 
+TIMED = """mov.u64 %after, %clock64;
+ld.param.u64 %to, [result];
+sub.u64 %after, %after, %before;
+st.global.u64 [%to], %after;
+DONE: ret;
+"""
+"""How a kernel gives the cycles since ``%before``."""
 CHASE = """{head}
 .visible .entry chase(.param .u64 start, .param .u32 steps, .param .u64 result) {{
 .reg .pred %more;
@@ -36,12 +43,7 @@ setp.ne.u32 %more, %left, 0;
 add.u64 %at, %at, 0;
 setp.eq.u64 %more, %at, 1;
 @%more bra DONE;
-mov.u64 %after, %clock64;
-ld.param.u64 %to, [result];
-sub.u64 %after, %after, %before;
-st.global.u64 [%to], %after;
-DONE: ret;
-}}
+{end}}}
 """
 
 CHASES = (
@@ -56,13 +58,45 @@ CHASES = (
 )
 """The level, the policy of the loads, bytes of the ring and of its step, whether it is warm."""
 STEPS = (2048, 8192)
+SHARED_RING = 16 << 10
+"""Bytes of the ring in shared memory."""
+
+SHARED_CHASE = f"""{HEAD}
+.visible .entry chase(.param .u64 start, .param .u32 steps, .param .u64 result) {{
+.shared .align 128 .b8 ring[{SHARED_RING}];
+.reg .pred %more;
+.reg .b32 %left, %at, %next, %base, %place, %value;
+.reg .b64 %before, %after, %to;
+mov.u32 %base, ring;
+mov.u32 %at, 0;
+FILL: add.u32 %next, %at, 128;
+and.b32 %next, %next, {SHARED_RING - 1};
+add.u32 %place, %base, %at;
+add.u32 %value, %base, %next;
+st.shared.u32 [%place], %value;
+mov.u32 %at, %next;
+setp.ne.u32 %more, %at, 0;
+@%more bra FILL;
+mov.u32 %at, %base;
+ld.param.u32 %left, [steps];
+mov.u64 %before, %clock64;
+STEP: ld.shared.u32 %at, [%at];
+sub.u32 %left, %left, 1;
+setp.ne.u32 %more, %left, 0;
+@%more bra STEP;
+setp.eq.u32 %more, %at, 1;
+@%more bra DONE;
+{TIMED}}}
+"""
 
 
 def latencies(gpu: Gpu) -> Iterator[str]:
-    """Cycles a load; the difference of two lengths, so that what is around the loop goes."""
+    """Cycles a load of each level."""
     yield "# level policy bytes step: cycles of a dependent 8-byte load, on one thread"
     for level, policy, size, step, is_warm in CHASES:
-        function = gpu.function(CHASE.format(head=HEAD, policy=policy).encode() + b"\0", "chase")
+        function = gpu.function(
+            CHASE.format(head=HEAD, policy=policy, end=TIMED).encode() + b"\0", "chase"
+        )
         ring = gpu.allocate(size)
         order = list(range(0, size, step))
         random.Random(13).shuffle(order)
@@ -70,16 +104,90 @@ def latencies(gpu: Gpu) -> Iterator[str]:
         for here, there in zip(order, order[1:] + order[:1], strict=True):
             held[here // 8] = ring.value + there
         gpu.copy_in(ring, held)
-        result = gpu.allocate(8)
-        cycles: list[int] = []
-        for steps in (STEPS[-1], *STEPS):
-            if not is_warm:
-                gpu.flush(FLUSHED)
-            gpu.launch(function, (1, 1, 1, 1, 1, 1), (ring, ctypes.c_uint32(steps), result))
-            cycles.append(int.from_bytes(bytes(gpu.copy_out(result, 8)), "little"))
-        latency = (cycles[2] - cycles[1]) / (STEPS[1] - STEPS[0])
-        yield f"{level} {policy} {size} {step} {latency:.1f}"
+        yield f"{level} {policy} {size} {step} {_chased(gpu, function, ring, is_warm):.1f}"
         gpu.free(ring)
+    function, none = gpu.function(SHARED_CHASE.encode() + b"\0", "chase"), gpu.allocate(8)
+    yield f"shared - {SHARED_RING} 128 {_chased(gpu, function, none, is_warm=True):.1f}"
+
+
+def _chased(gpu: Gpu, function: ctypes.c_void_p, ring: ctypes.c_uint64, is_warm: bool) -> float:
+    """Cycles of a step: the difference of a long run and a short one, after one that warms up."""
+    result = gpu.allocate(8)
+    cycles: list[int] = []
+    for steps in (STEPS[-1], *STEPS):
+        if not is_warm:
+            gpu.flush(FLUSHED)
+        gpu.launch(function, (1, 1, 1, 1, 1, 1), (ring, ctypes.c_uint32(steps), result))
+        cycles.append(int.from_bytes(bytes(gpu.copy_out(result, 8)), "little"))
+    return (cycles[2] - cycles[1]) / (STEPS[1] - STEPS[0])
+
+
+# Rates of what is on an SM
+
+SMS = 132
+RATE_STEPS = 4096
+"""Steps of a loop of eight instructions."""
+
+
+def rate_kernel(body: str) -> str:
+    """A kernel of 1024 threads an SM whose loop has ``body``: at %near shared, at %at global memory."""
+    return f"""{HEAD}
+.visible .entry rate(.param .u64 data) {{
+.shared .align 128 .b8 room[16384];
+.reg .pred %more;
+.reg .b32 %lane, %left, %near;
+.reg .f32 %f<16>, %x, %y;
+.reg .b32 %v<4>, %sum;
+.reg .b64 %at, %far;
+ld.param.u64 %at, [data];
+mov.u32 %lane, %tid.x;
+mov.u32 %near, room;
+mad.lo.u32 %near, %lane, 16, %near;
+mul.wide.u32 %far, %lane, 16;
+add.u64 %at, %at, %far;
+cvt.rn.f32.u32 %x, %lane;
+mov.f32 %y, %x;
+{"".join(f"mov.f32 %f{n}, %x;{chr(10)}" for n in range(16))}mov.u32 %sum, 0;
+st.shared.v4.u32 [%near], {{%lane, %lane, %lane, %lane}};
+barrier.sync 0;
+mov.u32 %left, {RATE_STEPS};
+STEP:
+{body}sub.u32 %left, %left, 1;
+setp.ne.u32 %more, %left, 0;
+@%more bra STEP;
+{"".join(f"add.f32 %x, %x, %f{n};{chr(10)}" for n in range(16))}mov.b32 %left, %x;
+add.u32 %sum, %sum, %left;
+setp.eq.u32 %more, %sum, 12345;
+@%more st.global.u32 [%at], %sum;
+ret;
+}}
+"""
+
+
+def _loads(instruction: str) -> str:
+    """Eight loads; they are volatile to ptxas, so that each is executed."""
+    sums = "".join(f"xor.b32 %sum, %sum, %v{n};\n" for n in range(4))
+    return f"{instruction}\n{sums}" * 8
+
+
+RATES = (
+    ("registers", 16 * 3 * 4, "".join(f"fma.rn.f32 %f{n}, %f{n}, %x, %y;\n" for n in range(16))),
+    ("shared", 8 * 16, _loads("ld.volatile.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%near];")),
+    ("L1", 8 * 16, _loads("ld.relaxed.cta.global.v4.u32 {%v0, %v1, %v2, %v3}, [%at];")),
+)
+"""The level, the bytes that a lane's step reads of it, and the step. Registers: operands of an FMA."""
+
+
+def rates(gpu: Gpu) -> Iterator[str]:
+    """What all SMs together read of what is on them."""
+    yield "# level: GB/s of 1024 threads on each of 132 SMs, all in a row: best of 7"
+    data = gpu.allocate(16 << 10)
+    gpu.fill(data, 16 << 10)
+    for level, bytes_, body in RATES:
+        function = gpu.function(rate_kernel(body).encode() + b"\0", "rate")
+        shape = (SMS, 1, 1, 1024, 1, 1)
+        seconds = min(gpu.timed(function, shape, (data,)) for _ in range(7))
+        yield f"{level} {bytes_ * RATE_STEPS * 1024 * SMS / seconds / 1e9:.0f}"
 
 
 # Strided reads
@@ -221,7 +329,7 @@ def fences(gpu: Gpu) -> Iterator[str]:
                     )
 
 
-MEASUREMENTS = {"latencies": latencies, "strides": strides, "fences": fences}
+MEASUREMENTS = {"latencies": latencies, "rates": rates, "strides": strides, "fences": fences}
 
 
 def main(words: Sequence[str] | None = None) -> int:

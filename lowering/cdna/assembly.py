@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from fencewright.lowering.cdna.chips import ChipRow, Counter, Generation, chip_row
+from fencewright.lowering.cdna.chips import CHIPS, Counter, Generation
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Word
@@ -50,15 +50,9 @@ WAIT_STATES: Table[int] = Table(
 """(hazard, generation) -> how many wait states there must be between the two instructions."""
 
 
-def _row_of(chip: str) -> ChipRow:
-    found = chip_row(chip)
-    assert found is not None, chip
-    return found
-
-
 def hazards_of(chip: str) -> dict[Hazard, int]:
     """The wait states that ``chip`` needs for each hazard that it has."""
-    generation = _row_of(chip).generation
+    generation = CHIPS[chip].generation
     needed = {hazard: WAIT_STATES[hazard, generation].value for hazard in Hazard}
     return {hazard: wait_states for hazard, wait_states in needed.items() if wait_states}
 
@@ -187,7 +181,8 @@ class _Scan:
 
     def wait_states_before(self, line: HazardEffect) -> int:
         """How many wait states the instruction has to wait for; counts it as issued."""
-        wait = self.clause.wait_states_before(line)
+        breaks = self.clause.wait_states_before(line)
+        wait = breaks if Hazard.CLAUSE in self.hazards else 0
         if self.pending:
             if line.touched:
                 wait = max([self.pending.get(register, 0) for register in line.touched])
@@ -259,7 +254,7 @@ def insert_wait_states(blocks: Sequence[Sequence[Printed]], chip: str) -> list[l
     What is pending at the end of any block is taken to be so at the start of every other.
     """
     hazards = hazards_of(chip)
-    if Counter.XCNT in _row_of(chip).counters:
+    if Counter.XCNT in CHIPS[chip].counters:
         blocks = insert_translation_waits(blocks)
     entering: Pending = {}
     # A kernel of one block is entered once, with nothing pending.

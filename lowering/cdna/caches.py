@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from functools import cache
 
-from fencewright.lowering.cdna.chips import Generation, chip_row
+from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.table import Row, Table, row
 
 
@@ -199,9 +199,7 @@ def _maintenance_effect(chip: str, mnemonic: str, modifiers: tuple[str, ...]) ->
 
 
 def _generation(chip: str) -> Generation:
-    row = chip_row(chip)
-    assert row is not None, chip
-    return row.generation
+    return CHIPS[chip].generation
 
 
 def _policy(modifiers: tuple[str, ...]) -> str:

@@ -19,7 +19,6 @@ A generation is a row here and a file of rows:
    has rows of its own, ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and
    rows.
    What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
-   Until every path takes it, its row stands in ``_INCOMPLETE``.
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
 """
@@ -201,15 +200,6 @@ GFX950 = replace(
     "addressable local memory size",
 )  # fmt: skip
 
-_ROWS = (
-    GFX908,
-    GFX90A,
-    GFX942,
-    GFX950,
-    replace(GFX942, name="gfx9-4-generic", generic=True, elf_machine=0x5F, boards=(),
-        source="LLVM AMDGPUUsage, Generic Processors: for gfx942 and gfx950, the lesser LDS"),
-)  # fmt: skip
-
 GFX1250 = ChipRow(
     "gfx1250", Generation.GFX1250,
     "LLVM 24 AMDGPUUsage, Memory Model GFX125x; LLVM FeatureISAVersion12_50; registers: LLVM "
@@ -223,35 +213,26 @@ GFX1250 = ChipRow(
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip
 
-_INCOMPLETE = (
+_ROWS = (
+    GFX908,
+    GFX90A,
+    GFX942,
+    GFX950,
+    replace(GFX942, name="gfx9-4-generic", generic=True, elf_machine=0x5F, boards=(),
+        source="LLVM AMDGPUUsage, Generic Processors: for gfx942 and gfx950, the lesser LDS"),
     GFX1250,
     replace(GFX1250, name="gfx1251", elf_machine=0x5A,
         source="LLVM 24 lowers every measured request as for gfx1250"),
 )  # fmt: skip
 
 CHIPS: Mapping[str, ChipRow] = MappingProxyType({each.name: each for each in _ROWS})
-"""Every chip that all paths take, by its name; ``SINGLE_OPERATIONS`` has the others."""
-
-SINGLE_OPERATIONS: Mapping[str, ChipRow] = MappingProxyType(
-    {each.name: each for each in _INCOMPLETE}
-)
-"""The chips that not every path takes yet: no litmus test, price, or memory access is of them."""
-
-
-def chip_row(name: str) -> ChipRow | None:
-    """The chip called ``name``, whatever can be lowered for it; None if there is none."""
-    return CHIPS.get(name) or SINGLE_OPERATIONS.get(name)
-
-
-def every_chip() -> tuple[ChipRow, ...]:
-    """The rows of all chips."""
-    return (*CHIPS.values(), *SINGLE_OPERATIONS.values())
+"""Every chip by its name."""
 
 
 @cache
 def chips_of(generation: Generation) -> tuple[str, ...]:
     """The names of the chips of a generation, in the order of their rows."""
-    return tuple(each.name for each in every_chip() if each.generation == generation)
+    return tuple(each.name for each in CHIPS.values() if each.generation == generation)
 
 
 DEFAULT_CHIP = GFX942.name

@@ -4,11 +4,20 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, cast
 
-from fencewright.lowering.cdna.chip import SPACES, Chip, Code, Covers, GenerationRows, Hint
-from fencewright.lowering.cdna.chips import chip_row
+from fencewright.lowering.cdna.chip import (
+    SPACES,
+    CacheMaintenance,
+    Chip,
+    Code,
+    Covers,
+    GenerationRows,
+    Hint,
+)
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.waits import as_they_are
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.skeleton import SkeletonStep, Steps
@@ -143,8 +152,7 @@ def load_chip(name: str) -> Chip:
 
     Raises ``TableError`` where the generation's file or some of its rows are missing.
     """
-    chip = chip_row(name)
-    assert chip is not None, name
+    chip = CHIPS[name]
     generation = chip.generation
     module = f"fencewright.lowering.cdna.{generation}"
     if find_spec(module) is None:
@@ -179,6 +187,17 @@ def load_chip(name: str) -> Chip:
         Table(f"{name} legal accesses", legal, LEGAL_ROWS),
         ours("ENCODE"),
     )
+
+
+@cache
+def wait_after(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> WaitCounts:
+    """What the chip's rows wait for right after cache maintenance, for it to be done."""
+    instruction, rows = CacheMaintenance(mnemonic, modifiers), load_chip(chip)
+    for each in (*rows.invalidate.rows, *rows.write_back.rows):
+        for step, following in pairwise(each.value):
+            if step == instruction and isinstance(following, WaitCounts):
+                return following
+    return NOTHING
 
 
 OWN: Mapping[str, Any] = MappingProxyType(

@@ -9,13 +9,21 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Va
 
 
 class Kind(Word):
-    """What an instruction does, as far as ordering and register allocation care."""
+    """What an instruction does, as far as ordering and register allocation care.
+
+    ``ASYNC_LOAD`` and ``TENSOR_LOAD`` copy from memory to LDS and ``ASYNC_STORE`` and
+    ``TENSOR_STORE`` back, beside the wave.
+    """
 
     LOAD = "load"
     STORE = "store"
     ATOMIC = "atomic"
     ATOMIC_RETURN = "atomic_return"
     SCALAR_LOAD = "scalar_load"
+    ASYNC_LOAD = "async_load"
+    ASYNC_STORE = "async_store"
+    TENSOR_LOAD = "tensor_load"
+    TENSOR_STORE = "tensor_store"
     CACHE = "cache"
     WAIT = "wait"
     VALU = "valu"
@@ -30,8 +38,12 @@ class Kind(Word):
         return self in _MEMORY_KINDS
 
 
-_MEMORY_KINDS = frozenset(
-    {Kind.LOAD, Kind.STORE, Kind.ATOMIC, Kind.ATOMIC_RETURN, Kind.SCALAR_LOAD}
+ASYNCHRONOUS = frozenset({Kind.ASYNC_LOAD, Kind.ASYNC_STORE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE})
+"""The copies between memory and LDS that the wave does not carry out itself."""
+
+_MEMORY_KINDS = (
+    frozenset({Kind.LOAD, Kind.STORE, Kind.ATOMIC, Kind.ATOMIC_RETURN, Kind.SCALAR_LOAD})
+    | ASYNCHRONOUS
 )
 
 

@@ -1,7 +1,7 @@
 """CDNA instructions as rows: operands, counters, and the chips that have them.
 
 A row is what the assembler text, the wait insertion and the register allocation need to
-know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{data}``,
+know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{lds}``, ``{data}``,
 ``{compare}``, ``{resource}``, ``{offset}`` of a memory access; ``{a}``, ``{b}``, ``{c}`` and
 ``{imm0}``, ``{imm1}`` of arithmetic; a register pair also has ``.lo`` and ``.hi``, a wider value
 ``[n]`` for its n-th register. ``{offset+4}`` is the offset of an access and as many bytes more.
@@ -568,7 +568,7 @@ _BY_ACCESS = _by_access()
 
 _PACKED = {(chip, packed): row for packed, row in PACKED_ROWS for chip in row.chips}
 
-OPERAND_PLACES = ("addr", "compare", "data", "resource", "a", "b", "c")
+OPERAND_PLACES = ("addr", "lds", "compare", "data", "resource", "a", "b", "c")
 """The operand places of a row, in the order in which an operation lists its operands."""
 
 

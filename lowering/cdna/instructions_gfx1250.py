@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from fencewright.lowering.cdna.chips import CHIPS, SINGLE_OPERATIONS, Counter, InstructionSet
+from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType
 
 _CHIPS = frozenset(
-    chip.name
-    for chip in (*CHIPS.values(), *SINGLE_OPERATIONS.values())
-    if InstructionSet.GFX1250 in chip.instruction_sets
+    name for name, chip in CHIPS.items() if InstructionSet.GFX1250 in chip.instruction_sets
 )
 _MEMORY = "LLVM 24 AMDGPU, FLATInstructions.td: gfx12 and gfx1250"
 _DS = "LLVM 24 AMDGPU, DSInstructions.td: gfx12 and gfx1250"
@@ -288,9 +286,30 @@ def _scalar_loads() -> Iterator[InstructionRow]:
         )
 
 
+_ASYNC = "LLVM 24 AMDGPUUsage, asynchronous operations; FLATInstructions.td: gfx1250"
+_TDM = "LLVM 24 AMDGPUUsage, DMA operations; MIMGInstructions.td: gfx1250, tensors of up to two dimensions"
+
+
+def _asynchronous() -> Iterator[InstructionRow]:
+    for width in (8, 32, 64, 128):
+        for mnemonic, operands, kind in (
+            (f"global_load_async_to_lds_b{width}", "{lds}, {addr}, off", Kind.ASYNC_LOAD),
+            (f"global_store_async_from_lds_b{width}", "{addr}, {lds}, off", Kind.ASYNC_STORE),
+        ):
+            row = _row(mnemonic, operands, kind, _ASYNC, counters=(Counter.ASYNCCNT,))
+            yield replace(row, space=AddressSpace.GLOBAL)
+    for mnemonic, kind in (
+        ("tensor_load_to_lds", Kind.TENSOR_LOAD),
+        ("tensor_store_from_lds", Kind.TENSOR_STORE),
+    ):
+        row = _row(mnemonic, "{a}, {b}", kind, _TDM, counters=(Counter.TENSORCNT,))
+        yield replace(row, space=AddressSpace.GLOBAL)
+
+
 OTHER_ROWS: tuple[InstructionRow, ...] = (
     *_arithmetic(),
     *_scalar_loads(),
+    *_asynchronous(),
     _row("global_wb", "", Kind.CACHE, _MODEL, counters=(Counter.STORECNT,)),
     _row("global_inv", "", Kind.CACHE, _MODEL, counters=(Counter.LOADCNT,)),
     *(_row(mnemonic, "", Kind.WAIT, f"{_MODEL}, counters") for mnemonic in _WAITS),
@@ -298,7 +317,7 @@ OTHER_ROWS: tuple[InstructionRow, ...] = (
     _row("s_barrier_signal_isfirst", "", Kind.BARRIER, f"{_SOPP}; writes SCC",
         counters=(Counter.KMCNT,)),
     _row("s_barrier_wait", "", Kind.BARRIER, _SOPP),
-    InstructionRow("s_cbranch_scc0", "", Kind.BARRIER, (), frozenset({*CHIPS, *SINGLE_OPERATIONS}),
+    InstructionRow("s_cbranch_scc0", "", Kind.BARRIER, (), frozenset(CHIPS),
         f"{_SOPP}; steps over an instruction of the cluster's barrier"),
 )  # fmt: skip
 """What is no access to memory that threads share; the operands of caches, waits and barriers are

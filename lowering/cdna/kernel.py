@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fencewright.lowering.cdna.chips import ChipRow, chip_row
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.vocabulary import Word
 
 CODE_OBJECT_VERSION = 5
@@ -87,8 +87,7 @@ class EntryRegisters:
 
 def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryRegisters:
     """The registers at the start of a kernel with so many work-group ids."""
-    row = chip_row(chip)
-    assert row is not None, chip
+    row = CHIPS[chip]
     resource_size = row.scratch.resource_registers if uses_scratch else 0
     user = resource_size + 2
     asked_for = 0 if row.ready_workgroup_ids else workgroup_ids
@@ -131,9 +130,7 @@ class CdnaKernel:
     @property
     def chip_row(self) -> ChipRow:
         """The row of its chip."""
-        found = chip_row(self.chip)
-        assert found is not None, self.chip
-        return found
+        return CHIPS[self.chip]
 
 
 def is_symbol(name: str) -> bool:
@@ -201,7 +198,7 @@ def module_text(target_id: str, kernels: Sequence[CdnaKernel]) -> str:
     What ``target_id`` sets has to be set there too, as ``-mattr=+sramecc,-xnack``.
     """
     target = f"amdgcn-amd-amdhsa--{target_id}"
-    chip = chip_row(target_id.partition(":")[0])
+    chip = CHIPS.get(target_id.partition(":")[0])
     generic = chip is not None and chip.generic
     version = GENERIC_CODE_OBJECT_VERSION if generic else CODE_OBJECT_VERSION
     head = f'\t.amdgcn_target "{target}"\n\t.amdhsa_code_object_version {version}\n'

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
-from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 
@@ -155,6 +156,7 @@ class LdsInstruction:
     """An LDS instruction: each of its ``passes`` accesses ``width`` bytes a lane.
 
     ``stride``: bytes of a unit of the offset of each pass; 0: there is one pass, offset in bytes.
+    ``absent``: chips that do not have it.
     """
 
     mnemonic: str
@@ -162,16 +164,25 @@ class LdsInstruction:
     width: int
     passes: int = 1
     stride: int = 0
+    absent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class VectorInstruction:
-    """A vector memory instruction that goes through L1: ``width`` bytes a lane."""
+    """A vector memory instruction that goes through L1: ``width`` bytes a lane.
+
+    ``absent``: chips that do not have it.
+    """
 
     mnemonic: str
     access: CdnaMemoryOperation
     width: int
-    returns: bool = False
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether it has a buffer descriptor: profilers count those apart from flat and global."""
+        return self.mnemonic.startswith("buffer_")
 
 
 _BITS = MappingProxyType({"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16})
@@ -182,22 +193,46 @@ _VECTOR = MappingProxyType(
         "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16,
     }
 )  # fmt: skip
-_LDS_ATOMICS = (
-    "add",
-    "sub",
-    "rsub",
-    "inc",
-    "dec",
-    "min",
-    "max",
-    "and",
-    "or",
-    "xor",
-    "cmpst",
-    "wrxchg",
+_D16 = MappingProxyType({"u8_d16": 1, "i8_d16": 1, "u16_d16": 2})
+_VECTOR_D16 = MappingProxyType({"ubyte_d16": 1, "sbyte_d16": 1, "short_d16": 2})
+"""Loads into a half of a register; with ``_hi`` into the upper one."""
+
+_WHOLE = ("u32", "u64")
+_BITWISE = ("b32", "b64")
+_LDS_ATOMICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "add": (*_WHOLE, "f32", "f64"),
+        **dict.fromkeys(("sub", "rsub", "inc", "dec"), _WHOLE),
+        **dict.fromkeys(("min", "max"), (*_WHOLE, "i32", "i64", "f32", "f64")),
+        **dict.fromkeys(("and", "or", "xor", "mskor"), _BITWISE),
+        "cmpst": (*_BITWISE, "f32", "f64"),
+        "pk_add": ("f16", "bf16"),
+    }
 )
+"""What LDS computes by itself, and of which types; packed ones are a word of two."""
 _ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor",
             "inc", "dec")  # fmt: skip
+_OLDEST = frozenset({"gfx908"})
+_OLDER = _OLDEST | {"gfx90a"}
+_FLOAT_ATOMICS: tuple[tuple[str, int, str, frozenset[str]], ...] = (
+    ("add_f32", 4, "global buffer", frozenset()),
+    ("add_f32", 4, "flat", _OLDER),
+    ("pk_add_f16", 4, "global buffer", frozenset()),
+    ("pk_add_f16", 4, "flat", _OLDER),
+    ("pk_add_bf16", 4, "global flat", _OLDER),
+    ("pk_add_bf16", 4, "buffer", _OLDER | {"gfx942"}),
+    *((f"{kind}_f64", 8, "global flat buffer", _OLDEST) for kind in ("add", "min", "max")),
+)
+"""Name, bytes, families, chips without it. Source: LLVM 22, what llvm-mc assembles."""
+_NEW_TO_LDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"ds_add_f64": _OLDEST, "ds_add_rtn_f64": _OLDEST}
+    | {
+        f"ds_pk_add{returning}_{type_}": _OLDER
+        for returning in ("", "_rtn")
+        for type_ in ("f16", "bf16")
+    }
+)
+"""LDS instructions that not every chip has, and the chips without them."""
 
 
 def _lds() -> Iterable[LdsInstruction]:
@@ -206,7 +241,12 @@ def _lds() -> Iterable[LdsInstruction]:
             yield LdsInstruction(f"ds_read_{bits}", CdnaMemoryOperation.LOAD, width)
         if bits in _BITS:
             yield LdsInstruction(f"ds_write_{bits}", CdnaMemoryOperation.STORE, width)
-    for bits in ("b32", "b64"):
+        if bits in ("b8", "b16"):
+            yield LdsInstruction(f"ds_write_{bits}_d16_hi", CdnaMemoryOperation.STORE, width)
+    for word, width in _D16.items():
+        for half in ("", "_hi"):
+            yield LdsInstruction(f"ds_read_{word}{half}", CdnaMemoryOperation.LOAD, width)
+    for bits in _BITWISE:
         width = _BITS[bits]
         for verb, access in (
             ("read", CdnaMemoryOperation.LOAD),
@@ -214,16 +254,14 @@ def _lds() -> Iterable[LdsInstruction]:
         ):
             yield LdsInstruction(f"ds_{verb}2_{bits}", access, width, 2, width)
             yield LdsInstruction(f"ds_{verb}2st64_{bits}", access, width, 2, 64 * width)
-    for kind in _LDS_ATOMICS:
-        for bits, width in (("32", 4), ("64", 8)):
-            letters = ("b",) if kind in ("and", "or", "xor", "cmpst", "wrxchg") else ("u", "i", "f")
-            for letter in letters:
-                for returning in ("", "_rtn"):
-                    if kind == "wrxchg" and not returning:
-                        continue
-                    yield LdsInstruction(
-                        f"ds_{kind}{returning}_{letter}{bits}", CdnaMemoryOperation.ATOMIC, width
-                    )
+        yield LdsInstruction(f"ds_wrxchg_rtn_{bits}", CdnaMemoryOperation.ATOMIC, width)
+    for kind, types in _LDS_ATOMICS.items():
+        for type_ in types:
+            width = 8 if type_.endswith("64") else 4
+            for returning in ("", "_rtn"):
+                mnemonic = f"ds_{kind}{returning}_{type_}"
+                absent = _NEW_TO_LDS.get(mnemonic, frozenset())
+                yield LdsInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width, absent=absent)
 
 
 def _vector() -> Iterable[VectorInstruction]:
@@ -233,13 +271,21 @@ def _vector() -> Iterable[VectorInstruction]:
                 yield VectorInstruction(f"{family}_load_{word}", CdnaMemoryOperation.LOAD, width)
             if word not in ("ubyte", "sbyte", "ushort", "sshort"):
                 yield VectorInstruction(f"{family}_store_{word}", CdnaMemoryOperation.STORE, width)
+            if word in ("byte", "short"):
+                mnemonic = f"{family}_store_{word}_d16_hi"
+                yield VectorInstruction(mnemonic, CdnaMemoryOperation.STORE, width)
+        for word, width in _VECTOR_D16.items():
+            for half in ("", "_hi"):
+                mnemonic = f"{family}_load_{word}{half}"
+                yield VectorInstruction(mnemonic, CdnaMemoryOperation.LOAD, width)
         for kind in _ATOMICS:
             for suffix, width in (("", 4), ("_x2", 8)):
-                yield VectorInstruction(
-                    f"{family}_atomic_{kind}{suffix}", CdnaMemoryOperation.ATOMIC, width
-                )
-        for kind, width in (("add_f32", 4), ("pk_add_f16", 4), ("pk_add_bf16", 4), ("add_f64", 8)):
-            yield VectorInstruction(f"{family}_atomic_{kind}", CdnaMemoryOperation.ATOMIC, width)
+                mnemonic = f"{family}_atomic_{kind}{suffix}"
+                yield VectorInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width)
+    for kind, width, families, absent in _FLOAT_ATOMICS:
+        for family in families.split():
+            mnemonic = f"{family}_atomic_{kind}"
+            yield VectorInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width, absent)
 
 
 LDS_INSTRUCTIONS: Mapping[str, LdsInstruction] = MappingProxyType(
@@ -249,6 +295,17 @@ VECTOR_INSTRUCTIONS: Mapping[str, VectorInstruction] = MappingProxyType(
     {each.mnemonic: each for each in _vector()}
 )
 """What the model of accesses knows, by mnemonic: LLVM AMDGPU, GFX9 instruction set."""
+
+OFFSETS: Mapping[str, Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        "ds": MappingProxyType({"offset": (0, 65535)}),
+        "ds two": MappingProxyType({"offset0": (0, 255), "offset1": (0, 255)}),
+        "global": MappingProxyType({"offset": (-4096, 4095)}),
+        "flat": MappingProxyType({"offset": (0, 4095)}),
+        "buffer": MappingProxyType({"offset": (0, 4095)}),
+    }
+)
+"""The offsets of each family, the least and the most: LLVM 22, what llvm-mc takes for GFX9."""
 
 
 # Vector memory
@@ -264,6 +321,9 @@ PRIVATE_WORD = documented("LLVM AMDGPUUsage, Address Spaces: private", 4)
 
 WRITE_REQUEST = 64
 """Bytes of a request to L2 that writes, on every chip."""
+
+PARTIAL_WRITE = 32
+"""Bytes of a request beyond L2 that does not write a whole one: rocprofiler-compute, L2-fabric write."""
 
 _COALESCING = "GPUOpen, Understanding Memory Coalescing on GCN"
 _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, MI300A, MI300X"
@@ -377,6 +437,22 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
     ),
 )  # fmt: skip
 """The memories of every chip that has been described."""
+
+UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
+    {Generation.GFX1250: "nothing public says how its caches and the banks of its LDS are built"}
+)
+"""The generations that have no row, and why."""
+
+_OF_CHIP = MappingProxyType({each.chip: each for each in HIERARCHIES})
+
+
+def hierarchy_of(chip: str, asked: str) -> CdnaHierarchy:
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``asked`` where there is no row."""
+    if (found := _OF_CHIP.get(chip)) is not None:
+        return found
+    row = CHIPS.get(chip)
+    reason = "unknown chip" if row is None else UNDESCRIBED.get(row.generation)
+    raise UnsupportedError(asked, reason or "code for several chips", tuple(_OF_CHIP))
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,6 +623,17 @@ CONTROL: Table[CacheControl | Illegal] = Table(
 An access expects no reuse with ``nt`` (gfx908, gfx90a: ``slc``). A store in L1 is written through:
 ``MISS_LRU`` updates a line that is present, ``MISS_EVICT`` drops it.
 """
+
+POLICY_BITS: Mapping[Generation, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys((Generation.GFX908, Generation.GFX90A), ("glc", "slc")),
+        Generation.GFX942: ("sc0", "sc1", "nt"),
+    }
+)
+"""What a vector access may have after its operands."""
+
+RETURNING_BITS = frozenset({"glc", "sc0"})
+"""Those that ask an atomic for the old value."""
 
 NO_REUSE = frozenset({"nt", "slc"})
 """The bits that expect no reuse."""

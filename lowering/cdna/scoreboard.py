@@ -31,10 +31,12 @@ from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts, Instruc
 from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import AddressSpace
 
-LIMITS: Mapping[Counter, int] = next(iter(CHIPS.values())).counters
-"""The maximum of each counter, the same on every chip."""
+_TOGETHER = {name: chip.counters for name, chip in CHIPS.items() if not chip.splits_counters}
 
-if others := [chip.name for chip in CHIPS.values() if chip.counters != LIMITS]:
+LIMITS: Mapping[Counter, int] = next(iter(_TOGETHER.values()))
+"""The maximum of each counter, the same on every chip that has ``s_waitcnt``."""
+
+if others := [name for name, counters in _TOGETHER.items() if counters != LIMITS]:
     raise TableError(f"scoreboard: counters have one width each, and other ones on {others}")
 
 

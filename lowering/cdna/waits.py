@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import groupby
 
+from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.sequence import Instruction, WaitCounts, operands
 
 _ORDER = (
@@ -82,12 +83,24 @@ def operand_of(part: WaitCounts) -> str:
     return f"{counts['dscnt'] << _DS_SHIFT | other << _OTHER_SHIFT:#x}"
 
 
+def wait_text(chip: ChipRow, counts: WaitCounts) -> str:
+    """The instructions that wait for ``counts`` on a chip, as assembly has them."""
+    if not chip.splits_counters:
+        return f"s_waitcnt {counts}"
+    return " and ".join(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
+
+
 def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
     """What ``s_wait_*cnt operand`` waits for; None for another instruction."""
     counters = _COUNTERS.get(mnemonic)
     if counters is None:
         return None
     return WaitCounts(**dict(_counts(counters, operand)))
+
+
+def counters_of(mnemonic: str) -> frozenset[str]:
+    """The counters that ``s_wait_*cnt`` waits for; none for another instruction."""
+    return frozenset(_COUNTERS.get(mnemonic, ()))
 
 
 def _counts(counters: tuple[str, ...], operand: int) -> Iterable[tuple[str, int]]:

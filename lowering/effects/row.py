@@ -36,7 +36,8 @@ class ZeroBits:
     """The bits ``mask`` of operand number ``operand``, which are zero where the row holds.
 
     Operands are counted from the last where ``operand`` is negative. They are constants; where
-    some bit is set, the call may do anything.
+    some bit is set, what only reads or only writes does so as by an atomic, and another call may
+    do anything.
     """
 
     operand: int
@@ -50,7 +51,7 @@ class EffectRow:
     ``names``: without ``llvm.``, words between dots; ``*`` is any one word, ``**`` any more of them,
     ``{a,b}`` one of several. The types that LLVM adds to the names of overloaded ones are not
     among them. ``reads``, ``writes``: what is accessed, by ``ACCESS``, ``ATOMIC`` and ``ASYNC``.
-    ``plain_if``: what has to hold, or else the call may do anything. ``source``: where it is
+    ``plain_if``: what has to hold, or else accesses are of flags, see there. ``source``: where it is
     written; ``evidence``: how well it is known. ``unlike_llvm``: why what LLVM's attributes say is
     not to be believed, or says less; empty where they agree.
     """

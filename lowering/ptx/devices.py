@@ -13,7 +13,8 @@ class PtxDevice:
     """A device of compute capability ``number``; ``memory`` in bytes, bandwidth in bytes a nanosecond.
 
     ``clock``: megahertz of the SMs at the most; ``l2_bandwidth``: of sectors, from scattered
-    stores to loads of whole sectors.
+    stores to loads of whole sectors. Of all SMs together: ``l1_bandwidth``, the same of shared memory;
+    ``register_bandwidth``, what the operands of arithmetic are read with.
     """
 
     name: str
@@ -23,12 +24,15 @@ class PtxDevice:
     clock: Figure
     bandwidth: Figure
     l2_bandwidth: Figure | None = None
+    l1_bandwidth: Figure | None = None
+    register_bandwidth: Figure | None = None
 
 
 _GIB = 1 << 30
 _PASSES = (
     "a transpose with stores a line apart; 64 passes over 16 MiB by strides of 4 to 1024 bytes"
 )
+_RATES = "loops of 1024 threads on each of 132 SMs of an H200"
 _SHEET = "said to be of NVIDIA's data sheet, which was not looked up"
 _PROPERTIES = (
     "CUDA device properties of a B200 in pytorch/ao 4002: width of the bus, clock of memory"
@@ -49,6 +53,8 @@ DEVICES: tuple[PtxDevice, ...] = (
         measured("nvidia-smi of an H200", 1980),
         inferred(_SHEET, 4800),
         measured(_PASSES, 1800, 8395),
+        measured(f"{_RATES} of 16 bytes that hit", 33_299, 33_312),
+        measured(f"{_RATES}, fused multiply-adds of three operands", 385_773),
     ),
     PtxDevice("b200", 100, 148, 178 * _GIB, inferred(_SHEET, 1965), documented(_PROPERTIES, 7672)),
     PtxDevice("rtx5090", 120, 170, 32 * _GIB, inferred(_SHEET, 2407), inferred(_SHEET, 1792)),

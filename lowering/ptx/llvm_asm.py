@@ -4,11 +4,9 @@ Source: LLVM LangRef, Inline Assembler Expressions; constraints: LLVM
 NVPTXISelLowering.cpp, getRegForInlineAsmConstraint; PTX ISA, Scoping of names.
 """
 
+from collections.abc import Iterable
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
-
-from fencewright.lowering.ptx.text import fill_places
-from fencewright.lowering.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +26,22 @@ REGISTERS: dict[int, AsmRegister] = {
 }
 """The bits of a value -> the register that carries it; floating-point numbers go as integers."""
 
-ADDRESS = REGISTERS[64]
-
-_UNIQUE = "$fence${:uid}"
+UNIQUE = "$fence${:uid}"
 """The prefix of scratch names: LLVM writes another number wherever it copies the assembly to."""
 
 
 def inline_asm(
-    sequence: Sequence, result: AsmRegister | None, operands: Many[tuple[str, AsmRegister]]
+    lines: Iterable[str], result: AsmRegister | None, operands: Many[tuple[AsmRegister, str]]
 ) -> str:
-    """A sequence as ``call ... asm``, with a place for each operand as ``llvm_ir`` has them.
+    """Lines of PTX as ``call ... asm``; ``operands``: in which register each is, and the typed value.
 
-    ``operands`` are the names of their places and their registers; a name that the sequence
-    lacks is passed all the same, so that LLVM takes the memory it points to for changed.
+    In the lines ``$0`` is the result, if there is one, and the operands follow it.
     """
-    outputs = [("dst", result)] if result else []
-    places = {name: f"${number}" for number, (name, _) in enumerate([*outputs, *operands])}
     # The result may be written before the operands have been read.
-    constraints = [f"=&{register.constraint}" for _, register in outputs]
-    constraints += [register.constraint for _, register in operands]
-    lines = fill_places(sequence.instructions, places, _UNIQUE)
-    if any(each.mnemonic == ".reg" for each in sequence.instructions):
-        # In braces, the names that it declares are its own.
-        lines = ["{", *lines, "}"]
+    constraints = [] if result is None else [f"=&{result.constraint}"]
+    constraints += [register.constraint for register, _ in operands]
     text = "\\0A".join(lines)
     type_ = f"i{result.bits}" if result else "void"
-    given = ", ".join(f"i{each.bits} {{{n}}}" for n, (_, each) in enumerate(operands))
+    given = ", ".join(value for _, value in operands)
     listed = ",".join([*constraints, "~{memory}"])
     return f'call {type_} asm sideeffect "{text}", "{listed}"({given})'

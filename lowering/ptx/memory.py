@@ -45,12 +45,15 @@ class AddressRule(Word):
     REQUEST = "request"
     SECTORS = "sectors"
     PACKETS = "packets"
+    COMPARISONS = "packets of comparisons"
     CROSSBAR = "crossbar"
     TAGS = "tags"
     SHARED_GROUPS = "shared groups"
     SHARED_PACKING = "shared packing"
     SHARED_CONFLICTS = "shared conflicts"
     SHARED_ATOMICS = "shared atomics"
+    COPIES = "copies past L1"
+    COPY_PASSES = "passes of copies past L1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class RuleRow:
         return Evidence.MEASURED if number in self.measured_on else Evidence.INFERRED
 
 
-_NCU = "Nsight Compute 2025.3 on an H200, 694 launches of one warp"
+_NCU = "Nsight Compute 2025.3 on an H200, 1,360 launches of one warp"
 _TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at once, of Volta"
 
 RULES: tuple[RuleRow, ...] = (
@@ -91,6 +94,13 @@ RULES: tuple[RuleRow, ...] = (
         "line of its bank. A packet for each sector of each pass.",
         (90,),
         f"{_NCU}; 453 more of red.global.add.u32, drawn to tell rules apart",
+    ),
+    RuleRow(
+        AddressRule.COMPARISONS,
+        "atom.cas: as other atomics, which is right for 66 of 81 launches, and up to 3 packets off "
+        "where several lines are in one bank. Not explained.",
+        (),
+        f"{_NCU}, 81 of them",
     ),
     RuleRow(
         AddressRule.CROSSBAR,
@@ -128,9 +138,24 @@ RULES: tuple[RuleRow, ...] = (
     RuleRow(
         AddressRule.SHARED_ATOMICS,
         "As stores, but lanes on one word are not combined; compare-and-swap goes through twice. "
+        "At generic addresses at least once, though no lane is in shared memory. "
         "Adding 1 without a result is one that ptxas makes a count of lanes of.",
         (90,),
         _NCU,
+    ),
+    RuleRow(
+        AddressRule.COPIES,
+        "cp.async.cg: two neighbouring lanes are one sector of L2 if they are its two halves, else "
+        "one each; they are as many sectors of the tag stage as they have lines.",
+        (90,),
+        _NCU,
+    ),
+    RuleRow(
+        AddressRule.COPY_PASSES,
+        "cp.async.cg: passes of the tag stage as of loads, of each bank the first waiting lane's line; "
+        "a pass is as many wavefronts as it has lines of the same 8 lanes, 0-7 to 24-31.",
+        (90,),
+        f"{_NCU}: found with 107 launches, right for 104 others",
     ),
 )
 """The rules, with where each comes from."""
@@ -153,6 +178,7 @@ class PtxHierarchy:
     threads: Figure
     blocks: Figure
     registers: Figure
+    shared_latency: Figure | None = None
     l1_latency: Figure | None = None
     l2_latency: Figure | None = None
     memory_latency: Figure | None = None
@@ -216,9 +242,10 @@ HIERARCHIES: tuple[PtxHierarchy, ...] = (
         2048,
         32,
         inferred(_H100, 50 * _MIB, 60 * _MIB),
-        l1_latency=measured(_H200, 32.5),
-        l2_latency=measured(_H200, 281.5),
-        memory_latency=measured(f"{_H200}: 24 MiB to 2 GiB, first touch", 607, 663),
+        shared_latency=measured("a chase of dependent 4-byte loads on an H200", 23),
+        l1_latency=measured(_H200, 32, 32.5),
+        l2_latency=measured(_H200, 280.6, 281.5),
+        memory_latency=measured(f"{_H200}: 24 MiB to 2 GiB, first touch or L2 flushed", 607, 690),
     ),
     _row(100, 256, 228, 2048, 32, measured(_B200, 126.5 * _MIB)),
     _row(103, 256, 228, 2048, 32),

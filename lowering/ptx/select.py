@@ -177,7 +177,7 @@ def _normalise(chip: PtxChip, asked: Request, target: Target) -> _Context:
         ordering = Ordering.WEAK
     elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
         ordering = Ordering.RELAXED
-    request = replace(asked, ordering=ordering, target=target)
+    request = asked.put(ordering=ordering, target=target)
     context = _Context(chip, asked, request, forms, scope, space)
     context.need(space.value.form)
     for each in asked.spaces or ():

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, paused where many objects are made and none is dropped."""
+"""Python's collector of garbage, paused where many objects are made and few are dropped."""
 
 import gc
 from collections.abc import Generator

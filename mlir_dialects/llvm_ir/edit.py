@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.mlir_dialects import scoped
@@ -35,7 +35,11 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     read_instruction,
     with_group,
 )
-from fencewright.mlir_dialects.llvm_ir.write import FunctionWriter, ModuleWriter, is_machine_code
+from fencewright.mlir_dialects.llvm_ir.write import (
+    FunctionWriter,
+    ModuleWriter,
+    is_machine_code,
+)
 
 _REFERENCE = re.compile(r'"[^"]*"|;[^\n]*|([!#][0-9]+)\b')
 _GROUP = re.compile(r"attributes #([0-9]+) = ")
@@ -152,7 +156,7 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
     number = 0
     for op, size in read.rows:
         first, line, result = given[number], printed[number], results[number]
-        if isinstance(op, scoped.ScopedOperation):
+        if first.said != line and isinstance(op, scoped.ScopedOperation):
             names |= _constants_in(op, first)
             _take_references(op, first, line)
         kept[op] = _Kept(
@@ -236,14 +240,15 @@ def _tokens_of(
 
 def _constants_in(op: Operation, given: SourceInstruction) -> Iterator[tuple[SSAValue, str]]:
     """The constants that an access has for operands, as the text writes them."""
-    if not any(isinstance(value.owner, llvm_ir.ConstantOp) for value in op.operands):
+    constants = [value for value in op.operands if type(value.owner) is llvm_ir.ConstantOp]
+    if not constants:
         return
     try:
         access = read_instruction(_said(given))
     except UnreadError:
         return
     for value, (_, text) in zip(op.operands, access.operands, strict=False):
-        if isinstance(value.owner, llvm_ir.ConstantOp):
+        if value in constants:
             yield value, text
 
 
@@ -359,7 +364,7 @@ class _FunctionEditor(FunctionWriter):
             yield f"{self.labels[block]}:\n" if source is None else source.before + source.line
             for machine_code, ops in groupby(block.ops, is_machine_code):
                 if machine_code:
-                    yield f"  {self.write_assembly(tuple(ops))}\n"
+                    yield from (f"  {line}\n" for line in self.write_assembly(ops))
                     continue
                 for op in ops:
                     kept = self.kept.ops.get(op)
@@ -445,7 +450,7 @@ class _FunctionEditor(FunctionWriter):
                     named += self.kept.ops[op].results
                 elif isinstance(op, scoped.CmpxchgOp):
                     named += [self.structs[op]] if op in self.structs else []
-                elif not isinstance(op, llvm_ir.ConstantOp | llvm_ir.PackOp):
+                elif not isinstance(op, _NAMED_ELSEWHERE):
                     named += (self.names[result] for result in op.results)
         return [token[1:] for token in named if token[1:].isdecimal()]
 
@@ -465,6 +470,9 @@ class _FunctionEditor(FunctionWriter):
             return f"{match[3]}{new[match[4]]}" if match[4] in new else match[0]
 
         return _NUMBERED.sub(number, text)
+
+
+_NAMED_ELSEWHERE = (llvm_ir.ConstantOp, llvm_ir.PackOp, UnrealizedConversionCastOp)
 
 
 def _without_locals(line: str) -> str:

@@ -1,4 +1,4 @@
-"""Constants as LLVM 23 and later print them, in the words that LLVM 22 reads.
+"""Constants and names as LLVM 23 and later print them, in the words that LLVM 22 reads.
 
 Only what has one meaning is rewritten, with the same bits: infinities, NaNs, bit patterns and
 decimals that LLVM 22 does not round. Lines stay lines. Everything else stays as it is, so that
@@ -59,6 +59,26 @@ _FORMATS = {
     "double": _Format(11, 52, "0x"),
 }
 _DOUBLE = _FORMATS["double"]
+
+
+_MISTAKEN = {".buffer.load.async.lds(": ".buffer.async.load.lds("}
+"""Names of newer intrinsics that LLVM 22 takes for its own ``.buffer.load`` of some type, as they are
+while it reads: of the same length, and nobody's. Source: LLVM 22 Intrinsics.cpp, lookupIntrinsicID.
+"""
+
+
+def with_names_apart(text: str) -> str:
+    """``text`` with no intrinsic that LLVM 22 takes for another; see ``with_own_names``."""
+    for name, apart in _MISTAKEN.items():
+        text = text.replace(name, apart)
+    return text
+
+
+def with_own_names(printed: str) -> str:
+    """What LLVM 22 prints of ``with_names_apart``, with the intrinsics' own names."""
+    for name, apart in _MISTAKEN.items():
+        printed = printed.replace(apart, name)
+    return printed
 
 
 def in_older_words(text: str) -> str:

@@ -5,12 +5,18 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 
-from fencewright.mlir_dialects.llvm_ir.newer import column_as_given, in_older_words, is_newer
+from fencewright.mlir_dialects.llvm_ir.newer import (
+    column_as_given,
+    in_older_words,
+    is_newer,
+    with_names_apart,
+)
 from fencewright.mlir_dialects.llvm_ir.text import MEMORY_OPCODE, NAME, TranslationError
 
 if TYPE_CHECKING:
@@ -21,6 +27,8 @@ _MEMORY_INSTRUCTION = re.compile(
     rf"^[ \t]*((?:%{NAME}[ \t]*=[ \t]*)?({MEMORY_OPCODE})\b)", re.MULTILINE
 )
 
+_COMPARE_EXCHANGE_LINE = re.compile(r"^[^\n]*\bcmpxchg\b[^\n]*(?:\n[^\n]*){0,3}", re.MULTILINE)
+"""A line with the word, and what may go on with it."""
 _COMPARE_EXCHANGE = re.compile(
     r'"[^"]*"|;[^\n]*'
     rf"|\bcmpxchg\s+(?:(?:weak|volatile)\s+)*ptr\s*(?:addrspace\([0-9]+\)\s*)?[%@]{NAME}\s*,"
@@ -123,11 +131,12 @@ def llvm_module(text: str, file: str) -> "Generator[ModuleRef]":
 def _parse(source: Source, stack: ExitStack) -> "ModuleRef":
     from llvmlite.binding import parse_assembly
 
+    text = with_names_apart(source.text)
     try:
-        return _read(parse_assembly, source.text, stack)
+        return _read(parse_assembly, text, stack)
     except RuntimeError as problem:
-        older = in_older_words(source.text)
-        if older == source.text:
+        older = in_older_words(text)
+        if older == text:
             source.raise_as_llvm_says(str(problem))
     try:
         return _read(parse_assembly, older, stack)
@@ -178,9 +187,9 @@ def _llvm_version() -> str:
 
 def _check_compare_exchanges(source: Source) -> None:
     """Raise ``ParseError`` at a ``cmpxchg`` of a type whose alignment LLVM's parser asserts."""
-    if "cmpxchg" not in source.text:
-        return
-    for match in _COMPARE_EXCHANGE.finditer(source.text):
+    lines = _COMPARE_EXCHANGE_LINE.finditer(source.text) if "cmpxchg" in source.text else ()
+    found = (_COMPARE_EXCHANGE.finditer(source.text, *line.span()) for line in lines)
+    for match in chain.from_iterable(found):
         type = match["type"]
         if type is None:
             continue

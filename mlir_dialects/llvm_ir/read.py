@@ -43,6 +43,7 @@ from fencewright.mlir_dialects.leaf_operation import append, set_type
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
+from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
 from fencewright.mlir_dialects.llvm_ir.sparse import carried_lines, functions_to_read
 from fencewright.mlir_dialects.llvm_ir.text import (
@@ -82,6 +83,9 @@ _NUMBERED_TYPE = re.compile(r"^[ \t]*%[0-9]+[ \t]*=[ \t]*type\b", re.MULTILINE)
 _UNNAMED_TYPE = re.compile(r'%"type 0x[0-9a-f]+"')
 """How llvmlite prints a struct type without a name: by its address."""
 
+_OF_OTHERS = r"!(?!mmra |nontemporal )[\w.]+ ![0-9]+"
+_METADATA_APART = re.compile(rf'([^!"]*), ({_OF_OTHERS}(?:, {_OF_OTHERS})*)')
+"""An access, and metadata of which the dialect has no words for any."""
 _TAG = re.compile(r'!\{!"([^"]*)", !"([^"]*)"\}')
 _REFERENCE = re.compile(r"![0-9]+")
 _ORDERED = re.compile(r" (?:acquire|release|acq_rel|seq_cst)\b")
@@ -362,7 +366,7 @@ class _ModuleReader:
         self.source = source
         self.module = module
         self.sparse = sparse
-        self.printed = str(module)
+        self.printed = with_own_names(str(module))
         self.architecture = architecture_of([module.triple])
         self.may_be_ptx = self.architecture.name != CDNA.name
         self.types = frozenset(_TYPE_DEFINITION.findall(self.printed))
@@ -408,12 +412,20 @@ class _ModuleReader:
         """How to make a ``scoped`` operation from a template, or why none says the same."""
         plan = self.plans.get(template)
         if plan is None:
-            try:
-                plan = _plan(template, lambda: self.nodes, self.architecture)
-            except UnreadError as reason:
-                plan = str(reason)
-            self.plans[template] = plan
+            plan = self.plans[template] = self._new_plan(template)
         return plan
+
+    def _new_plan(self, template: str) -> _Plan | str:
+        """With debug locations and their like, which tell accesses apart, put aside."""
+        if apart := _METADATA_APART.fullmatch(template):
+            plan = self.plan(apart[1])
+            if isinstance(plan, str):
+                return plan
+            return replace(plan, attributes={llvm_ir.METADATA: self.string(apart[2])})
+        try:
+            return _plan(template, lambda: self.nodes, self.architecture)
+        except UnreadError as reason:
+            return str(reason)
 
     def read(self) -> ModuleOp:
         """The module as operations."""
@@ -478,7 +490,7 @@ def _functions_in(printed: str) -> Iterator[tuple[str, str]]:
 def _lines_of_module(text: str) -> Iterator[llvm_ir.TopLevelOp]:
     for line in text.splitlines():
         if line and not line.startswith(";") and line != NO_SOURCE_FILE:
-            yield llvm_ir.TopLevelOp(line)
+            yield llvm_ir.TopLevelOp.create(properties={"text": StringAttr(line)})
 
 
 def _symbol_of(function: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NoReturn
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnrealizedConversionCastOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
 
@@ -13,6 +13,7 @@ from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
+from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
     AV_TAG,
@@ -44,7 +45,7 @@ def as_llvm_prints(text: str) -> str:
     """Exported ``text``, parsed, verified and printed by LLVM. Raises ``TranslationError``."""
     try:
         with llvm_module(text, "<exported>") as exported:
-            lines = str(exported).splitlines()
+            lines = with_own_names(str(exported)).splitlines()
     except ParseError as problem:
         line = text.splitlines()[problem.span.get_location().line - 1].strip()
         raise TranslationError(
@@ -104,6 +105,7 @@ class FunctionWriter:
         self.taken: set[str] = set()
         self.counters: dict[str, int] = {}
         self.structs: dict[Operation, str] = {}
+        self.casts: list[UnrealizedConversionCastOp] = []
 
     def lines(self) -> Iterator[str]:
         """The lines of the function."""
@@ -117,7 +119,7 @@ class FunctionWriter:
             yield f"{self.labels[block]}:"
             for machine_code, ops in groupby(block.ops, is_machine_code):
                 if machine_code:
-                    yield f"  {self.write_assembly(tuple(ops))}"
+                    yield from (f"  {line}" for line in self.write_assembly(ops))
                     continue
                 lines = map(self.line, ops)
                 yield from (f"  {line}" for line in lines if line is not None)
@@ -130,7 +132,7 @@ class FunctionWriter:
         if (write := _WRITE.get(type(op))) is not None:
             return write(self, op)
         if type(op) not in _WITHOUT_A_LINE:
-            _refuse(op, "only scoped, llvm_ir and cdna's cache operations can")
+            _refuse(op, "only scoped, llvm_ir, ptx's and cdna's synchronisation can")
         return None
 
     # Names
@@ -156,8 +158,17 @@ class FunctionWriter:
             for op in block.ops:
                 if op.results:
                     self._name_results(op)
+        for cast in self.casts:
+            self.names[cast.results[0]] = self.names[without_casts(cast.operands[0])]
 
     def _name_results(self, op: Operation) -> None:
+        if isinstance(op, UnrealizedConversionCastOp):
+            if not len(op.operands) == len(op.results) == 1:
+                _refuse(op, "one register is for one value")
+            if not any(type.name == _REGISTER for type in (*op.operand_types, *op.result_types)):
+                _refuse(op, "only a value and the PTX register of it are cast to each other")
+            self.casts.append(op)
+            return
         if isinstance(op, llvm_ir.ConstantOp):
             self.names.setdefault(op.result, op.text.data)
         elif isinstance(op, llvm_ir.PackOp):
@@ -173,7 +184,14 @@ class FunctionWriter:
             for result in op.results:
                 if result in self.names:
                     continue
-                self.names[result] = f"%{self._fresh(result.name_hint or 'v')}"
+                name = self._name_of_cast(result) if op.name in _PTX else None
+                self.names[result] = name or f"%{self._fresh(result.name_hint or 'v')}"
+
+    def _name_of_cast(self, register: SSAValue) -> str | None:
+        """The name of an integer that a register is cast to, if it has got one."""
+        casts = (use.operation for use in register.uses)
+        integers = (op.results[0] for op in casts if isinstance(op, UnrealizedConversionCastOp))
+        return next(filter(None, map(self.names.get, integers)), None)
 
     def _struct(self, cmpxchg: scoped.CmpxchgOp) -> str:
         """The name of the struct that LLVM's cmpxchg returns."""
@@ -194,8 +212,19 @@ class FunctionWriter:
 
     # Operations
 
-    def write_assembly(self, ops: Sequence[Operation]) -> str:
-        """Operations of ``cdna``, and what is awaited between them, as one inline assembly."""
+    def write_assembly(self, ops: Iterable[Operation]) -> Iterator[str]:
+        """Operations of a target that stand together as inline assembly."""
+        return map(self._one_assembly, _together(ops))
+
+    def _one_assembly(self, ops: Sequence[Operation]) -> str:
+        line = ops[0].attributes.get(llvm_ir.METADATA)
+        ending = f", {line.data}" if isinstance(line, StringAttr) else ""
+        # All waves of a work-group have to meet at one and the same barrier.
+        convergent = " convergent" if any(op.name in _BARRIERS for op in ops) else ""
+        write = self._inline_ptx if any(op.name in _PTX for op in ops) else self._inline_cdna
+        return f"{write(ops)}{convergent}{ending}"
+
+    def _inline_cdna(self, ops: Sequence[Operation]) -> str:
         from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
 
         instructions = [
@@ -206,12 +235,14 @@ class FunctionWriter:
         # Which wave is the first of its work-group at a barrier stands in scc.
         scc = ["~{scc}"] * ("_isfirst" in text)
         constraints = ",".join(["v"] * len(values) + ["~{memory}", *scc])
-        # All waves of a work-group have to meet at one and the same barrier.
-        convergent = " convergent" if any(op.name == _BARRIER for op in ops) else ""
-        line = ops[0].attributes.get(llvm_ir.METADATA)
-        ending = f", {line.data}" if isinstance(line, StringAttr) else ""
-        operands = ", ".join(values)
-        return f'call void asm sideeffect "{text}", "{constraints}"({operands}){convergent}{ending}'
+        return f'call void asm sideeffect "{text}", "{constraints}"({", ".join(values)})'
+
+    def _inline_ptx(self, ops: Sequence[Operation]) -> str:
+        from fencewright.mlir_dialects.llvm_ir.ptx_assembly import inline_ptx
+
+        call = inline_ptx(ops, self.names)
+        results = [self.names[each] for op in ops for each in op.results]
+        return f"{results[0]} = {call}" if results else call
 
     def write_inst(self, op: llvm_ir.InstOp | llvm_ir.TerminatorOp) -> str:
         names = self.names
@@ -330,16 +361,58 @@ _WRITE: dict[type[Operation], Callable[[FunctionWriter, Any], str]] = {
     scoped.FenceOp: FunctionWriter.write_fence,
     scoped.BarrierOp: FunctionWriter.write_barrier,
 }
-_BARRIER = "cdna.barrier"
-_MACHINE_CODE = frozenset(
-    {"cdna.cache", "cdna.s_waitcnt", _BARRIER, llvm_ir.AwaitOp.name, llvm_ir.ClobberOp.name}
+_BARRIERS = frozenset({"cdna.barrier", "ptx.barrier"})
+_PTX = frozenset(
+    {f"ptx.{name}" for name in ("load", "store", "atomic", "fence", "barrier", "sequence")}
 )
+_REGISTER = "ptx.reg"
+_MACHINE_CODE = _PTX | {
+    "cdna.cache",
+    "cdna.s_waitcnt",
+    "cdna.barrier",
+    llvm_ir.AwaitOp.name,
+    llvm_ir.ClobberOp.name,
+}
 """The names of operations whose dialect is imported only where there are some."""
-_WITHOUT_A_LINE = (llvm_ir.LabelOp, llvm_ir.ConstantOp, llvm_ir.PackOp)
+_WITHOUT_A_LINE = (
+    llvm_ir.LabelOp,
+    llvm_ir.ConstantOp,
+    llvm_ir.PackOp,
+    UnrealizedConversionCastOp,
+)
 
 
 def is_machine_code(op: Operation) -> bool:
     return op.name in _MACHINE_CODE
+
+
+def _together(ops: Iterable[Operation]) -> Iterator[Sequence[Operation]]:
+    """What becomes one inline assembly each: it gives one value, and is at one debug location.
+
+    Waits of AMD and what is around them are all one.
+    """
+    run: list[Operation] = []
+    for op in ops:
+        if run and not _goes_with(run[-1], op):
+            yield run
+            run = []
+        run.append(op)
+    yield run
+
+
+def _goes_with(before: Operation, op: Operation) -> bool:
+    if op.name not in _PTX:
+        return True
+    return not before.results and (
+        before.attributes.get(llvm_ir.METADATA) == op.attributes.get(llvm_ir.METADATA)
+    )
+
+
+def without_casts(value: SSAValue) -> SSAValue:
+    """What a value has been cast from."""
+    while isinstance(owner := value.owner, UnrealizedConversionCastOp):
+        value = owner.operands[0]
+    return value
 
 
 def _is_taken_out(result: SSAValue) -> bool:

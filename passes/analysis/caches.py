@@ -13,7 +13,7 @@ and ``llvm_ir.caches``: what their operations mean, and how something is put amo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -23,18 +23,20 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
+from fencewright.lowering.cdna.common import wait_after
 from fencewright.lowering.cdna.instructions import Counter
 from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
-from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
+from fencewright.mlir_dialects.cdna import PHASES, AsyncWaitOp, BarrierOp, CacheOp, WaitOp
 from fencewright.passes.analysis.control_flow import block_of, predecessors
 from fencewright.passes.analysis.election import WAVE
 from fencewright.passes.analysis.split_edges import Edges, first_in
 
 T = TypeVar("T")
 
-VMCNT, LGKMCNT, LOADCNT = 1, 2, 8
-"""Counters, one bit each; 4 is of what ``llvm_ir.await_values`` counts besides.
+VMCNT, LGKMCNT, LOADCNT, COPIES = 1, 2, 8, 16
+"""Counters, one bit each, the last for all that count asynchronous copies; 4 is of what ``llvm_ir.await_values`` counts besides.
 
 Where loads have a counter of their own, the bit of vmcnt is that of stores and write-backs, the bit of
 lgkmcnt that of LDS.
@@ -196,8 +198,8 @@ class CacheCode(ABC):
     # What becomes of it
 
     def erase(self, ops: Iterable[Operation], *kept: Callable[[Any], object]) -> None:
-        """Take ``ops`` out; what was ``kept`` known does not depend on them."""
-        gone = set(ops)
+        """Take ``ops`` out, and waits that were for them; what was ``kept`` known depends on none."""
+        gone = {each for op in ops for each in (op, *_waits_after(op, self.chip))}
         if not gone:
             return
         blocks = set(map(block_of, gone))
@@ -332,6 +334,27 @@ def meaning_of(effect: Effect, **more: Any) -> Meaning:
     )
 
 
+def _waits_after(op: Operation, chip: str) -> Iterator[WaitOp]:
+    """The wait after cache maintenance that, without it, only waits again for what is over.
+
+    The chip's rows have one there, and the waits right before have seen the end of all else.
+    """
+    wait = op.next_op
+    if isinstance(op, CacheOp) and isinstance(wait, WaitOp):
+        counts = wait_after(chip, op.opcode.data, modifiers_of(op))
+        if wait.counts == counts == _waited_before(op).only(counts.given):
+            yield wait
+
+
+def _waited_before(op: Operation) -> WaitCounts:
+    counts = WaitCounts()
+    before = op.prev_op
+    while isinstance(before, WaitOp):
+        counts |= before.counts
+        before = before.prev_op
+    return counts
+
+
 def maintenance(op: Operation, chip: str) -> Meaning | None:
     """What cache maintenance, a wait or a barrier of ``cdna`` means on ``chip``; None: nothing."""
     kind = type(op)
@@ -340,7 +363,7 @@ def maintenance(op: Operation, chip: str) -> Meaning | None:
         return _maintenance(chip, opcode, modifiers_of(op))
     if kind is WaitOp:
         return WAITS[waits_of(op)]
-    return BARRIER if kind is BarrierOp else None
+    return _ALIKE.get(kind)
 
 
 @cache
@@ -352,18 +375,31 @@ def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
 BARRIER = Meaning(publishes=True, acquires=True, is_barrier=True)
 """What an execution barrier means."""
 
-WAITS = (None, *(Meaning(waits=counters) for counters in range(1, 2 * LOADCNT)))
+COPIED = Meaning(stores=Reach.WORKGROUP)
+"""What the wait for asynchronous copies means: only now is it known that they have stored."""
+
+_ALIKE: Mapping[type[Operation], Meaning] = MappingProxyType(
+    {BarrierOp: BARRIER, AsyncWaitOp: COPIED}
+)
+"""The operations that mean the same wherever they are."""
+
+WAITS = (
+    None,
+    *(Meaning(waits=counters) for counters in range(1, COPIES)),
+    *(COPIED._replace(waits=counters) for counters in range(COPIES)),
+)
 """What it means to wait for a set of counters."""
 
 
 def waits_of(op: Operation) -> int:
-    """The counters that a ``cdna.s_waitcnt`` brings to zero."""
-    found = 0
+    """The counters that a ``cdna.s_waitcnt`` brings to zero, and whether it waits for any copy."""
+    found = COPIES * (not _OF_COPIES.isdisjoint(op.properties))
     for counter, bit in _WAITED:
         found |= _is_zero(op.properties.get(counter)) * bit
     return found
 
 
+_OF_COPIES = frozenset({str(Counter.ASYNCCNT), str(Counter.TENSORCNT)})
 _WAITED = tuple((str(counter), bit) for counter, bit in COUNTER_BITS.items())
 
 

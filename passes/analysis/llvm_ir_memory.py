@@ -76,12 +76,17 @@ _DOES = {"load": "reads", "store": "writes"}
 
 def _memory_of_call(name: str, operands: list[str]) -> MemoryEffects:
     row = row_of(name)
-    if row is None or not _is_zero(row.plain_if, operands):
+    if row is None:
         return ANYTHING
     reads, writes = (
         frozenset(_space_at(place, operands) for place in each) for each in (row.reads, row.writes)
     )
-    return MemoryEffects(row.kind, reads, writes)
+    if _is_zero(row.plain_if, operands):
+        return MemoryEffects(row.kind, reads, writes)
+    # What both reads and writes is no atomic access: that would be one of both.
+    if row.kind is not CallKind.ACCESS or (reads and writes):
+        return ANYTHING
+    return MemoryEffects(CallKind.ATOMIC, reads, writes)
 
 
 def _operands(text: str, start: int) -> list[str]:

@@ -11,10 +11,18 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from fencewright.lowering.cdna.instructions import WITH_S_WAITCNT
 from fencewright.lowering.cdna.scoreboard import CounterEvent, events_of
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.mlir_dialects.cdna import AtomicOp, CacheOp, LoadOp, StoreOp, WaitOp
+from fencewright.mlir_dialects.cdna import (
+    AsyncOp,
+    AtomicOp,
+    CacheOp,
+    LoadOp,
+    StoreOp,
+    TensorOp,
+    WaitOp,
+)
 from fencewright.passes.analysis.control_flow import successors
 
-COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, CacheOp})
+COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, AsyncOp, TensorOp, CacheOp})
 """The operations that increment a counter."""
 
 EVENTS: Mapping[str, tuple[CounterEvent, ...]] = MappingProxyType(

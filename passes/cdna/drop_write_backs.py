@@ -178,7 +178,7 @@ def is_redundant(step: CacheStep, state: StoreStates) -> bool:
 def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreStates:
     """The state after an operation."""
     if meaning.waits:
-        return _waited(meaning.waits, state)
+        state = _waited(meaning.waits, state)
     if meaning.writes_back is not None:
         return written_back(meaning.writes_back, state, published)
     if meaning.acquires:

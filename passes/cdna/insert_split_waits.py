@@ -15,20 +15,24 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
 from fencewright.lowering.cdna.scoreboard import CounterEvent, Token
 from fencewright.lowering.cdna.split_scoreboard import SplitScoreboard, split_events_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import (
+    AsyncOp,
     AtomicOp,
     BarrierOp,
     KernelOp,
+    TensorOp,
     WaitOp,
     chip_of,
     count_attr,
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks
+from fencewright.passes.cdna.async_waits import resolve_async_waits
 from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, solve
 
 HELD_REGISTERS = 32
@@ -72,6 +76,7 @@ class SplitDecision(NamedTuple):
 
 def insert_split_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
+    resolve_async_waits(kernel)
     blocks = reachable_blocks(kernel.body)
     steps = [split_steps_of(block) for block in blocks]
     start = SplitScoreboard(chip_of(kernel).counters)
@@ -114,7 +119,15 @@ def _need(step: CounterStep, board: SplitScoreboard) -> WaitCounts:
         tokens += step.op.results
         tokens += _crowd(step.op.results, board)
     needs = {name: state.need(*tokens) for name, state in board.states()}
-    return WaitCounts(**{name: n for name, n in needs.items() if n is not None})
+    counts = WaitCounts(**{name: n for name, n in needs.items() if n is not None})
+    in_lds = board.counters[Counter.DSCNT]
+    if type(step.op) in _COPIES and not in_lds.satisfied(0):
+        # A copy is no access of the wave's own, with which those to LDS would be in order.
+        return counts | WaitCounts(dscnt=0)
+    return counts
+
+
+_COPIES = frozenset({AsyncOp, TensorOp})
 
 
 def _crowd(results: Iterable[SSAValue], board: SplitScoreboard) -> Iterable[SSAValue]:

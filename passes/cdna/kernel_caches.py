@@ -10,14 +10,17 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
-from fencewright.lowering.cdna.chips import ChipRow, chip_row
-from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.common import wait_after
+from fencewright.lowering.cdna.instructions import Kind, instruction
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
     ELECTS,
     INVARIANT,
     PHASES,
     PLAIN,
+    AsyncOp,
+    AsyncWaitOp,
     AtomicOp,
     BarrierOp,
     CacheOp,
@@ -26,6 +29,7 @@ from fencewright.mlir_dialects.cdna import (
     MemoryOp,
     OpcodeOp,
     StoreOp,
+    TensorOp,
     WaitOp,
 )
 from fencewright.passes.analysis.caches import (
@@ -44,7 +48,7 @@ from fencewright.passes.analysis.caches import (
     meaning_of,
     modifiers_of,
 )
-from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.control_flow import block_of, reachable_blocks, top_level
 from fencewright.passes.cdna.dataflow import COUNTED
 
 HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
@@ -53,7 +57,18 @@ HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC
 ACCESS_KIND: Mapping[type[Operation], AccessKind] = MappingProxyType(
     {LoadOp: AccessKind.LOAD, StoreOp: AccessKind.STORE, AtomicOp: AccessKind.ATOMIC}
 )
-_READ = frozenset({*ACCESS_KIND, CacheOp, WaitOp, BarrierOp})
+_COPIES: Mapping[Kind, AccessKind] = MappingProxyType(
+    {
+        Kind.ASYNC_LOAD: AccessKind.LOAD,
+        Kind.TENSOR_LOAD: AccessKind.LOAD,
+        Kind.ASYNC_STORE: AccessKind.STORE,
+        Kind.TENSOR_STORE: AccessKind.STORE,
+    }
+)
+"""What asynchronous copies do to global memory."""
+
+_COPYING = frozenset({AsyncOp, TensorOp})
+_READ = frozenset({*ACCESS_KIND, *_COPYING, AsyncWaitOp, CacheOp, WaitOp, BarrierOp})
 _BITS = {Reach.AGENT: ("sc1",), Reach.SYSTEM: ("sc0", "sc1")}
 
 
@@ -133,12 +148,20 @@ class KernelCode(CacheCode):
     @property
     def _has_bits(self) -> bool:
         """Whether policy bits make a difference to the chip's stores."""
-        return _chip(self.chip).scope_bits
+        return CHIPS[self.chip].scope_bits
 
     def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
         from fencewright.lowering.costs import cost_of
 
         return cost_of(self.chip, " ".join([op.opcode.data, *modifiers])).amount
+
+    def _insert_before(self, made: CacheOp, place: Operation) -> None:
+        """With the wait that stands after an invalidate on chips that do it late."""
+        super()._insert_before(made, place)
+        counts = wait_after(self.chip, made.opcode.data, modifiers_of(made))
+        if counts:
+            wait = WaitOp.of(counts, made.phase, made.source)
+            block_of(made).insert_op_after(wait, made)
 
     def let_through(self, op: Operation, reach: Reach) -> None:
         assert isinstance(op, StoreOp)
@@ -166,14 +189,8 @@ def _counters_of(mnemonic: str, chip: str) -> tuple[int, ...]:
     """Of an atomic those of both its forms."""
     forms = (instruction(mnemonic), instruction(mnemonic, returns=True))
     found = [counter for form in forms for counter in getattr(form, "counters", ())]
-    of_chip = filter(_chip(chip).counters.__contains__, found)
+    of_chip = filter(CHIPS[chip].counters.__contains__, found)
     return tuple(dict.fromkeys(COUNTER_BITS[each] for each in of_chip))
-
-
-def _chip(name: str) -> ChipRow:
-    found = chip_row(name)
-    assert found is not None, name
-    return found
 
 
 def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
@@ -191,7 +208,7 @@ def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
             name = None if thread.kernel is None else thread.kernel.string_value()
             if name not in group_of:
                 continue
-            together = _TOGETHER[_chip(group_of[name][0].chip.data).clusters]
+            together = _TOGETHER[CHIPS[group_of[name][0].chip.data].clusters]
             mate = first.setdefault(together(thread.placement.resolve(number)), name)
             if group_of[mate] is not group_of[name]:
                 merged = [*group_of[mate], *group_of[name]]
@@ -208,6 +225,9 @@ _TOGETHER: Mapping[bool, Callable[[Any], int | None]] = MappingProxyType(
 def meaning_on(op: Operation, chip: str) -> Meaning | None:
     """What ``op`` means to the caches of ``chip``; None if nothing."""
     kind = type(op)
+    if kind in _COPYING:
+        copy = _COPIES[cast(OpcodeOp, op).row.kind]
+        return meaning_of(access_effect(chip, copy, modifiers_of(op)))
     if kind not in ACCESS_KIND:
         return maintenance(op, chip)
     if INVARIANT in op.attributes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
@@ -22,6 +23,7 @@ from fencewright.mlir_dialects.cdna import (
     MemoryOp,
     StoreOp,
     WaitOp,
+    chip_of,
     count_attr,
 )
 from fencewright.passes.analysis.caches import SHARED, counted_on
@@ -31,8 +33,10 @@ from fencewright.passes.cdna.dataflow import COUNTED, events_at
 from fencewright.passes.cdna.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
 
 _ACQUIRES = PHASES[Phase.WAIT]
-_RELEASES = PHASES[Phase.RELEASE]
-_ORDER = (_ACQUIRES, _RELEASES)
+RELEASES = PHASES[Phase.RELEASE]
+ORDER = (_ACQUIRES, RELEASES)
+"""The phases of waits that order memory, and that of a release among them."""
+
 _VECTOR = CounterEventKind.VECTOR
 _LAST = LIMITS[Counter.VMCNT] - 1
 """The greatest count that waits; one more means "do not wait"."""
@@ -57,7 +61,7 @@ class LoosenWaitsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
-                loosen_waits(kernel)
+                _LOOSEN[chip_of(kernel).splits_counters](kernel)
 
 
 class Age(NamedTuple):
@@ -170,7 +174,7 @@ def after(duty: Duty, ages: Ages) -> Ages:
 def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
     if isinstance(op, WaitOp):
         phase = op.phase
-        return Duty(counts=op.counts, orders=phase in _ORDER, releases=phase == _RELEASES)
+        return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
     events = events_at(op) if type(op) in COUNTED else ()
     signals = signals_lds(op)
     if not events:
@@ -218,7 +222,8 @@ def takes_part(op: Operation) -> bool:
     return space is None or space in SHARED or is_atomic(access)
 
 
-_RELEVANT = COUNTED | {WaitOp, BarrierOp}
+RELEVANT = COUNTED | {WaitOp, BarrierOp}
+"""The operations that ordering waits, or what they have to cover, depend on."""
 
 WaitLines: TypeAlias = dict[Block, list[WaitLine]]
 """The relevant operations of the blocks that control can reach, in reverse postorder."""
@@ -227,7 +232,7 @@ WaitLines: TypeAlias = dict[Block, list[WaitLine]]
 def loosen_waits(kernel: KernelOp) -> None:
     """Loosen the waits of one kernel."""
     code = {
-        block: [op for op in block.ops if type(op) in _RELEVANT]
+        block: [op for op in block.ops if type(op) in RELEVANT]
         for block in reachable_blocks(kernel.body)
     }
     if any(type(op) is WaitOp for ops in code.values() for op in ops):
@@ -239,11 +244,28 @@ def loosen_waits(kernel: KernelOp) -> None:
         )
 
 
-def _loosen(code: WaitLines) -> None:
+def _loosen_split(kernel: KernelOp) -> None:
+    """The same for a kernel of a chip that has a counter for each kind of access."""
+    from fencewright.passes.cdna.loosen_split_waits import loosen_split_waits
+
+    loosen_split_waits(kernel)
+
+
+_LOOSEN = MappingProxyType({False: loosen_waits, True: _loosen_split})
+"""By whether each kind of access has a counter of its own."""
+
+
+def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
+    """For each wait: whether something that is not in LDS signals after it."""
     signalled = _outside_signals(code)
-    lds_matters: dict[Operation, bool] = {}
+    found: dict[Operation, bool] = {}
     for block, lines in code.items():
-        lds_matters.update(_backwards(block, lines, signalled))
+        found.update(_backwards(block, lines, signalled))
+    return found
+
+
+def _loosen(code: WaitLines) -> None:
+    lds_matters = lds_matters_at(code)
 
     def carry(block: Block, ages: Ages) -> Ages:
         for line in code[block]:
@@ -315,8 +337,12 @@ def signals_lds(op: Operation) -> bool:
 
 def _before(duty: Duty, signalled: bool) -> bool:
     if duty.counts is not None:
-        return signalled and (not duty.releases or duty.counts.lgkmcnt != 0)
+        return signalled and (not duty.releases or not _is_for_lds(duty.counts))
     return signalled or duty.signals
+
+
+def _is_for_lds(counts: WaitCounts) -> bool:
+    return 0 in (counts.lgkmcnt, counts.dscnt)
 
 
 def _outside_signals(code: WaitLines) -> dict[Block, bool]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
@@ -41,6 +42,30 @@ class ConversionStep(NamedTuple):
     properties: dict[str, Attribute]
     operands: tuple[str, ...]
     results: tuple[Attribute, ...]
+
+
+def build_steps(
+    steps: Iterable[ConversionStep],
+    places: Mapping[str, SSAValue],
+    insert: Callable[[Operation], None],
+    **given: Any,
+) -> SSAValue | None:
+    """Build the instructions and ``insert`` each; what the last one that has a result gives.
+
+    ``places`` names their operands; ``given``: what else each is built with, as its location.
+    """
+    result: SSAValue | None = None
+    for make, properties, names, results in steps:
+        op = make(
+            operands=[places[name] for name in names],
+            result_types=results,
+            properties=properties,
+            **given,
+        )
+        insert(op)
+        if results:
+            result = op.results[0]
+    return result
 
 
 class Plans(Generic[PlanT]):
@@ -164,19 +189,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         self, steps: Iterable[ConversionStep], places: Mapping[str, SSAValue]
     ) -> SSAValue | None:
         """Append the instructions; ``places`` names their operands. What the access returned."""
-        result: SSAValue | None = None
-        block = self.build.block
-        for make, properties, names, results in steps:
-            op = make(
-                operands=[places[name] for name in names],
-                result_types=results,
-                properties=properties,
-                location=self.location,
-            )
-            append(block, op)
-            if results:
-                result = op.results[0]
-        return result
+        return build_steps(steps, places, partial(append, self.build.block), location=self.location)
 
     # Handlers that all paths share
 

@@ -1,7 +1,7 @@
 """Litmus tests of CDNA instructions as programs of the CDNA machine.
 
 Each 32-bit register is one register of the simulator, called as in the assembly once registers
-are allocated. A lane mask (a pair of scalar registers) is one as well, 0 or 1: there is one lane.
+are allocated. A lane mask (one or two scalar registers) is one as well, 0 or 1: there is one lane.
 Addresses are not computed: a forward analysis follows which registers hold the address of which
 location, from the kernel's argument segment on.
 """
@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind
+from fencewright.lowering.cdna.instructions_gfx1250 import IN_PLACE_OF
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.lowering.vocabulary import Operation as Word
@@ -35,7 +36,7 @@ from fencewright.passes.litmus.programs import (
     unreadable,
 )
 from fencewright.simulator.cdna import instructions as machine
-from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import DEFAULT_READINGS, CdnaConfiguration
 from fencewright.simulator.cdna.rows import VectorAccessKind as Policy
 from fencewright.simulator.core.program import (
     WORD_BITS,
@@ -54,6 +55,8 @@ from fencewright.simulator.core.program import (
 from fencewright.simulator.litmus_run import CdnaTest
 
 _END = "end"
+_SCALAR_LOADS = ("s_load_dword", "s_load_b32")
+"""The scalar loads of one word."""
 
 _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
 _KINDS = MappingProxyType(
@@ -62,6 +65,8 @@ _KINDS = MappingProxyType(
         Kind.STORE: Policy.STORE,
         Kind.ATOMIC: Policy.ATOMIC,
         Kind.ATOMIC_RETURN: Policy.ATOMIC,
+        Kind.ASYNC_LOAD: Policy.LOAD,
+        Kind.ASYNC_STORE: Policy.STORE,
     }
 )
 """The spaces and kinds of instructions that take cache policy bits."""
@@ -95,7 +100,8 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     if chip not in CHIPS:
         known = ", ".join(CHIPS)
         unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")
-    configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent)
+    readings = DEFAULT_READINGS if options.readings is None else options.readings
+    configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent, readings)
     try:
         configuration.access_effect(Policy.LOAD, ())
     except ProgramError as problem:
@@ -150,7 +156,8 @@ class _CdnaReader:
         self.listing: Listing[machine.CdnaInstruction] = Listing()
         self.known: _Known = {}
         self.observed: list[tuple[str, str]] = []
-        self.issued: dict[Counter, list[bool]] = {}
+        self.issued: dict[str, list[bool]] = {}
+        self.barriers = machine.BarrierCode(lambda each: self.listing.add(each))
 
     def read(self) -> tuple[machine.CdnaInstruction, ...]:
         """The thread's instructions."""
@@ -224,6 +231,11 @@ class _CdnaReader:
         name = f"{type.PREFIX}t{number}"
         return (name,) if size == 1 else tuple(f"{name}.{n}" for n in range(size))
 
+    @property
+    def mask_registers(self) -> int:
+        """How many scalar registers have a bit for each lane."""
+        return self.configuration.row.wave_size // WORD_BITS
+
     def unit(self, value: SSAValue) -> str:
         """The one register of a value, or the lowest; an error if it holds an address."""
         name = self.units(value)[0]
@@ -238,9 +250,10 @@ class _CdnaReader:
     def _block(self, block: Block, known: _Known, following: Block | None) -> None:
         self.known = dict(known)
         self.observed = []
-        self.issued = {counter: [] for counter in Counter}
+        self.issued = {str(counter): [] for counter in self.configuration.row.counters}
         for op in block.ops:
             self.operation(op, following)
+            self.barriers.passed()
             if isinstance(op, cdna.InstructionOp):
                 for counter in self.counters(op):
                     self.issued[counter].append(self.is_result_store(op))
@@ -248,9 +261,12 @@ class _CdnaReader:
     def counters(self, op: cdna.InstructionOp) -> tuple[Counter, ...]:
         """What ``op`` increments, cache maintenance on the machine that will execute it."""
         if not isinstance(op, cdna.CacheOp):
-            return op.row.counters
-        counts = self.configuration.cache_effect(op.opcode.data, modifiers_of(op)).counts
-        return (Counter.VMCNT,) if counts else ()
+            # Some rows are shared with chips that have other counters.
+            return tuple(each for each in op.row.counters if each in self.issued)
+        effect = self.configuration.cache_effect(op.opcode.data, modifiers_of(op))
+        if not effect.counts:
+            return ()
+        return self.configuration.counted(effect.counted_as, flat=False).counters
 
     def check_chip(self, op: cdna.OpcodeOp) -> None:
         """Refuse an instruction or cache policy bits that the chip does not have."""
@@ -281,15 +297,14 @@ class _CdnaReader:
                 self.store(op)
             case cdna.AtomicOp():
                 self.atomic(op)
+            case cdna.AsyncOp():
+                self.asynchronous(op)
             case cdna.CacheOp():
                 self.listing.add(machine.CacheInstruction(op.opcode.data, modifiers_of(op)))
             case cdna.WaitOp():
-                counts = op.counts
-                vmcnt = self.executed(Counter.VMCNT, counts.vmcnt)
-                lgkmcnt = self.executed(Counter.LGKMCNT, counts.lgkmcnt)
-                self.listing.add(machine.Wait(vmcnt, lgkmcnt))
+                self.wait(op)
             case cdna.BarrierOp():
-                self.listing.add(machine.WorkgroupBarrier())
+                self.barrier(op)
             case cdna.ConstOp():
                 self.constant(op)
             case cdna.MovOp():
@@ -325,14 +340,45 @@ class _CdnaReader:
         symbol = self.known.get(self.units(op.addr)[0])
         return symbol is not None and isinstance(symbol[0], _Address) and symbol[0].location is None
 
-    def executed(self, counter: Counter, count: int | None) -> int | None:
+    def wait(self, op: cdna.WaitOp) -> None:
+        """A wait for the counters that the machine has."""
+        given = dict(op.counts.given)
+        if missing := given.keys() - self.issued.keys():
+            chip = self.configuration.chip
+            unreadable(op, f"{chip} has no {min(missing)}; it has {', '.join(self.issued)}")
+        copies = given.pop(Counter.ASYNCCNT, None)
+        if copies is not None:
+            self.listing.add(machine.AsyncWait(copies))
+        made = machine.wait_instruction(
+            {name: self.executed(name, count) for name, count in given.items()}
+        )
+        if made is not None:
+            self.listing.add(made)
+
+    def asynchronous(self, op: cdna.AsyncOp) -> None:
+        """A copy between a location in memory and one in LDS, of a word each."""
+        memory, lds = (_location_in(self.known, self.units(each)) for each in (op.addr, op.lds))
+        if memory is None or lds is None or not op.opcode.data.endswith(f"_b{WORD_BITS}"):
+            unreadable(op, "a copy of one word is executed, between two of the test's locations")
+        ends = (lds, memory) if op.row.kind is Kind.ASYNC_LOAD else (memory, lds)
+        self.listing.add(machine.AsyncCopy(*ends, modifiers_of(op)))
+
+    def executed(self, counter: str, count: int) -> int:
         """How many of the last ``count`` operations of a counter the simulator executes."""
         return count and count - sum(self.issued[counter][-count:])
+
+    def barrier(self, op: cdna.BarrierOp) -> None:
+        mnemonic, operands = op.opcode.data, modifiers_of(op)
+        if not self.barriers.instruction(mnemonic, operands):
+            text = " ".join((mnemonic, *operands))
+            unreadable(op, f"the CDNA machine does not execute '{text}'")
 
     def end(self, following: Block | None) -> None:
         """Everything that is outstanding arrives before the wave's results are looked at."""
         if self.observed:
-            self.listing.add(machine.Wait(0, 0))
+            every = machine.wait_instruction(dict.fromkeys(self.issued, 0))
+            assert every is not None, self.configuration
+            self.listing.add(every)
             for register, unit in self.observed:
                 self.listing.add(Move(register, unit))
         if following is not None:
@@ -358,7 +404,7 @@ class _CdnaReader:
         value = op.value.value.data
         units = self.units(op.dst)
         self.written(op.dst)
-        if isinstance(op.dst.type, cdna.SGPRType) and len(units) == 2:
+        if isinstance(op.dst.type, cdna.SGPRType) and len(units) == self.mask_registers:
             self.listing.add(Move(units[0], int(value != 0)))
             return
         for n, unit in enumerate(units):
@@ -389,7 +435,7 @@ class _CdnaReader:
             return
         if op.row.kind is Kind.SCALAR_LOAD:
             location = self.address(op).location
-            if op.opcode.data != "s_load_dword" or location is None:
+            if op.opcode.data not in _SCALAR_LOADS or location is None:
                 unreadable(op, f"a location is 32 bits wide; {op.opcode.data} is not executed")
             self.listing.add(machine.ScalarLoad(self.written(op.dst), location))
             return
@@ -471,6 +517,10 @@ class _CdnaReader:
 
     def alu(self, op: cdna.AluOp) -> None:
         mnemonic = op.opcode.data
+        if mnemonic in _WORKGROUP_IDS:
+            number = self.place.workgroup if mnemonic in _WORKGROUP_IDS[:2] else 0
+            self.listing.add(Move(self.written(op.dst), number))
+            return
         handler = _ALU.get(mnemonic)
         if handler is None:
             unreadable(op, f"the CDNA machine does not execute {mnemonic}")
@@ -500,6 +550,14 @@ class _CdnaReader:
         self.jump(op.false_target, tuple(op.false_arguments), None)
         self.listing.add(Label(edge))
         self.jump(op.true_target, tuple(op.true_arguments), following)
+
+
+def _location_in(known: _Known, units: tuple[str, ...]) -> str | None:
+    """The location whose address registers hold, if they hold that of one."""
+    symbol = known.get(units[0])
+    if symbol is None or symbol[1] or not isinstance(symbol[0], _Address):
+        return None
+    return symbol[0].location
 
 
 def _agreed(one: _Known, other: _Known) -> _Known:
@@ -587,7 +645,12 @@ def _low_field(
     return listing.compute(ArithmeticKind.AND, operands[0], (1 << immediates[1]) - 1)
 
 
-_ALU: Mapping[str, _Handler] = MappingProxyType(
+_WORKGROUP_IDS = tuple(
+    f"s_workgroup_id_{dimension}{where}" for dimension in "xyz" for where in ("", "_of_clusters")
+)
+"""What gives the number of the work-group, which is along x, where no register has it."""
+
+_GFX9_ALU: Mapping[str, _Handler] = MappingProxyType(
     {
         "v_mov_b32_e32": lambda listing, operands, op: operands[0],
         "v_add_u32_e32": _binary(ArithmeticKind.ADD),
@@ -618,4 +681,9 @@ _ALU: Mapping[str, _Handler] = MappingProxyType(
         "s_xnor_b64": _with_opposite(ArithmeticKind.XOR, 2),
     }
 )
-"""What arithmetic on single registers and masks computes."""
+"""What arithmetic on single registers and masks computes, as gfx9 calls it."""
+
+_ALU = MappingProxyType(
+    _GFX9_ALU | {new: _GFX9_ALU[old] for old, new in IN_PLACE_OF.items() if old in _GFX9_ALU}
+)
+"""What it computes under every chip's name."""

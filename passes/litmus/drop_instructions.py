@@ -9,8 +9,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fencewright.lowering.cdna.waits import counters_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.cdna import AsyncWaitOp, WaitOp
 from fencewright.mlir_dialects.ptx import PHASES
 from fencewright.passes.analysis.caches import modifiers_of
 
@@ -22,7 +24,8 @@ class DropInstructionsPass(ModulePass):
     ``mnemonic``: as ``buffer_inv``, ``s_waitcnt``, ``fence.acq_rel.gpu`` (or its first words:
     ``fence``; ``fence.proxy.async``, ``mbarrier.try_wait``). Instructions that carry a phase are
     meant, in CDNA and PTX; waits for data and accesses are never removed. ``modifiers``: instead of removing, take these cache policy bits
-    away, of accesses too, and of weak ones: by their bits they may do what a write-back did.
+    away, of accesses too, and of weak ones: by their bits they may do what a write-back did. Of a chip
+    whose counters have a wait each, ``s_wait_storecnt`` is that counter's part of every wait.
     ``replace``: instead, put this in place of ``mnemonic`` in the name.
     Raises ``UnsupportedError`` if nothing is called so: nothing would have been damaged.
     """
@@ -40,7 +43,8 @@ class DropInstructionsPass(ModulePass):
                 what, names = "instruction has these bits", {_with_bits(each) for each in op.walk()}
             else:
                 phased = (each for each in op.walk() if "phase" in each.properties)
-                what, names = "synchronising instruction is called so", set(map(name_of, phased))
+                what = "synchronising instruction is called so"
+                names = {name for each in phased for name in names_of(each)}
             raise UnsupportedError(
                 f"dropping {self._asked}", f"no {what}", tuple(sorted(filter(None, names)))
             )
@@ -53,6 +57,9 @@ class DropInstructionsPass(ModulePass):
 
     def damages(self, op: Operation) -> bool:
         """Whether ``op`` is one of the instructions that are meant."""
+        if isinstance(op, WaitOp) and (counters := counters_of(self.mnemonic)):
+            is_bare = not self.modifiers and self.replace is None
+            return is_bare and "phase" in op.properties and counters <= op.counts.given.keys()
         if not _begins(name_of(op), self.mnemonic):
             return False
         if self.modifiers:
@@ -65,7 +72,11 @@ class DropInstructionsPass(ModulePass):
         return self.replace is not None or not op.operands
 
     def _damage(self, op: Operation) -> None:
-        if self.modifiers:
+        counters = counters_of(self.mnemonic)
+        if counters and isinstance(op, WaitOp) and op.counts.given.keys() > counters:
+            for counter in counters:
+                del op.properties[counter]
+        elif self.modifiers:
             kept = [each for each in modifiers_of(op) if each not in self.modifiers]
             op.properties["modifiers"] = ArrayAttr([StringAttr(each) for each in kept])
         elif self.replace is not None and "lines" in op.properties:
@@ -83,7 +94,14 @@ def name_of(op: Operation) -> str:
     opcode = op.properties.get("opcode")
     if "lines" in op.properties:
         return _name_in(_lines(op))
+    if isinstance(op, AsyncWaitOp):
+        return op.row.mnemonic
     return opcode.data if isinstance(opcode, StringAttr) else op.name.partition(".")[2]
+
+
+def names_of(op: Operation) -> tuple[str, ...]:
+    """The mnemonics of what a machine instruction is printed as."""
+    return tuple(each.mnemonic for each in op.lines) if isinstance(op, WaitOp) else (name_of(op),)
 
 
 def _lines(op: Operation) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from fencewright.mlir_dialects.litmus import (
 from fencewright.mlir_dialects.scoped_async import OF_UNITS
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.litmus.outline_litmus_threads import is_of_a_target
+from fencewright.simulator.cdna.rows import Reading
 from fencewright.simulator.core.condition import (
     And,
     Condition,
@@ -256,13 +257,15 @@ class ReadOptions:
     """What a module does not say of the machine: L2s of an agent, version of the PTX model.
 
     ``chip`` is where CDNA instructions run that are not in kernels, which have one: None for the
-    default, gfx942. ``tgsplit`` is its mode.
+    default, gfx942. ``tgsplit`` is its mode. ``readings`` of what the chip's documents leave open;
+    None for those by default.
     """
 
     l2_per_agent: L2PerAgent | None = None
     ptx_model: str = "7.5"
     chip: str | None = None
     tgsplit: bool = False
+    readings: frozenset[Reading] | None = None
 
 
 def location_of(argument: ThreadArgument) -> str | None:

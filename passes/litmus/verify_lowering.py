@@ -18,6 +18,7 @@ from fencewright.simulator.litmus_run import (
     SourceTest,
     progress,
     refines,
+    with_hangs,
 )
 
 
@@ -84,18 +85,23 @@ def source_name(code: TestCode) -> str:
     return code.name if lowers is None else lowers.string_value()
 
 
+def _racy(test: TestOp, races: tuple[str, ...]) -> Verification:
+    first, *more = races
+    others = f" (and {len(more)} more)" if more else ""
+    name = test.sym_name.data
+    return Verification(
+        test,
+        LoweringVerdict.RACY,
+        f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
+    )
+
+
 def _verification(
     test: TestOp, source: SourceTest, target: RunnableTest, found: Refinement
 ) -> Verification:
     name = test.sym_name.data
     if found.source.races:
-        first, *more = found.source.races
-        others = f" (and {len(more)} more)" if more else ""
-        return Verification(
-            test,
-            LoweringVerdict.RACY,
-            f"'{name}' has no defined outcome, so there is nothing to verify: {first}{others}",
-        )
+        return _racy(test, found.source.races)
     if found.source.never_ends:
         hangs = progress(source, found.source).hangs
         where = "; ".join(line.strip() for each in hangs for line in each.splitlines())
@@ -130,7 +136,11 @@ def _verification(
     hangs = ""
     if ends.hangs_unseen:
         hangs = f"may hang: {ends.hangs[0].splitlines()[0]}" if ends.hangs else "never ends"
-        if progress(source, found.source).ending is not Ending.MAY_HANG:
+        meant = progress(source, found.source)
+        races = with_hangs(source, found.source, meant, Limits()).races
+        if races:
+            return _racy(test, races)
+        if meant.ending is not Ending.MAY_HANG:
             return Verification(
                 test,
                 LoweringVerdict.HANGS,

@@ -14,7 +14,7 @@ certified by tests/unit/test_llvm_ir_scalar_loads.py.
 import re
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from fencewright.lowering.skeleton import merged_ordering
@@ -25,7 +25,7 @@ from fencewright.mlir_dialects.llvm_ir.text import unquote_name
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation, StoreOp
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.analysis.llvm_ir_memory import ANYTHING, is_kernel, memory_of
-from fencewright.passes.llvm_ir.accesses import noalias_arguments
+from fencewright.passes.llvm_ir.optimiser import clobber, escape, noalias_arguments
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _CALL = re.compile(
@@ -97,13 +97,6 @@ def _callee(op: Operation) -> str | None:
     return None if name.startswith(_INTRINSIC) else name
 
 
-def clobber(op: Operation) -> llvm_ir.ClobberOp:
-    """What makes LLVM take memory for changed, at the debug location of ``op``."""
-    made = llvm_ir.ClobberOp.create(attributes=llvm_ir.debug_attributes(op))
-    made.location = op.location
-    return made
-
-
 def clobber_after(call: Operation) -> None:
     """Let LLVM take memory for changed after a call, whatever it knows of the function.
 
@@ -125,42 +118,14 @@ _CLOBBER = 'call void asm sideeffect "", "~{memory}"()'
 _IN_MEMORY = frozenset({"ptr", "ptr addrspace(1)"})
 """The pointers to what LLVM may load through the scalar cache, though it may change."""
 _READ_ONLY = frozenset({"readonly", "readnone"})
-_ESCAPE = (
-    'call void asm sideeffect "", "{constraints}"({operands}) memory(inaccessiblemem: readwrite)'
-)
 
 
 def let_escape(function: llvm_ir.FuncOp) -> None:
     """Let ``noalias`` arguments escape where ``function`` begins, that later assembly reaches them.
 
-    They escape to memory of nobody's, so that loads before the first acquire stay as they are. A
-    kernel's arguments are in scalar registers, a function's in vector registers.
+    A kernel's arguments are in scalar registers, a function's in vector registers.
     """
     kernel = is_kernel(function)
     found = noalias_arguments(function, _READ_ONLY if kernel else frozenset())
     pointers = [each for each in found if llvm_ir.type_to_text(each.type) in _IN_MEMORY]
-    if not pointers:
-        return
-    text = _ESCAPE.format(
-        constraints=",".join(["s" if kernel else "v"] * len(pointers)),
-        operands=", ".join(
-            f"{llvm_ir.type_to_text(each.type)} {{{number}}}"
-            for number, each in enumerate(pointers)
-        ),
-    )
-    made = llvm_ir.InstOp.create(
-        operands=pointers,
-        properties={"text": StringAttr(text)},
-        attributes={llvm_ir.NO_ACCESS: UnitAttr()},
-    )
-    made.location = function.location
-    first = function.body.blocks[0].first_op
-    first = first.next_op if isinstance(first, llvm_ir.LabelOp) else first
-    assert first is not None
-    if not (isinstance(first, llvm_ir.InstOp) and first.text.data.startswith(_begin_of(text))):
-        block_of(first).insert_op_before(made, first)
-
-
-def _begin_of(escape: str) -> str:
-    """What is left as it is when LLVM prints the assembly: attributes get a number."""
-    return escape.partition(" memory(")[0]
+    escape(function, dict.fromkeys(pointers, "s" if kernel else "v"))

@@ -7,7 +7,10 @@ such instructions before and after it. What is inserted gets LLVM's own fence be
 LLVM moves no access past it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import (
     Float16Type,
@@ -22,6 +25,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Reach, access_effect
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.lower import lower_for
@@ -36,6 +40,7 @@ from fencewright.passes.analysis.caches import (
     COUNTERS_OF,
     IN_MEMORY,
     LGKMCNT,
+    LOADCNT,
     SHARED,
     VMCNT,
     WAITS,
@@ -58,9 +63,8 @@ from fencewright.passes.analysis.llvm_ir_memory import (
     memory_of,
 )
 from fencewright.passes.analysis.split_edges import first_in
-from fencewright.passes.llvm_ir.accesses import compiler_fence
-from fencewright.passes.llvm_ir.acquires import clobber
 from fencewright.passes.llvm_ir.cdna import SCALAR
+from fencewright.passes.llvm_ir.optimiser import clobber, compiler_fence
 
 _MAINTENANCE: frozenset[type[Operation]] = frozenset({CacheOp, WaitOp, BarrierOp})
 _BOTH = VMCNT | LGKMCNT
@@ -82,7 +86,9 @@ class LLVMIRCode(CacheCode):
         super().__init__(blocks, blocks[:1], target.chip, target.tgsplit)
         self.target = target
         self.is_kernel = is_kernel(function)
-        self._election = Election(function.body.blocks)
+        self._in_memory = _IN_MEMORY[CHIPS[target.chip].splits_counters]
+        self.function = function
+        self._meanings: dict[object, tuple[Meaning | None, object]] = {}
 
     def read(self, block: Block) -> CacheSteps:
         found = [step for op in block.ops for step in self._steps_at(op)]
@@ -90,11 +96,13 @@ class LLVMIRCode(CacheCode):
         self.bound.discard(block)
         if found and _waits_at_end(found[-1], block.last_op):
             self.bound.add(block)
-            found.append(CacheStep(block.last_op, Meaning(waits=VMCNT)))
+            found.append(CacheStep(block.last_op, self._in_memory.delivered))
         if not self.is_kernel and block in self.entries:
             found = [*_unknown_steps(block.last_op), *found]
         if not self.is_kernel and not block.last_op.successors:
             found += _unknown_steps(block.last_op)
+        if self._in_memory.further:
+            return [CacheStep(op, _counted(meaning, self._in_memory)) for op, meaning in found]
         return found
 
     def _steps_at(self, op: Operation) -> CacheSteps:
@@ -102,9 +110,17 @@ class LLVMIRCode(CacheCode):
             meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
         if isinstance(op, scoped.AccessOperation):
-            meaning = access_meaning(op, self.target)
+            meaning = self._meaning_of(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
         return [CacheStep(op, each) for each in _meanings(memory_of(op), self.chip)]
+
+    def _meaning_of(self, op: scoped.AccessOperation) -> Meaning | None:
+        """``access_meaning``, once for accesses that are alike."""
+        likeness, kept = op.likeness()
+        key = likeness, _is_invariant(op), PLAIN in op.attributes
+        if key not in self._meanings:
+            self._meanings[key] = access_meaning(op, self.target), kept
+        return self._meanings[key][0]
 
     # Stores
 
@@ -134,6 +150,10 @@ class LLVMIRCode(CacheCode):
         op.properties["scope"] = SCOPES[_SCOPES[reach]]
 
     # Places
+
+    @cached_property
+    def _election(self) -> Election:
+        return Election(self.function.body.blocks)
 
     def elected(self, block: Block) -> int | None:
         return None if block.last_op is None else self._election.elected(block.last_op)
@@ -168,6 +188,30 @@ class LLVMIRCode(CacheCode):
         super()._insert_wait(wait, made)
         after = [clobber(made), compiler_fence(made, Ordering.ACQUIRE)]
         block_of(wait).insert_ops_after(after, wait)
+
+
+class _InMemory(NamedTuple):
+    """How accesses to memory count: in vmcnt, and where loads count apart perhaps in that ``further``.
+
+    ``delivered``: what it means that a compare-exchange has returned.
+    """
+
+    further: int
+    delivered: Meaning
+
+
+_IN_MEMORY: Mapping[bool, _InMemory] = MappingProxyType(
+    {
+        False: _InMemory(0, Meaning(waits=VMCNT)),
+        True: _InMemory(LOADCNT, Meaning(waits=LOADCNT)),
+    }
+)
+"""By whether each kind of access has a counter of its own; which one is LLVM's to decide."""
+
+
+def _counted(meaning: Meaning, memory: _InMemory) -> Meaning:
+    further = meaning.counters & VMCNT and memory.further
+    return meaning._replace(counters=meaning.counters | further)
 
 
 def _for_loads(wait: Operation) -> Meaning | None:
@@ -277,9 +321,7 @@ def is_flag(op: scoped.AccessOperation) -> bool:
 
 def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None:
     """What an access means to the caches; None: nothing."""
-    metadata = op.attributes.get(METADATA)
-    invariant = isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
-    if op.space not in SHARED or invariant:
+    if op.space not in SHARED or _is_invariant(op):
         return None
     in_memory = op.space in IN_MEMORY
     flag = is_flag(op)
@@ -291,6 +333,12 @@ def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None
         leaves_workgroup=publishes and in_memory,
         counters=COUNTERS_OF[op.space],
     )
+
+
+def _is_invariant(op: scoped.AccessOperation) -> bool:
+    """Whether nobody stores to what ``op`` loads."""
+    metadata = op.attributes.get(METADATA)
+    return isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
 
 
 _LOADS = (scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
@@ -336,7 +384,12 @@ def _access_of(
         space=op.space,
         volatile=op.volatile is not None,
     )
-    return next(each for each in sequence.instructions if each.phase is Phase.ACCESS)
+    return next(each for each in sequence.instructions if _accesses_memory(each))
+
+
+def _accesses_memory(each: Instruction) -> bool:
+    """Whether it is the access itself, and no wait that has to stand right before it."""
+    return each.phase is Phase.ACCESS and each.wait is None
 
 
 _SCOPES = {Reach.AGENT: Scope.AGENT, Reach.SYSTEM: Scope.SYSTEM}

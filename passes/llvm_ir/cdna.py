@@ -18,6 +18,12 @@ OWN = "own"
 SCALAR = "scalar"
 """Attribute of a wait whose ``lgkmcnt`` is for scalar loads alone."""
 
+WITHIN = "within_workgroup"
+"""Attribute of the waits before an access, or of a fence, at work-group scope: the ordering.
+
+Not where that is seq_cst.
+"""
+
 
 def cdna_operations(
     instructions: Iterable[Instruction], attributes: Mapping[str, Attribute], *, own: bool = False

@@ -14,9 +14,9 @@ stop LLVM from loading through the scalar cache, which nothing empties: see ``ll
 And since LLVM may load so before a release, a release waits for scalar loads too.
 
 In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``, so
-the access is inline assembly too, with all that is around it. LLVM has no fence there that
-no instruction implements: an operation that orders others takes the function's ``noalias``
-pointers as operands instead, through which it may then change memory.
+the access becomes an operation of ``ptx`` too, with all that is around it. LLVM has no fence there
+that no instruction implements: ``noalias`` pointers escape where the function begins instead, so
+that the assembly may change what they point to.
 """
 
 import re
@@ -27,7 +27,8 @@ from typing import Any, Literal, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -43,12 +44,8 @@ from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
 from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
-from fencewright.passes.llvm_ir.accesses import (
-    InlineAssembly,
-    compiler_fence,
-    noalias_arguments,
-    pointer_widths,
-)
+from fencewright.passes.llvm_ir.data_layout import pointer_widths, width_of_pointer
+from fencewright.passes.llvm_ir.optimiser import compiler_fence, escape, noalias_arguments
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
@@ -135,7 +132,7 @@ class LowerScopedLLVMIRPass(ModulePass):
             if not architecture.is_triple_of(triple, self.mcpu):
                 _refuse(op, f"the module is for '{triple}', but {self.mcpu} was asked for")
         lowering = _Lowering(self, architecture, lines)
-        found = () if architecture.registers else _acquirers(op)
+        found = () if architecture.access_orders else _acquirers(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 lowering.lower_function(function)
@@ -159,7 +156,7 @@ class _Lowering:
         self.asked = asked
         self.architecture = architecture
         self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
-        self.assembly = InlineAssembly(architecture.registers, pointer_widths(lines))
+        self.pointer_widths = pointer_widths(lines)
         self.made: dict[str, str] = {}
 
     def new_groups(self) -> list[TopLevelOp]:
@@ -180,23 +177,39 @@ class _Lowering:
                 _refuse(function, reason)
         options = self._options(attributes)
         self._switch_on(function, attributes, options["features"])
-        accesses = bool(self.architecture.registers)
+        accesses = self.architecture.access_orders
         lower_operation = self._replace if accesses else self._surround
-        visible = noalias_arguments(function) if accesses else ()
         promised = _promises(function) if accesses else {}
+        orders = False
         for block in function.body.blocks:
             for op in tuple(block.ops):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None and text_of(op) is None:
+                        request = _request(op)
+                        orders = orders or _merged(request) is not Ordering.RELAXED
                         try:
                             target = parse_target(**options).promising(*promised.get(op, ()))
-                            lower_operation(op, target, _request(op), visible)
+                            lower_operation(op, target, request)
                         except UnsupportedError as problem:
                             op.emit_error(str(problem), problem)
                 elif accesses and isinstance(op, InstOp):
                     _require_no_atomic(op)
         if not accesses:
             function.set_lowered_for(options)
+        elif orders:
+            self._let_escape(function)
+
+    def _let_escape(self, function: FuncOp) -> None:
+        """Let machine code that orders reach what ``noalias`` arguments point to."""
+        from fencewright.lowering.ptx.llvm_asm import REGISTERS
+
+        widths = self.pointer_widths
+        pointers = {
+            each: REGISTERS[width_of_pointer(each.type, widths)].constraint
+            for each in noalias_arguments(function)
+            if isinstance(each.type, LLVMPointerType)
+        }
+        escape(function, pointers)
 
     def _switch_on(self, function: FuncOp, attributes: str, features: Iterable[str]) -> None:
         """Make LLVM compile ``function`` for the ``features`` that it is lowered for.
@@ -244,27 +257,16 @@ class _Lowering:
             "ptx_version": version,
         }
 
-    def _replace(
-        self,
-        op: ScopedOperation,
-        target: Target,
-        request: dict[str, Any],
-        visible: tuple[SSAValue, ...],
-    ) -> None:
-        """Put inline assembly in the place of ``op``."""
-        orders = _merged(request) is not Ordering.RELAXED
-        self.assembly.replace(op, target, request, visible if orders else ())
+    def _replace(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
+        """Put ``ptx`` operations in the place of ``op``."""
+        from fencewright.passes.llvm_ir.ptx import replace
 
-    def _surround(
-        self,
-        op: ScopedOperation,
-        target: Target,
-        request: dict[str, Any],
-        visible: tuple[SSAValue, ...],
-    ) -> None:
+        replace(op, target, request, self.pointer_widths)
+
+    def _surround(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
         """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
-        from fencewright.passes.llvm_ir.acquires import clobber
-        from fencewright.passes.llvm_ir.cdna import cdna_operations
+        from fencewright.passes.llvm_ir.cdna import WITHIN, cdna_operations
+        from fencewright.passes.llvm_ir.optimiser import clobber
         from fencewright.passes.llvm_ir.split_counters import also_for_scalar_loads
 
         if op.scope == _SINGLETHREAD or _is_private(op):
@@ -276,6 +278,9 @@ class _Lowering:
         before = cdna_operations(around.before, attributes)
         if around.waits_for_scalar_loads:
             before = also_for_scalar_loads(before, attributes)
+        if _is_within_workgroup(request):
+            for each in before:
+                each.attributes[WITHIN] = ORDERINGS[_merged(request)]
         after: list[Operation] = cdna_operations(around.after, attributes, own=True)
         for each in (*before, *after):
             each.location = op.location
@@ -292,6 +297,12 @@ class _Lowering:
             op.properties["failure_ordering"] = _RELAXED
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
+
+
+def _is_within_workgroup(request: Mapping[str, Any]) -> bool:
+    """Whether an operation only releases and acquires, and to its work-group alone."""
+    within = request["scope"] is Scope.WORKGROUP
+    return within and _merged(request) is not Ordering.SEQ_CST
 
 
 def _request(op: ScopedOperation) -> dict[str, Any]:

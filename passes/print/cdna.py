@@ -170,6 +170,11 @@ class _Printer:
     def wait(self, op: Operation) -> list[Printed]:
         return _wait_lines(cast(cdna.WaitOp, op).counts)
 
+    def unresolved(self, op: Operation) -> list[Printed]:
+        """Raises ``DiagnosticException``: how many copies a group has is not known here."""
+        message = f"'{op.name}' is no instruction yet; run insert-waits first"
+        op.emit_error(message, DiagnosticException(message))
+
     def const(self, op: Operation) -> list[Printed]:
         const = cast(cdna.ConstOp, op)
         type, value = cdna.register_of(const.dst), const.value.value.data
@@ -336,11 +341,15 @@ _LINES: Mapping[type[Operation], Callable[[_Printer, Operation], list[Printed]]]
         cdna.LoadOp: _Printer.instruction,
         cdna.StoreOp: _Printer.instruction,
         cdna.AtomicOp: _Printer.instruction,
+        cdna.AsyncOp: _Printer.instruction,
+        cdna.TensorOp: _Printer.instruction,
         cdna.CacheOp: _Printer.instruction,
         cdna.BarrierOp: _Printer.instruction,
         cdna.AluOp: _Printer.instruction,
         cdna.EndOp: _Printer.instruction,
         cdna.WaitOp: _Printer.wait,
+        cdna.AsyncMarkOp: _Printer.unresolved,
+        cdna.AsyncWaitOp: _Printer.unresolved,
         cdna.ConstOp: _Printer.const,
         cdna.MovOp: _Printer.move,
         cdna.PackOp: _Printer.pack,

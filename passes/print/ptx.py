@@ -13,7 +13,7 @@ from xdsl.utils.target import Target
 
 from fencewright.lowering.ptx.instructions import RegisterClass
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, parameter_name
-from fencewright.lowering.ptx.text import fill_places, read_line, words_of
+from fencewright.lowering.ptx.text import words_of
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import no_kernel
@@ -120,26 +120,9 @@ class _Printer:
 
     # Instructions
 
-    def load(self, op: Operation) -> None:
-        load = cast(ptx.LoadOp, op)
-        self.lines.append(f"{load.opcode.data} {self.name(load.dst)}, [{self.name(load.addr)}];")
-
-    def store(self, op: Operation) -> None:
-        store = cast(ptx.StoreOp, op)
-        addr, data = self.name(store.addr), self.name(store.data)
-        self.lines.append(f"{store.opcode.data} [{addr}], {data};")
-
-    def atomic(self, op: Operation) -> None:
-        atomic = cast(ptx.AtomicOp, op)
-        opcode = atomic.opcode.data
-        addr, *data = map(self.name, atomic.operands)
-        result = ""
-        if words_of(opcode)[0] != "red":
-            result = "_, " if atomic.dst is None else f"{self.name(atomic.dst)}, "
-        self.lines.append(f"{opcode} {result}[{addr}], {', '.join(data)};")
-
-    def synchronise(self, op: Operation) -> None:
-        self.lines.append(f"{cast(ptx.FenceOp | ptx.BarrierOp, op).opcode.data};")
+    def instruction(self, op: Operation) -> None:
+        """An access, a fence or a barrier."""
+        self.lines.append(cast(ptx.SynchronisingOp, op).line(self.name))
 
     def alu(self, op: Operation) -> None:
         alu = cast(ptx.AluOp, op)
@@ -148,15 +131,8 @@ class _Printer:
 
     def sequence(self, op: Operation) -> None:
         sequence = cast(ptx.SequenceOp, op)
-        places = {
-            place.data: self.name(operand)
-            for place, operand in zip(sequence.places, sequence.operands, strict=True)
-        }
-        if sequence.dst is not None:
-            places["dst"] = self.name(sequence.dst)
         self.sequences += 1
-        lines = [read_line(each.data) for each in sequence.lines]
-        self.lines += fill_places(lines, places, f"s{self.sequences}")
+        self.lines += sequence.statements(self.name, f"s{self.sequences}")
 
     def const(self, op: Operation) -> None:
         const = cast(ptx.ConstOp, op)
@@ -292,11 +268,11 @@ def _reason(op: Operation) -> str:
 
 _LINES: Mapping[type[Operation], Callable[[_Printer, Operation], None]] = MappingProxyType(
     {
-        ptx.LoadOp: _Printer.load,
-        ptx.StoreOp: _Printer.store,
-        ptx.AtomicOp: _Printer.atomic,
-        ptx.FenceOp: _Printer.synchronise,
-        ptx.BarrierOp: _Printer.synchronise,
+        ptx.LoadOp: _Printer.instruction,
+        ptx.StoreOp: _Printer.instruction,
+        ptx.AtomicOp: _Printer.instruction,
+        ptx.FenceOp: _Printer.instruction,
+        ptx.BarrierOp: _Printer.instruction,
         ptx.AluOp: _Printer.alu,
         ptx.SequenceOp: _Printer.sequence,
         ptx.ConstOp: _Printer.const,

@@ -32,6 +32,9 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
             scoped.spaces_inferred,
             plain=True,
         ),
+        "relax-cuda-atomics": Reasons(
+            _named(changed="AtomicRelaxed", kept="AtomicOrdered"), ptx.cuda_atomics
+        ),
         "acquire-on-success": Reasons(_named(changed="AcquireOnSuccess"), scoped.on_success),
         "clamp-scopes": Reasons(
             _named(changed="ScopeClamped", kept="ScopeKept"), scoped.clamped_scopes
@@ -67,6 +70,9 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
         "sink-waits": Reasons(_named(moved="WaitSunk"), cdna.sunk_waits),
         "loosen-waits": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.waits
+        ),
+        "loosen-releases": Reasons(
+            _named(gone="WaitDropped", changed="WaitLoosened"), cdna.loosened_releases
         ),
         "await-values": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.awaited

@@ -387,6 +387,11 @@ def _issues(op: Operation) -> bool:
 _OF_FLAG, _ISSUES = finds(_is_of_flag), finds(_issues)
 
 
+loosened_releases = told_of(
+    WaitOp, "a wave of the work-group that releases it more widely writes back, which covers it"
+)
+"""Why a release within the work-group does not wait for memory."""
+
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")
 """Why an ordering wait goes when waits for data come."""
 

@@ -4,6 +4,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.facts import Fact
 from fencewright.lowering.ptx.chip import PtxForm, lowest_with
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import words_of
@@ -14,9 +15,14 @@ from fencewright.mlir_dialects.ptx import FenceOp
 from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
-from fencewright.passes.remarks.remarks import Change, Finding, Parts, Reason, at
+from fencewright.passes.remarks.remarks import Change, Finding, Parts, Reason, at, helped_by
 from fencewright.passes.remarks.search import Judge, code_in, finds
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
+from fencewright.passes.to_ptx.relax_cuda_atomics import (
+    RelaxCudaAtomicsPass,
+    is_of_clang_cuda,
+    may_be_cuda_atomic,
+)
 
 
 def converted(module: ModuleOp, following: ModulePass) -> Reason:
@@ -69,6 +75,21 @@ def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
     return one_sided and any(
         words_of(each.text)[:2] == ("fence", "acq_rel") for each in finding.after
     )
+
+
+def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
+    """What clang made stronger than CUDA says: taken back, or the fact that would."""
+    assert isinstance(following, RelaxCudaAtomicsPass)
+    made_by_clang = is_of_clang_cuda(module)
+
+    def reason(finding: Finding) -> Parts | None:
+        if finding.change is Change.CHANGED:
+            return ("CUDA's atomic functions are relaxed",)
+        if made_by_clang and may_be_cuda_atomic(finding.before.op):
+            return helped_by((Fact.CUDA_ATOMICS,))
+        return None
+
+    return reason
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:

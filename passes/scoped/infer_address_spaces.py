@@ -27,7 +27,8 @@ class InferAddressSpacesPass(ModulePass):
     private memory: what is computed of them alone, and used as a pointer only, is global. Flat
     accesses become global ones, which count in vmcnt alone and in order, so that no wait has to
     cover LDS because of them. Kernels of litmus tests with locations in LDS stay as they are. In
-    LLVM IR for NVIDIA ordered accesses get a cast of their pointer, for LLVM sees none in assembly.
+    LLVM IR for NVIDIA ordered accesses get a cast of their pointer, for LLVM sees none in assembly,
+    also to shared memory where the pointer was cast from it.
     Source: LLVM AMDGPUTargetMachine, getAssumedAddrSpace; MI300 ISA 10.2.2 (flat).
     """
 
@@ -49,10 +50,10 @@ _LLVM_IR_FUNCTION = "llvm_ir.func"
 def _infer_in_llvm_ir(function: Operation) -> None:
     # That dialect is not imported for others.
     from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
-    from fencewright.passes.scoped.llvm_ir_address_spaces import infer_global
+    from fencewright.passes.scoped.llvm_ir_address_spaces import infer_spaces
 
     assert isinstance(function, FuncOp)
-    infer_global(function)
+    infer_spaces(function)
 
 
 def kernels_with_lds_arguments(module: ModuleOp) -> frozenset[str]:

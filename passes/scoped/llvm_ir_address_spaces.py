@@ -1,7 +1,7 @@
-"""Which generic pointers of a kernel in LLVM IR for NVIDIA are global.
+"""Which generic pointers in LLVM IR for NVIDIA are global, and which are shared.
 
 Source: LLVM NVPTXLowerArgs: what a CUDA kernel's pointer arguments point to is global memory,
-but for those that are copies of structs (``byval``).
+but for those that are copies of structs (``byval``); LLVM InferAddressSpaces for casts.
 """
 
 import re
@@ -18,29 +18,41 @@ from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.control_flow import block_of
 
 _KERNEL = re.compile(r"define (?:[a-z_]+ )*ptx_kernel ")
-_GLOBAL = LLVMPointerType(IntAttr(AddressSpace.GLOBAL.number))
 _GENERIC = LLVMPointerType()
-_FROM_GLOBAL = re.compile(r"addrspacecast ptr addrspace\(1\) \{0\} to ptr\b")
+_SPACES = tuple(
+    LLVMPointerType(IntAttr(each.number)) for each in (AddressSpace.GLOBAL, AddressSpace.LOCAL)
+)
+_GLOBAL = _SPACES[0]
+_CAST = re.compile(r"addrspacecast ptr addrspace\((\d+)\) .* to ptr\b")
+_OF_CONSTANT = re.compile(
+    r"(?:getelementptr [^{(]*, ptr |getelementptr [^{(]*\([^{(]*, ptr )*"
+    r"addrspacecast \(ptr addrspace\((\d+)\) "
+)
 _SAME = re.compile(r"(?:freeze ptr|bitcast ptr) \{0\}|getelementptr [^{]*, ptr \{0\}")
 _SELECT = re.compile(r"select i1 [^,]*, ptr \{([0-9]+)\}, ptr \{([0-9]+)\}")
 _PHI = re.compile(r"phi ptr ")
 _INCOMING = re.compile(r"\[ (\{[0-9]+\})?")
 
 
-def infer_global(function: llvm_ir.FuncOp) -> None:
-    """Let ordered accesses of a kernel have global pointers where these come of its arguments alone.
+def infer_spaces(function: llvm_ir.FuncOp) -> None:
+    """Let ordered accesses have pointers to the one space that these come of.
 
-    Weak accesses are left to LLVM, which infers the same of them.
+    Global are a kernel's arguments; what is cast from a space is in that one. Weak accesses are left
+    to LLVM, which infers the same of them.
     """
-    if _KERNEL.match(function.text.data) is None:
-        return
-    ordered = [op for op in _accesses(function) if op.scope is not None and _is_generic(op.pointer)]
+    ordered = [
+        op
+        for op in _accesses(function)
+        if op.scope is not None and _is_generic(op.pointer) and _KEPT_TEXT not in op.attributes
+    ]
     if not ordered:
         return
-    known = _global_pointers(function)
-    for op in ordered:
-        if op.pointer in known and _KEPT_TEXT not in op.attributes:
-            _cast_pointer(op)
+    seeds, sources = _seeds(function)
+    for space in _SPACES:
+        known = _pointers_to(space, seeds, sources)
+        for op in ordered:
+            if op.pointer in known:
+                _cast_pointer(op, space)
 
 
 _KEPT_TEXT = "llvm_ir.asm"
@@ -56,25 +68,57 @@ def _is_generic(value: SSAValue) -> bool:
     return value.type == _GENERIC
 
 
-def _cast_pointer(op: scoped.AccessOperation) -> None:
+def _cast_pointer(op: scoped.AccessOperation, space: LLVMPointerType) -> None:
     pointer = op.pointer
-    made = llvm_ir.InstOp("addrspacecast ptr {0} to ptr addrspace(1)", [pointer], _GLOBAL)
+    made = llvm_ir.InstOp(
+        f"addrspacecast ptr {{0}} to {llvm_ir.type_to_text(space)}", [pointer], space
+    )
     made.location = op.location
-    made.results[0].name_hint = f"{pointer.name_hint}.global" if pointer.name_hint else "global"
+    name = "global" if space == _GLOBAL else "shared"
+    made.results[0].name_hint = f"{pointer.name_hint}.{name}" if pointer.name_hint else name
     block_of(op).insert_op_before(made, op)
     place = next(n for n, each in enumerate(op.operands) if each is pointer)
     op.operands[place] = made.results[0]
 
 
-def _global_pointers(function: llvm_ir.FuncOp) -> set[SSAValue]:
-    """The greatest set of generic pointers that come of arguments and of one another alone."""
-    found: set[SSAValue] = set(_pointer_arguments(function))
-    sources: dict[SSAValue, list[SSAValue]] = {}
+_Seeds = dict[SSAValue, LLVMPointerType]
+_Sources = dict[SSAValue, list[SSAValue]]
+
+
+def _seeds(function: llvm_ir.FuncOp) -> tuple[_Seeds, _Sources]:
+    """The generic pointers of which the space is known by themselves; what others are made of."""
+    seeds: _Seeds = {}
+    if _KERNEL.match(function.text.data):
+        seeds = dict.fromkeys(_pointer_arguments(function), _GLOBAL)
+    sources: _Sources = {}
     for block in function.body.blocks:
         for op in block.ops:
-            made_of = _sources(op)
-            if made_of is not None:
+            if len(op.results) != 1 or not _is_generic(op.results[0]):
+                continue
+            space = _space_cast_from(op)
+            if space is not None:
+                seeds[op.results[0]] = space
+            elif isinstance(op, llvm_ir.InstOp) and (made_of := _sources(op)) is not None:
                 sources[op.results[0]] = made_of
+    return seeds, sources
+
+
+def _space_cast_from(op: Operation) -> LLVMPointerType | None:
+    """The space that a value is cast from, or an element of what a constant is cast from."""
+    if isinstance(op, llvm_ir.InstOp):
+        found = _CAST.match(op.text.data) or _OF_CONSTANT.match(op.text.data)
+    elif isinstance(op, llvm_ir.ConstantOp):
+        found = _OF_CONSTANT.match(op.text.data)
+    else:
+        return None
+    return LLVMPointerType(IntAttr(int(found[1]))) if found else None
+
+
+def _pointers_to(space: LLVMPointerType, seeds: _Seeds, sources: _Sources) -> set[SSAValue]:
+    """The greatest set of generic pointers to ``space`` that come of one another alone."""
+    found = {value for value, each in seeds.items() if each == space}
+    if not found:
+        return found
     found.update(sources)
     while left := [
         value for value in sources if value in found and not found.issuperset(sources[value])
@@ -92,13 +136,9 @@ def _pointer_arguments(function: llvm_ir.FuncOp) -> Iterator[SSAValue]:
                 yield arguments[place]
 
 
-def _sources(op: Operation) -> list[SSAValue] | None:
+def _sources(op: llvm_ir.InstOp) -> list[SSAValue] | None:
     """The pointers that ``op`` makes its own of; None if it makes none, or of something else too."""
-    if not isinstance(op, llvm_ir.InstOp) or not op.results or not _is_generic(op.results[0]):
-        return None
     text = op.text.data
-    if _FROM_GLOBAL.match(text):
-        return []
     if _SAME.match(text):
         return [op.operands[0]]
     if found := _SELECT.match(text):

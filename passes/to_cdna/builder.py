@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, SSAValue
 
-from fencewright.lowering.cdna.chips import chip_row
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import instruction, spelled
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
@@ -38,9 +38,7 @@ def bits_of(type: Attribute) -> int | None:
 @cache
 def mask_type(chip: str) -> cdna.SGPRType:
     """The scalar registers that have a bit for each lane of a wave."""
-    row = chip_row(chip)
-    assert row is not None, chip
-    return cdna.SGPRType.of(row.wave_size // 32)
+    return cdna.SGPRType.of(CHIPS[chip].wave_size // 32)
 
 
 @cache

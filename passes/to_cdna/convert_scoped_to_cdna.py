@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.chips import ChipRow, chip_row, every_chip
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.instructions import (
     Kind,
     instruction,
@@ -30,7 +30,14 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Instruction, Placeholder, Target, UnsupportedError
+from fencewright.lowering.lower import lower_request
+from fencewright.lowering.sequence import (
+    Instruction,
+    Placeholder,
+    Request,
+    Target,
+    UnsupportedError,
+)
 from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
@@ -55,6 +62,7 @@ from fencewright.passes.to_cdna.builder import (
     pointer_width,
     register_type,
 )
+from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import ASYNC_HANDLERS
 
 _PATH = "CDNA"
 _UNIT = UnitAttr()
@@ -101,18 +109,16 @@ class ConvertScopedToCDNAPass(ModulePass):
             variable.op.detach()
 
     def _chip(self) -> ChipRow:
-        found = chip_row(self.mcpu)
-        if found is None:
-            known = tuple(sorted(each.name for each in every_chip()))
-            raise unknown_target(self.mcpu, "not a CDNA chip", known)
-        return found
+        if self.mcpu not in CHIPS:
+            raise unknown_target(self.mcpu, "not a CDNA chip", tuple(sorted(CHIPS)))
+        return CHIPS[self.mcpu]
 
     def _check_target(self) -> None:
         if self.tgsplit and not self._chip().tgsplit:
             raise UnsupportedError(
                 f"target {self.mcpu}",
                 "it has no threadgroup split mode",
-                tuple(sorted(chip.name for chip in every_chip() if chip.tgsplit)),
+                tuple(sorted(name for name, chip in CHIPS.items() if chip.tgsplit)),
             )
 
 
@@ -180,9 +186,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         entry = Block()
         super().__init__(function, entry, CdnaBuilder(target.chip, entry))
         self.target = target
-        chip = chip_row(target.chip)
-        assert chip is not None
-        self.chip = chip
+        self.chip = CHIPS[target.chip]
         self.target_id = target_id
         self.lds = lds
         self.plans = plans
@@ -459,6 +463,14 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         """fence and barrier"""
         self.emit(self.plan(op).steps, {})
 
+    def sequence(self, request: Request) -> tuple[Instruction, ...]:
+        """The instructions of a request on this target."""
+        return lower_request(dataclasses.replace(request, target=self.target)).instructions
+
+    def append_instructions(self, instructions: Iterable[Instruction]) -> None:
+        """Append synchronisation, which accesses nothing."""
+        self.emit([_step(each, ordered=True, result=None) for each in instructions], {})
+
     def load(self, op: Operation) -> None:
         (addr,) = self.operands(op)
         loaded = self.emit(self.plan(op).steps, self.places(addr=addr))
@@ -654,6 +666,7 @@ _WEAK = ORDERINGS[Ordering.WEAK]
 
 _Conversion.HANDLERS = MappingProxyType(
     {
+        **ASYNC_HANDLERS,
         **shared_handlers(_Conversion),
         scoped.LoadOp: _Conversion.load,
         scoped.StoreOp: _Conversion.store,

@@ -1,7 +1,7 @@
 """The pass ``convert-scoped-to-ptx``: functions on ``scoped`` to kernels of PTX instructions."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
@@ -23,12 +23,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.ptx.chip import CHIPS, default_version
-from fencewright.lowering.ptx.instructions import (
-    PtxInstructionKind,
-    RegisterClass,
-    register_for,
-    signature,
-)
+from fencewright.lowering.ptx.instructions import RegisterClass, register_for
 from fencewright.lowering.ptx.module import is_identifier
 from fencewright.lowering.ptx.select import (
     CONVERGED,
@@ -36,9 +31,9 @@ from fencewright.lowering.ptx.select import (
     NO_RELAXED_BARRIER,
     chip_named,
 )
-from fencewright.lowering.sequence import Instruction, Target
+from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import target_of, unknown_target
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import ptx, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
@@ -63,6 +58,7 @@ from fencewright.passes.to_ptx.arithmetic import (
 )
 from fencewright.passes.to_ptx.convert_scoped_async_to_ptx import ASYNC_HANDLERS
 from fencewright.passes.to_ptx.intrinsics import convert_intrinsic
+from fencewright.passes.to_ptx.steps import steps_of
 from fencewright.passes.to_ptx.vectors import VECTORS
 
 
@@ -330,13 +326,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
             _check_alignment(op)
         sequence = accept.lower_operation(op, bits_of, used, PATH, target=target)
         ordered = op.properties["ordering"] != _WEAK
-        steps = [
-            _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)
-        ]
-        if sequence.remarks and steps:
-            remarks = ArrayAttr([StringAttr(each) for each in sequence.remarks])
-            steps[-1].properties["remarks"] = remarks
-        return tuple(steps)
+        return steps_of(sequence, result, ordered=ordered)
 
 
 def _is_relaxed_barrier(op: Operation) -> bool:
@@ -357,61 +347,6 @@ def _check_alignment(op: scoped.AccessOperation) -> None:
             f"is not supported on the {PATH} path",
         )
 
-
-_OPERANDS = ("addr", "data", "compare")
-_KNOWN_PLACES = frozenset({"dst", *_OPERANDS})
-
-
-def _grouped(instructions: tuple[Instruction, ...]) -> list[tuple[Instruction, ...]]:
-    """One instruction each, but an access with registers or labels of its own stays together."""
-    access = tuple(each for each in instructions if each.phase is Phase.ACCESS)
-    if all(_KNOWN_PLACES.issuperset(each.names) for each in access):
-        return [(each,) for each in instructions]
-    first = instructions.index(access[0])
-    assert instructions[first : first + len(access)] == access
-    before, after = instructions[:first], instructions[first + len(access) :]
-    return [*((each,) for each in before), access, *((each,) for each in after)]
-
-
-def _step(
-    instructions: tuple[Instruction, ...], ordered: bool, result: ptx.RegisterType | None
-) -> ConversionStep:
-    first = instructions[0]
-    places = dict.fromkeys(place for each in instructions for place in each.names)
-    results: tuple[Attribute, ...] = ()
-    if "dst" in places and "dst" not in _declared(instructions):
-        assert result is not None
-        results = (result,)
-    operands = tuple(place for place in places if place in _OPERANDS)
-    properties: dict[str, Attribute] = {}
-    if ordered:
-        properties = {"phase": ptx.PHASES[first.phase], "source": StringAttr(first.source)}
-    if len(instructions) > 1:
-        properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
-        properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
-        return ConversionStep(ptx.SequenceOp.create, properties, operands, results)
-    found = signature(first.mnemonic)
-    assert found is not None, first.mnemonic
-    is_barrier = found.kind is PtxInstructionKind.BARRIER
-    properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
-    return ConversionStep(_OPERATION_OF_KIND[found.kind], properties, operands, results)
-
-
-def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
-    """The registers that the instructions declare for themselves."""
-    return {place for each in instructions if each.mnemonic == ".reg" for place in each.names}
-
-
-_OPERATION_OF_KIND: Mapping[PtxInstructionKind, Callable[..., Operation]] = MappingProxyType(
-    {
-        PtxInstructionKind.LOAD: ptx.LoadOp.create,
-        PtxInstructionKind.STORE: ptx.StoreOp.create,
-        PtxInstructionKind.ATOMIC: ptx.AtomicOp.create,
-        PtxInstructionKind.REDUCTION: ptx.AtomicOp.create,
-        PtxInstructionKind.FENCE: ptx.FenceOp.create,
-        PtxInstructionKind.BARRIER: ptx.BarrierOp.create,
-    }
-)
 
 # PTX has no comparison of 128 bits.
 _EQUAL_128: Mapping[str, Attribute] = MappingProxyType(

@@ -6,15 +6,17 @@ from functools import cache
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp
+from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
+from fencewright.lowering.ptx.statements import ORDERINGS, SCOPES
 from fencewright.lowering.ptx.text import words_of
-from fencewright.mlir_dialects import ptx
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.mlir_dialects import ptx, scoped
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
+from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -26,7 +28,7 @@ _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
 class MergePTXFencesPass(ModulePass):
     """Remove what a neighbouring fence does as well: fences, and what orders an access.
 
-    Runs on ``ptx.kernel``. With no memory operation between them, on every path: of two fences
+    Runs on ``ptx.kernel``, and on functions in LLVM IR that are lowered for PTX. With no memory operation between them, on every path: of two fences
     the one goes that the other covers, in ordering and scope; an access after a fence that
     releases at its scope need not release; one before a fence that acquires at its scope need
     not acquire. An access that does both stays: it releases what it acquires itself, which no
@@ -38,11 +40,16 @@ class MergePTXFencesPass(ModulePass):
     name = "merge-ptx-fences"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in top_level(op):
-            if isinstance(kernel, ptx.KernelOp) and any(
-                isinstance(each, ptx.FenceOp) for block in kernel.body.blocks for each in block.ops
-            ):
-                _merge(reachable_blocks(kernel.body))
+        for each in top_level(op):
+            if each.name in _FUNCTIONS and _has_fence(body := each.regions[0]):
+                _merge(reachable_blocks(body))
+
+
+_FUNCTIONS = frozenset({"ptx.kernel", "llvm_ir.func"})
+
+
+def _has_fence(body: Region) -> bool:
+    return any(type(op) is ptx.FenceOp for block in body.blocks for op in block.ops)
 
 
 class Done(NamedTuple):
@@ -80,6 +87,10 @@ _FENCES: dict[tuple[str, ...], Done] = {
     for scope, rank in _RANK.items()
 }
 """What fences do, by the words of their names."""
+_SCOPED_FENCES: dict[tuple[Ordering, Scope], Done] = {
+    (ORDERINGS[ordering], SCOPES[scope]): done for (_, ordering, scope), done in _FENCES.items()
+}
+"""What they do, by ordering and scope."""
 
 _ONE_SIDED: dict[tuple[str, ...], int] = {
     (o, scope): rank for o in ("acquire", "release") for scope, rank in _RANK.items()
@@ -146,12 +157,13 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
     """What is done next to the place after ``op`` (``forwards``), or before it.
 
     A fence does not release what a later fence acquires, nor acquire what an earlier fence
-    releases.
+    releases. One that is the program's own inline PTX does nothing for others: LLVM may move past
+    it what it does not move past ours (passes/llvm_ir/optimiser.py).
     """
     fence = _fence(op)
     if fence is None:
         return done if _is_silent(op) else NOTHING
-    both = done.and_then(fence)
+    both = done.and_then(fence) if type(op) is ptx.FenceOp else done
     if forwards and fence.acquires > done.acquires:
         return both._replace(releases=fence.releases)
     if not forwards and fence.releases > done.releases:
@@ -160,15 +172,24 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
 
 
 def _fence(op: Operation) -> Done | None:
-    """What a plain fence does; None for anything else, fences of proxies among them."""
-    return _FENCES.get(words_of(op.opcode.data)) if isinstance(op, ptx.FenceOp) else None
+    """What a plain fence does; None for anything else, fences of proxies among them.
+
+    One of ``scoped`` is the program's own inline PTX, as it stands.
+    """
+    if type(op) is ptx.FenceOp:
+        return _FENCES.get(words_of(op.opcode.data))
+    if type(op) is scoped.FenceOp and op.scope is not None and is_plain(op):
+        return _SCOPED_FENCES.get((op.ordering.data, op.scope.data))
+    return None
 
 
 def _is_silent(op: Operation) -> bool:
-    return isinstance(op, _SILENT) or is_side_effect_free(op)
+    return type(op) in _SILENT or is_silent(op)
 
 
-_SILENT = (ptx.BranchOp, ptx.CondBranchOp, ptx.RetOp, ptx.ParamOp)
+_SILENT = frozenset(
+    {ptx.BranchOp, ptx.CondBranchOp, ptx.RetOp, ptx.ParamOp, UnrealizedConversionCastOp}
+)
 
 
 def _solve(

@@ -494,7 +494,7 @@ class CdnaEngine(WaveMachine[SetState]):
         a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
         too early for scalar loads in flight.
         """
-        op, error, _, held_up = self.position(state, wave)
+        op, error, _, held_up, _ = self.position(state, wave)
         if error is not None or held_up:
             return False
         if op.code >= StepKind.BARRIER:

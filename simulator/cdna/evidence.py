@@ -171,7 +171,8 @@ RULES = (
         5, "Any clean line may vanish, any line may be fetched, any dirty line may be written back, "
         "at any time.", INFERRED, "capacity, false sharing, prefetches",
         "In experiments 2 and 5 hardly a line was written back in 200,000 polls. It stays: a busy "
-        "cache evicts. The progress mode is the other extreme, in which a dirty line stays for "
+        "cache evicts. The progress mode is the other extreme: a line may have been there before the "
+        "first instruction, and what is there stays, a dirty line for "
         "ever, as it did there; an execution has to be right in the first and to end in the "
         "second.",
     ),
@@ -199,3 +200,73 @@ RULES = (
     ),
 )  # fmt: skip
 """By number; 7 is what the machine's text has outside the numbered rules."""
+
+_GFX125X = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
+
+GFX1250_RULES = (
+    MachineRule(
+        1, "Loads, returning atomics and global_inv count in loadcnt; stores, other atomics and "
+        "global_wb in storecnt; LDS operations in dscnt. Each counter counts down in the order of "
+        "issue, and none waits for another.", DOCUMENTED, _GFX125X,
+    ),
+    MachineRule(
+        1, "Vector registers are written in any order: one that is still to come is waited for "
+        "before it is written again.", DOCUMENTED, f"{_GFX125X}; llvm/llvm-project#105549",
+    ),
+    MachineRule(
+        1, "A flat access is done when the counter of where it went says so.", INFERRED,
+        f"{_GFX125X}: it counts in dscnt and in one of the others",
+        "What the other counter says of it is not taken to mean anything.",
+    ),
+    MachineRule(
+        2, "An access goes past every cache of a lesser scope than its own; one of its scope may serve "
+        "it. The WGP$ is of SCOPE_CU, and atomics are never performed in it.", DOCUMENTED, _GFX125X,
+        "One level below the WGP$ may be incoherent at a time: the L2s of shader engines, or with one "
+        "L2 per agent the agents'.",
+    ),
+    MachineRule(
+        2, "A store of SCOPE_CU updates a line that is in the WGP$, a wider one drops it.", INFERRED,
+        f"{_GFX125X} has the WGP$ write through, and does not say what stays in it",
+    ),
+    MachineRule(
+        3, "From each WGP$ there is a queue for each line, as from any L1.", INFERRED,
+        f"{_GFX125X} has one queue for all lines",
+        "The same text lets accesses to different addresses be processed in any order, which is "
+        "harder.",
+    ),
+    MachineRule(
+        4, "A load past the L2 writes back what it finds dirty there, and drops the line.", INFERRED,
+        f"{_GFX125X}: what was loaded is visible to narrower loads from then on",
+    ),
+    MachineRule(
+        4, "global_wb writes back dirty lines of caches of a lesser scope, global_inv drops clean "
+        "ones, and dirty ones stay.", DOCUMENTED, _GFX125X,
+    ),
+    MachineRule(
+        7, "The WGP$ takes the requests of a wave to one line in order, those to different lines in any "
+        "order; an invalidate is passed by nothing that comes after it.", DOCUMENTED, _GFX125X,
+        "The readings below say what may pass an invalidate, or be passed by a write-back, all the same.",
+    ),
+    MachineRule(
+        8, "A store is done when the level that its scope names has it.", DOCUMENTED, _GFX125X,
+        "One of SCOPE_CU is done at the L2, unless the reading acknowledged-early has it done at the "
+        "WGP$.",
+    ),
+    MachineRule(
+        8, "Barriers are a signal and a wait. One of the work-group counts its waves, one of the cluster "
+        "one wave of each work-group; a wait passes when its phase is complete, and orders no memory.",
+        DOCUMENTED, "LLVM 24 AMDGPUExecutionSynchronization",
+        "Named barriers are not in the machine.",
+    ),
+    MachineRule(
+        8, "An asynchronous copy is carried out beside the wave, from its issue on: it loads, stores, and "
+        "is done. Only asynccnt sees its end; barriers and other accesses are not ordered with it.",
+        DOCUMENTED, f"{_GFX125X}, ASYNCcnt: asynchronous operations are outside the model",
+        "Copies count down in the order of issue, whichever way they go. One in a loop is not executed.",
+    ),
+)  # fmt: skip
+"""What is otherwise on gfx1250; 7 and 8 are the rules of ``requests``.
+
+Not in the machine are translation (xcnt), the bit nv, monitor loads, scratch, tensors, and waves that
+share a scalar cache with others.
+"""

@@ -6,12 +6,12 @@ so is what ``flat`` accesses, which go where their location is, count in. Source
 manual, chapters 4.4, 9, 10; LLVM 24 AMDGPUUsage, Memory Model GFX125x.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import RmwKind, Word
-from fencewright.simulator.core.program import Common, Operand, Program, Thread
+from fencewright.simulator.core.program import Branch, Common, Label, Operand, Program, Thread
 
 Bits = tuple[str, ...]
 
@@ -137,6 +137,28 @@ class LdsCompareSwap:
 
 
 @dataclass(frozen=True, slots=True)
+class AsyncCopy:
+    """``destination = source``, one of them in LDS, by an agent beside the wave (``copies``)."""
+
+    destination: str
+    source: str
+    bits: Bits = ()
+
+    def __str__(self) -> str:
+        return _text(f"async_copy {self.destination}, {self.source}", *self.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWait:
+    """``s_wait_asynccnt``: until no more of the wave's copies than these are outstanding."""
+
+    asynccnt: int
+
+    def __str__(self) -> str:
+        return f"s_wait_asynccnt {self.asynccnt:#x}"
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarLoad:
     """``dst = location`` through the scalar cache, which nothing keeps coherent."""
 
@@ -181,6 +203,7 @@ class SplitWait:
     loadcnt: int | None = None
     storecnt: int | None = None
     dscnt: int | None = None
+    kmcnt: int | None = None
 
     def counts(self) -> Mapping[Counter, int | None]:
         """What is asked of each counter."""
@@ -188,11 +211,27 @@ class SplitWait:
             Counter.LOADCNT: self.loadcnt,
             Counter.STORECNT: self.storecnt,
             Counter.DSCNT: self.dscnt,
+            Counter.KMCNT: self.kmcnt,
         }
 
     def __str__(self) -> str:
         asked = {name: n for name, n in self.counts().items() if n is not None}
         return "; ".join(f"s_wait_{name} {n:#x}" for name, n in asked.items()) or "s_nop 0"
+
+
+_JOINT_COUNTERS = frozenset(each.name for each in fields(Wait))
+_SPLIT_COUNTERS = frozenset(each.name for each in fields(SplitWait))
+
+
+def wait_instruction(counts: Mapping[str, int]) -> Wait | SplitWait | None:
+    """The wait until no more operations than these are outstanding, by the names of counters.
+
+    None where the machine has none of the counters: the others order nothing that it executes.
+    """
+    if joint := {name: n for name, n in counts.items() if name in _JOINT_COUNTERS}:
+        return Wait(**joint)
+    split = {name: n for name, n in counts.items() if name in _SPLIT_COUNTERS}
+    return SplitWait(**split) if split else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +250,22 @@ class BarrierUnit(Word):
 
 
 @dataclass(frozen=True, slots=True)
+class CopyPoint:
+    """Where a wave and the agent of its copy meet: as that starts, and where its end is waited for."""
+
+    wave: int
+    agent: int
+    is_end: bool = False
+
+    def __str__(self) -> str:
+        return f"{'end' if self.is_end else 'start'} of copy P{self.agent}"
+
+
+@dataclass(frozen=True, slots=True)
 class BarrierSignal:
     """``s_barrier_signal``: arrives. ``first`` becomes 1 if nothing had arrived before, else 0."""
 
-    barrier: BarrierUnit
+    barrier: BarrierUnit | CopyPoint
     first: str | None = None
 
     def __str__(self) -> str:
@@ -227,10 +278,30 @@ class BarrierSignal:
 class BarrierWait:
     """``s_barrier_wait``: until the phase that the wave has not yet waited for is complete."""
 
-    barrier: BarrierUnit
+    barrier: BarrierUnit | CopyPoint
 
     def __str__(self) -> str:
         return f"s_barrier_wait {self.barrier}"
+
+
+_SCC = "scc"
+"""The register of the machine for the bit of that name, which scalar instructions write."""
+
+
+def _barrier(
+    mnemonic: str, operands: tuple[str, ...]
+) -> WorkgroupBarrier | BarrierSignal | BarrierWait | None:
+    match mnemonic, operands:
+        case "s_barrier", ():
+            return WorkgroupBarrier()
+        case "s_barrier_signal", (("-1" | "-3") as unit,):
+            return BarrierSignal(BarrierUnit(unit))
+        case "s_barrier_signal_isfirst", (("-1" | "-3") as unit,):
+            return BarrierSignal(BarrierUnit(unit), _SCC)
+        case "s_barrier_wait", (("-1" | "-3") as unit,):
+            return BarrierWait(BarrierUnit(unit))
+        case _:
+            return None
 
 
 VectorAccess = VectorLoad | VectorStore | Atomic | CompareSwap
@@ -239,6 +310,8 @@ SplitBarrier = BarrierSignal | BarrierWait
 CdnaInstruction = (
     VectorAccess
     | LdsAccess
+    | AsyncCopy
+    | AsyncWait
     | ScalarLoad
     | CacheInstruction
     | Wait
@@ -247,5 +320,43 @@ CdnaInstruction = (
     | SplitBarrier
     | Common
 )
+
+
+class BarrierCode:
+    """Instructions of barriers for one thread, ``add``ed as the machine's.
+
+    One of them steps over those after it by the value of SCC: ``passed`` is to be told of every
+    instruction, so that the label comes where it leads to.
+    """
+
+    __slots__ = ("add", "label", "labels", "left")
+
+    def __init__(self, add: Callable[[CdnaInstruction], None]):
+        self.add = add
+        self.label = ""
+        self.labels = 0
+        self.left = 0
+
+    def instruction(self, mnemonic: str, operands: tuple[str, ...]) -> bool:
+        """Add one; False if the machine does not have it."""
+        if mnemonic == "s_cbranch_scc0":
+            (count,) = operands
+            self.labels += 1
+            self.label, self.left = f"{_SCC}.{self.labels}", int(count) + 1
+            self.add(Branch(self.label, _SCC, unless=True))
+            return True
+        made = _barrier(mnemonic, operands)
+        if made is not None:
+            self.add(made)
+        return made is not None
+
+    def passed(self) -> None:
+        """An instruction has been added, of a barrier or not."""
+        self.left -= 1
+        if self.label and not self.left:
+            self.add(Label(self.label))
+            self.label = ""
+
+
 CdnaThread = Thread[CdnaInstruction]
 CdnaProgram = Program[CdnaInstruction]

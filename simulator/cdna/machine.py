@@ -19,7 +19,8 @@ rules that comments refer to:
    but a load finds a dirty line of its own L2 there, and leaves it as it is. A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
    memory drops clean copies of a LOCAL location in the other L2s.
 5. Any clean line may vanish, any line may be fetched, any dirty line may be written back, at
-   any time. Without this spontaneous activity: the progress mode.
+   any time. Without this spontaneous activity: the progress mode, in which each line of an L1 or L2
+   may have been fetched before the first instruction, or not.
 6. Scalar loads go through a cache of their own, which only ``s_dcache_inv`` empties. It may
    hold lines from before the first instruction; in the progress mode it does.
 
@@ -35,7 +36,13 @@ known says ``evidence``.
 from collections.abc import Iterable
 
 from fencewright.simulator.cdna.instructions import CdnaProgram
-from fencewright.simulator.cdna.requests import below_requests, places_to_enter, with_requests
+from fencewright.simulator.cdna.requests import (
+    Queued,
+    below_requests,
+    places_to_enter,
+    waiting,
+    with_requests,
+)
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import (
     LEFT_QUEUE,
@@ -51,6 +58,10 @@ from fencewright.simulator.cdna.wave import ID_MASK, CompiledProgram, Entry, Op,
 from fencewright.simulator.core.program import MemoryKind
 
 ABSENT = -1
+EITHER = -2
+"""A clean line that was there before the first instruction, or was not: whoever comes to it first finds
+the one or the other. In the progress mode alone.
+"""
 
 PlainState = tuple[
     int,
@@ -62,7 +73,7 @@ PlainState = tuple[
 ]
 """(memory, L2s, L1s, queues, scalar caches, scalar loads in flight).
 
-A line in an L2 is ``value << 1 | dirty``, in an L1 or scalar cache its value, or ABSENT.
+A line in an L2 is ``value << 1 | dirty``, in an L1 or scalar cache its value; or ABSENT, or EITHER.
 """
 
 
@@ -75,16 +86,17 @@ class PlainLine:
         self.kind = topology.location.kind
 
     def initial(self) -> PlainState:
-        """Nothing queued; nothing cached, but for the scalar caches without spontaneous activity.
+        """Nothing queued; nothing cached, but without spontaneous activity what may be (rules 5, 6).
 
-        With it they may fetch their lines before the first instruction (rule 6).
+        With it caches may fetch their lines before the first instruction.
         """
         t = self.topology
+        l1 = ABSENT if self.spontaneous else EITHER
         scalar = ABSENT if self.spontaneous else t.location.initial
         return (
             t.location.initial,
-            (ABSENT,) * len(t.l2s),
-            (ABSENT,) * len(t.l1s),
+            (ABSENT if self.kind is MemoryKind.UNCACHED else l1,) * len(t.l2s),
+            (l1,) * len(t.l1s),
             ((),) * len(t.cus),
             (scalar,) * len(t.scalars),
             ((),) * len(t.scalars),
@@ -99,6 +111,12 @@ class PlainLine:
             later = tuple(sorted((*pending[at], op.number)))
             return [((memory, l2s, l1s, queues, scalars, replaced(pending, at, later)), None)]
         l1 = self.topology.l1_of_cu.get(cu)
+        if l1 is not None and l1s[l1] == EITHER and op.l1:
+            found: list[tuple[PlainState, int | None]] = []
+            for held in (ABSENT, self.topology.location.initial):
+                known = (memory, l2s, replaced(l1s, l1, held), queues, scalars, pending)
+                found += self.issue(known, op, entry)
+            return found
         if l1 is not None and l1s[l1] != ABSENT:
             if op.code is StepKind.LOAD and op.l1:
                 return [(state, l1s[l1])]
@@ -145,12 +163,35 @@ class PlainLine:
         self, state: PlainState
     ) -> list[tuple[PlainState, tuple[Completion, ...], MachineEvent]]:
         """Everything that can happen next to this line without a wave."""
-        result = [self.drain(state, at, queue[0]) for at, queue in enumerate(state[3]) if queue]
+        t = self.topology
+        result = [
+            self.drain(known, at, queue[0])
+            for at, queue in enumerate(state[3])
+            if queue
+            for known in self.found(state, t.l2_of_queue[at])
+        ]
         for at, numbers in enumerate(state[5]):
-            result += [self.scalar(state, at, number) for number in sorted(set(numbers))]
+            l2 = t.l2_of_queue[t.queue_of_cu[t.scalars[at]]]
+            result += [
+                self.scalar(known, at, number)
+                for number in sorted(set(numbers))
+                for known in self.found(state, l2)
+            ]
         if self.spontaneous:
             result += [(after, (), event) for after, event in self.activity(state)]
         return result
+
+    def found(self, state: PlainState, l2: int) -> list[PlainState]:
+        """What may be in an L2 that is come to: what it may hold is as good as absent while memory
+        is the same.
+        """
+        memory, l2s, l1s, queues, scalars, pending = state
+        if l2s[l2] != EITHER:
+            return [state]
+        initial = self.topology.location.initial
+        held = (ABSENT,) if memory == initial else (ABSENT, initial << 1)
+        known = (replaced(l2s, l2, each) for each in held)
+        return [(memory, each, l1s, queues, scalars, pending) for each in known]
 
     def drain(
         self, state: PlainState, at: int, entry: Entry
@@ -332,18 +373,22 @@ class CdnaMachine(WaveMachine[PlainState]):
         kept = self.line_states[line].items[state[self.waves + line]]
         return below_requests(self.compiled, kept)
 
+    def requests(self, state: State, line: int) -> Queued:
+        """What each wave has issued to a location and its L1 has not handled yet."""
+        return waiting(self.compiled, self.line_states[line].items[state[self.waves + line]])
+
     def describe_line(self, state: State, line: int) -> str:
         """Who holds what of a location, for people."""
         memory, l2s, l1s, queues, _, _ = self.line_state(state, line)
         t = LineTopology(self.compiled, line)
         parts = [f"memory {memory}"]
         for l2, held in zip(t.l2s, l2s, strict=True):
-            if held != ABSENT:
+            if held not in (ABSENT, EITHER):
                 agent, xcd = self.compiled.l2_names[l2]
                 dirty = " dirty" if held & 1 else ""
                 parts.append(f"L2 of agent {agent} XCD {xcd}: {held >> 1}{dirty}")
         for cu, held in zip(t.l1s, l1s, strict=True):
-            if held != ABSENT:
+            if held not in (ABSENT, EITHER):
                 parts.append(f"L1 of {self.describe_cu(cu)}: {held}")
         for cu, queue in zip(t.cus, queues, strict=True):
             if queue:

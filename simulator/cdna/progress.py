@@ -2,7 +2,8 @@
 
 Caches do nothing of their own here: no line is fetched, evicted or written back unless an
 instruction asks. Then a flag store that stays dirty in one L2, or a spin load that keeps
-hitting a stale line, goes on for ever; with spontaneous activity both would look fine.
+hitting a stale line, goes on for ever; with spontaneous activity both would look fine. Lines may
+be there from before the first instruction, so that a load may hit a stale one that nobody fetched.
 """
 
 from collections.abc import Hashable
@@ -24,12 +25,16 @@ def stuck(
     line_rules: type[PlainLine] = PlainLine,
     wave_rules: type[WaveRules] = WaveRules,
 ) -> tuple[Hang, ...]:
-    """Every hang of a fair execution of ``program``; () if each one ends.
+    """Every hang of a fair execution of ``program``, by what its waves do; () if each one ends.
 
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
     """
     machine = CdnaMachine(program, configuration, False, line_rules, wave_rules)
-    return tuple(_explained(machine, each) for each in stuck_components(machine, _process, limit))
+    found: dict[tuple[WaitingThread, ...], Hang] = {}
+    for each in stuck_components(machine, _process, limit):
+        hang = _explained(machine, each)
+        found[hang.threads] = min(hang, found.get(hang.threads, hang), key=str)
+    return tuple(found.values())
 
 
 def _process(event: MachineEvent) -> Hashable:
@@ -69,7 +74,13 @@ def _explained(machine: CdnaMachine, component: Component[State, MachineEvent]) 
         for wave in range(machine.waves)
         if not machine.has_ended(state, wave)
     ]
-    return Hang(tuple(waves), tuple(machine.describe_line(state, line) for line in sorted(lines)))
+    return Hang(tuple(waves), tuple(_described(machine, component, line) for line in sorted(lines)))
+
+
+def _described(machine: CdnaMachine, component: Component[State, MachineEvent], line: int) -> str:
+    """A location where least is going on."""
+    texts = {machine.describe_line(state, line) for state in component.states}
+    return min(texts, key=lambda text: (len(text), text))
 
 
 def _place(machine: CdnaMachine, state: State, wave: int, numbers: list[int]) -> Place | None:

@@ -26,7 +26,6 @@ from fencewright.lowering.cdna.chips import (
     ChipRow,
     Counter,
     Generation,
-    chip_row,
 )
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.table import Illegal, Row, Table, row
@@ -145,7 +144,17 @@ EVERY_READING = frozenset(Reading)
 """The hardest machine."""
 
 DEFAULT_READINGS = EVERY_READING - {Reading.ACKNOWLEDGED_EARLY}
-"""The hardest machine on which what LLVM 24 emits is right."""
+"""The hardest machine on which LLVM 24 is right wherever it is on any (docs/gfx1250.md)."""
+
+
+def readings_text(readings: frozenset[Reading]) -> str:
+    """What a machine with these readings is called; empty for those by default."""
+    named = {
+        DEFAULT_READINGS: "",
+        EVERY_READING: "every reading",
+        frozenset[Reading](): "no reading",
+    }
+    return named.get(readings, f"readings {', '.join(sorted(readings))}")
 
 
 class CountedOperation(Word):
@@ -191,11 +200,13 @@ class Hierarchy:
     different lines in any order. ``dirty_serves_loads``: an L2 serves a load that goes past it from
     a dirty line, which stays; else it writes the line back first, and drops it. ``memory_kinds``:
     pages can be kept coherent, or out of the L2s; else every page is taken to be neither.
+    ``left_open``: what the chip's documents leave open.
     """
 
     requests_in_order: bool
     dirty_serves_loads: bool
     memory_kinds: bool
+    left_open: frozenset[Reading] = frozenset()
 
 
 MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
@@ -492,13 +503,19 @@ HIERARCHY: Table[Hierarchy] = Table(
     [
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=True, memory_kinds=True),
             "MI300 ISA 4.4, 9" + _seen(5, 9), MEASURED, generation=GFX9),
-        row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False),
+        row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False,
+                left_open=EVERY_READING),
             "GFX125x: only accesses of a wave to the same address are processed in program order; a "
             "wider access goes past a cache, a page can be incoherent between L2s", DOCUMENTED,
             generation=GFX1250),
     ],
 )  # fmt: skip
 """(generation,) -> how requests come to its caches."""
+
+
+def has_readings(chip: str) -> bool:
+    """Whether the documents of a chip leave anything open that the machine has readings of."""
+    return chip in CHIPS and bool(HIERARCHY[CHIPS[chip].generation,].value.left_open)
 
 
 Effect = TypeVar("Effect", AccessEffect, CacheEffect)
@@ -520,7 +537,7 @@ class CdnaConfiguration:
     cache: Table[CacheEffect | Illegal] = field(default=CACHE, repr=False)
 
     def __post_init__(self) -> None:
-        if chip_row(self.chip) is None:
+        if self.chip not in CHIPS:
             raise ProgramError(f"unknown chip '{self.chip}'; known are {', '.join(CHIPS)}")
         if self.l2_per_agent is None:
             object.__setattr__(self, "l2_per_agent", self.row.l2_per_agent)
@@ -528,9 +545,15 @@ class CdnaConfiguration:
     @property
     def row(self) -> ChipRow:
         """What is known of the chip."""
-        row = chip_row(self.chip)
-        assert row is not None
-        return row
+        return CHIPS[self.chip]
+
+    @property
+    def name(self) -> str:
+        """The chip, its mode, and the readings where they are not those by default."""
+        mode = " tgsplit" if self.tgsplit else ""
+        text = readings_text(self.readings) if self.hierarchy.left_open else ""
+        readings = f", {text}" if text else ""
+        return f"{self.chip}{mode}, {self.l2_per_agent} L2 per agent{readings}"
 
     @property
     def hierarchy(self) -> Hierarchy:

@@ -311,8 +311,8 @@ class _Teller:
             return f"{start}; nothing writes it back {self.span(missed, publisher)}."
         if publisher is not None and missed.done > publisher.done:
             return (
-                f"{found}: {store} is performed after {self.published(publisher)}, and nothing "
-                "waits for it before."
+                f"{found}: {store} is performed after {self.published(publisher)}, and "
+                f"{_unwaited(missed, 'it')} before."
             )
         nothing = "" if seen is None else f" {self.span(seen, access)}"
         return (
@@ -374,7 +374,7 @@ class _Teller:
         one, other = min(pairs, key=lambda pair: (pair[1].done, pair[0].order))
         return (
             f"P{one.op.wave}'s {self.noun(other)}{self.at(other)} is performed before its earlier "
-            f"{self.noun(one)}{self.at(one)}: nothing waits for that one {self.span(one, other)}."
+            f"{self.noun(one)}{self.at(one)}: {_unwaited(one, 'that one')} {self.span(one, other)}."
         )
 
     def differ(self, one: _Access, other: _Access) -> bool:
@@ -403,9 +403,13 @@ class _Teller:
                     f"before P{wave}'s {self.noun(late)}{self.at(late)} is performed"
                 )
                 if barrier:
+                    if late.op.acknowledged_early:
+                        return (
+                            f"{start}: {_unwaited(late, 'it')} before P{wave} passes the barrier."
+                        )
                     return f"{start}: P{wave} passes s_barrier without waiting for it."
                 assert publisher is not None
-                return f"{start}: nothing waits for it before {self.published(publisher)}."
+                return f"{start}: {_unwaited(late, 'it')} before {self.published(publisher)}."
         return ""
 
     def barrier(self, first: _Access, last: _Access) -> bool:
@@ -447,3 +451,10 @@ class _Teller:
                     "order; nothing writes one back before the other is stored."
                 )
         return ""
+
+
+def _unwaited(access: _Access, it: str) -> str:
+    """What is missing after an access that is performed too late, called ``it``."""
+    if access.op.acknowledged_early:
+        return f"its L1 has acknowledged {it}, and nothing writes {it} back"
+    return f"nothing waits for {it}"

@@ -9,6 +9,7 @@ from enum import IntEnum
 from itertools import product
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from fencewright.simulator.cdna.instructions import CopyPoint
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
     CompiledProgram,
@@ -224,6 +225,8 @@ class SplitBarrierRules:
 
     def is_complete(self, state: BarrierState, ended: Collection[int]) -> bool:
         """Whether enough signals came, of all waves but those that have ``ended``."""
+        if isinstance(self.group.unit, CopyPoint):
+            ended = ()
         going = zip(self.group.waves, self.group.party_of, strict=True)
         parties = {*state[0], *(party for wave, party in going if wave not in ended)}
         return 0 < len(parties) <= len(state[0])
@@ -245,13 +248,20 @@ class SplitBarrierRules:
 class Position(NamedTuple):
     """Where a wave is: its next instruction, why that is an error, whether all is over.
 
-    ``held_up``: a counter that the instruction increments is full.
+    ``held_up``: a counter that the instruction increments is full. ``after``: the number of the
+    wave's state after an instruction that concerns it alone; None for others, and for a wait that is
+    not over.
     """
 
     op: Op
     error: str | None
     ended: bool
     held_up: bool
+    after: int | None
+
+
+_NO_STEPS = (StepKind.END, StepKind.BARRIER)
+"""Where a wave has no step of its own."""
 
 
 class WaveMachine(Generic[LineState]):
@@ -288,6 +298,8 @@ class WaveMachine(Generic[LineState]):
         self._issued: list[dict[tuple[int, int], list[tuple[int, int, MachineEvent]]]]
         self._issued = [{} for _ in range(self.waves)]
         self._completed: dict[tuple[int, int, int], int] = {}
+        self._maintained: list[dict[tuple[int, int], int]] = [{} for _ in compiled.lines]
+        self._queued: list[dict[tuple[int, int], int]] = [{} for _ in compiled.lines]
         codes = {op.code for op in compiled.by_number}
         self._has_barriers = StepKind.BARRIER in codes
 
@@ -338,19 +350,30 @@ class WaveMachine(Generic[LineState]):
             op = self.compiled.ops[wave][kept[0]]
             ended = op.code is StepKind.END and not any(kept[2])
             error, held_up = self.rules.error(kept, op), self.rules.is_held_up(kept, op)
-            known = Position(op, error, ended, held_up)
+            after = None
+            local = error is None and StepKind.WAIT <= op.code < StepKind.END
+            if local and not held_up and self.rules.can_step(kept, op):
+                after = self.kept(wave, self.rules.step(kept, op))
+            known = Position(op, error, ended, held_up, after)
             self._positions[wave][number] = known
         return known
 
     def errors(self, state: State) -> list[str]:
         """The errors that waves have run into; such a wave goes no further."""
-        found = (self.position(state, wave).error for wave in range(self.waves))
-        return [each for each in found if each is not None]
+        found: list[str] = []
+        for wave in range(self.waves):
+            error = self.position(state, wave).error
+            if error is not None:
+                found.append(error)
+        return found
 
     def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
         """The steps of a wave on its own: everything but ``s_barrier``."""
-        op, error, _, held_up = self.position(state, wave)
-        if error is not None or held_up or op.code in (StepKind.END, StepKind.BARRIER):
+        op, error, _, held_up, alone = self.position(state, wave)
+        if alone is not None:
+            after = (*state[:wave], alone, *state[wave + 1 :])
+            return [(after, MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
+        if error is not None or held_up or op.code in _NO_STEPS:
             return []
         if op.code <= StepKind.SCALAR_LOAD:
             return self.access_steps(state, wave, op)
@@ -359,10 +382,7 @@ class WaveMachine(Generic[LineState]):
             return [self.issue_cache(state, wave, kept, op)]
         if op.code in (StepKind.SIGNAL, StepKind.BARRIER_WAIT):
             return self.split_barrier_steps(state, wave, kept, op)
-        if not self.rules.can_step(kept, op):
-            return []
-        after = self.with_wave(list(state), wave, self.rules.step(kept, op))
-        return [(tuple(after), MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
+        return []
 
     def access_steps(self, state: State, wave: int, op: Op) -> list[tuple[State, MachineEvent]]:
         """An access is issued, to memory or LDS."""
@@ -407,9 +427,14 @@ class WaveMachine(Generic[LineState]):
         """A cache instruction was issued."""
         after = list(state)
         for line, rules in enumerate(self.line_rules):
-            intern = self.line_states[line]
             at = self.waves + line
-            after[at] = intern(rules.maintain(intern.items[after[at]], op))
+            key = after[at], op.number
+            known = self._maintained[line].get(key)
+            if known is None:
+                intern = self.line_states[line]
+                known = intern(rules.maintain(intern.items[after[at]], op))
+                self._maintained[line][key] = known
+            after[at] = known
         self.with_wave(after, wave, self.rules.issue(kept, op))
         self.marker_left(after, op)
         return tuple(after), MachineEvent(MachineEventKind.ISSUE, wave, op.number)
@@ -452,7 +477,8 @@ class WaveMachine(Generic[LineState]):
         result = self.phase_steps(state)
         if not self._has_barriers:
             return result
-        for waves in self.compiled.groups.values():
+        for group in self.compiled.groups.values():
+            waves = [wave for wave in group if wave not in self.compiled.agents]
             codes = [self.position(state, wave).op.code for wave in waves]
             here = [wave for wave, c in zip(waves, codes, strict=True) if c is StepKind.BARRIER]
             if not here or any(c not in (StepKind.BARRIER, StepKind.END) for c in codes):
@@ -520,11 +546,18 @@ class WaveMachine(Generic[LineState]):
         if not outstanding:
             return
         queued = 0
-        for line, rules in enumerate(self.line_rules):
-            kept = self.line_states[line].items[state[self.waves + line]]
-            queued = max(queued, rules.queued(kept, op.number))
+        for line in range(len(self.line_rules)):
+            queued = max(queued, self.queued(line, state[self.waves + line], op.number))
         for _ in range(outstanding - queued):
             self.completed(state, op.number, 0)
+
+    def queued(self, line: int, number: int, op: int) -> int:
+        """How often an operation is in the queues of the state ``number`` of a line."""
+        known = self._queued[line].get((number, op))
+        if known is None:
+            kept = self.line_states[line].items[number]
+            known = self._queued[line][number, op] = self.line_rules[line].queued(kept, op)
+        return known
 
     def with_wave(self, state: list[int], wave: int, kept: Wave) -> list[int]:
         """Puts a wave into ``state``, which it returns."""

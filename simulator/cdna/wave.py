@@ -11,12 +11,15 @@ operation that writes its register in order after the load. At the end of a wave
 waited for.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
+from fencewright.simulator.cdna.copies import with_agents
 from fencewright.simulator.cdna.instructions import (
+    AsyncCopy,
+    AsyncWait,
     Atomic,
     BarrierSignal,
     BarrierUnit,
@@ -25,6 +28,7 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     CdnaProgram,
     CompareSwap,
+    CopyPoint,
     LdsAccess,
     LdsAtomic,
     LdsCompareSwap,
@@ -99,9 +103,11 @@ _NO_EFFECT = CacheEffect()
 _NOT_COUNTED = Counted(())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Op:
     """A compiled instruction. Registers are numbers; an operand < 0 is register ``~operand``.
+
+    ``CompiledProgram`` fills it in; nothing changes it later.
 
     ``number`` counts over the whole program; ``line`` is the number of the location among
     those in memory or (``in_lds``) in LDS; ``b`` of a compare-exchange is the value compared
@@ -149,23 +155,35 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class SplitBarrierGroup:
-    """The waves of a split barrier. ``party_of``: on whose behalf each of them arrives."""
+    """The waves of a split barrier. ``party_of``: on whose behalf each of them arrives.
 
-    unit: BarrierUnit
+    Where a copy meets its wave, nobody is left out for having ended.
+    """
+
+    unit: BarrierUnit | CopyPoint
     waves: tuple[int, ...]
     party_of: tuple[int, ...]
 
     @classmethod
-    def of(cls, program: CdnaProgram, wave: int, unit: BarrierUnit) -> "SplitBarrierGroup":
-        """The barrier that ``wave`` calls ``unit``.
+    def of(
+        cls,
+        program: CdnaProgram,
+        wave: int,
+        unit: BarrierUnit | CopyPoint,
+        agents: Container[int] = (),
+    ) -> "SplitBarrierGroup":
+        """The barrier that ``wave`` calls ``unit``; ``agents`` have no part in those of waves.
 
         Raises ``ProgramError`` where its work-group is in no cluster.
         """
+        if isinstance(unit, CopyPoint):
+            return cls(unit, (unit.wave, unit.agent), (0, 1))
         places = [thread.placement for thread in program.threads]
         scope = Scope.WORKGROUP if unit is BarrierUnit.WAVE else Scope.CLUSTER
         if scope is Scope.CLUSTER and places[wave].cluster is None:
             raise ProgramError(f"P{wave} is in no cluster, whose barrier is {unit}")
-        waves = [n for n, place in enumerate(places) if place.shares(places[wave], scope)]
+        mates = [n for n, place in enumerate(places) if place.shares(places[wave], scope)]
+        waves = [n for n in mates if n not in agents]
         groups = [places[n].instance(Scope.WORKGROUP) for n in waves]
         parties = waves if unit is BarrierUnit.WAVE else [groups.index(each) for each in groups]
         return cls(unit, tuple(waves), tuple(parties))
@@ -180,7 +198,10 @@ class CompiledProgram:
     """
 
     def __init__(self, program: CdnaProgram, configuration: CdnaConfiguration):
+        expanded = with_agents(program)
+        program = expanded.program
         self.program = program
+        self.agents = expanded.agents
         self.configuration = configuration
         self.counters = tuple(configuration.row.counters)
         self.hierarchy = configuration.hierarchy
@@ -237,6 +258,11 @@ class CompiledProgram:
                 raise ProgramError(f"work-group {name} is spread over XCDs")
             if len({self.cu[wave] for wave in waves}) > 1 and not self.configuration.tgsplit:
                 raise ProgramError(f"work-group {name} is spread over CUs, which needs tgsplit")
+        clusters = {(p.agent, p.cluster) for p in places if p.cluster is not None}
+        for agent, cluster in clusters if self.configuration.row.clusters else ():
+            mates = [p for p in places if (p.agent, p.cluster) == (agent, cluster)]
+            if len({p.xcd for p in mates}) > 1:
+                raise ProgramError(f"cluster {cluster} is spread over XCDs")
         if one and len({(agent, xcd) for agent, xcd, _ in cus}) > len(l2_names):
             raise ProgramError("one L2 per agent means one XCD per agent: place all on xcd 0")
 
@@ -290,83 +316,87 @@ class CompiledProgram:
     def _compile(
         self, wave: int, pc: int, instruction: CdnaInstruction, labels: dict[str, int]
     ) -> Op:
-        blank = Op(len(self.by_number), wave, pc, StepKind.END, instruction)
+        op = Op(len(self.by_number), wave, pc, StepKind.END, instruction)
         try:
-            op = self._fill(blank, instruction, labels)
+            self._fill(op, instruction, labels)
         except ProgramError as error:
             raise ProgramError(f"{self.program.name} P{wave}: {instruction}: {error}") from None
-        op = replace(op, reads=tuple({~each for each in (op.a, op.b) if each < 0}))
+        op.reads = tuple({~each for each in (op.a, op.b) if each < 0})
         self.by_number.append(op)
         return op
 
-    def _fill(self, op: Op, instruction: CdnaInstruction, labels: dict[str, int]) -> Op:
+    def _fill(self, op: Op, instruction: CdnaInstruction, labels: dict[str, int]) -> None:
         wave = op.wave
         match instruction:
             case VectorLoad() | VectorStore() | Atomic() | CompareSwap():
-                return self._vector(op, instruction)
+                self._vector(op, instruction)
             case LdsLoad() | LdsStore() | LdsAtomic() | LdsCompareSwap():
-                return self._counted(self._access(op, instruction), CountedOperation.LDS)
+                self._access(op, instruction)
+                self._note_counters(op, CountedOperation.LDS)
             case ScalarLoad():
-                op = replace(self._access(op, instruction), code=StepKind.SCALAR_LOAD)
-                return self._counted(op, CountedOperation.SCALAR)
+                self._access(op, instruction)
+                op.code = StepKind.SCALAR_LOAD
+                self._note_counters(op, CountedOperation.SCALAR)
             case CacheInstruction(mnemonic, bits):
-                effect = self.configuration.cache_effect(mnemonic, bits)
-                op = replace(op, code=StepKind.CACHE, effect=effect)
-                return self._counted(op, effect.counted_as) if effect.counts else op
+                op.code = StepKind.CACHE
+                op.effect = self.configuration.cache_effect(mnemonic, bits)
+                if op.effect.counts:
+                    self._note_counters(op, op.effect.counted_as)
             case WorkgroupBarrier():
-                return replace(op, code=StepKind.BARRIER)
+                op.code = StepKind.BARRIER
             case Wait() | SplitWait():
-                return replace(op, code=StepKind.WAIT, counts=self._counts(instruction))
+                op.code = StepKind.WAIT
+                op.counts = self._counts(instruction)
             case BarrierSignal(unit, first):
-                dst = self._register(wave, first)
-                return replace(op, code=StepKind.SIGNAL, barrier=self._barrier(wave, unit), dst=dst)
+                op.code = StepKind.SIGNAL
+                op.dst = self._register(wave, first)
+                op.barrier = self._barrier(wave, unit)
             case BarrierWait(unit):
-                return replace(op, code=StepKind.BARRIER_WAIT, barrier=self._barrier(wave, unit))
+                op.code = StepKind.BARRIER_WAIT
+                op.barrier = self._barrier(wave, unit)
             case Move(dst, value):
-                dst, value = self._register(wave, dst), self._operand(wave, value)
-                return replace(op, code=StepKind.MOVE, dst=dst, a=value)
+                op.code = StepKind.MOVE
+                op.dst, op.a = self._register(wave, dst), self._operand(wave, value)
             case Arithmetic(kind, dst, a, b):
-                dst = self._register(wave, dst)
-                a, b = self._operand(wave, a), self._operand(wave, b)
-                return replace(
-                    op, code=StepKind.ARITHMETIC, dst=dst, a=a, b=b, function=ARITHMETIC[kind]
-                )
+                op.code = StepKind.ARITHMETIC
+                op.dst = self._register(wave, dst)
+                op.a, op.b = self._operand(wave, a), self._operand(wave, b)
+                op.function = ARITHMETIC[kind]
             case Branch(target, condition, unless):
                 if target not in labels:
                     raise ProgramError(f"no label '{target}'; known are {', '.join(labels)}")
-                always = condition is None
-                a = 1 if always else self._operand(wave, condition)
-                return replace(op, code=StepKind.BRANCH, target=labels[target], a=a, unless=unless)
-            case Label():
+                op.code = StepKind.BRANCH
+                op.target, op.unless = labels[target], unless
+                op.a = 1 if condition is None else self._operand(wave, condition)
+            case Label() | AsyncCopy() | AsyncWait():
                 raise AssertionError("labels are resolved before")
 
-    def _vector(self, op: Op, instruction: VectorAccess) -> Op:
-        op = replace(self._access(op, instruction), flat=instruction.flat)
+    def _vector(self, op: Op, instruction: VectorAccess) -> None:
+        self._access(op, instruction)
+        op.flat = instruction.flat
         if op.in_lds and not op.flat:
             raise ProgramError(f"{instruction.location} is in LDS: use a ds_ or flat access")
         returns = op.code is StepKind.LOAD or op.dst >= 0
-        op = self._counted(op, access_counted(op.in_lds, returns))
+        self._note_counters(op, access_counted(op.in_lds, returns))
         effect = self.configuration.access_effect(_ACCESS[op.code], instruction.bits)
         if isinstance(instruction, Atomic | CompareSwap) and effect.returns is not bool(
             instruction.dst
         ):
             raise ProgramError("the bit that asks for the old value and the register go together")
         if op.in_lds:
-            return op
-        past_l2 = effect.past_l2 or self.lines[op.line].kind is MemoryKind.UNCACHED
-        early = effect.acknowledged_early
-        return replace(op, l1=effect.l1, past_l2=past_l2, acknowledged_early=early)
+            return
+        op.l1 = effect.l1
+        op.past_l2 = effect.past_l2 or self.lines[op.line].kind is MemoryKind.UNCACHED
+        op.acknowledged_early = effect.acknowledged_early
 
-    def _counted(self, op: Op, operation: CountedOperation) -> Op:
-        """``op`` with the counters that it is in."""
-        counted = self.configuration.counted(operation, op.flat)
-        return replace(
-            op, counted=counted, queues=tuple(map(self.counters.index, counted.counters))
-        )
+    def _note_counters(self, op: Op, operation: CountedOperation) -> None:
+        """Note the counters that ``op`` is in."""
+        op.counted = self.configuration.counted(operation, op.flat)
+        op.queues = tuple(map(self.counters.index, op.counted.counters))
 
-    def _barrier(self, wave: int, unit: BarrierUnit) -> int:
+    def _barrier(self, wave: int, unit: BarrierUnit | CopyPoint) -> int:
         """The number of the split barrier that a wave means by ``unit``."""
-        made = SplitBarrierGroup.of(self.program, wave, unit)
+        made = SplitBarrierGroup.of(self.program, wave, unit, self.agents)
         if made not in self.barriers:
             self.barriers.append(made)
         return self.barriers.index(made)
@@ -382,8 +412,8 @@ class CompiledProgram:
             )
         return tuple(map(asked.get, self.counters))
 
-    def _access(self, op: Op, instruction: VectorAccess | LdsAccess | ScalarLoad) -> Op:
-        """The location, operands and arithmetic of an access."""
+    def _access(self, op: Op, instruction: VectorAccess | LdsAccess | ScalarLoad) -> None:
+        """Note the location, operands and arithmetic of an access."""
         location = self.program.location(instruction.location)
         in_lds = location.space is AddressSpace.LOCAL
         if in_lds and self.program.threads[op.wave].placement.workgroup != location.workgroup:
@@ -393,31 +423,26 @@ class CompiledProgram:
         if in_lds and isinstance(instruction, ScalarLoad):
             raise ProgramError(f"{location.name} is in LDS, which scalar loads do not reach")
         number = (self._lds_number if in_lds else self._line_number)[location.name]
-        op = replace(op, line=number, in_lds=in_lds)
+        op.line, op.in_lds = number, in_lds
         wave = op.wave
         match instruction:
             case VectorLoad() | LdsLoad() | ScalarLoad():
-                return replace(op, code=StepKind.LOAD, dst=self._register(wave, instruction.dst))
+                op.code = StepKind.LOAD
             case VectorStore() | LdsStore():
-                return replace(op, code=StepKind.STORE, a=self._operand(wave, instruction.value))
+                op.code = StepKind.STORE
+                op.a = self._operand(wave, instruction.value)
+                return
             case Atomic() | LdsAtomic():
                 if instruction.kind not in RMW:
                     raise ProgramError(f"{instruction.kind} is not integer arithmetic")
-                return replace(
-                    op,
-                    code=StepKind.ATOMIC,
-                    function=RMW[instruction.kind],
-                    a=self._operand(wave, instruction.value),
-                    dst=self._register(wave, instruction.dst),
-                )
+                op.code = StepKind.ATOMIC
+                op.function = RMW[instruction.kind]
+                op.a = self._operand(wave, instruction.value)
             case CompareSwap() | LdsCompareSwap():
-                return replace(
-                    op,
-                    code=StepKind.COMPARE_SWAP,
-                    a=self._operand(wave, instruction.new),
-                    b=self._operand(wave, instruction.compare),
-                    dst=self._register(wave, instruction.dst),
-                )
+                op.code = StepKind.COMPARE_SWAP
+                op.a = self._operand(wave, instruction.new)
+                op.b = self._operand(wave, instruction.compare)
+        op.dst = self._register(wave, instruction.dst)
 
 
 _ACCESS = {

@@ -5,7 +5,6 @@ in where a register is used: the weakest that deliver it, so that they hide no m
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 
 from fencewright.lowering.cdna.instructions import (
     CACHE_COUNTS,
@@ -46,18 +45,6 @@ from fencewright.simulator.source.events import (
 _COUNTS = {mnemonic: row.value for (mnemonic, *_), row in CACHE_COUNTS.items()}
 """Whether cache maintenance counts in vmcnt, on the chips that have it."""
 
-_SCC = "scc"
-_SPLIT_COUNTERS = frozenset(each.name for each in fields(cdna.SplitWait))
-_COUNTERS = _SPLIT_COUNTERS | {each.name for each in fields(cdna.Wait)}
-"""The counters that the machine has; others order nothing that it executes."""
-
-
-def wait_instruction(counts: Mapping[str, int]) -> cdna.Wait | cdna.SplitWait:
-    """The wait until no more operations than these are outstanding, by the names of counters."""
-    if counts.keys() & _SPLIT_COUNTERS:
-        return cdna.SplitWait(**counts)
-    return cdna.Wait(**counts)
-
 
 def cdna_program(code: Code, configuration: CdnaConfiguration | None = None) -> CdnaProgram:
     """The program that the machine executes in a configuration; same names, same observables.
@@ -89,8 +76,7 @@ class _Wave:
         self.instructions: list[CdnaInstruction] = []
         self.issued = dict.fromkeys(map(str, configuration.row.counters), 0)
         self.flat = False
-        self.stepped_over = 0
-        self.labelled = ""
+        self.barriers = cdna.BarrierCode(self.instructions.append)
         self.pending: dict[str, dict[str, int | None]] = {}
 
     def add(self, position: int, instruction: object) -> None:
@@ -119,10 +105,10 @@ class _Wave:
 
     def wait(self, left: Mapping[str, int]) -> None:
         """A wait until no more operations than these are outstanding in each counter."""
-        observable = {name: n for name, n in left.items() if name in _COUNTERS}
-        if not observable:
+        made = cdna.wait_instruction(left)
+        if made is None:
             return
-        self.instructions.append(wait_instruction(observable))
+        self.instructions.append(made)
         for name, counts in list(self.pending.items()):
             for counter, stamp in list(counts.items()):
                 count = left.get(counter)
@@ -138,14 +124,14 @@ class _Wave:
 
     def scoped(self, operation: ScopedOperation, sequence: Sequence) -> None:
         for each in sequence.instructions:
-            self.stepped_over -= 1
             row = either_form(each.mnemonic)
             if each.wait is not None:
                 self.wait(each.wait.given)
             elif row is not None and row.kind is Kind.CACHE:
                 self.cache(each)
             elif row is not None and row.kind is Kind.BARRIER:
-                self.barrier(each)
+                if not self.barriers.instruction(each.mnemonic, each.modifiers):
+                    raise ProgramError(f"the machine has no '{each.text}'")
             elif (
                 row is not None
                 and each.phase is Phase.ACCESS
@@ -154,7 +140,7 @@ class _Wave:
                 self.access(operation, each, row)
             else:
                 raise ProgramError(f"the machine has no '{each.text}'")
-            self.target()
+            self.barriers.passed()
         if isinstance(operation, Cmpxchg) and operation.success is not None:
             compared = Arithmetic(
                 ArithmeticKind.EQ, operation.success, _result(operation) or "", operation.compare
@@ -173,31 +159,6 @@ class _Wave:
         effect = self.configuration.cache_effect(made.mnemonic, made.bits)
         for counter in self.configuration.counted(effect.counted_as, flat=False).counters:
             self.issued[counter] += effect.counts
-
-    def barrier(self, instruction: Instruction) -> None:
-        """An instruction of a barrier; one of them steps over others by the value of SCC."""
-        match instruction.mnemonic, instruction.modifiers:
-            case "s_barrier", _:
-                made = cdna.WorkgroupBarrier()
-            case "s_barrier_signal", (unit,):
-                made = cdna.BarrierSignal(cdna.BarrierUnit(unit))
-            case "s_barrier_signal_isfirst", (unit,):
-                made = cdna.BarrierSignal(cdna.BarrierUnit(unit), _SCC)
-            case "s_barrier_wait", (unit,):
-                made = cdna.BarrierWait(cdna.BarrierUnit(unit))
-            case "s_cbranch_scc0", (count,):
-                self.stepped_over = int(count)
-                made = Branch(f"{_SCC}.{len(self.instructions)}", _SCC, unless=True)
-                self.labelled = made.target
-            case _:
-                raise ProgramError(f"the machine has no '{instruction.text}'")
-        self.instructions.append(made)
-
-    def target(self) -> None:
-        """Where a branch over the last instructions goes to, if that is here."""
-        if self.labelled and not self.stepped_over:
-            self.instructions.append(Label(self.labelled))
-            self.labelled = ""
 
     def access(
         self,

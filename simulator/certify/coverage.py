@@ -58,6 +58,12 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
          "as narrow as shared memory reaches, or restricted to it, which the PTX model shows to be "
          "enough (tests/unit/test_coverage.py, test_minimise_ptx.py)",
          {"op": (Operation.FENCE,), "limited": (True,), "architecture": ("ptx",)}),
+    Uncertified("unused exchange",
+         "a compare-exchange whose old value nobody takes counts as a store where these count apart; its "
+         "sequence is that of a read-modify-write with the same orderings, which is certified "
+         "(tests/unit/test_coverage.py)",
+         {"op": (Operation.CMPXCHG,), "returns": (False,), "limited": (False,),
+          "architecture": ("cdna",)}),
     Uncertified("limited operation",
          "what limits an operation (address spaces, one-as, av(none)) chooses among the rows of its "
          "phases; fences with each limit, and loads, stores and atomics with most, are certified",
@@ -81,6 +87,7 @@ def columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, 
         "space": request.space,
         "kind": request.kind,
         "volatile": request.volatile,
+        "returns": request.returns,
         "limited": limited,
         "loops": any(each.mnemonic == "bra" for each in sequence.instructions),
     }

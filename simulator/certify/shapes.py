@@ -12,8 +12,9 @@ race is no test; ``certificate`` leaves it out.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 
-from fencewright.lowering.cdna.chips import ChipRow, chip_row
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.ptx.chip import PtxForm, default_version, forms_of
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
@@ -125,7 +126,7 @@ def distances(mode: Target, scope: Scope) -> tuple[Distance, ...]:
 
 
 def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
-    chip = _row(mode)
+    chip = CHIPS[mode.chip]
     many = chip.l2_per_agent is mode.l2_per_agent is L2PerAgent.MANY
     split = "tgsplit" in mode.features
     far = [(Scope.CLUSTER, Distance.TWO_XCDS)] if many else []
@@ -141,20 +142,14 @@ def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
     ]
 
 
-def _row(mode: Target) -> ChipRow:
-    chip = chip_row(mode.chip)
-    assert chip is not None, mode
-    return chip
-
-
 def splits_counters(mode: Target) -> bool:
     """Whether an AMD chip counts loads, stores and LDS apart, and has barriers in two parts."""
-    return not mode.is_ptx and _row(mode).splits_counters
+    return not mode.is_ptx and CHIPS[mode.chip].splits_counters
 
 
 def has_clusters(mode: Target) -> bool:
     """Whether work-groups of an AMD chip come in clusters."""
-    return _row(mode).clusters
+    return CHIPS[mode.chip].clusters
 
 
 def _ptx_distances(mode: Target) -> list[tuple[Scope, Distance]]:
@@ -175,6 +170,7 @@ def ptx_forms(mode: Target) -> frozenset[PtxForm]:
     return forms_of(chip, mode.ptx_version or default_version(chip))
 
 
+@cache
 def memory_kinds(target: str) -> tuple[MemoryKind, MemoryKind]:
     """The memory that several agents of a target share: of weak data, and of atomics.
 
@@ -182,7 +178,7 @@ def memory_kinds(target: str) -> tuple[MemoryKind, MemoryKind]:
     (fine-grained) memory alone. Without scope bits, stores stop at the L2 and atomics stay in it,
     so that what agents synchronise on is uncached. All other memory is NONLOCAL, on PTX too.
     """
-    chip = chip_row(target)
+    chip = CHIPS.get(target)
     return (
         MemoryKind.NONLOCAL if chip is None or chip.l2_maintenance else MemoryKind.UNCACHED,
         MemoryKind.NONLOCAL if chip is None or chip.scope_bits else MemoryKind.UNCACHED,
@@ -226,24 +222,35 @@ class _ShapeWriter:
                 code.append(step)
             made.append(Thread(placement, tuple(code)))
         assert focus is not None, name
-        program = Program(
-            tuple(self.locations(made)), tuple(made), tuple(map(_observable, observed.split()))
-        )
-        used = frozenset(each.name for each in program.locations)
-        return ShapeTest(name, program, focus, self.generic & used, progress)
+        program = Program(tuple(self.locations(made)), tuple(made), _observables(observed))
+        generic = self.generic.intersection(each.name for each in program.locations)
+        return ShapeTest(name, program, focus, generic, progress)
 
     def locations(self, threads: list[Thread[ScopedInstruction]]) -> Iterator[Location]:
         atomic: dict[str, bool] = {}
         for thread in threads:
             for each in thread.instructions:
-                if isinstance(each, Load | Store | AtomicRmw | Cmpxchg):
+                if isinstance(each, _ACCESSES):
                     weak = each.ordering is Ordering.WEAK
                     atomic[each.location] = atomic.get(each.location, False) or not weak
         agents = len({thread.placement.agent for thread in threads}) > 1
         kinds = memory_kinds(self.mode.chip)
         for name in sorted(atomic):
             kind = kinds[atomic[name]] if agents else MemoryKind.NONLOCAL
-            yield Location(name, 0, kind, self.spaces.get(name, GLOBAL))
+            yield _location(name, kind, self.spaces.get(name, GLOBAL))
+
+
+_ACCESSES = (Load, Store, AtomicRmw, Cmpxchg)
+
+
+@cache
+def _location(name: str, kind: MemoryKind, space: AddressSpace) -> Location:
+    return Location(name, 0, kind, space)
+
+
+@cache
+def _observables(text: str) -> tuple[Observable, ...]:
+    return tuple(map(_observable, text.split()))
 
 
 def _observable(text: str) -> Observable:
@@ -500,6 +507,35 @@ def _two_threads(
         if roles.acquires and roles.op is Operation.ATOMIC_RMW and not roles.request.returns:
             code = roles.write("f", 2)
             yield _passing_unused(w, f"unused {name}", data, here, there, roles.scope, code)
+    if distance in _GROUP or not splits_counters(mode):
+        return
+    if roles.acquires and roles.op is Operation.ATOMIC_RMW and not roles.request.returns:
+        yield _told_by_a_mate(writer, tag, here, there, roles.scope, roles.write("f", 2))
+
+
+def _told_by_a_mate(
+    writer: _ShapeWriter, tag: str, here: Placement, there: Placement, scope: Scope, acquire: Steps
+) -> ShapeTest:
+    """MP where who acquires learns in LDS, from another wave, that its unused atomic came second.
+
+    The load of the flag that shows it otherwise is in order with the invalidate, and hides that
+    nobody waited for it.
+    """
+    mate: Steps = (
+        Load("r2", "f", RELAXED, scope),
+        Arithmetic(ArithmeticKind.SUB, "before", "r2", 3),
+        Branch("end", "before"),
+        Store("g", 1, RELAXED, Scope.WORKGROUP),
+        Label("end"),
+    )
+    told = Load("r0", "g", RELAXED, Scope.WORKGROUP)
+    return _with(writer, g=LOCAL, x=GLOBAL).test(
+        f"MP acquire unused {tag}, told in LDS",
+        "1:r0 1:r1",
+        (there, (Store("x", 1), AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, scope))),
+        (here, (*acquire, told, *WEAK_DATA.guarded("r0", Load("r1", "x")))),
+        (here, mate),
+    )
 
 
 def _passing_unused(

@@ -112,8 +112,12 @@ class Construction(ABC, Generic[PathT, ResultT]):
     ``is_in_order``: no read takes a write that comes after it in its own thread. ``complete``:
     no graph was lost to the bound of a loop, or to the limit of ``work``; ``cut`` are the loops that
     were bounded, as threads with where they jump back, each with what it changes. ``stagnant``: instead of the graphs in which
-    all threads end, those in which some wait for ever and the others have ended.
+    all threads end, those in which some wait for ever and the others have ended. ``twins`` are pairs of threads
+    that are the same to the program: of graphs that differ in their exchange alone one is built, so that
+    what is found of one thread is to be said of the other too.
     """
+
+    twins: tuple[tuple[int, int], ...] = ()
 
     def __init__(
         self,
@@ -159,6 +163,10 @@ class Construction(ABC, Generic[PathT, ResultT]):
             self._graphs += self._continued(self._graphs.pop())
         self.complete = self.complete and not self.work.is_spent
         return not self._graphs
+
+    def abandon(self) -> None:
+        """Build no more graphs: what was asked for is found."""
+        self._graphs.clear()
 
     def _continued(self, graph: Graph[PathT]) -> list[Graph[PathT]]:
         """The graphs that ``graph`` is the union of; none if it is whole, or leads nowhere."""
@@ -243,26 +251,32 @@ class Construction(ABC, Generic[PathT, ResultT]):
         if chosen is None:
             return self._assumed(graph)
         _, may_defer, read = chosen
-        found = [self._with_source(graph, read, write.name) for write in read.candidates]
+        exchanges = [each for pair in self.twins if (each := _exchange(graph, pair)) is not None]
+        found: list[Graph[PathT]] = []
+        earlier: list[Name] = []
+        for write in read.candidates:
+            refused = _exchanged(graph, read.name, earlier, exchanges)
+            if write.name not in refused.get(read.name, frozenset()):
+                found.append(self._with_source(graph, read, write.name, refused))
+            earlier.append(write.name)
         if may_defer:
-            taken = graph.refused.get(read.name, frozenset())
-            refused = taken | {write.name for write in read.candidates}
-            found.append(
-                Graph(
-                    graph.runs,
-                    graph.sources,
-                    graph.guesses,
-                    {**graph.refused, read.name: refused},
-                )
-            )
+            refused = _exchanged(graph, read.name, earlier, exchanges)
+            refused[read.name] = refused.get(read.name, frozenset()) | {*earlier}
+            found.append(Graph(graph.runs, graph.sources, graph.guesses, refused))
         return found
 
-    def _with_source(self, graph: Graph[PathT], read: _Pending, write: Name) -> Graph[PathT]:
+    def _with_source(
+        self,
+        graph: Graph[PathT],
+        read: _Pending,
+        write: Name,
+        refused: Mapping[Name, frozenset[Name]],
+    ) -> Graph[PathT]:
         known = graph.sources[read.thread]
         known += (None,) * (read.order + 1 - len(known))
         sources = (*known[: read.order], write, *known[read.order + 1 :])
-        refused = {name: each for name, each in graph.refused.items() if name != read.name}
-        return self._rerun(graph, read.thread, sources, graph.guesses[read.thread], refused)
+        left = {name: each for name, each in refused.items() if name != read.name}
+        return self._rerun(graph, read.thread, sources, graph.guesses[read.thread], left)
 
     def _rerun(
         self,
@@ -318,6 +332,43 @@ class Construction(ABC, Generic[PathT, ResultT]):
             )
             for assumed in run.ways
         ]
+
+
+_Exchange = Callable[[Name], Name]
+
+
+def _exchange(graph: Graph[Any], pair: tuple[int, int]) -> _Exchange | None:
+    """What exchanges the events of two threads, if the graph is the same with them exchanged."""
+    one, other = pair
+    if graph.guesses[one] != graph.guesses[other]:
+        return None
+    swapped = {one: other, other: one}
+
+    def exchanged(name: Name) -> Name:
+        return Name(swapped.get(name.thread, name.thread), name.event)
+
+    for thread, sources in enumerate(graph.sources):
+        there = tuple(name and exchanged(name) for name in sources)
+        if there != graph.sources[swapped.get(thread, thread)]:
+            return None
+    for name, refused in graph.refused.items():
+        if graph.refused.get(exchanged(name)) != frozenset(map(exchanged, refused)):
+            return None
+    return exchanged
+
+
+def _exchanged(
+    graph: Graph[Any], read: Name, writes: Sequence[Name], exchanges: Sequence[_Exchange]
+) -> dict[Name, frozenset[Name]]:
+    """What reads refuse once graphs were built in which ``read`` takes one of ``writes``.
+
+    A graph in which the exchanged read takes the exchanged write is one of those, exchanged.
+    """
+    refused = dict(graph.refused)
+    for exchanged in exchanges:
+        there = exchanged(read)
+        refused[there] = refused.get(there, frozenset()) | frozenset(map(exchanged, writes))
+    return {name: each for name, each in refused.items() if each}
 
 
 _STEPS = 20

@@ -276,6 +276,17 @@ class Interleavings:
             if passage.waits:
                 waiting = Waiting(gate, passage.phase, position, passage.by_parity)
                 threads[number] = threads[number]._replace(waiting=waiting)
+        before: list[ThreadState] = []
+        while before != threads:
+            # Who goes on may have ended, so that nobody waits for it any longer.
+            before = list(threads)
+            self._let_through(threads, gates)
+        return frozenset(gates.items())
+
+    def _let_through(
+        self, threads: list[ThreadState], gates: "dict[Gate, GateState | Counts | None]"
+    ) -> None:
+        """Let through whoever need not wait any longer at a gate as it is."""
         for gate, state in gates.items():
             if isinstance(state, GateState):
                 gates[gate] = self._settled(threads, gate, state)
@@ -283,7 +294,6 @@ class Interleavings:
                 self._release(
                     threads, gate, lambda _, w, now=state: now.is_complete(w.phase, w.by_parity)
                 )
-        return frozenset(gates.items())
 
     @staticmethod
     def _before(gates: "Mapping[Gate, GateState | Counts | None]", gate: Gate) -> Counts | None:

@@ -19,11 +19,11 @@ from fencewright.lowering.ptx import memory as ptx_rows
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory import cdna, ptx
-from fencewright.simulator.memory.addresses import Addresses, check
+from fencewright.simulator.memory.addresses import SHARED_WINDOW, SPACE, Addresses, check
 from fencewright.simulator.memory.expression import addresses_of
 from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 
-BATCH = 4096
+BATCH = 1024
 """Accesses that are counted at once: as many as stay in the caches of a CPU."""
 
 
@@ -60,7 +60,25 @@ class Model:
 
     def check(self, addresses: Sequence[int | None]) -> None:
         """Raise ``AddressError`` for addresses that the instruction cannot have."""
-        check(addresses, self.lanes, self.width, self.alignment, self.size, self.window)
+        for shift in self.shifts:
+            shifted = addresses if not shift else [_shifted(each, shift) for each in addresses]
+            check(shifted, self.lanes, self.width, self.alignment, self.size, self.window)
+
+    def admits(self, addresses: Numbers, active: LaneFlags) -> bool:
+        """Whether the instruction can have all these addresses, none of shared memory by ``s``."""
+        limit = SPACE if self.size is None else self.size
+        places = [addresses + shift for shift in self.shifts]
+        wrong = [
+            (each < 0)
+            | (each + self.width > min(limit, SHARED_WINDOW))
+            | (each % self.alignment != 0)
+            for each in places
+        ]
+        return not any((each & active).any() for each in wrong)
+
+
+def _shifted(address: int | None, shift: int) -> int | None:
+    return None if address is None else address + shift
 
 
 def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> AccessCounts:
@@ -81,7 +99,7 @@ def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[AccessCounts]
     """What each of many accesses of one instruction counts; they have been checked."""
     waiting = iter(accesses)
     while batch := list(islice(waiting, BATCH)):
-        addresses, active = _arrays(batch)
+        addresses, active = arrays_of(batch)
         found = model.count(addresses, active)
         evidence = MappingProxyType({each: model.evidence(each, addresses) for each in found})
         columns = [values.tolist() for values in found.values()]
@@ -89,7 +107,8 @@ def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[AccessCounts]
             yield AccessCounts(dict(zip(found, row, strict=True)), evidence)
 
 
-def _arrays(batch: Sequence[Addresses]) -> tuple[Numbers, LaneFlags]:
+def arrays_of(batch: Sequence[Addresses]) -> tuple[Numbers, LaneFlags]:
+    """The addresses of many accesses, a row each, and which lanes are active."""
     if any(None in each for each in batch):
         active = np.array([[each is not None for each in row] for row in batch])
         return np.array([[each or 0 for each in row] for row in batch], dtype=np.int64), active
@@ -132,37 +151,36 @@ def _ptx_model(instruction: str, target: str) -> Model:
     )  # fmt: skip
 
 
-_OFFSET = re.compile(r"(offset[01]?):([0-9]{1,6})")
+_OFFSET = re.compile(r"(offset[01]?):(-?[0-9]{1,6})")
 
 
 def _cdna_model(instruction: str, target: str) -> Model:
-    chip = next((each for each in cdna_rows.HIERARCHIES if each.chip == target), None)
-    if chip is None:
-        known = (each.chip for each in cdna_rows.HIERARCHIES)
-        raise _refused(instruction, target, "unknown chip", known)
+    chip = cdna_rows.hierarchy_of(target, f"access '{instruction}' on {target}")
     mnemonic, *words = instruction.split()
-    offsets: dict[str, int] = {}
-    for word in words:
-        found = _OFFSET.fullmatch(word)
-        if found is None:
-            raise _refused(
-                instruction,
-                target,
-                f"unknown operand '{word}'; accepted: offset:N, offset0:N, offset1:N",
-            )
-        offsets[found[1]] = int(found[2])
-    if (vector := cdna_rows.VECTOR_INSTRUCTIONS.get(mnemonic)) is not None:
+    vector = cdna_rows.VECTOR_INSTRUCTIONS.get(mnemonic)
+    if vector is not None:
+        _refuse_absent(instruction, target, vector.absent)
+        bits = cdna_rows.POLICY_BITS[CHIPS[target].generation]
+        family = mnemonic.partition("_")[0]
+        offsets = _offsets(instruction, target, words, family, bits)
         shift = offsets.get("offset", 0)
-        known = cdna.vector_evidence(vector, chip)
+        returns = any(each in words for each in cdna_rows.RETURNING_BITS)
+        is_atomic = vector.access is cdna_rows.CdnaMemoryOperation.ATOMIC
         return Model(
-            instruction, target, cdna_rows.LANES, vector.width, min(vector.width, 4), None,
-            lambda addresses, active: cdna.vector_counters(vector, chip, addresses + shift, active),
-            lambda counter, addresses: known(counter),
+            instruction, target, cdna_rows.LANES, vector.width,
+            vector.width if is_atomic else 1, None,
+            lambda addresses, active: cdna.vector_counters(
+                vector, chip, addresses + shift, active, returns=returns
+            ),
+            cdna.vector_evidence(vector, chip, shift),
+            shifts=(shift,),
         )  # fmt: skip
     lds = cdna_rows.LDS_INSTRUCTIONS.get(mnemonic)
     if lds is None or cdna_rows.lds_phases(lds.access, lds.width, chip.lds_banks) is None:
         reason = f"unknown instruction '{mnemonic}'; known are ds_read_b128, global_load_dwordx4 and their like"
         raise _refused(instruction, target, reason)
+    _refuse_absent(instruction, target, lds.absent)
+    offsets = _offsets(instruction, target, words, "ds" if lds.passes == 1 else "ds two")
     shifts = (
         (offsets.get("offset", 0),)
         if lds.passes == 1
@@ -175,3 +193,29 @@ def _cdna_model(instruction: str, target: str) -> Model:
         lambda counter, addresses: known(counter),
         shifts=shifts,
     )  # fmt: skip
+
+
+def _offsets(
+    instruction: str, target: str, words: Sequence[str], family: str, bits: tuple[str, ...] = ()
+) -> dict[str, int]:
+    """The offsets among the operands of an instruction. Raises ``UnsupportedError`` for others."""
+    known = cdna_rows.OFFSETS[family]
+    offsets: dict[str, int] = {}
+    for word in words:
+        found = _OFFSET.fullmatch(word)
+        if found is not None and found[1] in known:
+            least, most = known[found[1]]
+            if not least <= int(found[2]) <= most:
+                reason = f"'{word}' does not fit its field: give {least} to {most}"
+                raise _refused(instruction, target, reason)
+            offsets[found[1]] = int(found[2])
+        elif word not in bits:
+            accepted = ", ".join((*(f"{each}:N" for each in known), *bits))
+            raise _refused(instruction, target, f"unknown operand '{word}'; accepted: {accepted}")
+    return offsets
+
+
+def _refuse_absent(instruction: str, target: str, absent: frozenset[str]) -> None:
+    if target in absent:
+        known = (each.chip for each in cdna_rows.HIERARCHIES if each.chip not in absent)
+        raise _refused(instruction, target, "the chip has no such instruction", known)

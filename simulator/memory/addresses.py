@@ -1,7 +1,12 @@
 """The addresses of one instruction: of every lane one, in bytes, or None where it is inactive."""
 
+import re
 from collections.abc import Sequence
 from typing import TypeAlias
+
+import numpy as np
+
+from fencewright.simulator.memory.lanes import LaneFlags, Numbers
 
 Addresses: TypeAlias = tuple[int | None, ...]
 
@@ -91,3 +96,27 @@ def _read_one(word: str) -> int:
         raise AddressError(
             f"no address: '{word}'; give whole numbers, or - for an inactive lane"
         ) from None
+
+
+_UNUSUAL = re.compile(r"-[-0-9]|[0-9]-|[^-0-9 ]")
+"""What is no decimal number, no ``-`` by itself and no space."""
+
+
+def read_many(lines: Sequence[str], lanes: int) -> tuple[Numbers, LaneFlags] | None:
+    """The addresses of many accesses, a row each, and which lanes are active; as ``read`` one by one.
+
+    None where a line has other than ``lanes`` words, or a word that is neither ``-`` nor decimal.
+    """
+    text = " ".join(lines)
+    if _UNUSUAL.search(text) or any(len(each.split()) != lanes for each in lines):
+        return None
+    # More digits than an address has would not fit a number of 64 bits.
+    words = text.replace("-", "-1").split(" ")
+    if max(map(len, words), default=0) > _MOST_DIGITS:
+        return None
+    found = np.fromstring(" ".join(words), dtype=np.int64, sep=" ").reshape(len(lines), lanes)
+    active = found >= 0
+    return np.where(active, found, 0), active
+
+
+_MOST_DIGITS = len(str(SPACE)) + 1

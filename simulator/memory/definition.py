@@ -57,6 +57,34 @@ def tag_passes(addresses: Addresses) -> int:
     return max(banks.values(), default=0)
 
 
+def copied_past_l1(addresses: Addresses) -> tuple[int, int]:
+    """Of ``cp.async.cg``: sectors of the tag stage, and of L2."""
+    of_tags = of_l2 = 0
+    for pair in _runs(addresses, 2):
+        active = [each for each in pair if each is not None]
+        of_tags += len({each // ptx.LINE for each in active})
+        halves = len(set(active)) == 2 and len({each // ptx.SECTOR for each in active}) == 1
+        of_l2 += 1 if halves else len(active)
+    return of_tags, of_l2
+
+
+def copy_passes(addresses: Addresses) -> int:
+    """Of ``cp.async.cg``: in each pass of the tag stage the most lines that eight lanes want."""
+    waiting = [(lane, each // ptx.LINE) for lane, each in enumerate(addresses) if each is not None]
+    count = 0
+    while waiting:
+        line_of_bank: dict[object, int] = {}
+        for _, line in waiting:
+            line_of_bank.setdefault(_bank(line), line)
+        lines = set(line_of_bank.values())
+        count += max(
+            len({line for lane, line in waiting if line in lines and lane // 8 == eight})
+            for eight in range(4)
+        )
+        waiting = [(lane, line) for lane, line in waiting if line not in lines]
+    return count
+
+
 def _bank(line: int) -> tuple[int, ...]:
     return tuple(_parity(line, bits) for bits in ptx.TAG_BANK_HASH)
 
@@ -131,7 +159,7 @@ def groups_of(addresses: Addresses, width: int) -> list[Group]:
 
 
 def _runs(addresses: Addresses, size: int) -> Iterator[Group]:
-    return (addresses[first : first + size] for first in range(0, cdna.LANES, size))
+    return (addresses[first : first + size] for first in range(0, len(addresses), size))
 
 
 def _is_one_block(quad: Group, width: int) -> bool:

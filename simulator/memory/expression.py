@@ -88,9 +88,13 @@ def _number(node: ast.expr, names: Mapping[str, int]) -> int:
 
 def _computed(node: ast.BinOp, made: Callable[[int, int], int], left: int, right: int) -> int:
     if isinstance(node.op, ast.FloorDiv | ast.Mod) and right == 0:
-        raise AddressError("division by zero", node.right.col_offset + 1)
+        raise AddressError(
+            "division by zero; give a divisor that is 0 for no lane", node.right.col_offset + 1
+        )
     if isinstance(node.op, ast.LShift | ast.RShift) and not 0 <= right <= _LARGEST_SHIFT:
-        raise AddressError(f"a shift by {right}", node.right.col_offset + 1)
+        raise AddressError(
+            f"a shift by {right}; give 0 to {_LARGEST_SHIFT}", node.right.col_offset + 1
+        )
     return made(left, right)
 
 

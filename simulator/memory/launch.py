@@ -123,7 +123,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
         names = ", ".join(each.name for each in program.parameters)
         raise LaunchError(
             f"{program.name} takes {len(program.parameters)} arguments ({names}), "
-            f"not {len(launch.arguments)}"
+            f"not {len(launch.arguments)}: give a value for each"
         )
     values: list[int] = []
     found: dict[str, _Contents] = {}
@@ -249,7 +249,12 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
         raise LaunchError(
             f"{parameter.name} is a number of {parameter.bits} bits, not {argument!r}"
         )
-    return int.from_bytes(struct.pack(formats[parameter.bits], float(argument)), "little")
+    try:
+        return int.from_bytes(struct.pack(formats[parameter.bits], float(argument)), "little")
+    except OverflowError:
+        raise LaunchError(
+            f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
+        ) from None
 
 
 def _segment(parameters: Sequence[KernelParameter], values: Sequence[int]) -> bytes:

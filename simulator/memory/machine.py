@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA_HIERARCHIES
-from fencewright.lowering.cdna.memory import PRIVATE_WORD, WRITE_REQUEST, CdnaHierarchy
+from fencewright.lowering.cdna.memory import (
+    PARTIAL_WRITE,
+    PRIVATE_WORD,
+    WRITE_REQUEST,
+    CdnaHierarchy,
+    hierarchy_of,
+)
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
@@ -156,10 +161,7 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
 
 
 def _cdna_machine(target: str, mode: str | None) -> Machine:
-    chip = next((each for each in CDNA_HIERARCHIES if each.chip == target), None)
-    if chip is None:
-        known = tuple(each.chip for each in CDNA_HIERARCHIES)
-        raise UnsupportedError(f"traffic on {target}", "its caches are not described", known)
+    chip = hierarchy_of(target, f"traffic on {target}")
     partition = partition_of(target, mode)
     device = partition.device
     share = 1 / partition.agents
@@ -191,7 +193,7 @@ def _cdna_machine(target: str, mode: str | None) -> Machine:
             partition.dies, device.compute_units, _cdna_levels(chip), _scalar_level(chip),
             1 if chip.scalar is None else chip.scalar.compute_units,
         ),
-        Transfers(chip.l1_request, WRITE_REQUEST, chip.fabric_read, chip.fabric_write, 32),
+        Transfers(chip.l1_request, WRITE_REQUEST, chip.fabric_read, chip.fabric_write, PARTIAL_WRITE),
         MappingProxyType({each: figure for each, figure in together.items() if figure}),
         MappingProxyType(bandwidths),
         clock, chip.write_back, MappingProxyType({}),

@@ -4,7 +4,7 @@ Source: LLVM AMDGPUSubtarget, getOccupancyWithWorkGroupSizes, and AMDGPUBaseInfo
 LDS is given out in granules, which LLVM's figure leaves out.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fencewright.lowering.cdna import memory as cdna_rows
@@ -85,10 +85,6 @@ def _least(
     return Occupancy(unit, groups, groups * waves, most_waves, limits, is_bound)
 
 
-def _unknown(target: str, known: Iterable[str]) -> UnsupportedError:
-    return UnsupportedError(f"occupancy of {target}", "unknown chip", tuple(known))
-
-
 def _check(held: int, most: int, what: str, where: str) -> None:
     if held > most:
         raise LaunchError(f"a work-group with {held} {what} does not fit {where}: at most {most}")
@@ -98,10 +94,7 @@ def _check(held: int, most: int, what: str, where: str) -> None:
 
 
 def _hierarchy(target: str) -> cdna_rows.CdnaHierarchy:
-    for each in cdna_rows.HIERARCHIES:
-        if each.chip == target:
-            return each
-    raise _unknown(target, (each.chip for each in cdna_rows.HIERARCHIES))
+    return cdna_rows.hierarchy_of(target, f"occupancy of {target}")
 
 
 def vector_registers(target: str, own: int, accumulation: int) -> int:
@@ -167,7 +160,8 @@ def _of_sm(resources: KernelResources, target: str, threads: int, dynamic_shared
     chip = next((each for each in ptx_rows.HIERARCHIES if each.number == number), None)
     rules = allocation_of(number)
     if chip is None or rules is None:
-        raise _unknown(target, (f"sm_{each.number}" for each in ptx_rows.HIERARCHIES))
+        known = tuple(f"sm_{each.number}" for each in ptx_rows.HIERARCHIES)
+        raise UnsupportedError(f"occupancy of {target}", "unknown chip", known)
     where = f"an SM of {target}"
     shared = resources.shared_bytes + dynamic_shared
     _check(threads, MAX_THREADS, "threads", where)

@@ -51,12 +51,13 @@ def places_of(model: Model, addresses: Addresses) -> Places:
     """What the lanes of an access touch. Raises ``UnsupportedError`` for what has no such picture."""
     if model.target.startswith("sm_"):
         return _of_ptx(model, addresses)
-    chip = next(each for each in cdna_rows.HIERARCHIES if each.chip == model.target)
+    chip = cdna_rows.hierarchy_of(model.target, f"places on {model.target}")
     mnemonic = model.instruction.split()[0]
     if (vector := cdna_rows.VECTOR_INSTRUCTIONS.get(mnemonic)) is not None:
         is_load = vector.access is cdna_rows.CdnaMemoryOperation.LOAD
         request = chip.l1_request if is_load else cdna_rows.WRITE_REQUEST
-        return _lines(addresses, model.width, chip.l1_line, request, "request")
+        (shift,) = model.shifts
+        return _lines(addresses, model.width, chip.l1_line, request, "request", shift)
     lds = cdna_rows.LDS_INSTRUCTIONS[mnemonic]
     phases = cdna_rows.lds_phases(lds.access, lds.width, chip.lds_banks)
     assert phases is not None, mnemonic
@@ -74,17 +75,18 @@ def _of_ptx(model: Model, addresses: Addresses) -> Places:
     assert isinstance(found, ptx.PtxInstruction)
     if found.space is ptx.PtxSpace.GLOBAL:
         return _lines(addresses, model.width, ptx_rows.LINE, ptx_rows.SECTOR, "sector")
-    operations = (ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE)
-    if found.space is not ptx.PtxSpace.SHARED or found.operation not in operations:
+    if found.space is not ptx.PtxSpace.SHARED:
         raise UnsupportedError(
             f"a picture of '{model.instruction}'",
-            "neither global memory nor a load or store of shared memory",
+            "generic addresses are in two memories: name one, as .global or .shared",
         )
     is_load = found.operation is ptx.PtxMemoryOperation.LOAD
+    is_plain = is_load or found.operation is ptx.PtxMemoryOperation.STORE
+    places = addresses if is_plain else ptx.apart(addresses)
     rows = [
         row
-        for lanes in definition.shared_groups(addresses, model.width, is_load)
-        for row in _cycles(addresses, lanes, model.width, 0, ptx_rows.SHARED_BANKS, least=0)
+        for lanes in definition.shared_groups(places, model.width, is_load)
+        for row in _cycles(places, lanes, model.width, 0, ptx_rows.SHARED_BANKS, least=0)
     ]
     return Places("bank", ptx_rows.SHARED_BANKS, 1, tuple(rows))
 
@@ -117,9 +119,11 @@ def _words(
             yield from ((lane, word) for word in range(first // WORD, last // WORD + 1))
 
 
-def _lines(addresses: Addresses, width: int, line: int, block: int, name: str) -> Places:
+def _lines(
+    addresses: Addresses, width: int, line: int, block: int, name: str, shift: int = 0
+) -> Places:
     words: dict[int, list[int]] = defaultdict(list)
-    for lane, word in _words(addresses, range(len(addresses)), width):
+    for lane, word in _words(addresses, range(len(addresses)), width, shift):
         words[word].append(lane)
     columns = line // WORD
     rows: dict[int, list[Cell]] = defaultdict(list)

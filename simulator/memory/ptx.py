@@ -5,8 +5,8 @@ naturally aligned, or PTX has no such access.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -26,7 +26,7 @@ from fencewright.lowering.ptx.memory import (
     AddressRule,
 )
 from fencewright.lowering.vocabulary import Word
-from fencewright.simulator.memory.addresses import SHARED_WINDOW
+from fencewright.simulator.memory.addresses import SHARED_WINDOW, Addresses
 from fencewright.simulator.memory.lanes import (
     LaneFlags,
     Numbers,
@@ -62,7 +62,8 @@ class PtxInstruction:
     """A memory instruction of PTX: ``width`` bytes a lane of elements of ``element`` bytes.
 
     ``passes``: how often an atomic on shared memory goes through each word (``cas``: twice).
-    ``combines``: lanes that touch the same sector ask for it once.
+    ``combines``: lanes that touch the same sector ask for it once. ``past_l1``: a copy that L1 does
+    not keep. ``compares``: an atomic that compares and swaps, of whose packets not all is known.
     """
 
     operation: PtxMemoryOperation
@@ -72,6 +73,8 @@ class PtxInstruction:
     passes: int = 1
     evidence: Evidence = Evidence.MEASURED
     combines: bool = True
+    past_l1: bool = False
+    compares: bool = False
 
     @property
     def width(self) -> int:
@@ -134,6 +137,7 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
         **dict.fromkeys(CONFLICTS.values(), (AddressRule.SHARED_CONFLICTS,)),
     }
 )
+_OF_PACKETS = frozenset({*(SECTORS[each] for each in _ATOMICS), WRITE_SECTORS, READ_SECTORS})
 _ROWS = MappingProxyType({each.rule: each for each in RULES})
 
 _INSTRUCTION = re.compile(
@@ -187,10 +191,10 @@ _WORDS: Mapping[PtxMemoryOperation, frozenset[str]] = MappingProxyType(
     }
 )  # fmt: skip
 """The words that an instruction's name may have before its type: PTX ISA, ld, st, atom, red."""
-_COPIES: Mapping[tuple[str, ...], Evidence] = MappingProxyType(
-    {("ca", "shared", "global"): Evidence.MEASURED, ("cg", "shared", "global"): Evidence.INFERRED}
+_COPIES: Mapping[tuple[str, ...], tuple[int, ...]] = MappingProxyType(
+    {("ca", "shared", "global"): (32, 64, 128), ("cg", "shared", "global"): (128,)}
 )
-"""The words of copies without a register. Those past L1 count more where lanes share sectors."""
+"""The words of copies without a register, and the bits of a lane: PTX ISA, cp.async."""
 
 
 def parse(text: str) -> PtxInstruction | str:
@@ -203,7 +207,7 @@ def parse(text: str) -> PtxInstruction | str:
     if found is None:
         return (
             f"unknown instruction '{text}'; known are ld, st, red and atom with .global, .shared "
-            "or neither and a type, as ld.global.v2.b32, and cp.async.ca.shared.global.b128"
+            "or neither and a type, as ld.global.v2.b32, and cp.async.ca or .cg.shared.global.b128"
         )
     words = found["words"].split(".")[1:]
     plain = [each.partition("::")[0] for each in words]
@@ -212,10 +216,12 @@ def parse(text: str) -> PtxInstruction | str:
     operation = _OPERATIONS[found["operation"]]
     bits = int(found["bits"] or _NAMED[found["type"]])
     if operation is PtxMemoryOperation.COPY:
-        known = _COPIES.get(tuple(plain))
-        if known is None or bits not in (32, 64, 128):
-            return f"unknown copy '{text}'; known is cp.async.ca.shared.global with .b32 to .b128"
-        return PtxInstruction(operation, PtxSpace.GLOBAL, bits // 8, evidence=known)
+        if bits not in _COPIES.get(tuple(plain), ()):
+            return (
+                f"unknown copy '{text}'; known are cp.async.ca.shared.global with .b32, .b64 and "
+                ".b128, and cp.async.cg.shared.global.b128"
+            )
+        return PtxInstruction(operation, PtxSpace.GLOBAL, bits // 8, past_l1="cg" in plain)
     if strange := [each for each in words if each not in _WORDS[operation]]:
         return f"unknown word '.{strange[0]}' in '{text}'"
     spaces = [PtxSpace(each) for each in plain if each in ("global", "shared")]
@@ -226,16 +232,22 @@ def parse(text: str) -> PtxInstruction | str:
     is_mmio = "mmio" in plain
     known = Evidence.INFERRED if is_mmio and operation is not _LOAD else Evidence.MEASURED
     passes = 2 if "cas" in plain else 1
-    made = PtxInstruction(operation, space, bits // 8, vector, passes, known, not is_mmio)
+    made = PtxInstruction(
+        operation, space, bits // 8, vector, passes, known, not is_mmio, compares="cas" in plain
+    )
     if made.width > (32 if space is PtxSpace.GLOBAL else 16):
         return f"'{text}' is wider than any access: {made.width} bytes a lane"
     if operation not in _ATOMICS or space is PtxSpace.GLOBAL:
         return made
-    if space is PtxSpace.GENERIC:
-        return f"'{text}': atomics at generic addresses are not modelled, say .global or .shared"
-    if made.width > 4 and "exch" not in plain:
-        return f"'{text}' is a loop of other accesses, which is not modelled"
-    return made
+    exchanges = {"exch", "cas"}.intersection(plain)
+    is_native = exchanges if made.width > 4 else made.width == 4 and "f" not in found["type"]
+    if not is_native or (space is PtxSpace.GENERIC and made.width > 4):
+        return (
+            f"'{text}' is a loop of other accesses, as often as lanes meet: give one of them, as "
+            "ld.shared.b32 or atom.shared.cas.b32"
+        )
+    # At generic addresses there is no reduction: it is an atomic whose result goes nowhere.
+    return replace(made, operation=PtxMemoryOperation.ATOMIC) if not spaces else made
 
 
 def counters(
@@ -252,6 +264,11 @@ def counters(
             # The lanes of each memory are an access of their own.
             is_shared = addresses >= SHARED_WINDOW
             shared = _of_shared(instruction, addresses - SHARED_WINDOW, active & is_shared)
+            if instruction.operation in _ATOMICS:
+                # An atomic goes by shared memory though no lane has an address there.
+                name = WAVEFRONTS[instruction.operation]
+                least = np.minimum(how_many(active), 1) * instruction.passes
+                shared[name] = np.maximum(shared[name], least)
             return found | shared | _of_global(instruction, addresses, active & ~is_shared)
 
 
@@ -271,23 +288,76 @@ def _of_global(
     instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
 ) -> dict[str, Numbers]:
     operation = instruction.operation
+    requests = np.minimum(how_many(active), 1)
+    if instruction.past_l1:
+        return _of_copies_past_l1(addresses, active) | {REQUESTS[_LOAD]: requests}
     is_copy = operation is PtxMemoryOperation.COPY
     if is_copy:
-        operation = PtxMemoryOperation.LOAD
+        operation = _LOAD
     sectors = (_packets if operation in _ATOMICS else _sectors)(instruction, addresses, active)
-    requests = np.minimum(how_many(active), 1)
     found = {REQUESTS[operation]: requests, SECTORS[operation]: sectors}
     if is_copy:
         found |= {REQUESTS[PtxMemoryOperation.COPY]: requests}
         found |= {SECTORS[PtxMemoryOperation.COPY]: sectors}
-    if operation is not PtxMemoryOperation.LOAD:
+    if operation is not _LOAD:
         found[WRITE_SECTORS] = sectors
-    if operation in (PtxMemoryOperation.LOAD, PtxMemoryOperation.ATOMIC):
+    if operation in (_LOAD, PtxMemoryOperation.ATOMIC):
         found[READ_SECTORS] = sectors
-    if operation is PtxMemoryOperation.LOAD:
+    if operation is _LOAD:
         lines = addresses // LINE
         found[TAG_WAVEFRONTS] = fullest(lines, active, tag_bank(addresses), TAG_BANKS)
     return found
+
+
+def _of_copies_past_l1(addresses: Numbers, active: LaneFlags) -> dict[str, Numbers]:
+    """``cp.async.cg``, counted as loads: of two lanes at once, in passes of four times eight lanes."""
+    first, second = addresses[:, ::2], addresses[:, 1::2]
+    has_both = active[:, ::2] & active[:, 1::2]
+    are_halves = has_both & (first // SECTOR == second // SECTOR) & (first != second)
+    share_line = has_both & (first // LINE == second // LINE)
+    lanes = how_many(active)
+    return {
+        SECTORS[_LOAD]: lanes - how_many(share_line),
+        READ_SECTORS: lanes - how_many(are_halves),
+        TAG_WAVEFRONTS: _copy_passes(addresses, active),
+    }
+
+
+_COPIED_TOGETHER = 8
+"""Lanes whose copies fill a line of shared memory."""
+
+
+def _copy_passes(addresses: Numbers, active: LaneFlags) -> Numbers:
+    """Pass after pass of the tag stage; in each, lines that the same eight lanes want go one by one."""
+    banks = tag_bank(addresses)
+    found = none(addresses)
+    for taken in _passes(addresses, active):
+        in_bank = [taken & (banks == bank) for bank in range(TAG_BANKS)]
+        by_lanes = [each.reshape(len(found), -1, _COPIED_TOGETHER).any(axis=2) for each in in_bank]
+        found += np.sum(by_lanes, axis=0).max(axis=1)
+    return found
+
+
+def _passes(
+    addresses: Numbers, active: LaneFlags, rivals: LaneFlags | None = None
+) -> Iterator[LaneFlags]:
+    """The lanes of each pass of the tag stage: of each bank those on its first waiting lane's line.
+
+    ``rivals``: of each lane, those that it waits for if they are earlier; None: it waits for none.
+    """
+    earlier = np.tri(LANES, k=-1, dtype=np.bool_)
+    in_bank = _lane_bits(_equal(tag_bank(addresses)) & earlier)
+    in_line = _lane_bits(_equal(addresses // LINE))
+    blocked = None if rivals is None else _lane_bits(rivals & earlier)
+    waiting = active.copy()
+    while waiting.any():
+        left = _lane_bits(waiting)[:, None]
+        leads = _lane_bits(waiting & (in_bank & left == 0))[:, None]
+        taken = waiting & (in_line & leads != 0)
+        if blocked is not None:
+            taken &= blocked & left == 0
+        yield taken
+        waiting &= ~taken
 
 
 def _sectors(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags) -> Numbers:
@@ -303,20 +373,11 @@ def _packets(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags)
     A lane whose word of the line an earlier lane has, of whatever line, waits: so that a
     sector may be sent in more packets than any of its words has lanes.
     """
-    banks, words = tag_bank(addresses), addresses % LINE // SHARED_WORD
-    earlier = np.tri(LANES, k=-1, dtype=np.bool_)
-    is_bank = _equal(banks)
-    in_bank, at_word = _lane_bits(is_bank & earlier), _lane_bits(is_bank & _equal(words) & earlier)
-    in_line = _lane_bits(_equal(addresses // LINE))
-    in_sector = _lane_bits(_equal(addresses // SECTOR) & earlier)
+    same_word = _equal(tag_bank(addresses)) & _equal(addresses % LINE // SHARED_WORD)
+    in_sector = _lane_bits(_equal(addresses // SECTOR) & np.tri(LANES, k=-1, dtype=np.bool_))
     found = none(addresses)
-    waiting = active.copy()
-    while waiting.any():
-        left = _lane_bits(waiting)[:, None]
-        leads = _lane_bits(waiting & (in_bank & left == 0))[:, None]
-        taken = waiting & (at_word & left == 0) & (in_line & leads != 0)
+    for taken in _passes(addresses, active, same_word):
         found += how_many(taken & (in_sector & _lane_bits(taken)[:, None] == 0))
-        waiting &= ~taken
     return found
 
 
@@ -359,19 +420,32 @@ def _shared_atomics(
     instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
 ) -> tuple[Numbers, Numbers]:
     """As ``_shared``, with each lane apart: equal addresses are not combined."""
-    apart = addresses + np.arange(LANES) * (SHARED_WORD * SHARED_BANKS << 32)
-    return _by_groups(instruction, apart, active, LANES * SHARED_WORD // instruction.width)
+    places = addresses + np.arange(LANES) * _APART
+    return _by_groups(instruction, places, active, LANES * SHARED_WORD // instruction.width)
+
+
+_APART = SHARED_WORD * SHARED_BANKS << 32
+"""Bytes from lane to lane that leave each in its bank, and no two on one word."""
+
+
+def apart(addresses: Addresses) -> Addresses:
+    """Addresses in the same banks, of which no two are equal: as atomics go through them."""
+    return tuple(
+        None if each is None else each + lane * _APART for lane, each in enumerate(addresses)
+    )
 
 
 def _by_groups(
     instruction: PtxInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> tuple[Numbers, Numbers]:
+    """Wavefronts of lanes ``size`` by ``size``: each access is aligned, and takes banks side by side."""
     wavefronts, groups = none(addresses), none(addresses)
+    unit = max(instruction.width, SHARED_WORD)
+    banks = SHARED_BANKS * SHARED_WORD // unit
     for first in range(0, LANES, size):
-        lanes = slice(first, first + size)
-        words = words_of(addresses[:, lanes], instruction.width, SHARED_WORD)
-        used = np.repeat(active[:, lanes], words.shape[1] // size, axis=1)
-        wavefronts = wavefronts + fullest(words, used, words % SHARED_BANKS, SHARED_BANKS)
+        places = addresses[:, first : first + size] // unit
+        used = active[:, first : first + size]
+        wavefronts = wavefronts + fullest(places, used, places % banks, banks)
         groups = groups + used.any(axis=1)
     return wavefronts, groups
 
@@ -389,7 +463,7 @@ def evidence(
     counter: str, instruction: PtxInstruction, addresses: Numbers, number: int
 ) -> Evidence:
     """How well a count is known on chips of compute capability ``number``."""
-    found = [_ROWS[rule].evidence(number) for rule in _RULE_OF[counter]]
+    found = [_ROWS[rule].evidence(number) for rule in _rules_of(counter, instruction)]
     known = max(found, key=lambda each: each.rank)
     if counter == TAG_WAVEFRONTS and (
         np.ptp(addresses % SHARED_WINDOW >> TAG_BANK_BITS) if addresses.size else 0
@@ -398,3 +472,12 @@ def evidence(
     if instruction.width > 16 or (counter == TAG_WAVEFRONTS and not instruction.combines):
         return Evidence.INFERRED
     return known.weaker(instruction.evidence)
+
+
+def _rules_of(counter: str, instruction: PtxInstruction) -> tuple[AddressRule, ...]:
+    if instruction.past_l1:
+        is_pass = counter == TAG_WAVEFRONTS
+        return (AddressRule.COPY_PASSES if is_pass else AddressRule.COPIES,)
+    if instruction.compares and counter in _OF_PACKETS:
+        return (AddressRule.COMPARISONS,)
+    return _RULE_OF[counter]

@@ -157,6 +157,7 @@ class TilePattern:
                 raise AddressError(
                     f"{self.model.instruction}: lane {lane} of n = {number} is at row {row}, "
                     f"columns {column} to {last}, outside the {tile.rows} x {tile.columns} elements"
+                    f"{_with_fewer(number)}"
                 )
 
     @property
@@ -377,3 +378,8 @@ def _tried(
         if len(known) == len(patterns):
             found.append(Candidate(layout, layout.size(tile), known))
     return found
+
+
+def _with_fewer(number: int) -> str:
+    """What to give where the first ``number`` instructions of a pattern are within the tile."""
+    return f"; end the pattern with n={number} if a wave executes no more" if number else ""

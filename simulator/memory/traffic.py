@@ -16,14 +16,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fencewright.lowering.cdna.memory import HIERARCHIES, LDS_INSTRUCTIONS, lds_phases
+from fencewright.lowering.cdna.memory import LDS_INSTRUCTIONS, hierarchy_of, lds_phases
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.memory import SECTOR, SHARED_BANKS, SHARED_WORD, FenceCost
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import Model, model_of
 from fencewright.simulator.memory.caches import Caches, Moved, Outcome, Requests
-from fencewright.simulator.memory.lanes import Numbers, firsts
+from fencewright.simulator.memory.lanes import Numbers, distinct, firsts
 from fencewright.simulator.memory.machine import Machine
 from fencewright.simulator.memory.patterns import (
     Patterns,
@@ -260,7 +260,7 @@ _LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 _UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
 """What a wave does not wait for until a fence."""
 
-_BY_CACHES = frozenset({ptx.READ_SECTORS, cdna.READ_REQUESTS, cdna.FABRIC_READS})
+_BY_CACHES = cdna.BEYOND_L2 | {ptx.READ_SECTORS, cdna.READ_REQUESTS}
 """What one access counts with cold caches, and a kernel with those that it has."""
 
 _PTX_NAMES: Mapping[MemoryAccessKind, ptx.PtxMemoryOperation] = MappingProxyType(
@@ -330,7 +330,7 @@ class TrafficObserver:
     ) -> None:
         self.program, self.machine = program, machine
         self._rounds = -(-groups // resident)
-        self._resident = resident
+        self._resident = min(resident, groups)
         self._group_waves = group_waves
         self._caches = Caches(machine.caches, remote)
         self._models = [_model(each, machine.target) for each in program.instructions]
@@ -442,12 +442,24 @@ class TrafficObserver:
         for name, values in model.count(ways.offsets, ways.active).items():
             totals[name] = int((values * ways.times).sum())
             if name not in _BY_CACHES:
-                self._both(found, name, totals[name], model.evidence(name, ways.offsets))
+                known = model.evidence(name, ways.offsets)
+                if name == ptx.TAG_WAVEFRONTS and self._waits_for_room(ways):
+                    known = Evidence.INFERRED
+                self._both(found, name, totals[name], known)
         if instruction.kind in (_LOAD, _STORE):
             return None
         if self.machine.is_nvidia:
             return totals.get(ptx.SECTORS[_PTX_NAMES[instruction.kind]])
-        return totals.get(cdna.ATOMIC_REQUESTS)
+        return totals.get(cdna.ATOMIC_REQUESTS, 0) + totals.get(cdna.RETURNING_REQUESTS, 0)
+
+    def _waits_for_room(self, ways: Patterns) -> bool:
+        """Whether all waves of an SM that load at once may have as many lines on the way as L1 holds.
+
+        On an H200 some passes of the tag stage are then repeated.
+        """
+        lines = int(distinct(ways.offsets // LINE, ways.active).max(initial=0))
+        waves = -(-self._resident // self.machine.cores) * self._group_waves
+        return lines * waves >= self.machine.caches.levels[0].lines
 
     def _count_private(
         self, found: _Instruction, instruction: MemoryInstruction, ways: Patterns, pieces: Pieces
@@ -476,7 +488,7 @@ class TrafficObserver:
             lanes = slice(first, first + self.machine.lanes)
             counts = model.count(ways.offsets[:, lanes], ways.active[:, lanes])
             for name, values in counts.items():
-                is_instruction = name in (cdna.INSTRUCTIONS, cdna.READS, cdna.WRITES)
+                is_instruction = name in cdna.BY_INSTRUCTIONS
                 if name not in _BY_CACHES and not (first and is_instruction):
                     self._both(found, name, int((values * ways.times).sum()), known)
 
@@ -589,9 +601,9 @@ class TrafficObserver:
         self._counts.add(cdna.FABRIC_READS, reads.whole + reads.parts, known)
         self._counts.add("TCC_EA_RDREQ_32B", reads.parts, known)
         if transfers.far_read == 2 * transfers.far_write:
-            self._counts.add("TCC_BUBBLE", reads.whole, known)
-        self._counts.add("TCC_EA_WRREQ", writes.whole + writes.parts, known)
-        self._counts.add("TCC_EA_WRREQ_64B", writes.whole, known)
+            self._counts.add(cdna.FABRIC_WIDE_READS, reads.whole, known)
+        self._counts.add(cdna.FABRIC_WRITES, writes.whole + writes.parts, known)
+        self._counts.add(cdna.FABRIC_WIDE_WRITES, writes.whole, known)
         self._counts.add("TCC_WRITEBACK", second.evicted, known)
 
     # A fence
@@ -858,7 +870,7 @@ def _served_together(
         size = min(machine.lanes, machine.lanes * SHARED_WORD // instruction.width)
         groups = [tuple(range(first, first + size)) for first in range(0, machine.lanes, size)]
         return tuple(groups), SHARED_BANKS
-    chip = next(each for each in HIERARCHIES if each.chip == machine.target)
+    chip = hierarchy_of(machine.target, f"traffic on {machine.target}")
     lds = LDS_INSTRUCTIONS.get(instruction.model or "")
     row = lds and lds_phases(lds.access, lds.width, chip.lds_banks)
     return (row.phases, row.banks) if row else ((), 0)

@@ -192,9 +192,29 @@ class _TimelineReader:
             rows: dict[Key, str] = {("wave", wave): "issues"}
             if any(op.dst >= 0 and op.line >= 0 for op in self.compiled.ops[wave]):
                 rows["results", wave] = "receives"
+            flights = self._requests(wave)
+            places = _packed([flight for flight, _ in flights])
+            rows |= {("request", wave, row): "waits for L1" for row in sorted(set(places))}
             self._lane(f"P{wave}", f"{place}, work-group {thread.placement.workgroup}", rows)
+            for row, (flight, line) in zip(places, flights, strict=True):
+                self._flight(("request", wave, row), flight, line)
         for step, event in enumerate(self.events, 1):
             self._wave_event(step, event)
+
+    def _requests(self, wave: int) -> list[tuple["_Flight", int]]:
+        """What a wave has issued until its L1 handles it, with the location."""
+        flights = [
+            (flight, line)
+            for line in range(len(self.topologies))
+            for flight in _flights(self._waiting(wave, line))
+        ]
+        return sorted(flights, key=lambda each: (each[0].start, each[0].number, each[1]))
+
+    def _waiting(self, wave: int, line: int) -> Iterator[Sequence[int]]:
+        """What a wave has waiting for its L1 for a location, in each column."""
+        for column in range(self.end):
+            requests = self.machine.requests(self.states[column], line)
+            yield requests[wave] if requests else ()
 
     def _wave_event(self, step: int, event: MachineEvent) -> None:
         detail = self.steps[step - 1]

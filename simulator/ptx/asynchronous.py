@@ -50,12 +50,12 @@ from fencewright.simulator.ptx.instructions import (
     variables,
 )
 from fencewright.simulator.ptx.paths import (
-    Product,
     PtxEvent,
     PtxEventKind,
     PtxPath,
     PtxRun,
     Rendezvous,
+    Result,
     TensorRole,
     Update,
 )
@@ -72,8 +72,26 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         named = {*variables(self.code), *filter(None, map(mbarrier_of, self.code))}
         self.locations = {each: program.physical(each) for each in named}
         self.addresses = {each: program.address(each) for each in named}
+        self._events: dict[tuple[object, ...], PtxEvent] = {}
 
     # Events
+
+    def event(
+        self,
+        run: PtxRun,
+        kind: PtxEventKind,
+        ordering: Ordering = Ordering.WEAK,
+        scope: Scope | None = None,
+        **fields: Any,
+    ) -> PtxEvent:
+        """An event of the instruction that is being run; all runs that have it share it."""
+        position = run.pc - 1
+        key = (kind, position, ordering, scope, *fields.items())
+        known = self._events.get(key)
+        if known is None:
+            known = PtxEvent(kind, self.thread, position, ordering, scope, **fields)
+            self._events[key] = known
+        return known
 
     def access(
         self,
@@ -86,12 +104,11 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         **fields: Any,
     ) -> PtxEvent:
         """An access of the instruction that is being run."""
-        return PtxEvent(
+        return self.event(
+            run,
             kind,
-            self.thread,
-            run.pc - 1,
-            ordering=ordering,
-            scope=scope,
+            ordering,
+            scope,
             variable=self.addresses[name],
             location=self.locations[name],
             proxy=proxy,
@@ -107,8 +124,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         **fields: Any,
     ) -> int:
         """Append an event that accesses nothing; its number."""
-        event = PtxEvent(kind, self.thread, run.pc - 1, ordering, scope, **fields)
-        return run.append(event, 0, 0)
+        return run.append(self.event(run, kind, ordering, scope, **fields), 0, 0)
 
     def can_derive(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Note that ``value`` can be written; False if it would have to come out of thin air."""
@@ -298,10 +314,9 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             arrived.append(each)
             if not exists:
                 continue
-            event = PtxEvent(
+            event = self.event(
+                each,
                 PtxEventKind.ARRIVE,
-                self.thread,
-                each.pc - 1,
                 Ordering.RELEASE,
                 scope,
                 rendezvous=self._object(mbarrier),
@@ -409,9 +424,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def _complete(self, run: PtxRun, copy: AsyncCopy, own: Mask, issued: Mask) -> list[PtxRun]:
         if copy.proxy is PtxProxy.ASYNC:
-            fence = PtxEvent(
-                PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=PtxProxy.ASYNC
-            )
+            fence = self.event(run, PtxEventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
             own |= self._detached(run, fence, 0, own, 0)
         if copy.mbarrier is not None:
             update = Update(bytes=-copy.bytes)
@@ -474,7 +487,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             run.background &= ~done
             return
         self._apply(run, done)
-        fence = PtxEvent(PtxEventKind.PROXY_FENCE, self.thread, run.pc - 1, proxy=PtxProxy.ASYNC)
+        fence = self.event(run, PtxEventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
     def copy_arrive(self, run: PtxRun, arrive: CopyArrive) -> list[PtxRun]:
@@ -617,7 +630,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 taint = own | fork.taint(*_named(step.a, step.a_is_register), step.adds)
                 taint |= fork.taint(step.dst) if adds else 0
                 self._start(fork, Unit.PRODUCT, own)
-                result = Product(own, step.dst, value, taint)
+                result = Result(own, step.dst, value, taint)
                 fork.flight = replace(fork.flight, results=(*fork.flight.results, result))
                 passed.append(fork)
         return passed
@@ -633,8 +646,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return tuple({before.get(register, 0): 0, run.value(register): 0})
 
     def _apply(self, run: PtxRun, done: Mask) -> None:
-        """Set the registers of the products that are done."""
-        left: list[Product] = []
+        """Set the registers whose results are there."""
+        left: list[Result] = []
         for each in run.flight.results:
             if each.events & ~done:
                 left.append(each)
@@ -661,12 +674,16 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return event, follows
 
     def tensor_load(self, run: PtxRun, load: TensorLoad) -> list[PtxRun]:
-        """Asynchronous, but for who uses its register. Source: PTX ISA, tcgen05.ld."""
+        """Asynchronous: its register has what it read once that was waited for, and not before.
+
+        Source: PTX ISA, tcgen05.ld, tcgen05.wait.
+        """
         event, follows = self._tensor(run, _READ, load.location, TensorRole.LOAD)
         forks = list(self._read_detached([(run, 0)], event, follows, run.flight.synced))
         for fork, own in forks:
-            fork.assign(load.dst, fork.values[-1], own)
-            fork.flight = replace(fork.flight, loads=fork.flight.loads | own)
+            result = Result(own, load.dst, fork.values[-1], own)
+            results = (*fork.flight.results, result)
+            fork.flight = replace(fork.flight, loads=fork.flight.loads | own, results=results)
         return [fork for fork, _ in forks]
 
     def tensor_store(self, run: PtxRun, store: TensorStore) -> list[PtxRun] | None:
@@ -742,11 +759,12 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         flight = run.flight
         match fence.kind:
             case TensorSync.WAIT_LOADS:
-                run.flight = replace(flight, done=flight.done | flight.loads, loads=0)
+                self._apply(run, flight.loads)
+                run.flight = replace(run.flight, done=flight.done | flight.loads, loads=0)
             case TensorSync.WAIT_STORES:
                 run.flight = replace(flight, done=flight.done | flight.stores, stores=0)
             case TensorSync.BEFORE:
-                event = PtxEvent(PtxEventKind.TENSOR_FENCE, self.thread, run.pc - 1)
+                event = self.event(run, PtxEventKind.TENSOR_FENCE)
                 number = run.append_after(run.foreground() | flight.done, event, 0, 0)
                 run.started = (*run.started, (number, flight.products))
             case TensorSync.AFTER:

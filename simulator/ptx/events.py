@@ -11,12 +11,12 @@ are not covered. Source: PTX ISA, "Memory Consistency Model"; reads take values 
 derivation of their own, which is the axiom No-Thin-Air on values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.exploration import WorkBudget
@@ -27,7 +27,6 @@ from fencewright.simulator.core.program import (
     Operand,
     Placement,
     ProgramError,
-    Thread,
     signed,
 )
 from fencewright.simulator.core.relation import Mask, Relation, bits, union
@@ -82,6 +81,7 @@ from fencewright.simulator.ptx.paths import (
     PtxPath,
     PtxRun,
     Rendezvous,
+    too_early,
 )
 
 
@@ -94,6 +94,15 @@ class PtxRunner(AsyncRunner):
     def __init__(self, program: PtxProgram, thread: int, bound: int, write_bits: dict[object, int]):
         super().__init__(program, thread, bound, write_bits)
         self.sets = frozenset(name for each in self.code for name in assigned(each))
+
+    @cached_property
+    def some_may_stay(self) -> bool:
+        """Whether a thread may wait for ever at an mbarrier or a count, and be missed elsewhere."""
+        code = (each for thread in self.program.threads for each in thread.instructions)
+        return any(
+            mbarrier_of(each) is not None or (isinstance(each, Bar) and each.count is not None)
+            for each in code
+        )
 
     def find_strong_places(self) -> frozenset[str]:
         return strong_places(self.program)
@@ -121,6 +130,9 @@ class PtxRunner(AsyncRunner):
         return is_update and run.values[number - 1] == run.values[number]
 
     def path(self, run: PtxRun, blocked: bool = False) -> PtxPath:
+        if not blocked:
+            for each in run.flight.results:
+                run.registers.setdefault(too_early(each.register), len(self.code) + 1)
         registers: dict[str, int | None] = dict(run.registers)
         if blocked:
             registers.update((name, None) for name in self.sets if name not in run.taints)
@@ -136,9 +148,11 @@ class PtxRunner(AsyncRunner):
             run.started,
         )
 
-    def _event(self, run: PtxRun, kind: PtxEventKind, access: Ld | St | Atom) -> PtxEvent:
-        ordering = _half(kind, access.ordering)
-        return self.access(run, kind, access.location, access.proxy, ordering, access.scope)
+    def _event(
+        self, run: PtxRun, kind: PtxEventKind, access: Ld | St | Atom, **fields: Any
+    ) -> PtxEvent:
+        half = _half(kind, access.ordering)
+        return self.access(run, kind, access.location, access.proxy, half, access.scope, **fields)
 
     def load(self, run: PtxRun, load: Ld) -> list[PtxRun]:
         return self.read(run, self._event(run, PtxEventKind.READ, load), load.dst)
@@ -167,10 +181,8 @@ class PtxRunner(AsyncRunner):
         return None if self.write(run, event, run.value(store.value), dependences) else []
 
     def atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
-        read = self._event(run, PtxEventKind.READ, atomic)
+        read = self._event(run, PtxEventKind.READ, atomic, is_red=atomic.dst is None)
         write = self._event(run, PtxEventKind.WRITE, atomic)
-        if atomic.dst is None:
-            read = replace(read, is_red=True)
         operand = run.value(atomic.operand)
         expected = None if atomic.compare is None else run.value(atomic.compare)
         uses_old = expected is not None or atomic.operation is not RmwKind.XCHG
@@ -208,14 +220,18 @@ class PtxRunner(AsyncRunner):
         rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
         role = barrier.role
         self.synchronise(run, PtxEventKind.BARRIER, rendezvous=rendezvous, role=role)
-        return self.may_block(run) if count is not None and role is BarrierRole.SYNC else None
+        if role is BarrierRole.ARRIVE or (count is None and not self.some_may_stay):
+            return None
+        return self.may_block(run)
 
-    def cluster_barrier(self, run: PtxRun, barrier: ClusterBarrier) -> None:
+    def cluster_barrier(self, run: PtxRun, barrier: ClusterBarrier) -> list[PtxRun] | None:
         role = barrier.role
         kind = PtxEventKind.ARRIVE if role is BarrierRole.ARRIVE else PtxEventKind.WAIT
         place = Rendezvous("barrier.cluster", 0, None, mbarrier=False)
         scope = Scope.CLUSTER
         self.synchronise(run, kind, barrier.ordering, scope, rendezvous=place, role=role)
+        stays = role is BarrierRole.WAIT and self.some_may_stay
+        return self.may_block(run) if stays else None
 
     def compare_branch(self, run: PtxRun, branch: CompareBranch) -> list[PtxRun] | None:
         run.control |= run.taint(branch.left, branch.right)
@@ -243,6 +259,21 @@ def _half(kind: PtxEventKind, ordering: Ordering) -> Ordering:
     if kind is PtxEventKind.READ:
         return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
+
+
+def registers_of(program: PtxProgram) -> tuple[frozenset[str], ...]:
+    """The registers of each thread, with those that say where one was used too early."""
+    return tuple(
+        frozenset({*program.registers_of(number), *_registers_set(thread.instructions)})
+        for number, thread in enumerate(program.threads)
+    )
+
+
+def _registers_set(code: Iterable[PtxInstruction]) -> Iterator[str]:
+    for each in code:
+        yield from assigned(each)
+        if isinstance(each, WgmmaProduct | TensorLoad):
+            yield too_early(each.dst)
 
 
 def strong_places(program: PtxProgram) -> frozenset[str]:
@@ -384,9 +415,7 @@ class PtxCandidates:
         events = (e for paths in self._paths for p in paths for e in p.events if e.location)
         named = {program.physical(each) for each in program.initial}
         locations = sorted({each.location or "" for each in events} | named - _ready(program))
-        self.registers = tuple(
-            frozenset(name for path in paths for name in path.registers) for paths in self._paths
-        )
+        self.registers = registers_of(program)
         self.initial = tuple((each, program.initial.get(each, 0)) for each in locations)
 
     def _run_threads(self, bound: int, thin_air: bool) -> list[list[PtxPath]]:
@@ -449,11 +478,13 @@ def skeletons(
     initial: Iterable[tuple[str, int]],
     paths: list[PtxPath],
     work: WorkBudget,
+    waiting: Collection[int] | None = None,
     repeated: Mask = 0,
 ) -> Iterator[PtxSkeleton]:
     """One skeleton for each combination of meetings of the barrier operations of ``paths``.
 
-    The events ``repeated`` are so for ever.
+    ``waiting`` are the threads that wait for ever, None for those that are blocked at a barrier; the
+    events ``repeated`` are so for ever.
     """
     skeleton = unmet(program, initial, paths)
     events, order = skeleton.events, union(skeleton.po, skeleton.issue)
@@ -462,7 +493,9 @@ def skeletons(
         if path.blocked:
             blocked.add(last - 1)
         last -= len(path.events)
-    for met in all_met(program, list(events), order, blocked, repeated):
+    if waiting is None:
+        waiting = [number for number, path in enumerate(paths) if path.blocked]
+    for met in all_met(program, list(events), order, blocked, waiting, repeated):
         if not work.take():
             return
         yield replace(skeleton, meetings=met.meetings, ordered=met.ordered)
@@ -514,12 +547,7 @@ class PtxWalks:
         check(program)
         self.program = program
         self.initial = tuple(initial_words(program).items())
-        self.registers = tuple(
-            frozenset(
-                {*program.registers_of(n), *(r for e in each.instructions for r in assigned(e))}
-            )
-            for n, each in enumerate(program.threads)
-        )
+        self.registers = registers_of(program)
         self._interleaving = Interleaving(self.initial)
         domain = WalkedDomain(self._interleaving)
         bits: dict[object, int] = {}
@@ -578,8 +606,11 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
     for nobody knows then who comes to it. Raises ``ProgramError`` as ``PtxCandidates``.
     """
     check(program)
-    names = (name for thread in program.threads for name in _barriers(thread))
-    if any(isinstance(each, str) for name in names for each in name):
+    code = [each for thread in program.threads for each in thread.instructions]
+    names = (
+        name for each in code if isinstance(each, Bar) for name in (each.instance, each.number)
+    )
+    if any(isinstance(name, str) for name in names):
         return None
     bits: dict[object, int] = {}
     runners = [PtxRunner(program, n, UNBOUNDED, bits) for n in range(len(program.threads))]
@@ -600,7 +631,6 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
                 name = mbarrier_of(instruction)
                 return None if name is None else _at_mbarrier(program, name, instruction, run)
 
-    code = [each for thread in program.threads for each in thread.instructions]
     # What tensor cores leave in registers comes later than the step that asks for it.
     in_steps = not any(isinstance(each, WgmmaProduct | TensorLoad) for each in code)
     places = [each.places for each in program.threads]
@@ -644,23 +674,12 @@ def _ready(program: PtxProgram) -> frozenset[str]:
 def _gate(
     program: PtxProgram, thread: int, kind: str, name: tuple[Operand, ...], count: int | None
 ) -> Gate:
-    """The barrier that threads of one place share; its members are those that come to it."""
+    """The barrier that threads of one place share, all of which take part."""
     here = shared_place(kind, program.threads[thread].placement)
     members = frozenset(
-        n
-        for n, each in enumerate(program.threads)
-        if shared_place(kind, each.placement) == here and name in _barriers(each)
+        n for n, each in enumerate(program.threads) if shared_place(kind, each.placement) == here
     )
     return Gate((kind, name), here, members, count)
-
-
-def _barriers(thread: Thread[PtxInstruction]) -> Iterator[tuple[Operand, ...]]:
-    """What barriers of a thread are called, those of its CTA and that of its cluster, ``()``."""
-    for each in thread.instructions:
-        if isinstance(each, Bar):
-            yield (each.instance, each.number)
-        elif isinstance(each, ClusterBarrier):
-            yield ()
 
 
 def _add_path(

@@ -4,7 +4,8 @@ For what ``model`` cannot enumerate: programs whose threads have many runs. Held
 so to ``definition``, on random programs and on every litmus test.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import ClassVar
 
 from fencewright.simulator.core.condition import (
@@ -14,7 +15,13 @@ from fencewright.simulator.core.condition import (
     Register,
     observable_order,
 )
-from fencewright.simulator.core.execution_graphs import INITIAL, Construction, Graph, Name
+from fencewright.simulator.core.execution_graphs import (
+    INITIAL,
+    Construction,
+    Graph,
+    Name,
+    ResultT,
+)
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import (
     PARTIAL_STEPS,
@@ -33,10 +40,12 @@ from fencewright.simulator.ptx.events import (
     PtxRun,
     PtxRunner,
     initial_words,
+    registers_of,
     skeletons,
     unmet,
 )
 from fencewright.simulator.ptx.instructions import (
+    SCOPES,
     AsyncCopy,
     AsyncRelease,
     Atom,
@@ -225,9 +234,9 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
 
     def partial_barrier(self, run: PtxRun, barrier: Bar | ClusterBarrier) -> list[PtxRun] | None:
         """A barrier; where nobody counts, it may block only by threads that wait for ever."""
-        if isinstance(barrier, ClusterBarrier):
-            self.cluster_barrier(run, barrier)
-        elif (forks := self.barrier(run, barrier)) is not None:
+        is_of_cluster = isinstance(barrier, ClusterBarrier)
+        forks = self.cluster_barrier(run, barrier) if is_of_cluster else self.barrier(run, barrier)
+        if forks is not None:
             return forks
         return self.may_block(run) if self.may_wait and self.may_block_at(barrier) else None
 
@@ -289,11 +298,8 @@ class _Judged:
         return True
 
 
-class PtxConstruction(Construction[PtxPath, Outcomes]):
-    """The execution graphs of a program, and the final states of those that are whole.
-
-    ``observed`` are all registers that are set, and all locations that are declared or accessed.
-    """
+class PtxGraphs(Construction[PtxPath, ResultT]):
+    """The execution graphs of a program."""
 
     def __init__(
         self,
@@ -309,10 +315,6 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
         super().__init__(runners, initial, work, _is_in_order(program), stagnant)
         self.program = program
         self.model = model
-        self.observed = _observables(program, runners, initial)
-        self.registers = [each for each in self.observed if isinstance(each, Register)]
-        self.states: set[tuple[int | None, ...]] = set()
-        self._memories: dict[tuple[int | None, ...], set[tuple[int, ...]]] = {}
         self._parts: dict[tuple[int, ...], Part] = {}
         self._whole: dict[tuple[int, ...], list[Part]] = {}
 
@@ -372,21 +374,6 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
             resolved |= 1 << reader
         return PtxExecution(frame, rf, source), number, resolved
 
-    def finish(self, graph: Graph[PtxPath]) -> None:
-        paths = [run.path for run in graph.runs]
-        values = [value for _, value in self.initial]
-        for path in paths:
-            values.extend(path.values)
-        prefix = tuple(paths[each.thread].registers.get(each.name, 0) for each in self.registers)
-        known = self._memories.setdefault(prefix, set())
-        for part in self.met(graph, paths):
-            x, _, _ = self.execution(part.frame, graph)
-            FinalMemories(part, x, tuple(values), known).find()
-        self.states.update(prefix + memory for memory in known)
-
-    def result(self) -> Outcomes:
-        return Outcomes(self.observed, frozenset(self.states), self.complete)
-
     def met(self, graph: Graph[PtxPath], paths: list[PtxPath]) -> list[Part]:
         """The events of a whole graph, with each combination of barrier meetings."""
         key = tuple(run.shape for run in graph.runs)
@@ -397,10 +384,96 @@ class PtxConstruction(Construction[PtxPath, Outcomes]):
             else:
                 rounds = self.last_rounds(graph)
                 repeated = sum(rounds)
-                found = skeletons(self.program, self.initial, paths, self.work, repeated)
+                found = skeletons(
+                    self.program, self.initial, paths, self.work, graph.waiting, repeated
+                )
                 parts = [Part(PtxFrame(each, self.model, self.work), rounds) for each in found]
             self._whole[key] = parts
         return parts
+
+    def values(self, paths: Iterable[PtxPath]) -> tuple[int, ...]:
+        """What each event of a whole graph read or wrote."""
+        return (
+            *(value for _, value in self.initial),
+            *(value for path in paths for value in path.values),
+        )
+
+
+class PtxConstruction(PtxGraphs[Outcomes]):
+    """The final states of a program's execution graphs, of those that are whole.
+
+    ``observed`` are all registers that are set, and all locations that are declared or accessed.
+    """
+
+    def __init__(self, program: PtxProgram, model: PtxModel, bound: int, work: WorkBudget):
+        super().__init__(program, model, bound, work)
+        self.observed = _observables(program, self.initial)
+        self.registers = [each for each in self.observed if isinstance(each, Register)]
+        self.states: set[tuple[int | None, ...]] = set()
+        self._memories: dict[tuple[int | None, ...], set[tuple[int, ...]]] = {}
+        self.twins = tuple(twins_of(program))
+
+    def finish(self, graph: Graph[PtxPath]) -> None:
+        paths = [run.path for run in graph.runs]
+        values = self.values(paths)
+        prefix = tuple(paths[each.thread].registers.get(each.name, 0) for each in self.registers)
+        known = self._memories.setdefault(prefix, set())
+        for part in self.met(graph, paths):
+            x, _, _ = self.execution(part.frame, graph)
+            FinalMemories(part, x, values, known).find()
+        self.states.update(prefix + memory for memory in known)
+
+    def result(self) -> Outcomes:
+        states = with_exchanged(self.states, self.observed, self.twins)
+        return Outcomes(self.observed, frozenset(states), self.complete)
+
+
+def twins_of(program: PtxProgram) -> Iterator[tuple[int, int]]:
+    """The pairs of threads that can be exchanged: of the same code, as near to everything else."""
+    everywhere = [*(each.placement for each in program.threads), *program.shared.values()]
+    for (i, one), (j, other) in combinations(enumerate(program.threads), 2):
+        here, there = one.placement, other.placement
+        apart = [each for k, each in enumerate(everywhere) if k not in (i, j)]
+        if (
+            one.instructions == other.instructions
+            and program.registers_of(i) == program.registers_of(j)
+            and all(
+                here.shares(each, scope) is there.shares(each, scope)
+                and each.shares(here, scope) is each.shares(there, scope)
+                for each in apart
+                for scope in SCOPES.values()
+            )
+        ):
+            yield i, j
+
+
+def with_exchanged(
+    states: set[tuple[int | None, ...]],
+    observed: Sequence[Observable],
+    twins: Iterable[tuple[int, int]],
+) -> set[tuple[int | None, ...]]:
+    """Final states with those in which twins have exchanged what they did."""
+    place = {each: number for number, each in enumerate(observed)}
+    orders: list[list[int]] = []
+    for one, other in twins:
+        swapped = {one: other, other: one}
+        orders.append(
+            [
+                place[Register(swapped.get(each.thread, each.thread), each.name)]
+                if isinstance(each, Register)
+                else number
+                for number, each in enumerate(observed)
+            ]
+        )
+    found, left = set(states), list(states)
+    while left and orders:
+        state = left.pop()
+        for order in orders:
+            exchanged = tuple(state[number] for number in order)
+            if exchanged not in found:
+                found.add(exchanged)
+                left.append(exchanged)
+    return found
 
 
 def _takes_a_later_write(x: PtxExecution, reads: Mask) -> bool:
@@ -412,13 +485,11 @@ def _is_from_somewhere(x: PtxExecution) -> bool:
     return is_acyclic([a | b for a, b in zip(x.rf, dependences, strict=True)])
 
 
-def _observables(
-    program: PtxProgram, runners: list[PartialPtxRunner], initial: tuple[tuple[str, int], ...]
-) -> tuple[Observable, ...]:
+def _observables(program: PtxProgram, initial: Iterable[tuple[str, int]]) -> tuple[Observable, ...]:
     registers = {
         Register(number, name)
-        for number, runner in enumerate(runners)
-        for name in {*program.registers_of(number), *runner.sets}
+        for number, names in enumerate(registers_of(program))
+        for name in names
     }
     return (*sorted(registers, key=observable_order), *(Memory(name) for name, _ in initial))
 

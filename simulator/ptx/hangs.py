@@ -11,7 +11,6 @@ from fencewright.simulator.core.relation import bits, mask_of
 from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.core.stagnation import (
     Stagnation,
-    barriers_agree,
     last_reads,
     search,
     waiting_threads,
@@ -19,7 +18,7 @@ from fencewright.simulator.core.stagnation import (
 )
 from fencewright.simulator.ptx.columns import instruction_text
 from fencewright.simulator.ptx.events import interleaved
-from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
+from fencewright.simulator.ptx.graphs import PtxGraphs, can_be_built
 from fencewright.simulator.ptx.instructions import SCOPES, PtxProgram
 from fencewright.simulator.ptx.model import PtxExecution, PtxModel, check_version, synchronizes
 from fencewright.simulator.ptx.paths import PtxEvent, PtxPath
@@ -56,7 +55,7 @@ def _positions(path: PtxPath) -> list[int]:
     return [event.position for event in path.events]
 
 
-class _Hangs(PtxConstruction):
+class _Hangs(PtxGraphs[Hang | None]):
     """The stagnant graphs of a program, up to the first that is consistent and fair."""
 
     def __init__(
@@ -72,8 +71,6 @@ class _Hangs(PtxConstruction):
         self.hang: Hang | None = None
 
     def finish(self, graph: Graph[PtxPath]) -> None:
-        if not barriers_agree(self.threads, graph, _positions):
-            return
         for part in self.met(graph, [run.path for run in graph.runs]):
             x, _, _ = self.execution(part.frame, graph)
             found: set[tuple[int, ...]] = set()
@@ -83,6 +80,9 @@ class _Hangs(PtxConstruction):
                 waiting = waiting_threads(self.threads, graph, _positions)
                 self.hang = Hang(waiting, tuple(self._details(graph, part, x)))
                 return
+
+    def result(self) -> Hang | None:
+        return self.hang
 
     def _details(self, graph: Graph[PtxPath], part: Part, x: PtxExecution) -> Iterator[str]:
         """For each location that is waited for, why what could wake somebody does not."""

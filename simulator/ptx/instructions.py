@@ -34,6 +34,8 @@ SCOPES: Mapping[str, Scope] = {
 class PtxProxy(Enum):
     """How an access reaches memory. Source: PTX ISA, "Proxies"."""
 
+    __hash__ = object.__hash__  # At C speed: each member is one object.
+
     GENERIC = "generic"
     CONSTANT = "constant"
     TEXTURE = "texture"

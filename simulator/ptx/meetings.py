@@ -4,9 +4,10 @@ An mbarrier is a small machine: its counts, and the operations on it in some ord
 the order is in which phase each operation is, and which one completes the phase.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from typing import NamedTuple
 
 from fencewright.lowering.vocabulary import Scope
@@ -39,12 +40,14 @@ def all_met(
     events: list[PtxEvent],
     order: Relation,
     blocked: set[int],
+    waiting: Collection[int] = (),
     repeated: Mask = 0,
 ) -> Iterator[Met]:
     """Every combination of meetings of the barrier operations of an execution.
 
-    ``order`` is what is known of the order of events, ``blocked`` who waits for ever, ``repeated``
-    what is done over and over, so that in the end it finds an mbarrier as all others leave it.
+    ``order`` is what is known of the order of events, ``blocked`` those that never complete,
+    ``waiting`` the threads that wait for ever, there or in a loop, ``repeated`` what is done over and
+    over, so that in the end it finds an mbarrier as all others leave it.
     """
     objects: dict[object, list[int]] = {}
     for number, event in enumerate(events):
@@ -56,7 +59,9 @@ def all_met(
     for members in objects.values():
         rendezvous = events[members[0]].rendezvous
         if rendezvous is None or rendezvous.count is None:
-            choices.append([Met((*_everyone_who_comes(events, members),))])
+            if _left_waiting(program, events, members, waiting) != blocked.intersection(members):
+                return
+            choices.append([Met((*_everyone_who_comes(events, members, blocked),))])
         elif rendezvous.mbarrier:
             closed = closed or transitive_closure(order)
             machine = _Mbarrier(events, members, rendezvous.count, closed, blocked, repeated)
@@ -85,20 +90,56 @@ def shared_place(name: str, placement: Placement) -> object:
     return placement.instance(Scope.CLUSTER if name == "barrier.cluster" else Scope.WORKGROUP)
 
 
-def _everyone_who_comes(events: list[PtxEvent], members: list[int]) -> Iterator[Meeting]:
+def _left_waiting(
+    program: PtxProgram, events: list[PtxEvent], members: list[int], waiting: Collection[int]
+) -> set[int]:
+    """The waits, at a barrier without a count, for a thread that waits for ever and never comes.
+
+    All threads of the CTA, or of the cluster, take part but those that have ended. Source: PTX ISA,
+    "bar", "barrier.cluster".
+    """
+    if not waiting:
+        return set()
+    first = events[members[0]]
+    name = first.rendezvous.name if first.rendezvous is not None else ""
+    here = shared_place(name, program.threads[first.thread].placement)
+    missed = [n for n in waiting if shared_place(name, program.threads[n].placement) == here]
+    came = Counter(events[n].thread for n, _ in _arrivals(events, members))
+    return {n for n, turn in _waits(events, members) if any(came[t] <= turn for t in missed)}
+
+
+def _arrivals(events: list[PtxEvent], members: list[int]) -> Iterator[tuple[int, int]]:
+    """The arrivals at a barrier of everyone, each with the number of its phase."""
+    turns = Counter[int]()
+    for number in members:
+        if events[number].role is not BarrierRole.WAIT:
+            yield number, turns[events[number].thread]
+            turns[events[number].thread] += 1
+
+
+def _waits(events: list[PtxEvent], members: list[int]) -> Iterator[tuple[int, int]]:
+    """The waits at a barrier of everyone, each with the phase: its own, or the next not waited for."""
+    yield from (each for each in _arrivals(events, members) if _is_sync(events[each[0]]))
+    turns = Counter[int]()
+    for number in members:
+        if events[number].role is BarrierRole.WAIT:
+            yield number, turns[events[number].thread]
+            turns[events[number].thread] += 1
+
+
+def _is_sync(event: PtxEvent) -> bool:
+    return event.role is BarrierRole.SYNC
+
+
+def _everyone_who_comes(
+    events: list[PtxEvent], members: list[int], blocked: set[int]
+) -> Iterator[Meeting]:
     arrivals: dict[int, list[int]] = {}
     waits: dict[int, list[int]] = {}
-    arrived: dict[int, int] = {}
-    waited: dict[int, int] = {}
-    for number in members:
-        thread, role = events[number].thread, events[number].role
-        if role is not BarrierRole.WAIT:
-            turn = arrived.get(thread, 0)
-            arrived[thread] = turn + 1
-            arrivals.setdefault(turn, []).append(number)
-        if role is not BarrierRole.ARRIVE:
-            turn = waited.get(thread, 0)
-            waited[thread] = turn + 1
+    for number, turn in _arrivals(events, members):
+        arrivals.setdefault(turn, []).append(number)
+    for number, turn in _waits(events, members):
+        if number not in blocked:
             waits.setdefault(turn, []).append(number)
     for turn in sorted(arrivals):
         yield Meeting(tuple(arrivals[turn]), tuple(waits.get(turn, ())))
@@ -107,7 +148,11 @@ def _everyone_who_comes(events: list[PtxEvent], members: list[int]) -> Iterator[
 def _counted(
     events: list[PtxEvent], members: list[int], count: int, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
-    """Partitions into phases of ``count`` threads each; who is blocked must be too few for one."""
+    """Partitions into phases of ``count`` arrivals each; those that are left must be too few for one.
+
+    A thread that does not wait may arrive several times in a phase: what is counted is arrivals.
+    Source: PTX ISA, "bar": "the arrival count is incremented by the warp size".
+    """
     queues: dict[int, list[int]] = {}
     for number in members:
         queues.setdefault(events[number].thread, []).append(number)
@@ -116,19 +161,22 @@ def _counted(
     def extend(
         positions: dict[int, int], done: tuple[Meeting, ...]
     ) -> Iterator[tuple[Meeting, ...]]:
-        heads = [
-            queue[positions[thread]]
-            for thread, queue in queues.items()
-            if positions[thread] < len(queue)
+        coming = [
+            _up_to_a_wait(events, queue[positions[thread] :]) for thread, queue in queues.items()
         ]
-        if len(heads) < count:
-            waiting = [n for n in heads if events[n].role is BarrierRole.SYNC and n not in blocked]
+        if sum(map(len, coming)) < count:
+            last = [each[-1] for each in coming if each]
+            waiting = [n for n in last if events[n].role is BarrierRole.SYNC and n not in blocked]
             key = frozenset(done)
             if not waiting and key not in seen:
                 seen.add(key)
                 yield done
             return
-        for group in combinations([n for n in heads if n not in blocked], count):
+        free = [[n for n in each if n not in blocked] for each in coming]
+        for numbers in product(*(range(len(each) + 1) for each in free)):
+            if sum(numbers) != count:
+                continue
+            group = tuple(n for each, k in zip(free, numbers, strict=True) for n in each[:k])
             waits = tuple(n for n in group if events[n].role is BarrierRole.SYNC)
             after = dict(positions)
             for number in group:
@@ -136,6 +184,12 @@ def _counted(
             yield from extend(after, (*done, Meeting(group, waits)))
 
     yield from extend(dict.fromkeys(queues, 0), ())
+
+
+def _up_to_a_wait(events: list[PtxEvent], queue: list[int]) -> list[int]:
+    """The next arrivals of a thread, as far as it comes without waiting."""
+    wait = next((i for i, n in enumerate(queue) if events[n].role is BarrierRole.SYNC), len(queue))
+    return queue[: wait + 1]
 
 
 class Counts(NamedTuple):

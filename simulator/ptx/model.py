@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import islice, product
 from random import Random
 
 from fencewright.lowering.vocabulary import Ordering, Scope
@@ -31,7 +31,7 @@ from fencewright.simulator.core.condition import (
     Register,
     observable_order,
 )
-from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import Placement, ProgramError
 from fencewright.simulator.core.relation import (
@@ -71,7 +71,7 @@ from fencewright.simulator.ptx.instructions import (
     WaitGroup,
     accesses,
 )
-from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind
+from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, used_too_early
 
 _READ, _WRITE, _FENCE = PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE
 
@@ -85,6 +85,8 @@ class Version(Enum):
 
 class Axiom(Enum):
     """The axioms. Source: PTX ISA, "Axioms"."""
+
+    __hash__ = object.__hash__  # At C speed: each member is one object.
 
     COHERENCE = "Coherence"
     FENCE_SC = "Fence-SC"
@@ -1037,10 +1039,12 @@ class _Enumeration:
         writes = mask_of(location.writes)
         co = [0] * frame.size
         co[location.initial] = writes & ~(1 << location.initial)
+        causes = Axiom.COHERENCE in self.model.axioms
+        in_order = Axiom.SC_PER_LOCATION in self.model.axioms
         for write in location.writes[1:]:
-            if Axiom.COHERENCE in self.model.axioms:
+            if causes:
                 co[write] |= x.cause[write] & writes
-            if Axiom.SC_PER_LOCATION in self.model.axioms:
+            if in_order:
                 co[write] |= frame.po_loc[write] & frame.ms[write] & writes
         return close(co, location.writes)
 
@@ -1188,51 +1192,23 @@ class PtxWitness:
         return not self.violations
 
 
-def explain(
-    program: PtxProgram,
-    formula: Formula,
-    model: PtxModel | None = None,
-    bound: int = 1,
-    work: WorkBudget | None = None,
-) -> PtxWitness | None:
-    """An execution whose final state satisfies ``formula``.
-
-    An allowed one if there is any; otherwise one that breaks as few axioms as possible; None
-    if none comes about even without axioms. Raises ``ProgramError`` as ``outcomes`` does, and
-    ``LimitReached`` when ``work`` is at an end before one is found.
-    """
-    chosen = PtxModel() if model is None else model
-    spent = WorkBudget() if work is None else work
-    check_version(program, chosen)
-    for dropped in range(len(chosen.axioms) + 1):
-        for axioms in combinations(sorted(chosen.axioms, key=lambda axiom: axiom.value), dropped):
-            weaker = replace(chosen, axioms=chosen.axioms - {*axioms})
-            witness = _find(program, formula, weaker, axioms, bound, spent)
-            if witness is not None:
-                return witness
-            if spent.is_spent:
-                raise LimitReached(spent.done, "steps")
-    return None
-
-
-def _find(
+def enumerated_witness(
     program: PtxProgram,
     formula: Formula,
     model: PtxModel,
-    dropped: Iterable[Axiom],
     bound: int,
     work: WorkBudget,
+    dropped: Iterable[Axiom] = (),
 ) -> PtxWitness | None:
-    """An execution that ``model`` allows, with what the ``dropped`` axioms say of it."""
+    """An execution that ``model`` allows, with what the ``dropped`` axioms say of it.
+
+    By trying all that could be one, as far as ``work`` goes.
+    """
     candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
     named = formula.observables()
     frames: dict[int, PtxFrame] = {}
     for combination in candidates:
-        registers: dict[Observable, int | None] = {
-            Register(thread, name): value
-            for thread, values in enumerate(combination.registers)
-            for name, value in values.items()
-        }
+        registers = final_registers(combination.registers)
         if any(registers.get(each, 0) is None for each in named):
             continue
         for skeleton in combination.skeletons:
@@ -1240,8 +1216,21 @@ def _find(
             for x in search.executions():
                 for state in _complete(search, x, registers):
                     if formula.holds(state):
-                        return _witness(search, x, state, dropped)
+                        values = search.values
+                        return witness_of(x, values, state, _violations(search, x, dropped))
     return None
+
+
+def final_registers(
+    threads: Iterable[Mapping[str, int | None]],
+) -> dict[Observable, int | None]:
+    """The registers of the threads that are the program's own."""
+    return {
+        Register(thread, name): value
+        for thread, values in enumerate(threads)
+        for name, value in values.items()
+        if used_too_early(name) is None
+    }
 
 
 def _complete(
@@ -1266,13 +1255,10 @@ def _complete(
             yield dict(zip(names, (*registers.values(), *memory), strict=True))
 
 
-def _witness(
-    search: _Enumeration,
-    x: PtxExecution,
-    state: Mapping[Observable, int | None],
-    dropped: Iterable[Axiom],
-) -> PtxWitness:
-    skeleton = search.frame.skeleton
+def _violations(
+    search: _Enumeration, x: PtxExecution, dropped: Iterable[Axiom]
+) -> tuple[tuple[Axiom, Violation], ...]:
+    """What the ``dropped`` axioms say against an execution."""
     violations: list[tuple[Axiom, Violation]] = []
     for axiom in dropped:
         check = EXECUTION_AXIOMS.get(axiom)
@@ -1286,6 +1272,17 @@ def _witness(
             violation = mbarrier_order(x)
         if violation:
             violations.append((axiom, violation))
+    return tuple(violations)
+
+
+def witness_of(
+    x: PtxExecution,
+    values: tuple[int, ...],
+    state: Mapping[Observable, int | None],
+    violations: tuple[tuple[Axiom, Violation], ...] = (),
+) -> PtxWitness:
+    """An execution with its orders, as a witness."""
+    skeleton = x.frame.skeleton
     relations = {
         "po": skeleton.po,
         "rf": x.rf,
@@ -1297,8 +1294,8 @@ def _witness(
     }
     return PtxWitness(
         skeleton.events,
-        search.values,
+        values,
         {name: tuple(pairs(relation)) for name, relation in relations.items()},
         state,
-        tuple(violations),
+        violations,
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.program import Operand
 from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import ThreadRun
 from fencewright.simulator.ptx.instructions import BarrierRole, PtxProxy, Restriction, Space, Unit
@@ -16,6 +17,8 @@ class PtxEventKind(Enum):
     ``COUNT`` changes what an mbarrier expects, without arriving; ``TENSOR_FENCE`` is
     ``tcgen05.fence``.
     """
+
+    __hash__ = object.__hash__  # At C speed: each member is one object.
 
     READ = "R"
     WRITE = "W"
@@ -179,8 +182,8 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """A product that is being computed: its events, and what it will set a register to."""
+class Result:
+    """What a tensor core will have put into a register once it was waited for, and its events."""
 
     events: Mask
     register: str
@@ -209,7 +212,7 @@ class InFlight:
     crossed: Mask = 0
     fenced: Mask = 0
     registers: Mapping[str, int] | None = None
-    results: tuple[Product, ...] = ()
+    results: tuple[Result, ...] = ()
 
     def of(self, unit: Unit) -> Groups:
         """The groups of a unit."""
@@ -219,12 +222,29 @@ class InFlight:
 IDLE = InFlight()
 
 
+_EARLY = " before its wait"
+
+
+def too_early(register: str) -> str:
+    """The register that says where another was used before it was waited for; 0: nowhere.
+
+    The position after the instruction's, or after the last of the thread where it is left for others.
+    """
+    return register + _EARLY
+
+
+def used_too_early(name: str) -> str | None:
+    """The register that one of ``too_early`` speaks of; None for any other."""
+    return name.removesuffix(_EARLY) if name.endswith(_EARLY) else None
+
+
 @dataclass(slots=True)
 class PtxRun(ThreadRun[PtxEvent]):
     """A run with all that becomes of a path; copied where a read can return several values.
 
     Of its events those of asynchronous operations are in the ``background``, until something
-    waits for them.
+    waits for them. A register that is used before its result was waited for is noted as a register
+    of its own (``too_early``), with where that was.
     """
 
     values: tuple[int, ...] = ()
@@ -235,6 +255,16 @@ class PtxRun(ThreadRun[PtxEvent]):
     background: Mask = 0
     flight: InFlight = IDLE
     started: tuple[tuple[int, Mask], ...] = ()
+
+    def value(self, operand: Operand) -> int:
+        if self.flight.results and isinstance(operand, str):
+            self.note_if_early(operand)
+        return ThreadRun[PtxEvent].value(self, operand)
+
+    def note_if_early(self, register: str) -> None:
+        """Note that a register is used where the run is, if its result was not waited for."""
+        if any(each.register == register for each in self.flight.results):
+            self.registers.setdefault(too_early(register), self.pc)
 
     def copy(self) -> "PtxRun":
         return PtxRun(

@@ -201,17 +201,20 @@ def last_writes(x: PtxExecution, place: Place, co: Relation) -> Mask:
         return mask_of(w for w in place.writes if not co[w])
     found = 0
     for last in place.writes:
-        if co[last] or found >> last & 1:
-            continue
-        asked = list(co)
-        for other in bits(x.frame.ms[last] & mask_of(place.writes)):
-            asked[other] |= 1 << last
-        more = saturated(x, place, asked)
-        if more is None or more[last]:
-            continue
-        for whole in completions(x, place, more):
-            found |= mask_of(w for w in place.writes if not whole[w])
+        if not (co[last] or found >> last & 1):
+            for whole in ending_with(x, place, co, last):
+                found |= mask_of(w for w in place.writes if not whole[w])
     return found
+
+
+def ending_with(x: PtxExecution, place: Place, co: Relation, last: int) -> Iterator[Relation]:
+    """Coherence orders with the saturated ``co`` that end with a write; one, if there is any."""
+    asked = list(co)
+    for other in bits(x.frame.ms[last] & mask_of(place.writes)):
+        asked[other] |= 1 << last
+    more = saturated(x, place, asked)
+    if more is not None and not more[last]:
+        yield from completions(x, place, more)
 
 
 class Part:
@@ -307,6 +310,10 @@ class FinalMemories:
         self.values = values
         self.known = known
 
+    def note(self, memories: set[tuple[int, ...]]) -> None:
+        """Take notice of memories, which the execution has with the Fence-SC order it has now."""
+        self.known |= memories
+
     def find(self) -> None:
         """Find all that are not known."""
         sc, po = [0] * self.part.frame.size, self.part.frame.po
@@ -341,13 +348,13 @@ class FinalMemories:
             (a, b) for a, b in self.part.fence_pairs if not (sc[a] >> b & 1 or sc[b] >> a & 1)
         ]
         if not undecided:
-            self.known |= possible
+            self.note(possible)
             return
         whole = self._in_a_row(sc)
         if whole is not None:
             reached = self._possible(whole)
             if not fence_sc(self.x) and not mbarrier_order(self.x):
-                self.known |= reached
+                self.note(reached)
             if possible <= self.known:
                 return
         for first, second in (undecided[0], undecided[0][::-1]):

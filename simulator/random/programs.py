@@ -7,11 +7,11 @@ to be written back or invalidated. Each is made from a number, its seed, and fro
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import combinations, pairwise
 from random import Random
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.shapes import memory_kinds
@@ -120,6 +120,18 @@ class SmallProgram:
         )
         return replace(self, locations=tuple(placed))
 
+    def in_one_cluster(self) -> "SmallProgram":
+        """The same with all work-groups in one cluster, whose scope is that of what was the agent's."""
+        threads = tuple(
+            replace(
+                each,
+                placement=replace(each.placement, cu=each.placement.workgroup, xcd=0, cluster=0),
+                steps=tuple(map(_narrowed, each.steps)),
+            )
+            for each in self.threads
+        )
+        return replace(self, threads=threads)
+
     def for_chip(self, chip: str) -> "SmallProgram":
         """The same in memory that agents can share on ``chip`` (``shapes.memory_kinds``)."""
         if self.agents == 1:
@@ -133,6 +145,20 @@ class SmallProgram:
         }
         placed = (replace(each, kind=kinds[each.name in atomic]) for each in self.locations)
         return replace(self, locations=tuple(placed))
+
+
+def _narrowed(step: Step) -> Step:
+    """``step`` with the cluster's scope where it had the agent's."""
+    changed: dict[str, object] = {}
+    for each in fields(step):
+        value = getattr(step, each.name)
+        if value is Scope.AGENT:
+            changed[each.name] = Scope.CLUSTER
+        elif isinstance(value, tuple):
+            changed[each.name] = tuple(map(_narrowed, cast("Steps", value)))
+        elif is_dataclass(value):
+            changed[each.name] = _narrowed(cast("Step", value))
+    return replace(step, **changed)
 
 
 def operations(steps: Steps) -> Iterator[ScopedOperation]:

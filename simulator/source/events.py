@@ -212,6 +212,8 @@ def scope_instance(placement: Placement, thread: int, scope: Scope) -> tuple[obj
 class EventKind(Enum):
     """What an event is. A barrier is two: its arrival and its wait."""
 
+    __hash__ = object.__hash__  # At C speed: each member is one object.
+
     READ = "R"
     WRITE = "W"
     UPDATE = "U"

@@ -9,7 +9,13 @@ from copy import copy
 from dataclasses import replace
 from typing import ClassVar
 
-from fencewright.simulator.core.execution_graphs import INITIAL, Construction, Graph, Name
+from fencewright.simulator.core.execution_graphs import (
+    INITIAL,
+    Construction,
+    Graph,
+    Name,
+    ResultT,
+)
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import (
     PARTIAL_STEPS,
@@ -25,6 +31,7 @@ from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
+    Combination,
     Event,
     EventKind,
     ScopedInstruction,
@@ -218,8 +225,8 @@ class _Judged:
         return not self.orders[location][writer] & hidden
 
 
-class SourceConstruction(Construction[ThreadPath, Behaviour]):
-    """The execution graphs of a program, and what was found of those that are whole."""
+class SourceGraphs(Construction[ThreadPath, ResultT]):
+    """The execution graphs of a program."""
 
     def __init__(
         self, program: ScopedProgram, bound: int, work: WorkBudget, stagnant: bool = False
@@ -232,7 +239,6 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
         self.words = accessed(program)
         super().__init__(runners, tuple(self.words.items()), work, stagnant=stagnant)
         self.program = program
-        self.findings = Findings(program, self.words)
         self._frames: dict[tuple[int, ...], Frame] = {}
         self._parts: dict[tuple[tuple[int, ...], Mask], Frame] = {}
 
@@ -306,12 +312,25 @@ class SourceConstruction(Construction[ThreadPath, Behaviour]):
                     x.newest.append((x.source[read], seen & ~(1 << x.source[read])))
             start = end
 
-    def finish(self, graph: Graph[ThreadPath]) -> None:
+    def whole(self, graph: Graph[ThreadPath]) -> tuple[Search, Execution, Combination]:
+        """The execution that a whole graph is."""
         frame = self.frame(graph)
         source, _, _ = self.sources(frame, graph)
         combination = combined(self.words, frame.skeleton, [run.path for run in graph.runs])
-        search = Search(combination, frame, self.work)
-        self.findings.add(search, Execution(frame, source), combination)
+        return Search(combination, frame, self.work), Execution(frame, source), combination
+
+
+class SourceConstruction(SourceGraphs[Behaviour]):
+    """What is found of a program's execution graphs, of those that are whole."""
+
+    def __init__(
+        self, program: ScopedProgram, bound: int, work: WorkBudget, stagnant: bool = False
+    ):
+        super().__init__(program, bound, work, stagnant)
+        self.findings = Findings(program, self.words)
+
+    def finish(self, graph: Graph[ThreadPath]) -> None:
+        self.findings.add(*self.whole(graph))
 
     def result(self) -> Behaviour:
         return self.findings.behaviour(self.complete)

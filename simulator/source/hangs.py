@@ -21,12 +21,11 @@ from fencewright.simulator.source.events import (
     EventKind,
     ScopedProgram,
     ThreadPath,
-    combined,
     interleaved,
 )
 from fencewright.simulator.source.execution import Execution
-from fencewright.simulator.source.graphs import SourceConstruction
-from fencewright.simulator.source.model import Search, forced_order
+from fencewright.simulator.source.graphs import SourceConstruction, SourceGraphs
+from fencewright.simulator.source.model import Behaviour, forced_order
 
 
 def stagnation(
@@ -43,11 +42,25 @@ def stagnation(
     return search(graphs, lambda: graphs.hang, threads, spent)
 
 
+def races_of_hangs(
+    program: ScopedProgram, bound: int = 1, work: WorkBudget | None = None
+) -> Behaviour:
+    """The data races of executions that never end, of which some may be in no execution that ends.
+
+    A race is in the finite part of an execution that shows it, so that memory need not be fair.
+    Raises as ``stagnation``.
+    """
+    spent = WorkBudget() if work is None else work
+    graphs = _Races(program, interleaved(program), bound, spent)
+    graphs.explore()
+    return graphs.result()
+
+
 def _positions(path: ThreadPath) -> list[int]:
     return [event.position for event in path.events if event.kind is not EventKind.WAIT]
 
 
-class _Hangs(SourceConstruction):
+class _Hangs(SourceGraphs[Hang | None]):
     """The stagnant graphs of a program, up to the first that is consistent and fair."""
 
     def __init__(self, program: ScopedProgram, threads: Interleaved, bound: int, work: WorkBudget):
@@ -58,14 +71,14 @@ class _Hangs(SourceConstruction):
     def finish(self, graph: Graph[ThreadPath]) -> None:
         if not barriers_agree(self.threads, graph, _positions):
             return
-        frame = self.frame(graph)
-        source, _, _ = self.sources(frame, graph)
-        combination = combined(self.words, frame.skeleton, [run.path for run in graph.runs])
-        x = Execution(frame, source)
+        search, x, _ = self.whole(graph)
         self.be_fair(x, graph)
-        if Search(combination, frame, self.work).memories(x):
+        if search.memories(x):
             waiting = waiting_threads(self.threads, graph, _positions)
             self.hang = Hang(waiting, tuple(self._details(graph, x)))
+
+    def result(self) -> Hang | None:
+        return self.hang
 
     def _details(self, graph: Graph[ThreadPath], x: Execution) -> Iterator[str]:
         """For each location that is waited for, why what could wake somebody does not."""
@@ -98,6 +111,21 @@ class _Hangs(SourceConstruction):
                 f"P{event.thread}'s {event.operation}{where} need never become visible to "
                 f"P{frame.events[reader].thread}: {_reason(x, event, frame.events[reader], reader)}"
             )
+
+
+class _Races(SourceConstruction):
+    """The stagnant graphs of a program, with the races of those that are consistent."""
+
+    def __init__(self, program: ScopedProgram, threads: Interleaved, bound: int, work: WorkBudget):
+        super().__init__(program, bound, work, stagnant=True)
+        self.threads = threads
+
+    def be_fair(self, x: Execution, graph: Graph[ThreadPath]) -> None:
+        """Nothing is asked of what comes after a race."""
+
+    def finish(self, graph: Graph[ThreadPath]) -> None:
+        if barriers_agree(self.threads, graph, _positions):
+            super().finish(graph)
 
 
 def _reason(x: Execution, write: Event, read: Event, reader: int) -> str:

@@ -32,11 +32,10 @@ which coherence orders remain is one question for each location, except with seq
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from random import Random
 
 from fencewright.simulator.core.condition import (
-    Formula,
     Memory,
     Observable,
     Outcomes,
@@ -67,7 +66,6 @@ from fencewright.simulator.source.events import (
     Walks,
 )
 from fencewright.simulator.source.execution import (
-    AXIOMS,
     FULL_MODEL,
     Execution,
     Frame,
@@ -509,24 +507,36 @@ def executions(
     spent = WorkBudget() if work is None else work
     candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in weaker.rules, spent)
     frames = _Frames(weaker)
-    names = [*candidates.initial]
-    initial = {Memory(each.name): each.initial for each in program.locations}
     for combination in candidates:
         search = Search(combination, frames.of(combination.skeleton), spent)
-        registers = {
-            Register(thread, name): value
-            for thread, values in enumerate(combination.registers)
-            for name, value in values.items()
-        }
         for x in search.executions():
-            for orders in search.complete(x):
-                memory = {
-                    Memory(name): combination.written[order[-1]]
-                    for name, order in zip(names, orders, strict=True)
-                }
-                yield _witness(x, combination, {**registers, **initial, **memory}, dropped)
+            yield from witnesses_of(program, candidates.initial, search, x, combination, dropped)
     if spent.is_spent:
         raise LimitReached(spent.done, "steps")
+
+
+def witnesses_of(
+    program: ScopedProgram,
+    accessed: Iterable[str],
+    search: Search,
+    x: Execution,
+    combination: Combination,
+    dropped: tuple[ModelRule, ...] = (),
+) -> Iterator[SourceWitness]:
+    """An execution with each coherence order that the axioms allow."""
+    names = [*accessed]
+    initial = {Memory(each.name): each.initial for each in program.locations}
+    registers = {
+        Register(thread, name): value
+        for thread, values in enumerate(combination.registers)
+        for name, value in values.items()
+    }
+    for orders in search.complete(x):
+        memory = {
+            Memory(name): combination.written[order[-1]]
+            for name, order in zip(names, orders, strict=True)
+        }
+        yield _witness(x, combination, {**registers, **initial, **memory}, dropped)
 
 
 def _witness(
@@ -592,27 +602,6 @@ VIOLATIONS: Mapping[ModelRule, Callable[[Execution], tuple[int, ...]]] = {
     ModelRule.NO_THIN_AIR: lambda x: find_cycle(thin_air_order(x)),
 }
 """For each axiom the events of a cycle that breaks it in an execution, () if there is none."""
-
-
-def explain(
-    program: ScopedProgram,
-    formula: Formula,
-    model: SourceModel = FULL_MODEL,
-    bound: int = 1,
-    work: WorkBudget | None = None,
-) -> SourceWitness | None:
-    """An execution whose final state satisfies ``formula``.
-
-    An allowed one if there is any; otherwise one that breaks as few axioms as possible; None if
-    none comes about even without axioms. Raises as ``executions`` does.
-    """
-    axioms = [rule for rule in AXIOMS if rule in model.rules]
-    for count in range(len(axioms) + 1):
-        for dropped in combinations(axioms, count):
-            for witness in executions(program, model, bound, dropped, work):
-                if formula.holds(witness.state) and len(witness.violations) == count:
-                    return witness
-    return None
 
 
 def explain_race(

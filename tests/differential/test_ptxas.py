@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from campaigns import Share, shares
 from ptxas import (
     Point,
     assemble,
@@ -95,12 +96,14 @@ def _label(value: object) -> str:
 
 
 @needs_ptxas
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize(("chip", "version"), ALL if FULL else FEW, ids=_label)
-def test_everything_is_accepted(chip: PtxChip, version: Version):
+def test_everything_is_accepted(chip: PtxChip, version: Version, share: Share):
+    """Each sequence is in a share for some chip, and each chip in every share."""
     able = [ptxas for ptxas in ASSEMBLERS if knows(ptxas, chip.name, version)]
     if not able:
         pytest.skip(f"needs a ptxas that knows {chip.name}")
-    text = module(_covering(chip, version))
+    text = module(share.of(_covering(chip, version), CHIPS.index(chip)))
     for ptxas in able:
         verdict = assemble(ptxas, chip.name, version, text)
         assert verdict.accepted, f"{ptxas}: {verdict.message}"

@@ -21,6 +21,7 @@ from fencewright.simulator.cdna.instructions import (
     Wait,
     WorkgroupBarrier,
 )
+from fencewright.simulator.cdna.machine import ABSENT, PlainLine, PlainState
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.wave import CompiledProgram, WaveRules
 from fencewright.simulator.core.condition import parse_condition
@@ -607,3 +608,11 @@ CASES: tuple[Case, ...] = (
     *other_memories(),
 )
 BY_NAME = {each.name: each for each in CASES}
+
+
+class EmptyCaches(PlainLine):
+    """Caches that hold nothing when a kernel starts."""
+
+    def initial(self) -> PlainState:
+        memory, l2s, l1s, *rest = super().initial()
+        return memory, (ABSENT,) * len(l2s), (ABSENT,) * len(l1s), *rest  # pyright: ignore[reportReturnType]  # a tuple of six

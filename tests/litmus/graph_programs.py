@@ -191,7 +191,7 @@ _OPEN_STEPS = (
     "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [m, {x}, {y}], {x}",
     "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0", "cp.async.mbarrier.arrive.noinc b",
     "wgmma.fence", "wgmma.mma_async {r}, {s}, {x}", "wgmma.mma_async {s}, {x}, {y}, {v}",
-    "wgmma.commit_group", "wgmma.wait_group 0", "tcgen05.mma t, {x}, {y}, {v}", "tcgen05.ld {r}, t",
+    "wgmma.commit_group", "wgmma.wait_group 0", "tcgen05.mma t, {x}, {y}, {v}", "tcgen05.ld {r}, t{w}",
     "tcgen05.st t, {v}", "tcgen05.commit b", "tcgen05.wait::st", "st.async {x}, {v}, 4, b",
 )  # fmt: skip
 
@@ -208,7 +208,8 @@ def open_program(seed: int) -> PtxProgram:
             x, y = choose.sample("xy", 2)
             value = choose.choice((0, 1, *registers, *registers))
             words = {"r": f"r{step}", "s": choose.choice(registers), "v": value, "x": x, "y": y}
-            code.append(chosen.format(**words, n=choose.choice((1, 1, 2))))
+            words["w"] = "; tcgen05.wait::ld" if seed % 2 else ""
+            code += chosen.format(**words, n=choose.choice((1, 1, 2))).split("; ")
             registers.append(f"r{step}")
         columns.append(code)
     count = choose.choice(("", "(1)", "(2)"))

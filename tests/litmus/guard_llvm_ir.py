@@ -17,6 +17,7 @@ declare i32 @pure(i32) memory(none)
 declare void @llvm.assume(i1)
 declare void @llvm.amdgcn.s.barrier()
 declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, i1)
+declare i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8), i32, i32, i32 immarg)
 declare void @llvm.memset.p3.i64(ptr addrspace(3), i8, i64, i1)
 declare void @llvm.memcpy.p1.p1.i64(ptr addrspace(1), ptr addrspace(1), i64, i1)
 """
@@ -213,7 +214,21 @@ KEPT: dict[str, Kept] = {
     ),
     "volatile memset": Kept(
         body("call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 4, i1 true)", FLAG),
-        "call @llvm.memset.p1.i64; fence release; buffer_wbl2 sc1; vmcnt(0); lgkmcnt(0); store atomic %q",
+        "call @llvm.memset.p1.i64; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
+    ),
+    "a flag in a buffer": Kept(
+        body(
+            *(
+                'fence syncscope("agent") acquire',
+                "%f = call i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8) %b, i32 0, i32 0, i32 1)",
+            )
+            * 2,
+            'fence syncscope("agent") acquire',
+            DATA,
+        ).replace("%f =", "%e =", 1),
+        "vmcnt(0); buffer_inv sc1; fence acquire; call @llvm.amdgcn.raw.ptr.buffer.load.i32; "
+        "vmcnt(0); buffer_inv sc1; fence acquire; load %p",
+        arguments=ARGUMENTS + ", ptr addrspace(8) %b",
     ),
     "memset LDS": Kept(
         body("call void @llvm.memset.p3.i64(ptr addrspace(3) %l, i8 0, i64 4, i1 false)", FLAG),

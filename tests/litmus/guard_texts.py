@@ -4,8 +4,9 @@ A function that is no kernel, calls, volatile accesses, pointers that escape, wh
 the size of its work-groups. Each is a trial as the others are, judged by its text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from minimise_programs import parse
 from pass_trials import Trial, View
@@ -229,7 +230,24 @@ out:
 
 
 def _for_nvptx(text: str) -> str:
-    return str(import_llvm_ir(f'target triple = "nvptx64-nvidia-cuda"\n{text}'))
+    return f'target triple = "nvptx64-nvidia-cuda"\n{text}'
+
+
+@cache
+def _imported(text: str) -> str:
+    """The module of LLVM IR."""
+    return str(import_llvm_ir(text))
+
+
+Make = Callable[[], ModuleOp]
+
+
+def _module(text: str) -> Make:
+    return lambda: parse(text)
+
+
+def _from_llvm(text: str) -> Make:
+    return lambda: parse(_imported(text))
 
 
 INFERRED: Mapping[str, str] = {
@@ -372,8 +390,7 @@ attributes #0 = {{ "amdgpu-flat-work-group-size"="1,{most}" }}
 
 
 def _of_llvm(convention: str, declaration: str = "", more: str = "", most: int = 64) -> str:
-    text = OF_LLVM.format(convention=convention, declaration=declaration, more=more, most=most)
-    return str(import_llvm_ir(text))
+    return OF_LLVM.format(convention=convention, declaration=declaration, more=more, most=most)
 
 
 OF_ONE = (
@@ -438,10 +455,15 @@ func.func @k() attributes {gpu.kernel} {
 }) : () -> ()""",
     )
     yield IN_ONE_WAVE, "a call", _sized(more="func.call @k() : () -> ()")
-    yield CLAMPING, "a function in LLVM IR", _of_llvm("")
-    yield CLAMPING, "a kernel in LLVM IR of two waves", _of_llvm("amdgpu_kernel", most=65)
-    calls = _of_llvm("amdgpu_kernel", "declare void @g()", "call void @g()")
-    yield CLAMPING, "a kernel in LLVM IR that calls", calls
+
+
+CLAMPED_LLVM_IR: Mapping[str, str] = {
+    "a function in LLVM IR": _of_llvm(""),
+    "a kernel in LLVM IR of two waves": _of_llvm("amdgpu_kernel", most=65),
+    "a kernel in LLVM IR that calls": _of_llvm(
+        "amdgpu_kernel", "declare void @g()", "call void @g()"
+    ),
+}
 
 
 OF_PTX: Mapping[str, str] = {
@@ -468,26 +490,31 @@ ptx.kernel @k attributes {target = "sm_90", version = "8.6", parameters = array<
 }
 
 
-def _texts() -> Iterator[tuple[str, View, str, str]]:
+def _makes() -> Iterator[tuple[str, View, str, Make]]:
+    """The file, the view, the name and the module of each, but for the updates."""
     for name, text in MERGED.items():
-        yield "passes/scoped/merge_fences.py", MERGING, name, text
+        yield "passes/scoped/merge_fences.py", MERGING, name, _module(text)
     for name, text in MERGED_IN_LLVM_IR.items():
-        yield "passes/scoped/merge_fences.py", MERGING, name, _for_nvptx(text)
+        yield "passes/scoped/merge_fences.py", MERGING, name, _from_llvm(_for_nvptx(text))
     for name, text in INFERRED.items():
-        yield "passes/scoped/infer_address_spaces.py", INFERRING, name, text
-    for view, name, text in _clamped():
-        yield "passes/scoped/clamp_scopes.py", view, name, text
-        yield "lowering/facts.py", view, name, text
+        yield "passes/scoped/infer_address_spaces.py", INFERRING, name, _module(text)
+    clamped = [(view, name, _module(text)) for view, name, text in _clamped()]
+    clamped += [(CLAMPING, name, _from_llvm(text)) for name, text in CLAMPED_LLVM_IR.items()]
+    for view, name, make in clamped:
+        yield "passes/scoped/clamp_scopes.py", view, name, make
+        yield "lowering/facts.py", view, name, make
     for name, text in OF_PTX.items():
-        yield "passes/to_ptx/merge_ptx_fences.py", MERGING_PTX, name, text
+        yield "passes/to_ptx/merge_ptx_fences.py", MERGING_PTX, name, _module(text)
 
 
-def kept(file: str) -> Iterator[Kept]:
-    """The modules that the passes of a file have to leave as they are."""
-    for of, view, name, text in _texts():
-        if of == file:
-            yield Kept(name, parse(text).clone, view)
+@cache
+def kept(file: str) -> tuple[Kept, ...]:
+    """The modules that the passes of a file have to leave as they are; made when they are asked for."""
+    found = [Kept(name, make, view) for of, view, name, make in _makes() if of == file]
     if file == "passes/analysis/acquire_fences.py":
-        for name, text in UPDATED.items():
-            module = parse(_for_nvptx(text))
-            yield Kept(name, module.clone, TO_PTX, keeps="atom.relaxed.gpu.global.add")
+        keeps = "atom.relaxed.gpu.global.add"
+        found += [
+            Kept(name, _from_llvm(_for_nvptx(text)), TO_PTX, keeps)
+            for name, text in UPDATED.items()
+        ]
+    return tuple(found)

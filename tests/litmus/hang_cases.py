@@ -4,6 +4,7 @@ Each verdict follows from the definition in ``stagnation``: a repeated strong re
 strong write of inclusive scope leaves; a weak one, or one of too narrow a scope, need not.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -23,9 +24,15 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import (
+    AsyncCopy,
     Atom,
+    Bar,
+    ClusterBarrier,
     CompareBranch,
+    CopyArrive,
     Ld,
+    MbarrierArrive,
+    MbarrierTx,
     PtxFence,
     PtxInstruction,
     PtxProgram,
@@ -469,6 +476,31 @@ _AT_MBARRIERS = (
 )  # fmt: skip
 
 
+_AT_BARRIERS = (
+    "barrier.cluster.arrive; barrier.cluster.wait", "barrier.cluster.arrive; barrier.cluster.wait",
+    "barrier.cluster.arrive.relaxed; barrier.cluster.wait", "bar.cta.sync 0", "bar.cta.sync 0, 1",
+    "bar.cta.sync 0, 2, 2", "bar.cta.arrive 0, 2, 2", "bar.cta.arrive 0, 1",
+)  # fmt: skip
+
+
+def barrier_program(seed: int) -> PtxProgram:
+    """A random program of a cluster whose threads wait at mbarriers and at barriers of all kinds."""
+    choose = Random(seed)
+    apart = choose.random() < 0.3
+    copies = choose.random() < 0.5
+    steps = [*_AT_BARRIERS]
+    steps += (each for each in _AT_MBARRIERS[:-3] if copies or not each.startswith("cp.async"))
+    columns: list[list[str]] = []
+    for thread in range(choose.choice((2, 2, 3))):
+        cta = choose.choice((0, 1)) if apart else 0
+        code = [f"P{thread}@cta {cta},cluster 0,gpu 0"]
+        for number in range(choose.choice((1, 2, 3) if thread < 2 else (1, 2))):
+            words = {"b": choose.choice("aab"), "p": choose.choice((0, 0, 1))}
+            code += choose.choice(steps).format(**words, r=f"r{number}", n=number).split("; ")
+        columns.append(code)
+    return _at_mbarriers(columns, f"({choose.choice((1, 1, 2))})")
+
+
 def mbarrier_program(seed: int) -> PtxProgram:
     """A random program of one CTA whose threads wait at mbarriers, all of it strong."""
     choose = Random(seed)
@@ -483,9 +515,124 @@ def mbarrier_program(seed: int) -> PtxProgram:
         columns.append(code)
     if starts:
         columns[0][1:1] = ["mbarrier.init a, 1", "mbarrier.init b, 1"][: choose.choice((1, 2, 2))]
-    count = "" if starts else f"({choose.choice((1, 1, 2))})"
+    return _at_mbarriers(columns, "" if starts else f"({choose.choice((1, 1, 2))})")
+
+
+def _at_mbarriers(columns: list[list[str]], count: str) -> PtxProgram:
     height = max(map(len, columns))
     rows = [" | ".join(c[n] if n < len(c) else "" for c in columns) for n in range(height)]
     table = "".join(f" {row} ;\n" for row in rows)
     initial = f"x=0; y=0; z=0; a = mbarrier{count}; b = mbarrier{count};"
     return parse_litmus(f"PTX turns\n{{ {initial} }}\n{table}exists true\n").program
+
+
+# Races of executions that never end
+
+_RACING = (
+    "store",
+    "store",
+    "load",
+    "wait",
+    "wait",
+    "release",
+    "lock",
+    "wait weakly",
+    "look and wait",
+)
+
+
+def racing_program(seed: int, stops: bool) -> ScopedProgram:
+    """A random program with races, whose threads wait; with ``stops`` a thread tries twice, and then
+    stops where it would have waited: so all that can be seen of its waiting is an execution that ends.
+    """
+    choose = Random(seed)
+    threads: list[Thread[ScopedInstruction]] = []
+    for number in range(choose.choice((2, 2, 3))):
+        code: list[ScopedInstruction] = []
+        for step in range(choose.choice((1, 2, 3) if number < 2 else (1, 2))):
+            label, scope = f"L{step}", choose.choice((GPU, GPU, GROUP))
+            once, won = _racing_step(choose, choose.choice(_RACING), f"r{step}", scope)
+            if won is None:
+                code += once
+            elif not stops:
+                code += [Label(label), *once, Branch(label, won, unless=True)]
+            else:
+                code += [*once, Branch(label, won)] * 2
+                code += [Branch("end"), Label(label)]
+        threads.append(Thread(Placement(number), (*code, Label("end"))))
+    return Program(tuple(map(Location, "fgxy")), tuple(threads))
+
+
+def _racing_step(choose: Random, kind: str, r: str, scope: Scope) -> tuple[Code, str | None]:
+    """What is done once, and the register that says whether it is enough; None: it is."""
+    where, flag = choose.choice("xy"), choose.choice("fg")
+    ordering = choose.choice((RELAXED, ACQUIRE))
+    look = Load(r, flag, ordering, scope)
+    match kind:
+        case "store":
+            return (Store(where, choose.choice((0, 1))),), None
+        case "load":
+            return (Load(r, where),), None
+        case "release":
+            return (Store(flag, choose.choice((0, 1, 1)), RELEASE, scope),), None
+        case "lock":
+            won = f"{r}won"
+            return (Cmpxchg(flag, 0, 1, ACQUIRE, RELAXED, scope, r, won),), won
+        case "wait weakly":
+            return (Load(r, flag),), r
+        case "look and wait":
+            return (Load(f"{r}seen", where), look), r
+        case _:
+            return (look,), r
+
+
+# Turns in which copies come later
+
+
+def with_copies_apart(program: PtxProgram) -> PtxProgram:
+    """What is asynchronous in threads of their own, after all others, each of which may come late.
+
+    They begin when they are told, and no barrier waits for them.
+    """
+    locations = [*program.locations]
+    threads: list[Thread[PtxInstruction]] = []
+    copies: list[Thread[PtxInstruction]] = []
+    for number, thread in enumerate(program.threads):
+        code: list[PtxInstruction] = []
+        for position, each in enumerate(thread.instructions):
+            if not isinstance(each, AsyncCopy | CopyArrive):
+                code.append(each)
+                continue
+            name = f"told{number}_{position}"
+            locations.append(Location(name))
+            if isinstance(each, CopyArrive) and not program.mbarriers[each.mbarrier]:
+                # The thread itself goes no further where there is no mbarrier.
+                code.append(MbarrierTx(each.mbarrier, 0))
+            code.append(St(name, 1, RELAXED, GPU))
+            copies.append(_when_told(name, each, len(copies)))
+        threads.append(Thread(thread.placement, tuple(code)))
+    return PtxProgram(tuple(locations), (*threads, *copies), mbarriers=program.mbarriers)
+
+
+def _when_told(name: str, copy: AsyncCopy | CopyArrive, number: int) -> Thread[PtxInstruction]:
+    assert copy.mbarrier is not None
+    done: PtxInstruction = MbarrierArrive(copy.mbarrier)
+    if isinstance(copy, AsyncCopy):
+        done = MbarrierTx(copy.mbarrier, -copy.bytes)
+    told = Ld("told", name, RELAXED, GPU)
+    code = (Label("L"), told, CompareBranch("L", Comparison.EQ, "told", 0), done)
+    return Thread(Placement(workgroup=100 + number, cluster=100 + number), code)
+
+
+def ends_of_threads_matter(program: PtxProgram) -> bool:
+    """Whether a thread comes to a barrier without a count less often than another, and so may have
+    ended: that orders nothing by the axioms, whereas in turns all of it has happened.
+    """
+    come = [Counter(_without_count(thread)) for thread in program.threads]
+    return any(each != come[0] for each in come)
+
+
+def _without_count(thread: Thread[PtxInstruction]) -> Iterator[object]:
+    for each in thread.instructions:
+        if isinstance(each, ClusterBarrier) or (isinstance(each, Bar) and each.count is None):
+            yield each

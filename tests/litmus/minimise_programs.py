@@ -6,6 +6,7 @@ s and t are data and flag in LDS of work-group 0. Values are small numbers.
 """
 
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -240,17 +241,22 @@ def program(threads: Threads) -> str:
             step(out)
         out.end()
         text.append(f"litmus.thread @P{number} at {where} {{")
+        used = set(_NAME.findall("\n".join(out.lines)))
         for name in LOCATIONS:
-            if any(f"%{name} " in line or f"%{name}," in line for line in out.lines):
+            if name in used:
                 text.append(f"%{name} = litmus.address @{name} : {_pointer(name)}")
                 locations.add(name)
-        text += [f"%c{value} = arith.constant {value} : {WORD}" for value in VALUES]
+        constants = (value for value in VALUES if f"c{value}" in used)
+        text += [f"%c{value} = arith.constant {value} : {WORD}" for value in constants]
         text += [*out.lines, "}"]
     declared = [
         f"litmus.location @{name} = 0 : {WORD}{' in local' if name in SPACE else ''}"
         for name in sorted(locations)
     ]
     return "\n".join(["litmus.test @t {", *declared, *text, "}"])
+
+
+_NAME = re.compile(r"%(\w+)")
 
 
 @cache
@@ -261,7 +267,7 @@ def _context() -> Context:
     return context
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _parsed(text: str) -> ModuleOp:
     return Parser(_context(), text).parse_module()
 
@@ -271,8 +277,9 @@ def parse(text: str) -> ModuleOp:
     return _parsed(text).clone()
 
 
+@lru_cache(maxsize=1 << 12)
 def source(text: str, limits: Limits | None = None) -> Run:
-    """What the program may do."""
+    """What the program may do, whatever the passes make of it."""
     return _run(parse(text), ReadOptions(), limits)
 
 

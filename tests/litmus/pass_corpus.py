@@ -79,6 +79,7 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/llvm_ir/caches.py": ON_LLVM_IR,
     "passes/analysis/llvm_ir_memory.py": ON_LLVM_IR,
     "passes/llvm_ir/acquires.py": (*COMPILED, ON_LLVM_IR[0]),
+    "passes/llvm_ir/optimiser.py": (*COMPILED, ON_LLVM_IR[0]),
     "passes/llvm_ir/cdna.py": (*ON_LLVM_IR, *COMPILED),
     "passes/llvm_ir/lower_scoped_llvm_ir.py": (*ON_LLVM_IR, *COMPILED),
 }
@@ -127,6 +128,7 @@ PASSES: Mapping[str, frozenset[str]] = {
     "passes/analysis/llvm_ir_memory.py": _LOWERING_OF_LLVM_IR
     | {"passes/scoped/acquire_on_success.py", "passes/llvm_ir/await_values.py"},
     "passes/llvm_ir/acquires.py": _LOWERING_OF_LLVM_IR,
+    "passes/llvm_ir/optimiser.py": _LOWERING_OF_LLVM_IR,
     "passes/llvm_ir/cdna.py": _LOWERING_OF_LLVM_IR,
 }
 """The passes that a file decides for, if it is not just its own."""

@@ -54,6 +54,36 @@ REQUESTS: dict[str, tuple[dict[str, Any], list[str]]] = {
         asked("gfx908", "barrier", "acq_rel", "workgroup"),
         ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"],
     ),
+    "a seq_cst load where loads and stores count apart": (
+        asked("gfx1250", "load", "seq_cst", "agent", "global"),
+        [
+            "s_wait_storecnt_dscnt 0x0",
+            "global_load_b32 {dst}, {addr}, off scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0",
+            "global_inv scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0",
+        ],
+    ),
+    "the same as LLVM has it": (
+        asked("gfx1250", "load", "seq_cst", "agent", "global", compat="llvm"),
+        [
+            "s_wait_storecnt 0x0",
+            "s_wait_loadcnt_dscnt 0x0",
+            "global_load_b32 {dst}, {addr}, off scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0",
+            "global_inv scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0",
+        ],
+    ),
+    "an acquire fence where loads and stores count apart": (
+        asked("gfx1250", "fence", "acquire", "agent"),
+        [
+            "s_wait_storecnt 0x0",
+            "s_wait_loadcnt_dscnt 0x0",
+            "global_inv scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0",
+        ],
+    ),
     "a volatile load": (
         asked("gfx942", "load", "weak", "singlethread", "global", volatile=True),
         ["global_load_dword {dst}, {addr}, off sc0 sc1", "s_waitcnt vmcnt(0)"],

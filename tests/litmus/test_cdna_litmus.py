@@ -1,9 +1,11 @@
 """The litmus cases on both CDNA machines; broken machines, each caught by a named case."""
 
 import os
+from functools import cache
 
 import pytest
-from cdna_cases import BY_NAME, CASES, GFX942, Case
+from campaigns import Share, shares
+from cdna_cases import BY_NAME, CASES, GFX942, Case, EmptyCaches
 
 from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine, PlainState
@@ -20,7 +22,7 @@ from fencewright.simulator.cdna.wave import (
     WaveRules,
 )
 from fencewright.simulator.core.condition import Quantifier
-from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.exploration import Exploration, explore
 from fencewright.simulator.core.program import MemoryKind
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -63,6 +65,13 @@ def on_plain(
     return case.test.condition.verdict(found.outcomes)
 
 
+@cache
+def explored(name: str) -> Exploration:
+    """What the engine finds of a case."""
+    case = BY_NAME[name]
+    return explore(CdnaEngine(case.test.program, case.configuration))
+
+
 @pytest.mark.parametrize("name", names(CASES))
 def test_engine(name: str):
     assert on_engine(BY_NAME[name])
@@ -72,7 +81,7 @@ def test_engine(name: str):
 def test_plain_machine_agrees(name: str):
     case = BY_NAME[name]
     plain = explore(CdnaMachine(case.test.program, case.configuration), PLAIN_LIMIT)
-    engine = explore(CdnaEngine(case.test.program, case.configuration))
+    engine = explored(name)
     assert plain.outcomes.states <= engine.outcomes.states
     if plain.complete:
         assert plain.outcomes == engine.outcomes
@@ -100,11 +109,11 @@ def test_plain_machine_follows_every_reachable_condition(name: str):
         assert (after, event) in found.machine.successors(now)
 
 
+@pytest.mark.parametrize("share", shares(2))
 @pytest.mark.parametrize("name", names(CASES))
-def test_plain_machine_follows_outcomes(name: str):
-    case = BY_NAME[name]
-    engine = explore(CdnaEngine(case.test.program, case.configuration))
-    for outcome in sorted(engine.outcomes.states)[: None if THOROUGH else 2]:
+def test_plain_machine_follows_outcomes(name: str, share: Share):
+    case, engine = BY_NAME[name], explored(name)
+    for outcome in share.of(sorted(engine.outcomes.states)[: None if THOROUGH else 2]):
         assert find_execution(case.test.program, outcome.__eq__, case.configuration)
 
 
@@ -207,7 +216,9 @@ def test_invalidate_that_drops_dirty_lines_is_caught():
 def test_caches_without_spontaneous_activity_would_hide_the_missing_invalidate():
     """The trap: with caches that fill on demand only, the acquire invalidate looks needless."""
     case = BY_NAME["mp-agent-without-invalidate"]
-    demand_filled = CdnaMachine(case.test.program, case.configuration, spontaneous=False)
+    demand_filled = CdnaMachine(
+        case.test.program, case.configuration, spontaneous=False, line_rules=EmptyCaches
+    )
     assert not case.test.condition.verdict(explore(demand_filled).outcomes)
     assert on_plain(case)
 

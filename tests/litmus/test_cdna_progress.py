@@ -16,6 +16,7 @@ from cdna_cases import (
     XCD1,
     Case,
     Code,
+    EmptyCaches,
     case,
     load,
     store,
@@ -71,6 +72,36 @@ def test_spin_load_that_hits_a_stale_line_is_stuck(bits: tuple[str, ...]):
     assert wave.reads == (("f", 0),)
     assert "f: memory 1" in found.details[0]
     assert "L1 of agent 0 XCD 1 CU 0: 0" in found.details[0]
+
+
+def after_a_flag(*bits: str) -> Case:
+    """The store comes before a flag, and a wave spins on it only when it has seen the flag."""
+    seen = (Label("see"), load("r1", "x", "sc1"), VM, Branch("see", "r1", unless=True))
+    publish: Code = (store("f", 1, "sc1"), VM, store("x", 1, "sc1"))
+    return case("after", ANY, (XCD0, publish), (XCD1, (*seen, *spin(*bits))))
+
+
+def test_a_line_from_before_the_kernel_is_hit_for_ever():
+    """Nobody fetches it in time: with caches that start empty the load would see the store."""
+    (found,) = stuck(after_a_flag().test.program)
+    assert found.threads[0].reads == (("f", 0),)
+    assert stuck(after_a_flag().test.program, line_rules=EmptyCaches) == ()
+    assert stuck(after_a_flag("sc1").test.program) == ()
+
+
+def test_a_line_of_an_l2_from_before_the_kernel_is_hit_for_ever():
+    """By a load that passes the L1 alone; the other XCD's store is in memory."""
+    assert len(stuck(after_a_flag("sc0").test.program)) == 1
+    assert stuck(after_a_flag("sc0").test.program, line_rules=EmptyCaches) == ()
+
+
+def test_a_line_may_also_not_have_been_there():
+    """A wave that only passes with what was there goes on to wait for what it then fetches."""
+    until = (Label("L"), load("r0", "f"), VM, Branch("L", "r0"))
+    publish: Code = (store("f", 1, "sc1"), VM, store("x", 1, "sc1"))
+    seen = (Label("see"), load("r1", "x", "sc1"), VM, Branch("see", "r1", unless=True))
+    (found,) = stuck(case("either", ANY, (XCD0, publish), (XCD1, (*seen, *until))).test.program)
+    assert found.threads[0].reads == (("f", 1),)
 
 
 def test_spin_load_with_an_invalidate_in_the_loop_ends():

@@ -1,11 +1,12 @@
 """What the certificate of a mode covers: which operations have the sequence of a certified one."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, replace
 from functools import cache
 from itertools import product
+from typing import Any
 
-from fencewright.lowering.lower import lower_request
+from fencewright.lowering.lower import check, lower_request
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import (
@@ -22,20 +23,39 @@ from fencewright.simulator.certify.coverage import reason_of
 from fencewright.simulator.ptx.columns import ORDERINGS
 from fencewright.simulator.ptx.instructions import SCOPES
 
+Fields = dict[str, Any]
+"""Of a request, but for the target."""
 
-def lowered_requests(mode: Target) -> Iterator[tuple[Request, Sequence]]:
-    """Every operation, and each of them with one thing about it changed, that ``mode`` lowers."""
-    for each in _requests():
-        request = replace(each, target=mode)
+
+def lowered_requests(
+    mode: Target, asked: Iterable[Fields] | None = None
+) -> Iterator[tuple[Request, Sequence]]:
+    """What of ``asked``, or of everything, ``mode`` lowers."""
+    for named in requests() if asked is None else asked:
+        request = Request(**named, target=mode)
         try:
             yield request, lower_request(request)
         except UnsupportedError:
             continue
 
 
+_FIELDS = [each.name for each in fields(Request) if each.name != "target"]
+
+
 @cache
-def _requests() -> tuple[Request, ...]:
-    return tuple(other for base in _bases() for other in _variants(base))
+def requests() -> tuple[Fields, ...]:
+    """Every operation that means something, and each of them with one thing about it changed."""
+    every = (other for base in _bases() for other in _variants(base))
+    asked = filter(_means_something, every)
+    return tuple({name: getattr(each, name) for name in _FIELDS} for each in asked)
+
+
+def _means_something(request: Request) -> bool:
+    try:
+        check(request)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _bases() -> Iterator[Request]:
@@ -88,26 +108,29 @@ class Coverage:
         in PTX neither are generic and global memory, as in its model.
         """
         shape = _shape(request, sequence)
-        for each in self._at_least(request):
-            same = self.known.get((*_key(each), shape), ())
-            succeeds = any(_includes(other.ordering, each.ordering) for other in same)
-            fails = any(_includes(other.failure_ordering, each.failure_ordering) for other in same)
+        for key in self._at_least(request):
+            same = self.known.get((*key, shape), ())
+            succeeds = any(_includes(other.ordering, request.ordering) for other in same)
+            fails = any(
+                _includes(other.failure_ordering, request.failure_ordering) for other in same
+            )
             if succeeds and fails:
                 return True
         return False
 
-    def _at_least(self, request: Request) -> Iterator[Request]:
-        whole = replace(request, one_as=False, spaces=None, availability=Availability.FULL)
-        for each in (request, whole):
-            if self.mode.is_ptx and each.space is AddressSpace.GENERIC:
-                each = replace(each, space=AddressSpace.GLOBAL)
-            yield each
-            if each.scope is Scope.CLUSTER:
-                yield replace(each, scope=Scope.AGENT)
+    def _at_least(self, request: Request) -> Iterator[tuple[object, ...]]:
+        """The keys of what asks for as much or more, but for the ordering."""
+        op, scope, space, *own = _key(request)
+        if self.mode.is_ptx and space is AddressSpace.GENERIC:
+            space = AddressSpace.GLOBAL
+        scopes = (scope, Scope.AGENT) if scope is Scope.CLUSTER else (scope,)
+        limits = (own, _WHOLE) if own != _WHOLE else (own,)
+        for limit, wider in product(limits, scopes):
+            yield op, wider, space, *limit
 
-    def uncovered(self) -> Iterator[tuple[Request, str]]:
-        """What is lowered and not covered, with the name of the reason; "" if there is none."""
-        for request, sequence in lowered_requests(self.mode):
+    def uncovered(self, asked: Iterable[Fields] | None = None) -> Iterator[tuple[Request, str]]:
+        """What of ``asked`` is lowered and not covered, with the name of the reason, or ""."""
+        for request, sequence in lowered_requests(self.mode, asked):
             if not self.covers(request, sequence):
                 yield request, reason_of(request, sequence, self.mode)
 
@@ -121,6 +144,10 @@ def _key(request: Request) -> tuple[object, ...]:
         request.spaces,
         request.availability,
     )
+
+
+_WHOLE = [False, None, Availability.FULL]
+"""What ``_key`` ends with for an operation that nothing limits."""
 
 
 def _includes(stronger: Ordering | None, weaker: Ordering | None) -> bool:

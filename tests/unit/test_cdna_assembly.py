@@ -19,6 +19,7 @@ from fencewright.lowering.cdna.assembly import (
     Names,
     Printed,
     effect_of,
+    hazards_of,
     insert_wait_states,
 )
 from fencewright.lowering.cdna.chips import CHIPS
@@ -130,7 +131,7 @@ def test_store_data_is_overwritten_late_enough(chip: str, expected: str):
     assert inserted(chip, "global_store_dwordx2 v[0:1], v[4:5], off", OVERWRITE) == []
 
 
-@pytest.mark.parametrize("chip", sorted(CHIPS))
+@pytest.mark.parametrize("chip", [c for c in CHIPS if Hazard.CLAUSE in hazards_of(c)])
 def test_a_clause_does_not_overwrite_what_it_reads(chip: str):
     first, second = "global_load_dword v4, v[0:1], off", "global_load_dword v0, v[2:3], off"
     assert inserted(chip, first, second) == ["s_nop 0"]
@@ -140,6 +141,12 @@ def test_a_clause_does_not_overwrite_what_it_reads(chip: str):
     assert inserted(chip, "s_load_dword s4, s[0:1], 0x0", "s_load_dword s0, s[0:1], 0x4") == [
         "s_nop 0"
     ]
+
+
+def test_a_chip_without_the_hazard_breaks_no_clause():
+    """gfx1250 waits for translations, and only where what may be replayed is overwritten."""
+    first, second = "global_load_dword v4, v[0:1], off", "global_store_dword v[2:3], v6, off"
+    assert insert_wait_states([[printed(first), printed(second)]], "gfx1250") == [[first, second]]
 
 
 def test_what_is_pending_at_the_end_of_a_block_is_so_in_the_others():
@@ -252,6 +259,7 @@ def test_the_file_assembles_links_and_disassembles_to_itself(
     subprocess.run([LD_LLD, "-shared", str(object_file), "-o", str(linked)], check=True)
     command = [OBJDUMP, "-d", f"--mcpu={chip}", str(object_file)]
     dump = subprocess.run(command, text=True, capture_output=True, check=True).stdout
+    dump = dump.replace("s_barrier_wait 0xffff", "s_barrier_wait -1")
     disassembled = re.findall(r"^\t(\S.*?)\s*//", dump, re.MULTILINE)
     written = instructions(assembly)
     assert len(disassembled) == len(written) > 50

@@ -3,8 +3,9 @@
 import os
 
 import pytest
+from campaigns import Share, shares
 from cdna_cases import BY_NAME, TwoAtATime
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
@@ -156,17 +157,24 @@ def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@settings(
-    max_examples=EXAMPLES,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=(HealthCheck.too_slow,),
-)
-@given(programs(), st.sampled_from((WaveRules, WaveRules, TwoAtATime)))
-def test_engine_equals_the_plain_machine(
-    example: tuple[CdnaProgram, CdnaConfiguration], counters: type[WaveRules]
-):
-    program, configuration = example
+@pytest.mark.parametrize("share", shares(4))
+def test_engine_equals_the_plain_machine(share: Share) -> None:
+    @seed(share.number)
+    @settings(RANDOM, max_examples=EXAMPLES // share.count)
+    @given(programs(), st.sampled_from((WaveRules, WaveRules, TwoAtATime)))
+    def check(example: tuple[CdnaProgram, CdnaConfiguration], counters: type[WaveRules]) -> None:
+        compare(*example, counters)
+
+    check()
+
+
+RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
+
+
+def compare(
+    program: CdnaProgram, configuration: CdnaConfiguration, counters: type[WaveRules]
+) -> None:
+    """Fail where the engine and the plain machine differ."""
     machine = CdnaMachine(program, configuration, wave_rules=counters)
     plain = explore(machine, PLAIN_LIMIT)
     engine = explore(CdnaEngine(program, configuration, wave_rules=counters))

@@ -21,6 +21,7 @@ from fencewright.checker.cdna_text import (
 )
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.tools.commands.check_files import checked
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]
@@ -257,3 +258,36 @@ def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
     assert found(jump, "L:", *load) == [(2, Rule.UNREACHED)]
     # A call of another function at the end is no such jump, nor is what only follows an end.
     assert found("s_endpgm", "L:", *load) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (("global_load_b32 v0, v[2:3], off", "v_add_nc_u32_e32 v1, v0, v0"), ["hazard-raw"]),
+        (("global_load_b32 v0, v[2:3], off", "s_wait_loadcnt 0x0", "v_add_nc_u32_e32 v1, v0, v0"), []),
+        (("global_load_b32 v0, v[2:3], off", "s_wait_storecnt 0x0", "v_add_nc_u32_e32 v1, v0, v0"), ["hazard-raw"]),
+        # Registers are written in any order, also of two loads.
+        (("global_load_b32 v0, v[2:3], off", "global_load_b32 v0, v[4:5], off"), ["hazard-waw"]),
+        (("ds_load_b32 v0, v1", "s_wait_loadcnt_dscnt 0x3f00", "v_mov_b32_e32 v2, v0"), []),
+        (("ds_load_b32 v0, v1", "s_wait_loadcnt_dscnt 0x3f", "v_mov_b32_e32 v2, v0"), ["hazard-raw"]),
+        (("flat_load_b32 v0, v[2:3]", "s_wait_loadcnt 0x0", "v_mov_b32_e32 v2, v0"), ["hazard-raw"]),
+        (("flat_load_b32 v0, v[2:3]", "s_wait_loadcnt_dscnt 0x0", "v_mov_b32_e32 v2, v0"), []),
+        (("s_load_b32 s0, s[2:3], 0x0", "s_add_co_i32 s1, s0, 1"), ["hazard-raw"]),
+        (("s_load_b32 s0, s[2:3], 0x0", "s_wait_kmcnt 0x0", "s_add_co_i32 s1, s0, 1"), []),
+        (("v_mov_b32_e32 v9, 0", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v1"), []),
+        (("ds_load_b32 v0, v1", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v0"), ["hazard-raw"]),
+        (("ds_load_b32 v0, v1", "s_wait_idle", "v_mov_b32_e32 v2, v0"), []),
+    ],
+)  # fmt: skip
+def test_split_counters(body: tuple[str, ...], expected: list[str]) -> None:
+    text = "\n".join(
+        (
+            '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx1250"',
+            "\t.type f,@function",
+            "f:",
+            *body,
+            "s_endpgm\n",
+        )
+    )
+    (found,) = checked(read_assembly(text, "f.s"), "f.s")
+    assert [each.rule.value for each in found.hazards() if each.level is Level.ERROR] == expected

@@ -1,9 +1,9 @@
 """What instructions define and use, compared with what LLVM's own tables say."""
 
 import re
-from pathlib import Path
 
 import pytest
+from llvm_operands import reason, recorded
 
 from fencewright.checker.cdna_operands import (
     FAMILIES,
@@ -15,7 +15,7 @@ from fencewright.checker.cdna_operands import (
 )
 from fencewright.lowering.vocabulary import AddressSpace
 
-RECORDED = Path(__file__).parents[1] / "data" / "cdna-operands" / "llvm22.tsv"
+RECORDED = "llvm22.tsv"
 
 DIFFERENCES = (
     ("ds_(?!gws)", "LLVM decodes the form of gfx8, where m0 limits LDS; on GFX9 nothing does"),
@@ -30,43 +30,22 @@ DIFFERENCES = (
 """Where rows and LLVM differ, and why: (beginning of the instruction, reason)."""
 
 
-def listed(text: str) -> set[str]:
-    """The registers of ``v0:3 vcc_lo``."""
-    names = set[str]()
-    for word in text.split():
-        found = re.fullmatch(r"([a-z]+)(\d+):(\d+)", word)
-        if found is None:
-            names.add(word)
-        else:
-            names |= {f"{found[1]}{n}" for n in range(int(found[2]), int(found[3]) + 1)}
-    return names
-
-
-def recorded() -> list[tuple[str, set[str], set[str]]]:
-    lines = RECORDED.read_text(encoding="utf-8").splitlines()[1:]
-    return [(t, listed(d), listed(u)) for t, d, u in (line.split("\t") for line in lines)]
-
-
-def reason(text: str) -> str | None:
-    return next((why for start, why in DIFFERENCES if re.match(start, text)), None)
-
-
 def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
-    forms = recorded()
+    forms = recorded(RECORDED)
     different = {
         text
         for text, defines, uses in forms
         if (set(effects_of(text).defines), set(effects_of(text).uses)) != (defines, uses)
     }
     assert len(forms) > 2_000
-    assert [text for text in different if reason(text) is None] == []
-    assert {reason(text) for text in different} == {why for _, why in DIFFERENCES}
+    assert [text for text in different if reason(text, DIFFERENCES) is None] == []
+    assert {reason(text, DIFFERENCES) for text in different} == {why for _, why in DIFFERENCES}
 
 
 def test_no_form_of_llvm_is_unknown_but_forks() -> None:
     unknown = {
         text.split()[0]
-        for text, _, _ in recorded()
+        for text, _, _ in recorded(RECORDED)
         if effects_of(text).kind is InstructionKind.UNKNOWN
     }
     assert unknown <= {
@@ -85,7 +64,7 @@ NOT_RECORDED = re.compile(
 
 
 def test_every_family_has_an_instruction_and_a_source() -> None:
-    used = {id(family_of(text.split()[0])) for text, _, _ in recorded()}
+    used = {id(family_of(text.split()[0])) for text, _, _ in recorded(RECORDED)}
     for row in FAMILIES:
         assert row.source
         assert (id(row) not in used) == bool(NOT_RECORDED.fullmatch(row.pattern)), row.pattern

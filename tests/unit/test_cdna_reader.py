@@ -12,6 +12,7 @@ from fencewright.checker.cdna_text import (
     KernelArgument,
     Registers,
     read_assembly,
+    read_disassembly,
 )
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -369,3 +370,25 @@ def test_rows_have_as_many_operands_as_they_define_and_use() -> None:
     for mnemonic, row in ROWS.items():
         assert mnemonic == row.mnemonic
         assert [role.use for role in row.roles] == sorted(role.use for role in row.roles)
+
+
+def test_only_the_first_of_a_clause_has_a_place() -> None:
+    """LLVM prints none for the others, which come from elsewhere."""
+    text = (
+        '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx1250"\n\t.type f,@function\nf:\n.loc 1 5 1\n'
+        "s_clause 0x1\nglobal_store_b32 v0, v1, s[0:1]\nglobal_store_b32 v0, v2, s[2:3]\n"
+        ".loc 1 7 1\nglobal_store_b32 v0, v3, s[2:3]\ns_endpgm\n"
+    )
+    function = read_assembly(text, "f.s").functions["f"]
+    lines = [each.source and each.source.line for each in function.instructions]
+    assert lines == [5, 5, None, 7, 7]
+
+
+def test_labels_of_hand_written_code_are_symbols_that_are_branched_to_or_run_into() -> None:
+    listing = (
+        "\n<k>:\n\ts_cbranch_vccz label_Next\n\ts_nop 0\n\n<label_Next>:\n\ts_mov_b32 s0, s1\n\n"
+        "<run_into>:\n\ts_endpgm\n\ts_nop 0\n\n<other>:\n\ts_endpgm\n"
+    )
+    functions = read_disassembly(listing, "gfx90a").functions
+    assert list(functions) == ["k", "other"]
+    assert len(functions["k"].instructions) == 5

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
+from campaigns import Share, shares
 from test_cdna_execution import context
 from xdsl.dialects import cf, func
 from xdsl.ir import Block
@@ -64,7 +65,7 @@ def walk(blocks: Sequence[Block], same: bool, generator: random.Random) -> list[
     return path
 
 
-def disagreements(find: Find, seeds: range) -> int:
+def disagreements(find: Find, seeds: Sequence[int]) -> int:
     """How often two threads pass the blocks that ``find`` calls converged in different order."""
     count = 0
     for seed in seeds:
@@ -81,8 +82,9 @@ def disagreements(find: Find, seeds: range) -> int:
     return count
 
 
-def test_threads_pass_converged_blocks_in_the_same_order() -> None:
-    assert disagreements(converged_blocks, range(1500)) == 0
+@pytest.mark.parametrize("share", shares(5))
+def test_threads_pass_converged_blocks_in_the_same_order(share: Share) -> None:
+    assert disagreements(converged_blocks, share.of(range(1500))) == 0
 
 
 def test_calling_every_block_converged_is_noticed() -> None:

@@ -42,9 +42,10 @@ def instructions(target: str) -> frozenset[str]:
     for (op, ordering), scope, having in product(SKELETON, Scope, features):
         failure = "relaxed" if op is Operation.CMPXCHG else None
         spaces: tuple[AddressSpace | None, ...] = tuple(AddressSpace) if op.is_access else (None,)
-        for space, volatile, returns, width in product(
-            spaces, (False, True), (False, True), (8, 32)
-        ):
+        widths = (8, 32) if op.is_access else (32,)
+        volatiles = (False, True) if op.is_access else (False,)
+        results = (False, True) if op in (Operation.ATOMIC_RMW, Operation.CMPXCHG) else (True,)
+        for space, volatile, returns, width in product(spaces, volatiles, results, widths):
             with suppress(UnsupportedError):
                 sequence = lower(
                     op=op, ordering=ordering, scope=scope, space=space, target=target,

@@ -202,9 +202,9 @@ CASES = {
     "%r = call i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8) %b, i32 %x, i32 0, i32 2)":
         MemoryEffects(CallKind.ACCESS, frozenset({GLOBAL})),
     "%r = call i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8) %b, i32 %x, i32 0, "
-    "i32 -2147483648)": ANYTHING,
+    "i32 -2147483648)": MemoryEffects(CallKind.ATOMIC, frozenset({GLOBAL})),
     "call void @llvm.amdgcn.raw.ptr.buffer.store.i32(i32 %x, ptr addrspace(8) %b, i32 %x, i32 0, i32 17)":
-        ANYTHING,
+        MemoryEffects(CallKind.ATOMIC, NOBODY, frozenset({GLOBAL})),
     "%r = call i32 @llvm.amdgcn.raw.ptr.buffer.atomic.add.i32(i32 %x, ptr addrspace(8) %b, i32 0, "
     "i32 0, i32 0)": MemoryEffects(CallKind.ATOMIC, frozenset({GLOBAL}), frozenset({GLOBAL})),
     "call void @llvm.amdgcn.load.to.lds.p1(ptr addrspace(1) %g, ptr addrspace(3) %l, i32 4, i32 0, i32 0)":

@@ -1,6 +1,7 @@
 """Outcomes by execution graphs that are built lazily, held equal to those by enumeration."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
+from fencewright.simulator.ptx import graphs as ptx_graphs
 from fencewright.simulator.ptx import model as ptx
 from fencewright.simulator.ptx.columns import read_litmus
 from fencewright.simulator.ptx.events import (
@@ -357,6 +359,70 @@ def test_a_race_is_told_for_the_same_reason() -> None:
 
 def built_races(seed: int) -> bool:
     return bool(behaves(source_program(seed), 1).races)
+
+
+# Threads of the same code
+
+
+def with_twins(program: PtxProgram, copies: int) -> PtxProgram:
+    """A program whose first thread is there again, as near to all others as it was."""
+    first, *rest = program.threads
+    return replace(program, threads=(*(first,) * copies, *rest[:1]))
+
+
+def told_apart(program: PtxProgram, bound: int) -> tuple[PtxConstruction, PtxConstruction]:
+    """Its graphs with twins exchanged for each other, and all of them."""
+    found: list[PtxConstruction] = []
+    for each in (False, True):
+        graphs = PtxConstruction(program, PtxModel(), bound, WorkBudget(12_000))
+        graphs.twins = () if each else graphs.twins
+        graphs.explore()
+        found.append(graphs)
+    return found[0], found[1]
+
+
+def compared_twins(seeds: Iterable[int]) -> int:
+    """Holds programs with twins to themselves without; how many were compared."""
+    compared = 0
+    for seed in seeds:
+        made = ptx_program if seed % 2 else open_program
+        program = with_twins(made(seed // 2), 2 + seed % 3 // 2)
+        if not can_be_built(program):
+            continue
+        reduced, whole = told_apart(program, 1 + seed % 2)
+        if whole.work.is_spent or reduced.work.is_spent:
+            continue
+        assert reduced.result() == whole.result(), seed
+        assert reduced.work.done <= whole.work.done
+        compared += 1
+    return compared
+
+
+def test_twins_are_built_once_and_their_outcomes_exchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert compared_twins(range(36)) > 15
+
+    def unchanged(states: object, *_: object) -> object:
+        return states
+
+    monkeypatch.setattr(ptx_graphs, "with_exchanged", unchanged)
+    with pytest.raises(AssertionError):
+        compared_twins(range(36))
+
+
+def test_a_grid_barrier_of_many_has_one_graph_for_all_orders() -> None:
+    code: list[PtxInstruction] = [
+        Atom(None, "n", RmwKind.ADD, 1, None, RELEASE, GPU),
+        Label("L"),
+        Ld("here", "n", ACQUIRE, GPU),
+        CompareBranch("L", Comparison.NE, "here", 6),
+    ]
+    reduced, whole = told_apart(on_their_own([code] * 6, "n"), 2)
+    assert reduced.complete
+    assert reduced.states == {(6,) * 7}
+    assert whole.work.is_spent
+    assert reduced.work.done < 2_000
 
 
 # Turns

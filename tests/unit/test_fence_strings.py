@@ -18,6 +18,7 @@ from itertools import product
 from typing import TypeAlias
 
 import pytest
+from campaigns import Share, shares
 from guard_programs import (
     ABROAD,
     ACQ_REL,
@@ -397,12 +398,13 @@ def judged(of: View, frame: Frame, letters: Letters, code: Code) -> str:
 # The tests
 
 
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 @pytest.mark.parametrize("of", VIEWS, ids=lambda each: each.name)
-def test_strings_stay_right(of: View, length: int) -> None:
+def test_strings_stay_right(of: View, length: int, share: Share) -> None:
     tally = Tally()
     strings = every(length) if length < (4 if THOROUGH else 3) else some(length, SLICE)
-    assert not next(mistakes(of, strings, tally), "")
+    assert not next(mistakes(of, share.of([*strings]), tally), "")
     assert tally.judged or length == 1
 
 
@@ -433,9 +435,10 @@ def allowed(program: SmallProgram) -> frozenset[tuple[int | None, ...]]:
     return found.outcomes.states
 
 
-def test_what_is_stronger_allows_no_more() -> None:
+@pytest.mark.parametrize("share", shares(3))
+def test_what_is_stronger_allows_no_more(share: Share) -> None:
     strings = every(2) if THOROUGH else some(2, 40)
-    for letters in strings:
+    for letters in share.of([*strings]):
         for frame in frames(letters):
             meant = allowed(frame.program(letters))
             for weaker in weakened(letters):

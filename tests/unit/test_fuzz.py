@@ -18,6 +18,7 @@ import minimise_programs as programs
 import pytest
 import test_minimise_cdna as on_cdna
 import test_minimise_scoped as on_scoped
+from campaigns import Share, first_of, shares
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
@@ -59,9 +60,9 @@ from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz import checks as fuzz
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
+    CLUSTER_SETTINGS,
     ELECTING,
     HEAD,
-    LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     SETTINGS,
@@ -98,8 +99,9 @@ GFX942, SM_90 = SETTINGS["gfx942"], SETTINGS["sm_90"]
 # Programs
 
 
-def test_programs_are_well_formed() -> None:
-    for seed in range(400):
+@pytest.mark.parametrize("share", shares(4))
+def test_programs_are_well_formed(share: Share) -> None:
+    for seed in share.of(range(400)):
         program = program_of(seed)
         assert 2 <= len(program.threads) <= 4
         assert all(is_defined(thread.steps) for thread in program.threads)
@@ -193,20 +195,25 @@ def is_flag(step: Step, lds: set[str]) -> bool:
     return isinstance(step, Store) and step.location in lds and step.ordering is not Ordering.WEAK
 
 
-def test_varied_programs_are_right() -> None:
-    totals = Totals()
-    totals.include(check_seeds(VARIED, VARIED_SEEDS))
-    assert not totals.violations
-    assert totals.racy + totals.too_large < VARIED_SEEDS / 3
-    assert totals.count(CheckVerdict.SOUND) > VARIED_SEEDS
+HALF = VARIED_SEEDS // 2
 
 
-def test_electing_programs_are_right() -> None:
+@pytest.mark.parametrize("first", first_of([VARIED, VARIED + HALF]))
+def test_varied_programs_are_right(first: int) -> None:
     totals = Totals()
-    totals.include(check_seeds(ELECTING, VARIED_SEEDS))
+    totals.include(check_seeds(first, HALF))
     assert not totals.violations
-    assert totals.racy + totals.too_large < VARIED_SEEDS / 3
-    assert totals.count(CheckVerdict.SOUND) > VARIED_SEEDS
+    assert totals.racy + totals.too_large < HALF / 3
+    assert totals.count(CheckVerdict.SOUND) > HALF
+
+
+@pytest.mark.parametrize("first", first_of([ELECTING, ELECTING + HALF]))
+def test_electing_programs_are_right(first: int) -> None:
+    totals = Totals()
+    totals.include(check_seeds(first, HALF))
+    assert not totals.violations
+    assert totals.racy + totals.too_large < HALF / 3
+    assert totals.count(CheckVerdict.SOUND) > HALF
 
 
 def test_some_electing_programs_elect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,9 +246,29 @@ def test_settings_are_taken_in_turn() -> None:
     seen = {str(each) for seed in range(60) for each in settings_of(seed)}
     assert seen == {str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)}
     compiled = {str(llvm_ir_setting_of(seed)) for seed in range(len(LLVM_IR_SETTINGS))}
-    assert seen | compiled == set(SETTINGS)
-    assert len(LLVM_IR_SETTINGS) == len(LLVM_IR_FORMS) * len(CDNA_SETTINGS)
-    assert len(SETTINGS) == len({*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS})
+    asked = {str(each) for seed in range(60) for each in settings_of(seed, "gfx1250")}
+    assert asked == {str(each) for each in CLUSTER_SETTINGS}
+    assert seen | compiled | asked == set(SETTINGS)
+
+
+def test_some_programs_have_one_cluster_on_a_chip_with_clusters() -> None:
+    """Its scope stands where the agent's stood; its work-groups are on one XCD."""
+    clustered = [
+        program
+        for program in (program_of(seed, "gfx1250") for seed in range(60))
+        if len({each.placement.workgroup for each in program.threads}) > 1
+        and len({each.placement.cluster for each in program.threads}) == 1
+    ]
+    assert clustered
+    assert all({each.placement.xcd for each in program.threads} == {0} for program in clustered)
+    scopes = {
+        getattr(each, "scope", None)
+        for program in clustered
+        for thread in program.threads
+        for each in operations(thread.steps)
+    }
+    assert Scope.CLUSTER in scopes
+    assert Scope.AGENT not in scopes
 
 
 # Verdicts

@@ -28,8 +28,8 @@ def assembly_in(text: str) -> list[list[str]]:
     return [found.split("\\0A") for found in re.findall(r'asm sideeffect "([^"]*)"', text)]
 
 
-def compiled(text: str) -> list[str]:
-    """What ``llc -O2`` makes of it, which the assembler takes too."""
+def compiled(text: str, *, whole: bool = False) -> list[str]:
+    """What ``llc -O2`` makes of it, which the assembler takes too; ``whole`` with its comments."""
     assert LLC is not None
     assert LLVM_MC is not None
     target = ["-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx1250"]
@@ -38,14 +38,15 @@ def compiled(text: str) -> list[str]:
     )
     command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1250", "-filetype=null"]
     subprocess.run(command, input=code.stdout, text=True, capture_output=True, check=True)
-    return [line.split(";")[0].strip() for line in code.stdout.splitlines()]
+    lines = code.stdout.splitlines()
+    return lines if whole else [line.split(";")[0].strip() for line in lines]
 
 
 RELEASE = '  store atomic i32 1, ptr addrspace(1) %p syncscope("agent") release, align 4'
 
 
 def test_a_release_waits_for_scalar_loads_on_their_own_counter() -> None:
-    (release,) = assembly_in(lowered(RELEASE))
+    (release,) = assembly_in(lowered(RELEASE, opt_level=0))
     assert release == [
         "s_wait_storecnt 0x0",
         "s_wait_kmcnt 0x0",
@@ -89,12 +90,59 @@ def test_llvm_keeps_what_was_put_in() -> None:
     assert write_back < found.index("s_wait_storecnt 0x0", write_back) < store
 
 
+def synchronisation_in(assembly: str) -> list[list[str]]:
+    """Each sequence of ours in what LLVM printed, then the next access to memory and its scope."""
+    found: list[list[str]] = []
+    for after in assembly.split(";;#ASMSTART\n")[1:]:
+        ours, _, rest = after.partition(";;#ASMEND")
+        lines = [line.split(";")[0].strip() for line in ours.splitlines()]
+        access = re.search(r"^\t((?:global|flat|ds)_(?!wb|inv)\w+)[^\n]*?(scope:\w+)?$", rest, re.M)
+        end = rest.find("s_endpgm")
+        own = access is not None and access.start() < end
+        found.append([*filter(None, lines), str(access[2]) if own and access else "end"])
+    return found
+
+
 @needs_llvm
 @pytest.mark.parametrize("level", [0, 2])
-def test_every_kernel_survives(level: Literal[0, 2]) -> None:
-    """Every write-back and invalidate that was asked for is there, and nothing of them is LLVM's."""
+def test_every_sequence_survives_whole(level: Literal[0, 2]) -> None:
+    """LLVM's own waits come between none of its instructions, and each is there once.
+
+    What follows a release is the access that others see it by, not one that LLVM moved there.
+    """
     text = str(lower_llvm_ir(KERNELS.read_text(encoding="utf-8"), "gfx1250", opt_level=level))
-    asked = [line for block in assembly_in(text) for line in block if line.startswith("global_")]
-    found = [line for line in compiled(text) if line.startswith(("global_wb", "global_inv"))]
-    assert asked
-    assert sorted(found) == sorted(asked)
+    asked = [[line.strip() for line in block if line.strip()] for block in assembly_in(text)]
+    found = synchronisation_in("\n".join(compiled(text, whole=True)))
+    assert sorted(each[:-1] for each in found if each[:-1]) == sorted(filter(None, asked))
+    released = [
+        each for each in found if "global_wb" in "".join(each) and "global_inv" not in "".join(each)
+    ]
+    assert released
+    assert {each[-1] for each in released} <= {"scope:SCOPE_DEV", "end"}
+
+
+def test_a_lost_wait_would_be_noticed() -> None:
+    block = "\t;;#ASMSTART\n\ts_wait_storecnt 0x0\nglobal_wb scope:SCOPE_DEV\n\t;;#ASMEND\n"
+    store = "\tglobal_store_b32 v0, v1, s[0:1]{}\n\ts_endpgm\n"
+    whole = [["s_wait_storecnt 0x0", "global_wb scope:SCOPE_DEV", "scope:SCOPE_DEV"]]
+    flag = store.format(" scope:SCOPE_DEV")
+    assert synchronisation_in(block + flag) == whole
+    assert synchronisation_in(block.replace("s_wait_storecnt 0x0", "") + flag) != whole
+    assert synchronisation_in(block + store.format("") + flag) != whole
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0, (17, 16)), (2, (8, 8))])
+def test_eighteen_kernels_keep_half_of_their_cache_instructions(
+    level: Literal[0, 2], expected: tuple[int, int]
+) -> None:
+    """As many as kernels on ``cdna`` keep."""
+    text = str(lower_llvm_ir(KERNELS.read_text(encoding="utf-8"), "gfx1250", opt_level=level))
+    assert (text.count("global_wb"), text.count("global_inv")) == expected
+
+
+def test_a_store_to_the_agent_leaves_nothing_to_write_back() -> None:
+    """What stands right before an access, a wait for translation, is not the access."""
+    assert lowered(f"{RELEASE}\n{RELEASE}", opt_level=2).count("global_wb") == 0
+    store = "  store i32 1, ptr addrspace(1) %p, align 4"
+    assert lowered(f"{store}\n{RELEASE}\n{RELEASE}", opt_level=2).count("global_wb") == 1
+    assert lowered(f"{RELEASE}\n{store}\n{RELEASE}", opt_level=2).count("global_wb") == 1

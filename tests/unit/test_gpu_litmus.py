@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaigns import Share, shares
 from gpu_interpreter import Entries, Entry, Interpreter
 from scripts import ScriptedDevice
 
@@ -58,11 +59,12 @@ SMALL = Stress(instances=64, launches=4, block_sizes=(32, 64), strides=(1, 5), s
 # What the kernels compute
 
 
+@pytest.mark.parametrize("share", shares(2))
 @pytest.mark.parametrize("path", PATHS, ids=IDS)
-def test_the_kernels_run_every_instance_of_a_test_once(path: Path) -> None:
+def test_the_kernels_run_every_instance_of_a_test_once(path: Path, share: Share) -> None:
     test = read_litmus(path)
     stress = Stress(instances=32, launches=2, block_sizes=(32,), strides=(5,), spacings=(4,))
-    for shared in spaces(test):
+    for shared in share.of(spaces(test), PATHS.index(path)):
         result = run_litmus_on_gpu(test, Interpreter(), stress=stress, shared=shared)
         # The interpreter is sequentially consistent, which the model always allows.
         assert result.forbidden == {}
@@ -579,10 +581,11 @@ def test_right_and_weakened_forms_of_every_shape_are_there() -> None:
 
 
 @pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
+@pytest.mark.parametrize("share", shares(2))
 @pytest.mark.parametrize("path", PATHS, ids=IDS)
-def test_ptxas_accepts_the_kernels(path: Path, tmp_path: Path) -> None:
+def test_ptxas_accepts_the_kernels(path: Path, share: Share, tmp_path: Path) -> None:
     test = read_litmus(path)
-    for shared in spaces(test):
+    for shared in share.of(spaces(test), PATHS.index(path)):
         source = tmp_path / "kernel.ptx"
         source.write_text(prepare(test.program, outcomes(test.program), shared=shared).modules[0])
         command = [str(PTXAS), "-arch=sm_90", str(source), "-o", str(tmp_path / "kernel.cubin")]

@@ -9,6 +9,7 @@ import pass_trials
 import pytest
 import select_requests
 import wait_kernels
+from campaigns import Share, shares, some_of
 from minimise_programs import parse
 from pass_trials import Trial, View, after
 
@@ -313,11 +314,20 @@ def test_modules_that_need_everything_stay_as_they_are(kept: guard_texts.Kept) -
 PROGRAMS = guard_programs.PROGRAMS
 
 
+EVERY_VIEW = (
+    *pass_trials.ON_CDNA,
+    *pass_trials.ON_PTX,
+    pass_trials.SCOPED,
+    pass_trials.OUTLINED,
+    *pass_trials.FOLDED,
+)
+
+
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_programs_are_right_in_every_view(name: str) -> None:
+def test_the_programs_are_right_in_every_view(name: str, share: Share) -> None:
     lds = any(each.space is guard_programs.LOCAL for each in PROGRAMS[name].locations)
-    on_scoped = (pass_trials.SCOPED, pass_trials.OUTLINED, *pass_trials.FOLDED)
-    for view in (*pass_trials.ON_CDNA, *pass_trials.ON_PTX, *on_scoped):
+    for view in share.of(EVERY_VIEW, [*PROGRAMS].index(name)):
         if not (lds and view.options.tgsplit):
             assert not trial(name, view).problem(), view.name
 
@@ -511,7 +521,10 @@ def test_every_guard_is_listed() -> None:
     assert listed == guards
 
 
-@pytest.mark.parametrize("said", [said for said in TRIALS if not said.startswith(BY_OTHER_TESTS)])
+OWN_TRIALS = [said for said in TRIALS if not said.startswith(BY_OTHER_TESTS)]
+
+
+@pytest.mark.parametrize("said", some_of(OWN_TRIALS, 3))
 def test_what_shows_mutants_is_right_without_them(said: str) -> None:
     shown = pass_corpus.find(TRIALS[said], said)
     assert shown.is_fit

@@ -1,21 +1,26 @@
 """Hangs by the axioms: stagnant graphs with fair memory, against intended verdicts and interleavings."""
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import Share, shares
 from hang_cases import (
     MANY,
     PTX_CASES,
     SOURCE_CASES,
     PtxCase,
     SourceCase,
+    barrier_program,
+    ends_of_threads_matter,
     mbarrier_program,
     ptx_of,
     strong_ptx_program,
     strong_source_program,
+    with_copies_apart,
 )
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -29,16 +34,11 @@ from fencewright.simulator.core.stagnation import Stagnation
 from fencewright.simulator.gpu.kernels import prepare
 from fencewright.simulator.litmus_run import PtxTest, progress, run
 from fencewright.simulator.ptx import hangs as ptx
+from fencewright.simulator.ptx import meetings
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
-from fencewright.simulator.ptx.graphs import PtxConstruction
-from fencewright.simulator.ptx.instructions import (
-    AsyncCopy,
-    Atom,
-    CompareBranch,
-    CopyArrive,
-    PtxProgram,
-)
+from fencewright.simulator.ptx.graphs import PtxConstruction, PtxGraphs
+from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram, mbarrier_of
 from fencewright.simulator.ptx.meetings import Counts
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
@@ -111,30 +111,82 @@ def test_strong_programs_of_the_language(first: int) -> None:
     assert found == {True, False}
 
 
-def waits(seed: int) -> tuple[bool, bool, bool]:
-    """Whether a program at mbarriers hangs by turns, by axioms, and has something asynchronous."""
-    program = mbarrier_program(seed)
-    threads = ptx_interleaved(program, str)
+def waits(program: PtxProgram) -> tuple[bool, bool]:
+    """Whether a program hangs by turns, in which copies may come late, and by axioms."""
+    threads = ptx_interleaved(with_copies_apart(program), str)
     assert threads is not None
-    by_turns = bool(sequential_hangs(threads, MOST))
-    by_axioms = decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
-    later = any(
-        isinstance(each, AsyncCopy | CopyArrive)
-        for thread in program.threads
-        for each in thread.instructions
+    own = range(len(program.threads))
+    waiting = (each for hang in sequential_hangs(threads, MOST) for each in hang.threads)
+    by_turns = any(each.thread in own for each in waiting)
+    return by_turns, decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
+
+
+@pytest.mark.parametrize(
+    ("made", "seeds"),
+    [(mbarrier_program, (*range(70), 442)), (barrier_program, range(200))],
+    ids=["mbarriers", "barriers"],
+)
+@pytest.mark.parametrize("share", shares(3))
+def test_programs_at_barriers(
+    made: Callable[[int], PtxProgram], seeds: Sequence[int], share: Share
+) -> None:
+    found: set[tuple[bool, bool]] = set()
+    for seed in share.of(seeds):
+        program = made(seed)
+        by_turns, by_axioms = waits(program)
+        assert by_axioms is by_turns or (by_axioms and ends_of_threads_matter(program)), seed
+        found.add((by_turns, by_axioms))
+    assert {(True, True), (False, False)} <= found
+
+
+def waits_in_outcomes(program: PtxProgram) -> bool:
+    """Whether a thread is left waiting in an outcome, so that it does not set its last register."""
+    threads = (
+        Thread(each.placement, (*each.instructions, Move("last", 1))) for each in program.threads
     )
-    return by_turns, by_axioms, later
+    found = outcomes(replace(program, threads=tuple(threads)), bound=2)
+    assert found.complete
+    return any(None in state for state in found.states)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 100))
-def test_programs_at_mbarriers(first: int) -> None:
-    """What is asynchronous may come later than its turn, so that a program hangs by that alone."""
-    found: set[tuple[bool, bool, bool]] = set()
-    for seed in (*range(first, first + 100), 442):
-        by_turns, by_axioms, later = waits(seed)
-        assert by_axioms is by_turns or (by_axioms and later), seed
-        found.add((by_turns, by_axioms, later))
-    assert {(True, True, False), (False, False, False), (False, True, True)} <= found
+def test_who_waits_for_ever_is_missed_at_barriers() -> None:
+    """The outcomes in which somebody waits are those of the programs that hang."""
+    compared: set[bool] = set()
+    for seed in range(150):
+        program = barrier_program(seed)
+        code = [each for thread in program.threads for each in thread.instructions]
+        if any(map(mbarrier_of, code)) and not any(isinstance(each, Label) for each in code):
+            hangs_at_all = decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
+            assert waits_in_outcomes(program) is hangs_at_all, seed
+            compared.add(hangs_at_all)
+    assert compared == {True, False}
+
+
+MISSED = (
+    ("mbarrier.try_wait.parity b, 0; bar.cta.sync 0", "bar.cta.sync 0"),
+    ("mbarrier.try_wait.parity b, 0", "bar.cta.sync 0"),
+    ("mbarrier.try_wait.parity b, 0", "barrier.cluster.arrive; barrier.cluster.wait"),
+    ("L:; ld.relaxed.gpu r0, x; beq r0, 0, L", "bar.cta.sync 0; st.relaxed.gpu x, 1"),
+)
+
+
+@pytest.mark.parametrize("threads", MISSED)
+def test_nobody_passes_a_barrier_without_those_who_wait(
+    threads: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = PtxCase("missed", threads, hangs=True, together=True)
+    text = case.text.replace("x=0;", "x=0; b = mbarrier(1);")
+    program = parse_litmus(text.replace(",gpu", ",cluster 0,gpu"), "t.litmus").program
+    found = ptx.stagnation(program, PtxModel(), 2)
+    assert found.hang is not None
+    assert [each.thread for each in found.hang.threads] == [0, 1]
+
+    def nobody(*_: object) -> set[int]:
+        return set()
+
+    monkeypatch.setattr(meetings, "_left_waiting", nobody)
+    unseen = ptx.stagnation(program, PtxModel(), 2)
+    assert unseen.hang is None or len(unseen.hang.threads) == 1
 
 
 @pytest.mark.parametrize(("rule", "seed"), [("arrivals", 19), ("dropped", 219), ("bytes", 70)])
@@ -142,7 +194,8 @@ def test_each_count_of_an_mbarrier_decides_hangs(
     rule: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it the axioms differ from the turns, which count by themselves."""
-    by_turns, by_axioms, _ = waits(seed)
+    program = mbarrier_program(seed)
+    by_turns, by_axioms = waits(program)
     assert by_turns is by_axioms
     after = Counts.after
 
@@ -150,14 +203,15 @@ def test_each_count_of_an_mbarrier_decides_hangs(
         return after(self, replace(update, **{rule: 0}))
 
     monkeypatch.setattr(Counts, "after", without)
-    assert waits(seed)[1] is not by_turns
+    assert waits(program)[1] is not by_turns
 
 
 def test_a_look_that_is_repeated_finds_what_all_others_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(PtxConstruction, "last_rounds", nothing_repeated)
-    assert any(by_axioms and not by_turns for by_turns, by_axioms, _ in map(waits, range(100)))
+    monkeypatch.setattr(PtxGraphs, "last_rounds", nothing_repeated)
+    found = (waits(mbarrier_program(seed)) for seed in range(100))
+    assert any(by_axioms and not by_turns for by_turns, by_axioms in found)
 
 
 def nothing_repeated(*_: object) -> tuple[int, ...]:

@@ -3,13 +3,16 @@
 docs/hierarchy.md has the same in words; each heading of the page is a section here.
 """
 
+import json
 import re
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fencewright.lowering.cache_policy import Lookup
+from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.devices import DEVICES
 from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA
@@ -17,8 +20,9 @@ from fencewright.lowering.cdna.occupancy import SIMDS
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
 from fencewright.lowering.ptx.devices import PtxDevice
-from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
 from fencewright.lowering.ptx.memory import (
+    DRAM_FETCH,
+    EMPTIES_L1,
     LINE,
     LOAD_POLICIES,
     SECTOR,
@@ -27,16 +31,17 @@ from fencewright.lowering.ptx.memory import (
     TAG_BANKS,
     PtxHierarchy,
 )
+from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import access
-from fencewright.simulator.memory.caches import Caches, Requests
+from fencewright.simulator.memory.caches import Caches, CachesOfLevel, Outcome, Requests
 from fencewright.simulator.memory.machine import machine_of
 from fencewright.simulator.memory.occupancy import occupancy
 from fencewright.simulator.memory.partitions import partition_of
 from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
-from fencewright.simulator.memory.program import KernelResources, MemoryAccessKind
+from fencewright.simulator.memory.program import CacheLevel, KernelResources, MemoryAccessKind
 from fencewright.tools.dev.stride_table import ARTICLE, measured_strides, stride_row, stride_table
 from fencewright.tools.fence_sim import main
 
@@ -112,6 +117,27 @@ def test_rates_of_images_and_filters_are_not_modelled(instruction: str) -> None:
         access(instruction, "lane*4", "gfx90a")
 
 
+@pytest.mark.parametrize("chip", ["gfx908", "gfx90a"])
+def test_sixteen_words_of_32_bits_come_back_in_a_cycle(chip: str) -> None:
+    """64 bytes: the rate of L1 up to CDNA 2. From CDNA 3 on it is twice that."""
+    rates = {each.chip: each.l1_rate for each in CDNA}
+    for name, bytes_ in ((chip, 16 * 4), ("gfx942", 128)):
+        found = rates[name]
+        assert found is not None
+        assert (found.low, found.evidence) == (bytes_, Evidence.DOCUMENTED)
+
+
+def test_lanes_are_numbered_along_x_then_y_then_z(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 32 x 8 threads that read a row for each y: lane 32 is the first of the second row."""
+    file = str(ROOT / "examples" / "memory" / "transpose_naive.mlir")
+    buffers = ["--arg", "bytes:4194304", "--arg", "bytes:4194304", "--arg", "n=1024"]
+    launch = ["--mcpu", "gfx942", "--grid", "1", "--block", "32,8", *buffers, "--json"]
+    assert main(["traffic", file, *launch]) == 0
+    instructions = json.loads(capsys.readouterr().out)["instructions"]
+    pattern = next(each["pattern"] for each in instructions if each["space"] == "global")
+    assert pattern == [4 * (lane % 32 + 1024 * (lane // 32)) for lane in range(64)]
+
+
 def test_four_simds_of_sixteen_lanes_take_a_wave_each_in_four_clocks() -> None:
     assert SIMDS == 4
     assert {clocks("buffer_load_dword", "lane*4", each.chip) for each in CDNA} == {64 // 16}
@@ -143,9 +169,13 @@ def device(name: str) -> PtxDevice:
 
 def test_bandwidth_of_shared_memory_and_l1_follows_from_its_banks() -> None:
     """32 banks of 4 bytes a clock in each SM are more than the article's 12 to 19 TB/s."""
-    h100 = device("h100")
-    peak = SHARED_BANKS * SHARED_WORD * h100.sms * h100.clock.high / 1000
-    assert 19_000 < peak == pytest.approx(33_454, rel=0.001)
+    h200 = device("h200")
+    peak = SHARED_BANKS * SHARED_WORD * h200.sms * h200.clock.high / 1000
+    assert peak == pytest.approx(33_454, rel=0.001)
+    found = h200.l1_bandwidth
+    assert found is not None
+    assert found.evidence is Evidence.MEASURED
+    assert 19_000 < 0.99 * peak < found.low <= found.high < peak
 
 
 def test_bandwidth_of_l2_has_a_measured_range() -> None:
@@ -165,10 +195,17 @@ def test_what_does_not_fit_into_l2_is_read_from_memory() -> None:
     assert measured[1024].memory < measured[1024].l2
 
 
-def test_bandwidth_of_registers_is_in_no_row() -> None:
-    """NVIDIA does not say it, nor was it measured: about 20 TB/s are the article's own."""
-    rows = (*PtxHierarchy.__slots__, *PtxDevice.__slots__)
-    assert not [each for each in rows if "register" in each and "bandwidth" in each]
+def test_registers_give_far_more_than_the_article_says() -> None:
+    """An H200's multiply-adds read 386 TB/s of operands, where the article has about 20."""
+    found = device("h200").register_bandwidth
+    assert found is not None
+    assert found.evidence is Evidence.MEASURED
+    assert found.low > 15 * 20_000
+
+
+def test_latency_of_a_register_is_in_no_row() -> None:
+    """About a cycle, says the article: no one has said how it would be told from the pipeline's."""
+    assert not [each for each in PtxHierarchy.__slots__ if "register" in each and "latency" in each]
 
 
 def test_memory_is_from_80_to_192_gb() -> None:
@@ -241,6 +278,67 @@ def test_what_an_h200_reads_falls_with_the_stride() -> None:
     assert ARTICLE[1024] > 20 * measured[1024].memory
 
 
+def counters_of(kernel: str, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, int]:
+    """What ``fence-sim traffic`` counts of a kernel of examples/memory on sm_90."""
+    file = str(ROOT / "examples" / "memory" / f"{kernel}.mlir")
+    assert main(["traffic", file, "--mcpu", "sm_90", "--json", *words]) == 0
+    found = json.loads(capsys.readouterr().out)["counters"]
+    return {name: each["value"] for name, each in found.items()}
+
+
+def of_h200(launch: str) -> dict[str, int]:
+    """What Nsight Compute counted of a whole kernel on an H200."""
+    text = (ROOT / "tests" / "data" / "memory" / "h200-kernels.txt").read_text(encoding="utf-8")
+    _, _, rest = text.partition(f"\n{launch}\n")
+    rows = takewhile(lambda each: each[:1] == " ", rest.splitlines())
+    return {name: int(value) for name, value in (line.split() for line in rows)}
+
+
+REQUESTED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+
+
+def test_l2_serves_nothing_of_what_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a copy word by word all bytes come from memory: the 2,500 GB/s are not those of L2."""
+    sizes = ("--arg", "bytes:16384", "--arg", "bytes:16384", "--arg", "stride=1")
+    told = counters_of("copy", capsys, "--grid", "16", "--block", "256", *sizes)
+    assert told["dram__bytes_read.sum"] == 32 * told[REQUESTED] == 16384
+    real = of_h200("copy, stride 1")
+    assert real["dram__bytes_read.sum"] >= 32 * real[REQUESTED]
+
+
+def test_a_miss_of_l2_fetches_half_a_line() -> None:
+    """Every 32nd word: memory gives 64 bytes for each sector of 32, not the line of 128."""
+    real = of_h200("copy, stride 32")
+    fetched = real["dram__bytes_read.sum"] / real[REQUESTED]
+    assert DRAM_FETCH.evidence is Evidence.MEASURED
+    assert DRAM_FETCH.low == LINE / 2 == pytest.approx(fetched, rel=0.001)
+
+
+def test_tiles_in_shared_memory_are_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A matrix product asks memory for a sixteenth of what L1 hands out, and L1 for a 16th of its words."""
+    real = of_h200("matrix product")
+    asked = 32 * real[REQUESTED]
+    assert real["dram__bytes_read.sum"] < asked / 15
+    words = 4 * 2 * 256**3
+    assert asked == words / 16
+
+
+def test_scattered_words_take_a_sector_each() -> None:
+    """An embedding's rows, or a sparse matrix: 12.5 % of what is moved is used."""
+    found = access("ld.global.b32", "(lane*40503 % 65536)*64", "sm_90")
+    assert found[ptx.SECTORS[READ]] == 32
+    assert 4 * 32 / (SECTOR * found[ptx.SECTORS[READ]]) == 0.125
+
+
+def test_a_copy_to_shared_memory_moves_as_much_as_a_load() -> None:
+    """cp.async hides latency, of which no counter tells; it saves no sector."""
+    for where in ("lane*16", "lane*128"):
+        load = access("ld.global.v4.b32", where, "sm_90")
+        copy = access("cp.async.ca.shared.global.b128", where, "sm_90")
+        assert copy[ptx.READ_SECTORS] == load[ptx.READ_SECTORS]
+        assert copy.evidence[ptx.READ_SECTORS] is Evidence.MEASURED
+
+
 def test_without_the_measurement_there_is_no_column(tmp_path: Path) -> None:
     table = stride_table(tmp_path / "h200-strides.txt")
     assert "H200" not in table
@@ -259,6 +357,33 @@ def test_plain_loads_hit_l1_though_the_data_may_change() -> None:
     assert ptx_policy(LOAD, ["ld", "global", "b32"]).l1 is Lookup.HIT_LRU
     (plain,) = [each for each in LOAD_POLICIES if not each.words]
     assert plain.evidence is Evidence.MEASURED
+
+
+def sectors_of_l1(launch: str) -> tuple[int, int]:
+    """Hits and misses of the loads of one of the launches of benchmarks/gpu/memory_l1.py."""
+    text = (ROOT / "tests" / "data" / "memory" / "h200-l1.txt").read_text(encoding="utf-8")
+    _, _, rest = f"\n{text}".partition(f"\n{launch}\n")
+    counted = dict(
+        line.split() for line in takewhile(lambda each: each[:1] == " ", rest.splitlines())
+    )
+    name = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_{}.sum"
+    return int(counted.get(name.format("hit"), 0)), int(counted.get(name.format("miss"), 0))
+
+
+def test_an_acquire_empties_l1_which_is_not_coherent() -> None:
+    """Of two loads of a line the second hits, but for a fence between them that acquires beyond a block."""
+    load = "ld.global.ca.b32"
+    assert sectors_of_l1(f"{load}; {load} (a line)") == (4, 4)
+    assert sectors_of_l1(f"{load}; fence.acq_rel.cta; {load} (a line)") == (4, 4)
+    assert sectors_of_l1(f"{load}; fence.acq_rel.gpu; {load} (a line)") == (0, 8)
+    assert {"gpu", "sys"} < EMPTIES_L1
+
+
+def test_more_than_a_line_comes_from_l1_in_a_pass() -> None:
+    """The labs had it give one line of 128 bytes: it gives four, and the H200 reads 128 bytes a clock."""
+    found = access("ld.global.b32", "lane//8*128 + lane%8*4", "sm_90")
+    assert found[ptx.TAG_WAVEFRONTS] == 1
+    assert found.evidence[ptx.TAG_WAVEFRONTS] is Evidence.MEASURED
 
 
 @pytest.mark.parametrize(("word", "hits"), [("nc", True), ("ca", True), ("cg", False)])
@@ -398,6 +523,122 @@ def loaded_twice(bits: tuple[str, ...]) -> str:
     )  # fmt: skip
 
 
+def test_l1_and_lds_are_apart_and_on_nvidia_one_memory() -> None:
+    """NVIDIA's L1 is what shared memory leaves of one memory; a CU of AMD has both in full."""
+    for row in PTX:
+        if row.l1 is not None:
+            assert row.shared.high < row.l1.high
+    assert [(each.l1 // KIB, CHIPS[each.chip].lds_bytes // KIB) for each in CDNA] == [
+        (16, 64), (16, 64), (32, 64), (32, 160),
+    ]  # fmt: skip
+
+
+def test_what_each_lookup_does_to_a_line() -> None:
+    """Hit and Miss say whether a line serves; LRU keeps it, Evict drops it, Stream lets it go first."""
+    reuse, drop, stream = (
+        CachePolicy(Lookup.MISS_EVICT, l2, Lookup.HIT_LRU)
+        for l2 in (Lookup.HIT_LRU, Lookup.HIT_EVICT, Lookup.HIT_STREAM)
+    )
+    for policy, found_again in ((reuse, True), (drop, False), (stream, True)):
+        caches = Caches(machine_of("gfx942").caches)
+        seen = [of_line(caches, 0, policy)[1] for _ in range(2)]
+        assert [each.hit > 0 for each in seen] == [False, found_again]
+    # A cache of one line more than was streamed: what was streamed goes first, though used last.
+    shape = machine_of("gfx942").caches.levels[1]
+    cache = CachesOfLevel(replace(shape, lines=2))
+    for line, lookup in ((1, Lookup.HIT_LRU), (2, Lookup.HIT_STREAM), (3, Lookup.HIT_LRU)):
+        cache.load(whole_line(line), lookup)
+    assert [cache.load(whole_line(line), Lookup.HIT_KEEP).hit > 0 for line in (1, 2, 3)] == [
+        True, False, True,
+    ]  # fmt: skip
+
+
+def whole_line(number: int) -> Requests:
+    return Requests(np.array([0]), np.array([number]), np.array([0xFFFFFFFF], dtype=np.uint32))
+
+
+def of_line(caches: Caches, group: int, policy: CachePolicy) -> tuple[Outcome, ...]:
+    """What a load of one line by a work-group does at each level."""
+    core = caches.chip.core_of(np.array([group]))
+    line = Requests(core, np.array([1 << 23]), np.array([0xFFFFFFFF], dtype=np.uint32))
+    return caches.access(line, LOAD, policy, is_scalar=False)
+
+
+def test_scope_bits_on_every_load_cost_a_miss_each() -> None:
+    """Eight loads of a line: one miss of L1, with sc1 eight; with several L2s an agent eight of L2 too."""
+    for bits, l2, misses in (((), ONE, (1, 1)), (("sc1",), ONE, (8, 1)), (("sc1",), MANY, (8, 8))):
+        caches = Caches(machine_of("gfx942").caches)
+        policy = cdna_policy("gfx942", LOAD, bits, l2)
+        moved = [of_line(caches, 0, policy) for _ in range(8)]
+        found = tuple(sum(each[level].missed > 0 for each in moved) for level in (0, 1))
+        assert found == misses
+
+
+def test_a_write_back_writes_every_dirty_line_of_its_die() -> None:
+    """Of whatever wave; the line stays, clean. Another die's lines stay dirty."""
+    caches = Caches(machine_of("gfx942").caches)
+    for group in (0, 1, 8):
+        one_line(caches, STORE, group)
+    assert caches.dirty_bytes == 2 * 128
+    assert caches.write_back(np.array([8]))[1].evicted == 1
+    assert caches.dirty_bytes == 128
+    assert one_line(caches, LOAD, 16)[1][1] > 0
+
+
+def test_an_invalidate_drops_l1_and_of_l2_what_is_not_local() -> None:
+    """As the article says of the probes: local lines of L2 are kept fresh, and need no instruction."""
+    place = (1 << 23) * 128
+    for remote, kept in (((), True), (((place, place + 128),), False)):
+        caches = Caches(machine_of("gfx942").caches, remote)
+        one_line(caches, LOAD, 0)
+        for level in (CacheLevel.L1, CacheLevel.L2):
+            caches.invalidate(level, np.array([0]), 0)
+        first, second, _ = one_line(caches, LOAD, 0)
+        assert (first[1], second[1] > 0) == (0, kept)
+
+
+@pytest.mark.parametrize(("memory", "stale"), [("local", False), ("nonlocal", True)])
+def test_probes_keep_the_l2s_of_other_dies_fresh(
+    memory: str, stale: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A store of system scope drops the line that another XCD has: only of local memory.
+
+    With tgsplit loads of group scope miss L1, so that it is L2 that has the line.
+    """
+    text = two_threads(
+        ONE_CONSTANT + store("x", FAR) + store("f", FAR),
+        load("before", "x", ("sc0",)) + load("flag", "f", FAR) + load("after", "x", ("sc0",))
+        + observe("before", "flag", "after"),
+        "exists (P1:r0 = 0 and P1:r1 = 1 and P1:r2 = 0)",
+    ).replace("@x = 0 : i32", f'@x = 0 : i32 {{kind = "{memory}"}}')  # fmt: skip
+    assert observed(text, MANY, tmp_path, capsys, "+tgsplit") is stale
+
+
+def test_lds_has_atomics_of_its_own() -> None:
+    """Each lane on one word takes a cycle of its own."""
+    found = access("ds_add_u32", "0", "gfx942")
+    assert found[cdna.ADDRESS_CONFLICTS] == 63
+    assert found.evidence[cdna.ADDRESS_CONFLICTS] is Evidence.INFERRED
+
+
+def test_a_bit_of_scope_asks_an_atomic_for_the_old_value() -> None:
+    plain, returning = (access(f"global_atomic_add{each}", "0", "gfx942") for each in ("", " sc0"))
+    assert (plain[cdna.ATOMIC_REQUESTS], returning[cdna.RETURNING_REQUESTS]) == (64, 64)
+    policies = [
+        cdna_policy("gfx942", MemoryAccessKind.ATOMIC, bits, ONE) for bits in ((), ("sc0",))
+    ]
+    assert policies[0] == policies[1]
+
+
+def test_registers_limit_the_waves_too() -> None:
+    """512 registers a lane: a wave with 128 lets four be there, whatever its LDS."""
+    few, many = (
+        occupancy(KernelResources(None, registers, 0, 0, 0), "gfx942", 64).waves
+        for registers in (64, 128)
+    )
+    assert (few, many) == (32, 16)
+
+
 def test_group_scope_in_threadgroup_split_mode(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -477,6 +718,8 @@ def test_partitions(device: str, mode: str, agents: int, dies: int, l2: L2PerAge
 def test_compute_units_of_an_xcd_differ() -> None:
     units = {each.name: each.compute_units for each in DEVICES}
     assert (units["mi300x"], units["mi355x"]) == (38, 32)
+    dies = {each.name: each.dies for each in DEVICES}
+    assert [dies[each] * units[each] for each in ("mi300x", "mi355x")] == [304, 256]
 
 
 def one_line(caches: Caches, kind: MemoryAccessKind, group: int) -> list[tuple[int, int, int]]:
@@ -536,8 +779,73 @@ def test_the_page_names_every_section() -> None:
     ]
 
 
-def test_the_page_names_tests_that_there_are() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    named = set(re.findall(r"`(test_\w+)`", text))
-    assert named
-    assert named <= set(globals())
+@dataclass(frozen=True)
+class Claim:
+    """A row of the page: its number, what is said of it, how well that is known, its tests."""
+
+    number: str
+    verdict: str
+    known: str
+    tests: frozenset[str]
+
+
+def claims(text: str) -> list[Claim]:
+    """Every row of the tables whose first column is a number like 2.7."""
+    rows = [
+        line.strip("|").split("|") for line in text.splitlines() if re.match(r"\| \d\.\d", line)
+    ]
+    return [
+        Claim(
+            cells[0].strip(), re.split("[:,.;]| where", cells[2].strip())[0], cells[3].strip(),
+            frozenset(re.findall(r"`(test_\w+)`", cells[4])),
+        )
+        for cells in rows
+    ]  # fmt: skip
+
+
+VERDICTS = {"same", "differs", "in part", "not modelled", "not known"}
+CLAIMS = claims(PAGE.read_text(encoding="utf-8"))
+
+
+def wrong_rows(rows: list[Claim], tests: set[str]) -> list[str]:
+    """What a row lacks: a test that there is, a verdict, or how well it is known."""
+    found: list[str] = []
+    for row in rows:
+        if not row.tests or not row.tests <= tests:
+            found.append(f"{row.number}: no such test")
+        if row.verdict not in VERDICTS:
+            found.append(f"{row.number}: no verdict")
+        is_open = row.verdict in ("not modelled", "not known")
+        levels = [word for word in ("measured", "documented", "inferred") if word in row.known]
+        if is_open is not (row.known == "-") or (not is_open and not levels):
+            found.append(f"{row.number}: how well is it known")
+    return found
+
+
+def test_each_claim_has_its_test_and_says_how_well_it_is_known() -> None:
+    assert wrong_rows(CLAIMS, set(globals())) == []
+    sections = [row.number.split(".") for row in CLAIMS]
+    for number in ("1", "2", "3", "4"):
+        numbers = [int(part) for section, part in sections if section == number]
+        assert numbers == [*range(1, len(numbers) + 1)]
+
+
+def test_a_row_without_a_test_is_found() -> None:
+    row = CLAIMS[0]
+    assert wrong_rows([replace(row, tests=frozenset())], set(globals())) != []
+    assert wrong_rows([replace(row, tests=frozenset({"test_nothing"}))], set(globals())) != []
+    assert wrong_rows([replace(row, verdict="maybe")], set(globals())) != []
+    assert wrong_rows([replace(row, known="-")], set(globals())) != []
+
+
+def test_each_test_of_a_claim_is_on_the_page() -> None:
+    """But for those of the page itself and of its table."""
+    named = frozenset[str]().union(*(row.tests for row in CLAIMS))
+    own = {name for name in globals() if name.startswith("test_")}
+    of_page = {
+        "test_the_article_has_these_strides", "test_without_the_measurement_there_is_no_column",
+        "test_the_page_has_the_table", "test_the_page_names_every_section",
+        "test_each_claim_has_its_test_and_says_how_well_it_is_known",
+        "test_a_row_without_a_test_is_found", "test_each_test_of_a_claim_is_on_the_page",
+    }  # fmt: skip
+    assert own - of_page == named

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaigns import first_of
 
 from fencewright.simulator.memory import byte_access, convergence, executor
 from fencewright.simulator.memory.convergence import Convergence
@@ -255,7 +256,7 @@ def differs(seed: int, resident: int | None = None) -> str | None:
     )
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", first_of(range(120), 40))
 def test_random_programs(seed: int) -> None:
     assert differs(seed, resident=(None, 1, 2)[seed % 3]) is None
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from campaigns import Share, shares
+from hypothesis import HealthCheck, given, seed, settings
 from lane_kernels import lowered, run
 from numpy.typing import NDArray
 from test_cdna_execution import (
@@ -52,10 +53,15 @@ def expected(text: str, arguments: list[int]) -> dict[int, int]:
 SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=SLOW)
-@given(programs(), CHIP_NAMES, ARGUMENT_VALUES)
-def test_random_programs_compute_what_they_mean(text: str, chip: str, arguments: list[int]) -> None:
-    assert outcome(text, chip, arguments) == expected(text, arguments)
+@pytest.mark.parametrize("share", shares(3))
+def test_random_programs_compute_what_they_mean(share: Share) -> None:
+    @seed(share.number)
+    @settings(max_examples=20, deadline=None, database=None, suppress_health_check=SLOW)
+    @given(programs(), CHIP_NAMES, ARGUMENT_VALUES)
+    def check(text: str, chip: str, arguments: list[int]) -> None:
+        assert outcome(text, chip, arguments) == expected(text, arguments)
+
+    check()
 
 
 # Read-modify-writes of every kind: one instruction or a loop

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "passes/cdna": (*FINDS_OUT, "passes.cdna", "passes.llvm_ir"),
     "passes/kernels": KERNELS,
     "passes/litmus": (*FINDS_OUT, "passes.litmus", "simulator"),
-    "passes/llvm_ir": (*FINDS_OUT, "passes.llvm_ir"),
+    "passes/llvm_ir": (*KERNELS, "passes.llvm_ir", "passes.to_ptx"),
     "passes/print": (*KERNELS, "passes.print"),
     "passes/proxies": (*KERNELS, "passes.proxies", "passes.to_ptx"),
     "passes/remarks": (*DIALECTS, "passes"),

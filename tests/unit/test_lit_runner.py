@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_a_run_notices_that_lit_did_nothing(
     def silent(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 0, "")
 
+    monkeypatch.setattr(lit_runner, "fork_server", lambda: nullcontext("nowhere"))
     monkeypatch.setattr(lit_runner.subprocess, "run", silent)
     assert run_lit([LIT / "tools" / "fence-opt"]) == 1
     assert "lit did not run the" in capfd.readouterr().err

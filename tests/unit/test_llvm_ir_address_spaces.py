@@ -27,6 +27,7 @@ def lowered(pointer: str, *body: str, convention: str = "ptx_kernel ") -> str:
 
 
 GLOBAL, GENERIC = "ld.acquire.gpu.global.b32", "ld.acquire.gpu.b32"
+SHARED = "ld.acquire.cluster.shared.b32"
 COMPUTED = "%a = getelementptr inbounds i32, ptr %p, i64 %n"
 LOOP = (
     "br label %loop", "loop:", "%a = phi ptr [ {first}, %entry ], [ %b, %loop ]",
@@ -48,7 +49,8 @@ LOOP = (
         # What is copied for the kernel is in its parameters, and others may be anywhere.
         ("%s", (), GENERIC),
         ("%a", ("%a = load ptr, ptr %p",), GENERIC),
-        ("%a", ("%a = addrspacecast ptr addrspace(3) @shared to ptr",), GENERIC),
+        ("%b", ("%a = addrspacecast ptr addrspace(3) @shared to ptr",
+                "%b = select i1 %c, ptr %p, ptr %a"), GENERIC),
         ("%b", ("%x = load ptr, ptr %p", "%b = select i1 %c, ptr %p, ptr %x"), GENERIC),
         ("%b", ("%b = select i1 %c, ptr %p, ptr null",), GENERIC),
         ("%b", tuple(each.format(first="null") for each in LOOP), GENERIC),
@@ -59,6 +61,24 @@ def test_what_comes_of_arguments_is_global(
     pointer: str, body: tuple[str, ...], wanted: str
 ) -> None:
     assert lowered(pointer, *body) == wanted
+
+
+@pytest.mark.parametrize("convention", ["", "ptx_kernel "])
+@pytest.mark.parametrize(
+    ("pointer", "body"),
+    [
+        ("%a", ("%a = addrspacecast ptr addrspace(3) @shared to ptr",)),
+        (
+            "%a",
+            ("%a = getelementptr i8, ptr addrspacecast (ptr addrspace(3) @shared to ptr), i64 %n",),
+        ),
+        ("addrspacecast (ptr addrspace(3) @shared to ptr)", ()),
+    ],
+)
+def test_what_is_cast_from_shared_memory_is_shared(
+    pointer: str, body: tuple[str, ...], convention: str
+) -> None:
+    assert lowered(pointer, *body, convention=convention) == SHARED
 
 
 def test_a_function_may_be_called_with_any_pointer() -> None:

@@ -1,6 +1,7 @@
 """LLVM IR is given back as it was written, but for the lines whose synchronisation has changed."""
 
 import difflib
+import gc
 import re
 import subprocess
 import sys
@@ -331,6 +332,36 @@ def test_a_module_without_synchronisation_is_given_back_itself() -> None:
     assert edited(text) is text
 
 
+ATOMIC = '  %x{} = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") {}, align 4'
+STORE = "  store i32 1, ptr addrspace(1) %p, align 4"
+ACQUIRES = (
+    "  br label %spin\nspin:",
+    '  %x = load atomic i32, ptr addrspace(1) %q syncscope("agent") acquire, align 4',
+    "  %c = icmp eq i32 %x, 0\n  br i1 %c, label %spin, label %done\ndone:",
+    "  %y = load i32, ptr addrspace(1) %p, align 4",
+    "  store i32 %y, ptr addrspace(1) %q, align 4",
+)
+GAINS = {
+    "nothing goes": ((STORE, ATOMIC.format("", "release")), False),
+    "only a wait goes": ((STORE, ATOMIC.format("", "acq_rel")), False),
+    "a write-back goes": ((ATOMIC.format("", "release"),), True),
+    "a fence goes": ((STORE, *('  fence syncscope("agent") release',) * 2, ATOMIC.format("", "monotonic")), True),
+    "an invalidate leaves a loop": (ACQUIRES, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GAINS)
+def test_a_module_that_gains_nothing_is_given_back_itself(name: str) -> None:
+    body, gains = GAINS[name]
+    lines = "\n".join((*body, "  %last = load i32, ptr addrspace(1) %p, align 4"))
+    parameters = "ptr addrspace(1) %p, ptr addrspace(1) %q"
+    text = f"{AMD}define amdgpu_kernel void @k({parameters}) {{\n{lines}\n  ret void\n}}\n"
+    given = lower_llvm_ir(text, "gfx942", edit=True, gains=True)
+    assert (given is text) is not gains
+    if gains:
+        assert given == edited(text)
+
+
 # Triton
 
 
@@ -383,7 +414,28 @@ def chain(functions: int = 1, blocks: int = 1, atomics: int = 1, arithmetic: int
     return "\n".join(lines)
 
 
+def locks(number: int) -> str:
+    """A kernel that takes a lock and gives it back, again and again."""
+    return f"{AMD}define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {{\n" + (
+        "  br label %a0\n"
+        + "".join(
+            f"""a{n}:
+  %x{n} = cmpxchg ptr addrspace(1) %q, i32 0, i32 1 syncscope("agent") acquire monotonic, align 4
+  %o{n} = extractvalue {{ i32, i1 }} %x{n}, 1
+  br i1 %o{n}, label %t{n}, label %a{n}
+t{n}:
+  store i32 {n}, ptr addrspace(1) %p, align 4
+  store atomic i32 0, ptr addrspace(1) %q syncscope("agent") release, align 4
+  br label %a{n + 1}
+"""
+            for n in range(number)
+        )
+        + f"a{number}:\n  ret void\n}}\n"
+    )
+
+
 SIZES: dict[str, Callable[[int], str]] = {
+    "locks": locks,
     "functions": lambda size: chain(functions=size),
     "blocks": lambda size: chain(blocks=size),
     "atomics": lambda size: chain(atomics=size),
@@ -395,6 +447,24 @@ SIZES: dict[str, Callable[[int], str]] = {
 def test_nothing_grows_faster_than_its_input(grows: str) -> None:
     make = SIZES[grows]
     assert growth(lambda size: partial(edited, make(size)), 40) < 1.3
+
+
+def test_nothing_is_searched_for_garbage_meanwhile() -> None:
+    """Of which there is little, in a process that may have much."""
+    searches: list[str] = []
+
+    def note(phase: str, _: object) -> None:
+        searches.append(phase)
+
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        edited(chain(atomics=100))
+        assert not searches
+        assert [[] for _ in range(2 * gc.get_threshold()[0])]
+        assert searches
+    finally:
+        gc.callbacks.remove(note)
 
 
 def test_functions_that_do_not_synchronise_cost_the_same_whatever_is_in_them() -> None:

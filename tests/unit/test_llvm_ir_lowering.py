@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import llvmlite.binding as llvm
 import pytest
+from campaigns import Share, shares
 from llvm_ir_waits import in_assembly
 from scripts import load_script
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -158,21 +159,22 @@ def test_there_are_requests():
     assert len(REQUESTS) > 400
 
 
-@pytest.mark.parametrize(
-    ("chip", "tgsplit", "level"),
-    [
-        *((chip, False, 0) for chip in CHIPS),
-        ("gfx90a", True, 0),
-        ("gfx942", True, 0),
-        ("gfx90a", False, 2),
-        ("gfx942", False, 2),
-    ],
-)
-def test_exactly_our_synchronisation(chip: str, tgsplit: bool, level: int):
+BUILDS = [
+    *((chip, False, 0) for chip in CHIPS),
+    ("gfx90a", True, 0),
+    ("gfx942", True, 0),
+    ("gfx90a", False, 2),
+    ("gfx942", False, 2),
+]
+
+
+@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize(("chip", "tgsplit", "level"), BUILDS)
+def test_exactly_our_synchronisation(chip: str, tgsplit: bool, level: int, share: Share):
     features = ("tgsplit",) if tgsplit else ()
     asked = [
         number
-        for number, request in REQUESTS.items()
+        for number, request in share.of([*REQUESTS.items()], BUILDS.index((chip, tgsplit, level)))
         if not (tgsplit and request["space"] is AddressSpace.LOCAL)
     ]
     text = lower_llvm_ir(module_of_requests(asked), chip, features, opt_level=0)

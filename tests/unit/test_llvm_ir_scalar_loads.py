@@ -11,6 +11,7 @@ from itertools import product
 from typing import Literal, TypeAlias
 
 import pytest
+from campaigns import Share, shares
 from llvm_ir_waits import in_assembly
 from xdsl.context import Context
 
@@ -176,10 +177,11 @@ entry:
 LOAD = "load i32, ptr addrspace(1) %p, align 4"
 
 
-def acquiring(features: tuple[str, ...]) -> str:
+def acquiring(features: tuple[str, ...], share: Share) -> str:
     """A kernel for each way to acquire, and each thing that may hide what is loaded afterwards."""
     kernels = [HEAD]
-    for (form, text), scope, data, flag in product(ACQUIRES.items(), SCOPES, DATA, FLAGS):
+    points = share.of_product((*ACQUIRES.items(),), SCOPES, (*DATA,), (*FLAGS,))
+    for (form, text), scope, data, flag in points:
         if flag == "lds" and (features or scope != "workgroup" or form == "global_fence"):
             continue
         acquire = text.format(flag=FLAGS[flag], sync=sync(scope), sync_one_as=sync(scope, "one-as"))
@@ -188,19 +190,20 @@ def acquiring(features: tuple[str, ...]) -> str:
     return "".join([*kernels, TAIL])
 
 
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize(("chip", "features", "level"), TARGETS, ids=IDS)
 def test_no_scalar_load_after_an_acquire(
-    chip: str, features: tuple[str, ...], level: OptLevel
+    chip: str, features: tuple[str, ...], level: OptLevel, share: Share
 ) -> None:
-    text = lowered(acquiring(features), chip, features, level)
+    text = lowered(acquiring(features, share), chip, features, level)
     found = compiled(text, chip, features)
-    assert len(found) >= len(ACQUIRES) * len(SCOPES) * len(DATA)
+    assert len(found) * share.count >= len(ACQUIRES) * len(SCOPES) * len(DATA)
     assert [name for name, body in found.items() if scalar_loads(body)] == []
     assert [name for name, body in found.items() if not vector_loads(body)] == []
 
 
 def test_scalar_loads_are_seen_and_each_part_stops_some() -> None:
-    text = lowered(acquiring(()), "gfx942", (), 2)
+    text = lowered(acquiring((), Share(0, 3)), "gfx942", (), 2)
     careless = {
         # The one that is part of a wait or an invalidate stays.
         "clobber": text.replace('call void asm sideeffect "", "~{memory}"()', ""),
@@ -279,19 +282,22 @@ WHOLE = {
 """Code over several blocks, and how many scalar and other loads of data there are to be."""
 
 
-@pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(("chip", "features", "level"), TARGETS, ids=IDS)
 def test_scalar_loads_in_loops_and_across_blocks(
-    chip: str, features: tuple[str, ...], level: OptLevel, data: str
+    chip: str, features: tuple[str, ...], level: OptLevel
 ) -> None:
-    kernels = [kernel(name, data, body) for name, (body, *_) in WHOLE.items()]
+    each = [*product(WHOLE.items(), DATA)]
+    kernels = [kernel(f"{name}_{data}", data, body) for (name, (body, *_)), data in each]
     text = lowered("".join([HEAD, *kernels]), chip, features, level)
     found = compiled(text, chip, features)
     counts = {
         name: (len(scalar_loads(each)), len(vector_loads(each))) for name, each in found.items()
     }
-    assert counts == {name: (scalar, vector) for name, (_, scalar, vector) in WHOLE.items()}
-    assert not unawaited(found["roles"], re.compile("s_barrier"))
+    assert counts == {
+        f"{name}_{data}": (scalar, vector) for (name, (_, scalar, vector)), data in each
+    }
+    for data in DATA:
+        assert not unawaited(found[f"roles_{data}"], re.compile("s_barrier"))
 
 
 CALLED = """define internal i32 @acquire(ptr addrspace(1) %flag) noinline {attributes} {{
@@ -388,10 +394,11 @@ LOADS = {
 }
 
 
-def releasing(features: tuple[str, ...]) -> str:
+def releasing(features: tuple[str, ...], share: Share) -> str:
     """A kernel for each way to release after scalar loads."""
     kernels = [HEAD]
-    for (form, text), scope, loads, flag in product(RELEASES.items(), SCOPES, LOADS, FLAGS):
+    points = share.of_product((*RELEASES.items(),), SCOPES, (*LOADS,), (*FLAGS,))
+    for (form, text), scope, loads, flag in points:
         if features and (flag == "lds" or loads == "waited_for"):
             continue
         words = {
@@ -405,12 +412,17 @@ def releasing(features: tuple[str, ...]) -> str:
     return "".join([*kernels, TAIL])
 
 
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("compat", [None, "llvm"])
 @pytest.mark.parametrize(("chip", "features", "level"), TARGETS, ids=IDS)
 def test_a_release_waits_for_scalar_loads(
-    chip: str, features: tuple[str, ...], level: OptLevel, compat: Literal["llvm"] | None
+    chip: str,
+    features: tuple[str, ...],
+    level: OptLevel,
+    compat: Literal["llvm"] | None,
+    share: Share,
 ) -> None:
-    text = releasing(features)
+    text = releasing(features, share)
     text = lower_llvm_ir(text, chip, features, compat=compat, opt_level=level, stores="back")
     found = compiled(text, chip, features)
     assert [name for name, body in found.items() if unawaited(body)] == []
@@ -421,7 +433,7 @@ def test_a_release_waits_for_scalar_loads(
 
 
 def test_a_release_that_does_not_wait_is_seen() -> None:
-    text = in_assembly(lowered(releasing(()), "gfx942", (), 2))
+    text = in_assembly(lowered(releasing((), Share(0, 3)), "gfx942", (), 2))
     careless = re.sub(r"vmcnt\(0\) lgkmcnt\(0\)", "vmcnt(0)", text)
     found = compiled(careless, "gfx942", ())
     forms = {name.rpartition("_")[0] for name, body in found.items() if unawaited(body)}

@@ -438,7 +438,11 @@ def test_module_that_does_not_verify():
         ),
         (
             "%v = builtin.unrealized_conversion_cast %p : !llvm.ptr to i32",
-            "only scoped, llvm_ir and cdna",
+            "only a value and the PTX register of it",
+        ),
+        (
+            "%v = llvm.mlir.constant(1 : i32) : i32",
+            "only scoped, llvm_ir, ptx's and cdna's synchronisation",
         ),
     ],
 )

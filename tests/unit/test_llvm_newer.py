@@ -1,4 +1,4 @@
-"""Constants as newer LLVMs print them: read with the same bits, at the same places."""
+"""Constants and names as newer LLVMs print them: read with the same bits, at the same places."""
 
 import random
 import re
@@ -8,6 +8,7 @@ import sys
 import pytest
 from xdsl.utils.exceptions import ParseError
 
+from fencewright import lower_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.newer import column_as_given, in_older_words, is_newer
 from fencewright.mlir_dialects.llvm_ir.parser import disassemble, llvm_module
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
@@ -215,3 +216,33 @@ def test_errors_in_todays_ir_do_not_speak_of_newer_llvms() -> None:
     with pytest.raises(ParseError) as caught:
         import_llvm_ir("define void @f() {\n  bogus\n}\n")
     assert "newer" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["raw", "struct"])
+def test_an_intrinsic_that_llvm_22_takes_for_another_is_read_by_its_name(kind: str) -> None:
+    """``.buffer.load`` of a type that is called ``async.lds``, which LLVM 22 then rejects."""
+    name = f"llvm.amdgcn.{kind}.ptr.buffer.load.async.lds"
+    parameters = "ptr addrspace(8), ptr addrspace(3), i32 immarg, i32, i32, i32 immarg, i32 immarg"
+    copy = (
+        f"  call void @{name}(ptr addrspace(8) %b, ptr addrspace(3) @s, i32 16, i32 0, i32 0, "
+        "i32 0, i32 0)"
+    )
+    flag = '  store atomic i32 1, ptr addrspace(3) @s syncscope("agent") release, align 4'
+    text = "\n".join([
+        'target triple = "amdgcn-amd-amdhsa"',
+        "@s = internal addrspace(3) global [64 x i32] poison",
+        f"declare void @{name}({parameters})",
+        "define amdgpu_kernel void @k(ptr addrspace(8) %b) {",
+        copy,
+        flag,
+        "  ret void",
+        "}",
+        "",
+    ])  # fmt: skip
+    printed = lower_llvm_ir(text, "gfx950")
+    assert copy in printed.splitlines()
+    assert f"@{name}(" in str(import_llvm_ir(text))
+    edited = lower_llvm_ir(text, "gfx950", edit=True)
+    assert copy in edited.splitlines()
+    # What it copies to LDS is in flight, and counts in vmcnt.
+    assert "@llvm.amdgcn.s.waitcnt(i32 112)" in edited

@@ -142,6 +142,24 @@ def test_sigterm_leaves_the_page_as_it_was_and_nothing_beside_it(tmp_path: Path)
     assert page.read_text() == "before\n"
 
 
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_the_status_is_ours_while_classes_are_made(tmp_path: Path, number: int, word: str):
+    """Dataclasses are made by ``exec``, as at imports: CPython would end by SIGINT after that."""
+    (tmp_path / "made.py").write_text(
+        "import os, sys, time\n"
+        "from fencewright.tools.diagnostics import run_tool\n"
+        f"body = lambda: exec('os.kill(os.getpid(), {int(number)})\\ntime.sleep(60)')\n"
+        "sys.exit(run_tool('tool', body, failed=3))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "made"], cwd=tmp_path, capture_output=True, check=False, text=True,
+        timeout=30, preexec_fn=heed_interrupts,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, f"tool: error: {word}\n")
+
+
 def test_an_interrupt_of_many_files_prints_those_that_are_done(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

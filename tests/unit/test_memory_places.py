@@ -79,9 +79,16 @@ def test_every_lane_is_somewhere() -> None:
     assert shown == {lane for lane in range(32) if lane % 3}
 
 
-def test_atomics_on_shared_memory_have_no_picture() -> None:
-    with pytest.raises(UnsupportedError, match="neither global memory nor"):
-        places("atom.shared.add.u32", (0,) * 32, "sm_90")
+def test_generic_accesses_have_no_picture() -> None:
+    with pytest.raises(UnsupportedError, match="in two memories: name one"):
+        places("ld.b32", (0,) * 32, "sm_90")
+
+
+@pytest.mark.parametrize("instruction", ["atom.shared.add.u32", "atom.shared.exch.b64"])
+def test_atomics_on_shared_memory_have_a_row_for_each_lane_of_a_bank(instruction: str) -> None:
+    at = tuple(lane % 4 * 8 for lane in range(32))
+    found, counted = places(instruction, at, "sm_90"), access(instruction, at, "sm_90")
+    assert len(found.rows) == counted[ptx.WAVEFRONTS[ptx.PtxMemoryOperation.ATOMIC]]
 
 
 @pytest.mark.parametrize(

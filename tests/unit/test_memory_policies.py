@@ -132,7 +132,8 @@ def test_the_passes_count_on_the_same(chip: str, kind: MemoryAccessKind) -> None
         ("gfx942", ["slc"], "no such bits"),
         ("gfx90a", ["sc1"], "no sc0 and sc1 bits"),
         ("gfx90a", ["nt"], "no such bits"),
-        ("gfx1250", [], "unknown chip"),
+        ("gfx1100", [], "unknown chip"),
+        ("gfx1250", [], "the control table of the chip is not public"),
     ],
 )
 def test_bits_that_a_chip_does_not_have(chip: str, bits: list[str], said: str) -> None:

@@ -208,6 +208,57 @@ def test_the_writes_of_the_tutorial() -> None:
     assert of_tile(found, "gfx950") == (192, 32)
 
 
+# HazyResearch/HipKittens f09e968, analysis/paper_experiments/phases: gfx950
+
+
+def matrices() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """An instruction, and of each pair of lanes whether they conflict when both are in one bank."""
+    text = (DATA / "gfx950-lds-conflicts.txt").read_text(encoding="utf-8").splitlines()
+    rows = [each for each in text if not each.startswith("#")]
+    for first in range(0, len(rows), 65):
+        yield rows[first], tuple(rows[first + 1 : first + 65])
+
+
+MATRICES = dict(matrices())
+ONE_BANK = 768
+"""Bytes between two words of one bank, of 32 and of 64, that any width is aligned to."""
+
+
+def in_lanes(first: int, second: int, distance: int = ONE_BANK) -> Addresses:
+    return tuple(0 if each == first else distance if each == second else None for each in LANES)
+
+
+@pytest.mark.parametrize("instruction", MATRICES)
+def test_which_lanes_conflict(instruction: str) -> None:
+    """4,096 pairs of lanes: two conflict where they are served in one phase."""
+    pairs = [in_lanes(one, other) for one in LANES for other in LANES]
+    found = count(model_of(instruction, "gfx950"), pairs)
+    counted = "".join(str(each[cdna.CONFLICTS]) for each in found)
+    assert counted == "".join(MATRICES[instruction])
+
+
+def test_four_matrices() -> None:
+    assert sorted(MATRICES) == ["ds_read_b128", "ds_read_b64", "ds_read_b96", "ds_write_b64"]
+    assert {len(row) for matrix in MATRICES.values() for row in matrix} == {64}
+
+
+BANK_SOLVER = {
+    "ds_read_b128": (64,), "ds_read_b64": (64,), "ds_read_b96": (32, 64, 96),
+    "ds_write_b64": (32, 64, 96),
+}  # fmt: skip
+"""Of lanes 0 and 1, so many words apart: those distances, up to 127, at which they conflict."""
+
+
+@pytest.mark.parametrize("instruction", BANK_SOLVER)
+def test_how_many_banks(instruction: str) -> None:
+    """Distances that are not naturally aligned are stalls of another counter, and no conflicts."""
+    model = model_of(instruction, "gfx950")
+    words = range(model.width // 4, 128)
+    found = count(model, [in_lanes(0, 1, 4 * each) for each in words])
+    conflicting = [n for n, each in zip(words, found, strict=True) if each[cdna.CONFLICTS]]
+    assert tuple(conflicting) == BANK_SOLVER[instruction]
+
+
 # tingqli/pyhip, tests/bank-conflict: ds_read_b32 on a MI300, microseconds by stride in words
 
 STRIDES = {
@@ -285,8 +336,13 @@ def test_the_counters_of_vcopy(device: str, chip: str, counter: str, total: int)
     assert 16_384 * (load[counter] + store[counter]) == total, device
 
 
-def test_four_devices_with_eight_counters_each() -> None:
-    assert len(COPIES) == 4 * 8
+COUNTERS = 12
+WITH_BUBBLES = 2
+"""Devices that count reads of 128 bytes as such."""
+
+
+def test_four_devices_with_twelve_counters_each() -> None:
+    assert len(COPIES) == 4 * COUNTERS + WITH_BUBBLES
     assert len({(device, counter) for device, _, counter, _ in COPIES}) == len(COPIES)
 
 

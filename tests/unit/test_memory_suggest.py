@@ -177,6 +177,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
             ["--tile", "8x8", "--element", "4", "--read", "ds_read_u16 row=0, col=0"],
             "2 bytes a lane, no whole elements of 4",
         ),
+        (["--tile", "64x8", "--element", "2", "--read", "ds_read_u16 row=lane + n*8, col=0"],
+         "lane 56 of n = 1 is at row 64, columns 0 to 0, outside the 64 x 8 elements; end the pattern with n=1"),
         (["--tile", "8x8", "--element", "2", "--read", "ds_read_u16 row=lane, col=0"],
          "lane 8 of n = 0 is at row 8"),
         (["--tile", "8x8", "--element", "2", "--read", "ds_read_b128 row=0, col=1"],

@@ -14,10 +14,11 @@ from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.memory import FENCE_COSTS
 from fencewright.passes.pipelines import lower_module
 from fencewright.passes.traffic import cdna, ptx
+from fencewright.simulator.memory.access import model_of
 from fencewright.simulator.memory.executor import execute
 from fencewright.simulator.memory.launch import Launch, allocate
 from fencewright.simulator.memory.machine import machine_of
-from fencewright.simulator.memory.policies import cdna_policy
+from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
 from fencewright.simulator.memory.program import (
     CacheLevel,
     Executed,
@@ -28,6 +29,7 @@ from fencewright.simulator.memory.program import (
     MemoryInstruction,
     MemorySpace,
 )
+from fencewright.simulator.memory.ptx import TAG_WAVEFRONTS
 from fencewright.simulator.memory.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
 from fencewright.tools.inputs.litmus_files import parse_module
@@ -42,8 +44,6 @@ KERNELS = load_script(GPU_BENCHMARKS / "memory_kernels.py")
 POLLING = ("look-back scan", "spin lock")
 """How often they poll is a matter of timing."""
 LAUNCHES = {each.name: each for each in KERNELS.LAUNCHES if each.name not in POLLING}
-TAG_WAVEFRONTS = "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum"
-"""Exact but for copies of every 32nd word, in 434 of 65,536."""
 OF_ADDRESSES = (
     *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
     *(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")),
@@ -383,9 +383,9 @@ def test_a_picture_has_every_part(chip: str, tmp_path: Path) -> None:
 
 def array_files(folder: Path) -> Iterator[tuple[str, str]]:
     (folder / "text.npy").write_text("no array")
-    yield str(folder / "text.npy"), "no array of numpy"
+    yield str(folder / "text.npy"), "no whole .npy file of numbers"
     np.save(folder / "words.npy", np.array(["a", "b"]))
-    yield str(folder / "words.npy"), "has to be an array of numbers"
+    yield str(folder / "words.npy"), "an array of 2 <U1: give integers or floats"
     yield str(folder / "none.npy"), "No such file"
 
 
@@ -401,6 +401,19 @@ def test_arrays_are_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert said in capsys.readouterr().err
 
 
+def test_arrays_may_have_their_bytes_in_any_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(EXAMPLES / "memory" / "histogram.mlir")
+    said: set[str] = set()
+    for order in "<>":
+        np.save(tmp_path / "in.npy", np.arange(256).astype(f"{order}i4"))
+        given = ["--arg", f"in={tmp_path / 'in.npy'}", "--arg", "i32:256"]
+        assert run(file, "--mcpu", "sm_90", "--grid", "1", "--block", "256", *given) == 0
+        said.add(capsys.readouterr().out)
+    assert len(said) == 1
+
+
 WRONG = {
     "takes 3 arguments": [],
     "bytes:0: 0 bytes": ["--arg", "bytes:0", "--arg", "bytes:8", "--arg", "1"],
@@ -414,6 +427,8 @@ WRONG = {
     "in a loop that does not end": [*BUFFERS, "--arg", "1", "--limit", "3"],
     "are too many to run; say --sample": [*BUFFERS, "--arg", "1", "--grid", "99999999"],
     "compiled for work-groups of 256x1x1 threads": [*BUFFERS, "--arg", "1", "--block", "2048"],
+    "argument 2 has 32 bits: 1e+99": [*BUFFERS, "--arg", "1e99"],
+    "a picture is written as .svg": [*BUFFERS, "--arg", "1", "-o", "x.png"],
     "a picture is no JSON": [*BUFFERS, "--arg", "1", "--json", "-o", "x.svg"],
 }
 
@@ -447,3 +462,45 @@ def test_the_command_line_is_checked(
 ) -> None:
     assert run(*COPY, "--mcpu", "sm_90", flag, value) == 2
     assert f"argument {flag}" in capsys.readouterr().err
+
+
+# Passes of the tag stage that are repeated
+
+TAGS = Path(__file__).parents[1] / "data" / "memory" / "h200-tags.txt"
+CARVE_OUTS = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)
+"""KiB of an SM that may be shared memory: Hopper tuning guide."""
+
+
+def test_passes_are_repeated_where_more_lines_are_on_the_way_than_fit() -> None:
+    """Of a copy with strides, as an H200 counted it: else they are as many as its addresses say."""
+    model = model_of("ld.global.b32", "sm_90")
+    rows = [line.split() for line in TAGS.read_text().splitlines() if not line.startswith("#")]
+    repeated = 0
+    for groups, stride, shared, requests, counted in (map(int, row) for row in rows):
+        addresses = 4 * stride * np.arange(requests * 32, dtype=np.int64).reshape(requests, 32)
+        told = model.count(addresses, np.ones(addresses.shape, dtype=np.bool_))[TAG_WAVEFRONTS]
+        resident = min(8, -(-groups // 132), 228 // (shared + 1))
+        room = 256 - next(each for each in CARVE_OUTS if each >= resident * (shared + 1))
+        lines = len({*(addresses[0] // 128).tolist()})
+        fits = resident * 8 * lines * 128 // 1024 < room
+        assert (counted == int(told.sum())) is fits
+        repeated += not fits
+    assert 0 < repeated < len(rows)
+
+
+@pytest.mark.parametrize(
+    ("groups", "evidence"), [(528, Evidence.MEASURED), (1056, Evidence.INFERRED)]
+)
+def test_they_are_called_inferred_then(groups: int, evidence: Evidence) -> None:
+    load = MemoryInstruction(
+        "ld.global.b32", "ld.global.b32", LOAD, MemorySpace.GLOBAL, 4,
+        ptx_policy(LOAD, ["ld", "global", "b32"]), None,
+    )  # fmt: skip
+    resources = KernelResources(None, 0, 0, 0, 0)
+    program = LaneProgram("kernel", "sm_90", 32, 0, (), resources, None, (load,), ())
+    observer = TrafficObserver(program, machine_of("sm_90", groups=8), groups, 8, groups)
+    rows = np.arange(groups * 8)
+    addresses = GIB + 128 * (32 * rows[:, None] + np.arange(32))
+    active = np.ones(addresses.shape, dtype=np.bool_)
+    observer(Executed(0, rows // 8, rows % 8, addresses, active))
+    assert observer.traffic().counters[TAG_WAVEFRONTS].evidence is evidence

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import minimise_programs as programs
 import pytest
+from campaigns import Share, shares
 from minimise_programs import (
     Random,
     Step,
@@ -653,9 +654,9 @@ def test_loops_without_end_are_not_looked_at() -> None:
     assert loops_of(loop_nest(400)) is None
 
 
-@pytest.mark.parametrize("start", range(0, SEEDS // 3, 20))
-def test_random_programs_that_store_through_stay_right(start: int) -> None:
-    for seed in range(start, start + 20):
+@pytest.mark.parametrize("share", shares(5))
+def test_random_programs_that_store_through_stay_right(share: Share) -> None:
+    for seed in share.of(range(SEEDS // 3)):
         threads, target = random_case(seed)
         meant = source(program(threads))
         if not meant.races and not meant.incomplete:
@@ -1017,10 +1018,10 @@ def random_case(seed: int) -> tuple[Threads, Target]:
     return Random(seed, lds=not target.tgsplit, agents=agents).threads(), target
 
 
-@pytest.mark.parametrize("start", range(0, SEEDS, 20))
-def test_random_programs_stay_right(start: int) -> None:
+@pytest.mark.parametrize("share", shares(5))
+def test_random_programs_stay_right(share: Share) -> None:
     checked = 0
-    for seed in range(start, start + 20):
+    for seed in share.of(range(SEEDS)):
         threads, target = random_case(seed)
         text = program(threads)
         meant = source(text)
@@ -1032,7 +1033,7 @@ def test_random_programs_stay_right(start: int) -> None:
         assert not does.incomplete, seed
         assert not forbidden(meant, does), seed
         checked += 1
-    assert checked >= 10
+    assert checked >= SEEDS // 10
 
 
 @pytest.mark.parametrize(
@@ -1151,16 +1152,20 @@ def election_problem(seed: int) -> tuple[object, int]:
     return (None if does.incomplete else forbidden(meant, does)), held
 
 
-def test_random_elections_stay_right() -> None:
-    found = {seed: election_problem(seed) for seed in range(SEEDS // 4)}
+@pytest.mark.parametrize("share", shares(3))
+def test_random_elections_stay_right(share: Share) -> None:
+    found = {seed: election_problem(seed) for seed in share.of(range(SEEDS // 4))}
     assert not [seed for seed, (problem, _) in found.items() if problem]
-    assert sum(held for _, held in found.values()) > SEEDS / 60
+    assert sum(held for _, held in found.values()) > SEEDS / 180
 
 
-@pytest.mark.parametrize("broken", [write_back_for_nobody, hand_on_no_debt])
-def test_random_elections_find_broken_rules(monkeypatch: pytest.MonkeyPatch, broken: Break) -> None:
+@pytest.mark.parametrize(("broken", "known"), [(write_back_for_nobody, 1), (hand_on_no_debt, 48)])
+def test_random_elections_find_broken_rules(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, known: int
+) -> None:
+    """``known``: a seed that once found it, and is tried first."""
     broken(monkeypatch)
-    assert any(election_problem(seed)[0] for seed in range(200))
+    assert any(election_problem(seed)[0] for seed in (known, *range(200)))
 
 
 def published_by_one(scope: str, mate: Where, far: Where) -> Threads:
@@ -1348,8 +1353,10 @@ def ways_with_more(seed: int) -> list[tuple[int, ...]]:
     return [path for path in before if hoisted[path] > before[path] + (len(path) == LONGEST_PATH)]
 
 
-def test_no_way_writes_back_more() -> None:
-    assert not [seed for seed in range(1_000 if THOROUGH else 200) if ways_with_more(seed)]
+@pytest.mark.parametrize("share", shares(3))
+def test_no_way_writes_back_more(share: Share) -> None:
+    seeds = share.of(range(1_000 if THOROUGH else 200))
+    assert not [seed for seed in seeds if ways_with_more(seed)]
 
 
 def hoist_what_some_way_needs(patch: pytest.MonkeyPatch) -> None:
@@ -1482,10 +1489,11 @@ def elected_ways(seed: int) -> tuple[bool, list[str]]:
     return text != str(module), wrong
 
 
-def test_no_way_of_an_election_has_more_or_misses_one() -> None:
-    found = [elected_ways(seed) for seed in range(4_000 if THOROUGH else 160)]
+@pytest.mark.parametrize("share", shares(3))
+def test_no_way_of_an_election_has_more_or_misses_one(share: Share) -> None:
+    found = [elected_ways(seed) for seed in share.of(range(4_000 if THOROUGH else 160))]
     assert not [wrong for _, wrong in found if wrong]
-    assert sum(held for held, _ in found) > 10
+    assert sum(held for held, _ in found) >= 2
 
 
 def elect_whoever_comes(patch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import minimise_programs as programs
 import pytest
+from campaigns import Share, shares
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -258,17 +259,19 @@ def parsed(name: str) -> ModuleOp:
     return programs.parse(litmus_test(TESTS[name]))
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("l2_per_agent", L2PerAgent)
 @pytest.mark.parametrize("name", TESTS)
-def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, pipeline: str) -> None:
+def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, share: Share) -> None:
     meant = meant_by(name)
     assert not meant.races
-    does = programs.execute(lowered(name, pipeline), programs.Target(l2_per_agent=l2_per_agent))
-    assert not does.incomplete
-    assert does.outcomes is not None
-    assert does.outcomes.states
-    assert not programs.forbidden(meant, does)
+    turned = [*TESTS].index(name) + [*L2PerAgent].index(l2_per_agent)
+    for pipeline in share.of([*PIPELINES], turned):
+        does = programs.execute(lowered(name, pipeline), programs.Target(l2_per_agent=l2_per_agent))
+        assert not does.incomplete
+        assert does.outcomes is not None
+        assert does.outcomes.states
+        assert not programs.forbidden(meant, does)
 
 
 @pytest.mark.parametrize("name", [name for name in TESTS if " of two" not in name])

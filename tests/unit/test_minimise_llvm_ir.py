@@ -4,6 +4,7 @@ import os
 import random
 import re
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import llvmlite.binding as llvm
 import minimise_programs as programs
 import pytest
 import test_minimise_cdna as kernels_path
+from campaigns import Share, first_of, shares
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
@@ -110,7 +112,7 @@ WITH_INVARIANT_LOADS = (
 """Which in LLVM IR do not say that their loads are invariant."""
 
 
-@pytest.mark.parametrize("start", range(0, kernels_path.SEEDS // 4, 20))
+@pytest.mark.parametrize("start", first_of(range(0, kernels_path.SEEDS // 4, 20)))
 def test_random_programs_stay_right(start: int) -> None:
     checked = 0
     for seed in range(start, start + 20):
@@ -125,9 +127,9 @@ def test_random_programs_stay_right(start: int) -> None:
     assert checked >= 10
 
 
-@pytest.mark.parametrize("start", range(0, kernels_path.SEEDS // 12, 20))
-def test_random_elections_stay_right(start: int) -> None:
-    for seed in range(start, start + 20):
+@pytest.mark.parametrize("share", shares(3))
+def test_random_elections_stay_right(share: Share) -> None:
+    for seed in share.of(range(kernels_path.SEEDS // 12)):
         threads, target = kernels_path.random_election(seed)
         test = source(threads)
         meant = run(test, LIMITS)
@@ -142,7 +144,7 @@ FIRST = 1_000_000
 """Where the seeds begin, so that they are none that ``make fuzz`` takes."""
 
 
-@pytest.mark.parametrize("first", range(0, FUZZED, 20))
+@pytest.mark.parametrize("first", first_of(range(0, FUZZED, 20)))
 def test_programs_of_the_fuzzer_stay_right(first: int) -> None:
     checked = 0
     for seed in range(FIRST + first, FIRST + first + 20):
@@ -561,9 +563,15 @@ TYPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
-@pytest.mark.parametrize("chip", ["gfx908", "gfx90a", "gfx942", "gfx950"])
-def test_llvm_waits_for_what_is_awaited(chip: str, level: int) -> None:
+LEVELS = (0, 1, 2, 3)
+ON = ("gfx908", "gfx90a", "gfx942", "gfx950")
+BUILDS = sorted(product(ON, LEVELS), key=lambda each: ON.index(each[0]) != LEVELS.index(each[1]))
+"""Chips with levels of optimisation; those first in which each chip and each level comes once."""
+
+
+@pytest.mark.parametrize("build", first_of(BUILDS, len(ON)), ids=str)
+def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
+    chip, level = build
     pointers = ("ptr addrspace(1) %p", "ptr addrspace(3) @lds", "ptr @generic")
     accesses = [
         f'%v = load atomic {type_}, {pointer} syncscope("agent") acquire, align {size}'
@@ -940,7 +948,7 @@ def ways_with_more(seed: int) -> list[tuple[str, ...]]:
     ]
 
 
-@pytest.mark.parametrize("start", range(0, 100, 20))
+@pytest.mark.parametrize("start", first_of(range(0, 100, 20), 2))
 def test_no_way_has_more(start: int) -> None:
     assert not [seed for seed in range(start, start + 20) if ways_with_more(seed)]
 

@@ -4,10 +4,12 @@ import re
 
 import guard_llvm_ir
 import pytest
-from llvm_ir_trials import ON_LLVM_IR, kept_trials
+from llvm_ir_trials import ON_LLVM_IR, kept_trials, on_llvm_ir
 from llvm_ir_waits import in_assembly
+from xdsl.context import Context
 
-from fencewright.passes.pipelines import lower_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
+from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.tools.dev.mutants_of_passes import Outcome, list_of
 from fencewright.tools.dev.pass_mutants import FILES, applied, limited, mutants_of
 
@@ -32,7 +34,10 @@ MEMCPY = (
 
 def waits(*before: str) -> list[str]:
     """The waits of a kernel that raises a flag at its end."""
-    text = in_assembly(lower_llvm_ir(MODULE.format(before="\n  ".join(before)), "gfx942"))
+    module = import_llvm_ir(MODULE.format(before="\n  ".join(before)))
+    for each in on_llvm_ir().passes():
+        each.apply(Context(), module)
+    text = in_assembly(export_llvm_ir(module))
     return re.findall(r"s_waitcnt ([^\"\\]*)", text)
 
 
@@ -41,7 +46,8 @@ def waits(*before: str) -> list[str]:
     [
         (MEMSET, "vmcnt(0)"),
         (MEMCPY, "vmcnt(0) lgkmcnt(0)"),
-        (MEMSET.replace("false", "true"), "vmcnt(0) lgkmcnt(0)"),
+        (MEMSET.replace("false", "true"), "vmcnt(0)"),
+        (MEMCPY.replace("false", "true"), "vmcnt(0) lgkmcnt(0)"),
         ("store { i32, i32 } zeroinitializer, ptr addrspace(1) %p", "vmcnt(0)"),
         ("%x = load { i32, i32 }, ptr addrspace(1) %p", "vmcnt(0) lgkmcnt(0)"),
         ("call void @anything()", "vmcnt(0) lgkmcnt(0)"),

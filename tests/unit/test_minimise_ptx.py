@@ -1,11 +1,16 @@
 """The passes of the PTX pipeline, judged by its model: no outcome appears, broken rules are caught."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from random import Random as Choices
 
+import llvm_ir_ptx
 import minimise_programs as programs
 import pytest
+from campaigns import Share, shares
 from minimise_programs import (
     FENCES_AFTER,
     FENCES_BEFORE,
@@ -42,7 +47,7 @@ from fencewright.mlir_dialects.ptx import AtomicOp, FenceOp, KernelOp, Synchroni
 from fencewright.passes.analysis import acquire_fences
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import PTXPipeline
+from fencewright.passes.pipelines import PTXPipeline, lower_llvm_ir
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.to_ptx import fold_fences, merge_ptx_fences
 from fencewright.passes.to_ptx.merge_ptx_fences import Done
@@ -63,7 +68,7 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
-from fencewright.simulator.litmus_run import run
+from fencewright.simulator.litmus_run import SourceTest, run
 from fencewright.simulator.source.events import (
     Barrier,
     Fence,
@@ -386,9 +391,10 @@ class _WithFences(Random):
 
 
 @pytest.mark.parametrize("target", [NEW, OLD, VOLTA], ids=["sm_90 8.6", "sm_90 8.0", "sm_70"])
-def test_random_programs_stay_right(target: Versioned) -> None:
+@pytest.mark.parametrize("share", shares(2))
+def test_random_programs_stay_right(target: Versioned, share: Share) -> None:
     before = after = checked = 0
-    for seed in range(SEEDS // 3):
+    for seed in share.of(range(SEEDS // 3)):
         text = program(_WithFences(seed).threads())
         meant = source(text)
         if meant.races or meant.incomplete:
@@ -399,12 +405,106 @@ def test_random_programs_stay_right(target: Versioned) -> None:
         before += _fences(lowered(text, *target, level=0))
         after += _fences(module)
         checked += 1
-    assert checked >= SEEDS // 6
+    assert checked >= SEEDS // 12
     assert after < before
 
 
 def _fences(module: ModuleOp) -> int:
     return sum(isinstance(op, FenceOp) for op in module.walk())
+
+
+# The same in LLVM IR: what LLVM makes of it is executed
+
+_FENCE = re.compile(r'fence(?: syncscope\("(\w+)"\))? (acq_rel|seq_cst)$', re.MULTILINE)
+_AS_TEXT = {"device": "gpu", "block": "cta", "": "sys", "acq_rel": "acq_rel", "seq_cst": "sc"}
+
+
+def some_as_inline_ptx(text: str, seed: int) -> str:
+    """LLVM IR of which every third two-sided fence is the program's own inline PTX."""
+    choices = Choices(seed)
+
+    def written(found: re.Match[str]) -> str:
+        words = f"fence.{_AS_TEXT[found[2]]}.{_AS_TEXT[found[1] or '']};"
+        inline = f'call void asm sideeffect "{words}", "~{{memory}}"()'
+        return inline if choices.random() < 1 / 3 else found[0]
+
+    return _FENCE.sub(written, text)
+
+
+def llvm_ir_outcomes(
+    text: str, target: Versioned, folder: Path, seed: int | None = None
+) -> frozenset[tuple[int | None, ...]]:
+    """The outcomes that a program has as LLVM IR, lowered and compiled, and its source does not."""
+    test = read_only_test(programs.parse(text), ReadOptions())
+    assert isinstance(test, SourceTest)
+    chip, version = target[0], target[1] or "6.3"
+
+    def lower(given: str) -> str:
+        given = given if seed is None else some_as_inline_ptx(given, seed)
+        return lower_llvm_ir(given, chip, ptx_version=version)
+
+    does = llvm_ir_ptx.executed(test.test.program, lower, chip, version, folder)
+    return programs.forbidden(source(text), does)
+
+
+@pytest.mark.parametrize("target", [NEW, OLD, VOLTA], ids=["sm_90 8.6", "sm_90 8.0", "sm_70"])
+def test_random_programs_in_llvm_ir_stay_right(target: Versioned, tmp_path: Path) -> None:
+    checked = 0
+    for seed in range(SEEDS // 3):
+        text = program(_WithFences(seed).threads())
+        meant = source(text)
+        if not meant.races and not meant.incomplete:
+            assert not llvm_ir_outcomes(text, target, tmp_path, seed), seed
+            checked += 1
+    assert checked >= SEEDS // 6
+
+
+def test_fences_are_merged_in_llvm_ir_as_in_mlir() -> None:
+    """As many are left, where the program has no inline PTX of its own."""
+    fences = 0
+    for name, ((chip, version), threads, _, _) in MERGED.items():
+        text = program(threads)
+        test = read_only_test(programs.parse(text), ReadOptions())
+        assert isinstance(test, SourceTest)
+        given = llvm_ir_ptx.as_nvptx(test.test.program)
+        made = lower_llvm_ir(given, chip, ptx_version=version or "6.3")
+        alone = lower_llvm_ir(given, chip, ptx_version=version or "6.3", opt_level=0)
+        left = len(re.findall(r"fence\.", made))
+        assert left == _fences(lowered(text, chip, version)), name
+        fences += len(re.findall(r"fence\.", alone)) - left
+    assert fences >= 7
+
+
+@pytest.mark.parametrize("broken", [memory_is_nothing, scopes_are_alike])
+def test_a_broken_rule_is_caught_in_llvm_ir(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, tmp_path: Path
+) -> None:
+    target, threads = BROKEN[broken]
+    text = program(threads)
+    assert not llvm_ir_outcomes(text, target, tmp_path)
+    broken(monkeypatch)
+    try:
+        assert llvm_ir_outcomes(text, target, tmp_path)
+    finally:
+        merge_ptx_fences._loosened.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+NOALIAS = """target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @f(ptr addrspace(1) %flag, ptr addrspace(1) noalias %data) {
+  call void asm sideeffect "fence.sc.gpu;", "~{memory}"()
+  %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") seq_cst, align 4
+  store i32 %seen, ptr addrspace(1) %data
+  ret void
+}
+"""
+
+
+def test_a_fence_of_the_programs_own_does_not_stand_for_ours() -> None:
+    """Past inline PTX LLVM moves what a noalias pointer points to: ours has to stay."""
+    made = lower_llvm_ir(NOALIAS, "sm_90", edit=True)
+    assert made.count("fence.sc.gpu") == 1
+    assert 'asm sideeffect "fence.sc.gpu;\\0Ald.acquire.gpu' in made
+    assert 'asm sideeffect "", "l"(ptr addrspace(1) %data)' in made
 
 
 # seq_cst accesses of shared memory: a fence of its reach is enough

@@ -330,7 +330,15 @@ def test_what_does_not_fit_is_one_line_that_says_what_to_give(
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("target", ["gfx906", "sm_50", "gfx9-4-generic"])
-def test_a_chip_without_rows(target: str) -> None:
-    with pytest.raises(UnsupportedError, match="unknown chip"):
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("gfx906", "unknown chip"),
+        ("sm_50", "unknown chip"),
+        ("gfx9-4-generic", "code for several chips"),
+        ("gfx1250", "nothing public says how its caches"),
+    ],
+)
+def test_a_chip_without_rows(target: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
         occupancy(resources(), target, 64)

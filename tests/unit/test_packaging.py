@@ -1,6 +1,7 @@
 """What is installed is the package ``fencewright``, all of it, and nothing else."""
 
 import ast
+import gc
 import importlib.util
 import os
 import re
@@ -20,6 +21,7 @@ import pytest
 import fencewright
 from fencewright.__main__ import main
 from fencewright.extras import GROUPS
+from fencewright.tools import programs
 from fencewright.tools.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
@@ -237,7 +239,11 @@ def test_every_optional_package_says_how_to_get_it() -> None:
 
 
 def test_programs_are_installed_by_their_names() -> None:
-    scripts = {each.name: f"{each.module}:{each.function}" for each in PROGRAMS}
+    scripts: dict[str, str] = {}
+    for program in PROGRAMS:
+        function = program.name.replace("-", "_")
+        assert getattr(programs, function) == program.run
+        scripts[program.name] = f"{programs.__name__}:{function}"
     scripts["fencewright"] = "fencewright.__main__:main"
     assert _pyproject()["project"]["scripts"] == scripts
 
@@ -324,6 +330,7 @@ def test_every_program_is_a_command(
 
             def entry(given: list[str] = given) -> int:
                 given += sys.argv
+                assert gc.isenabled()
                 return 7
 
             module = importlib.import_module(program.module)

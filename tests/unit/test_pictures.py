@@ -32,9 +32,10 @@ from fencewright.simulator.pictures.labels import Box, Point
 from fencewright.simulator.pictures.timeline import BarLook, Timeline, timeline
 from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
-from fencewright.simulator.ptx import model as ptx_model
+from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.source import model as source_model
+from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
 from fencewright.tools import fence_sim
 from fencewright.tools.inputs.litmus_inputs import Lowering, read
@@ -52,7 +53,7 @@ SEEN = tuple(
 @cache
 def ptx(name: str) -> ExecutionGraph:
     test = read_litmus(ROOT / f"tests/litmus/ptx/{name}.litmus")
-    witness = ptx_model.explain(test.program, test.condition.deciding)
+    witness = ptx_witnesses.explain(test.program, test.condition.deciding)
     assert witness is not None
     return ptx_graph(test, witness)
 
@@ -65,7 +66,7 @@ def source(name: str) -> ExecutionGraph:
     if races:
         witness = source_model.explain_race(program, races[0])
     else:
-        witness = source_model.explain(program, case.test.condition.formula)
+        witness = source_witnesses.explain(program, case.test.condition.formula)
     assert witness is not None
     return source_graph(program, witness)
 
@@ -377,7 +378,7 @@ def is_race(edge: ElementTree.Element) -> bool:
 
 def test_a_graph_without_relations_is_drawn() -> None:
     test = parse_litmus("PTX t { x=0; } P0@cta 0,gpu 0 ; ld.weak r0, x ; exists (P0:r0 == 0)")
-    witness = ptx_model.explain(test.program, test.condition.deciding)
+    witness = ptx_witnesses.explain(test.program, test.condition.deciding)
     assert witness is not None
     graph = ptx_graph(test, witness)
     assert (graph.edges, graph.cycle) == ((), ())
@@ -820,13 +821,13 @@ def test_a_missing_library_is_one_line(
 
 SCRIPT = """
 import sys
-from fencewright.simulator.ptx import model as ptx_model
+from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.pictures import graph_svg, timeline_svg, trace_json
 from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx.columns import parse_litmus
 assert not {"pygraphviz", "drawsvg"} & sys.modules.keys(), "a library was imported too early"
 test = parse_litmus(sys.stdin.read())
-witness = ptx_model.explain(test.program, test.condition.deciding)
+witness = ptx_witnesses.explain(test.program, test.condition.deciding)
 print(graph_svg.graph_svg(ptx_graph(test, witness)))
 """
 
@@ -864,7 +865,12 @@ def test_a_timeline_is_the_same_each_time() -> None:
 
 @pytest.mark.parametrize(
     ("name", "page_name"),
-    [("graph.svg", "pictures.md"), ("timeline.svg", "pictures.md"), ("traffic.svg", "traffic.md")],
+    [
+        ("graph.svg", "pictures.md"),
+        ("timeline.svg", "pictures.md"),
+        ("traffic.svg", "traffic.md"),
+        ("gfx1250.svg", "gfx1250.md"),
+    ],
 )
 def test_the_pictures_of_the_documentation_are_what_its_commands_draw(
     name: str, page_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,10 +13,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import TypeAlias
 
 import pytest
+from campaigns import first_of
 from test_insert_proxy_fences import context, parse
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp
@@ -530,7 +531,7 @@ def part(number: int) -> range:
     return range(number * PROGRAMS_A_PART, (number + 1) * PROGRAMS_A_PART)
 
 
-@pytest.mark.parametrize("number", PARTS)
+@pytest.mark.parametrize("number", first_of(PARTS, 4))
 def test_no_path_lacks_its_fence(number: int) -> None:
     for seed in part(number):
         module, _ = with_fences(program(seed))
@@ -538,7 +539,7 @@ def test_no_path_lacks_its_fence(number: int) -> None:
         assert missing_synchronisation(function_of(module)) == [], f"seed {seed}"
 
 
-@pytest.mark.parametrize("number", PARTS)
+@pytest.mark.parametrize("number", first_of(PARTS, 4))
 def test_a_fence_that_stands_alone_is_owed(number: int) -> None:
     """Of several, one can do for another: a writer fences before it releases, whoever fences later."""
     spared = inserted = 0
@@ -599,20 +600,25 @@ def _no_bits(*_: object) -> object:
 
 
 @pytest.mark.parametrize(
-    ("holder", "guard", "instead"),
+    ("holder", "guard", "instead", "known"),
     [
-        (async_edges, "_acquires_on_failure", _no),
-        (async_function, "completed_on", _nothing),
-        (async_edges, "may_wait_for", _no),
-        (async_function, "may_see", _no),
-        (async_function, "waits_for_arrivals", _no_waits),
-        (Effects, "copies_done", _as_it_was),
-        (Analysis, "_in_other_ctas", _no_bits),
+        (async_edges, "_acquires_on_failure", _no, 69),
+        (async_function, "completed_on", _nothing, 3),
+        (async_edges, "may_wait_for", _no, 0),
+        (async_function, "may_see", _no, 0),
+        (async_function, "waits_for_arrivals", _no_waits, 112),
+        (Effects, "copies_done", _as_it_was, 6),
+        (Analysis, "_in_other_ctas", _no_bits, 112),
     ],
 )
 def test_an_edge_that_the_pass_forgets_is_noticed(
-    holder: object, guard: str, instead: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    holder: object,
+    guard: str,
+    instead: Callable[..., object],
+    known: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """``known``: a seed that once showed it, and is tried first."""
     monkeypatch.setattr(holder, guard, instead)
-    seeds = (seed for number in PARTS for seed in part(number))
+    seeds = chain((known,), (seed for number in PARTS for seed in part(number)))
     assert any(any(True for _ in owed(function_of(with_fences(program(s))[0]))) for s in seeds)

@@ -16,6 +16,7 @@ import pytest
 from fencewright.simulator.core.condition import LitmusError, Outcomes, Register
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Label, ProgramError
+from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx import definition
 from fencewright.simulator.ptx.columns import (
@@ -25,6 +26,7 @@ from fencewright.simulator.ptx.columns import (
     witness_text,
     write_litmus,
 )
+from fencewright.simulator.ptx.early_uses import early_uses
 from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
 from fencewright.simulator.ptx.instructions import PtxProgram
@@ -34,12 +36,12 @@ from fencewright.simulator.ptx.model import (
     PtxModel,
     SyncRestrict,
     Version,
-    explain,
     sampled_outcomes,
 )
 from fencewright.simulator.ptx.mutants import MutationKind, mutants
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, Rendezvous, Update
+from fencewright.simulator.ptx.witnesses import explain
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 
@@ -77,6 +79,7 @@ WAIT_RELAXED = "mbarrier.try_wait.parity.relaxed.cluster b, 0"
 STORED = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld r0, x"
 BEFORE, AFTER = "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"
 ARRIVE_RELAXED = "mbarrier.arrive.relaxed.cluster b"
+LOADED = "tcgen05.wait::ld"
 
 CASES = (
     # mbarriers
@@ -568,10 +571,10 @@ CASES = (
         "t=0; t @ tmem;",
         (
             "cta 0: tcgen05.st.sync.aligned.32x32b.x1.b32 [t], 1; tcgen05.wait::st.sync.aligned; "
-            "tcgen05.ld r0, t",
+            f"tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P0:r0 == 1)",
-        {"tcgen05.wait::st.sync.aligned": ""},
+        {"tcgen05.wait::st.sync.aligned": "", LOADED: ""},
     ),
     Case(
         "tcgen05.mma, then .ld, in one thread",
@@ -579,7 +582,7 @@ CASES = (
         (
             "cta 0: tcgen05.mma.cta_group::1.kind::f16 [t], a, c, 1; "
             "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [b]; "
-            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P0:r0 == 7)",
         {AFTER: "", WAIT_RELAXED: ""},
@@ -589,7 +592,7 @@ CASES = (
         f"a=2; c=3; t=1; t @ tmem; {MBARRIER}",
         (
             "cta 0: tcgen05.mma t, a, c; tcgen05.commit b",
-            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+            f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P1:r0 == 7)",
         {AFTER: "", WAIT_RELAXED: "", "tcgen05.commit b": ARRIVE_RELAXED},
@@ -600,7 +603,7 @@ CASES = (
         (
             f"cta 0: tcgen05.st t, 5; tcgen05.wait::st; {BEFORE}; {ARRIVE_RELAXED}",
             f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.mma t, a, c; tcgen05.commit d; "
-            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P1:r0 == 5)",
         {"tcgen05.wait::st": "", BEFORE: "", AFTER: "", WAIT_RELAXED: ""},
@@ -620,7 +623,7 @@ CASES = (
         f"s=4; c=1; u=0; t=0; u @ tmem; t @ tmem; {MBARRIER}",
         (
             "cta 0: tcgen05.cp u, s; tcgen05.mma t, u, c, 0; tcgen05.commit b; "
-            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P0:r0 == 4)",
         {"tcgen05.cp u, s": "tcgen05.st u, 4"},
@@ -632,7 +635,7 @@ CASES = (
             f"cta 0: tcgen05.cp u, s; {BEFORE}; {ARRIVE_RELAXED}",
             f"cta 0: {WAIT_RELAXED}; {AFTER}; tcgen05.mma t, u, c, 0; tcgen05.commit d; "
             "mbarrier.try_wait.parity.relaxed.cluster d, 0; tcgen05.fence::after_thread_sync; "
-            "tcgen05.ld r0, t",
+            f"tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P1:r0 == 4)",
         {BEFORE: "", WAIT_RELAXED: "", "tcgen05.cp u, s": "tcgen05.st u, 4"},
@@ -642,7 +645,7 @@ CASES = (
         f"a=1; c=1; t=0; t @ tmem; u=0; u @ tmem; {MBARRIER}",
         (
             "cta 0: tcgen05.mma t, a, c, 0; tcgen05.mma t, a, c; tcgen05.commit b; "
-            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t",
+            f"{WAIT_RELAXED}; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P0:r0 == 2)",
         {"tcgen05.mma t, a, c, 0": "tcgen05.st t, 1"},
@@ -653,7 +656,7 @@ CASES = (
         (
             "cta 0: st s, 4; fence.proxy.async.shared::cta; mbarrier.arrive b",
             f"cta 0: {WAIT}; {AFTER}; tcgen05.mma t, s, c, 0; tcgen05.commit d; "
-            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P1:r0 == 4)",
         {"fence.proxy.async.shared::cta": "", AFTER: "", WAIT: ""},
@@ -664,7 +667,7 @@ CASES = (
         (
             "cta 0: mbarrier.arrive.expect_tx b, 4; cp.async.bulk s, x, 4, b",
             f"cta 0: {WAIT}; {AFTER}; tcgen05.mma t, s, c, 0; tcgen05.commit d; "
-            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t",
+            f"mbarrier.try_wait.parity.relaxed.cluster d, 0; {AFTER}; tcgen05.ld r0, t; {LOADED}",
         ),
         "forall (P1:r0 == 4)",
         {WAIT: WAIT_RELAXED},
@@ -754,6 +757,40 @@ def test_every_fence_is_missed() -> None:
         ("wgmma has read its operands when it is waited for", 0, 0),
         ("tcgen05.st, then .mma, in two threads", 1, 5),
     }
+
+
+LOAD, EARLY = "tcgen05.ld r1, t", "P0 uses r1 by [add r0, r1, 0] at t.litmus:{}, before "
+PRODUCT = "wgmma.fence; wgmma.mma_async r1, s, s, 0; wgmma.commit_group"
+AT_THE_END = "P0 uses r1 as it is at the end, before "
+
+
+@pytest.mark.parametrize(
+    ("code", "errors"),
+    [
+        (f"{LOAD}; tcgen05.wait::ld; add r0, r1, 0", ()),
+        (f"{LOAD}; add r0, r1, 0", (f"{EARLY.format(5)}tcgen05.wait::ld",)),
+        (f"{LOAD}; add r0, r1, 0; tcgen05.wait::ld", (f"{EARLY.format(5)}tcgen05.wait::ld",)),
+        (f"ld r2, y; beq r2, 0, E; {LOAD}; add r0, r1, 0; E:", ()),
+        (f"{LOAD}; L:; ld r2, y; bne r2, 0, L", (f"{AT_THE_END}tcgen05.wait::ld",)),
+        (f"tcgen05.ld r3, t; {LOAD}; tcgen05.wait::ld; mov r3, r1", ()),
+        (f"{PRODUCT}; wgmma.wait_group 0; add r0, r1, 0", ()),
+        (f"{PRODUCT}; add r0, r1, 0", (f"{EARLY.format(7)}wgmma.wait_group",)),
+    ],
+)
+def test_a_register_that_was_not_waited_for_is_undefined(
+    code: str, errors: tuple[str, ...]
+) -> None:
+    """In executions that the model allows; in both engines, and in random walks."""
+    column = "".join(f" {each} ;\n" for each in ("P0@cta 0,gpu 0", *code.split("; ")))
+    text = f"PTX t\n{{ t=3; t @ tmem; y=0; s=2; s @ cta 0,gpu 0; }}\n{column}exists (P0:r1 == 3)\n"
+    test = PtxTest(parse_litmus(text, "t.litmus"), PtxModel())
+    found = run(test).errors
+    assert found == tuple(f"{each}: its value is undefined" for each in errors)
+    assert run(test, Limits(walks=5)).errors == found
+    graphs = PtxConstruction(test.test.program, PtxModel(), 1, WorkBudget())
+    graphs.explore()
+    observed = test.condition.formula.observables()
+    assert early_uses(test.test.program, graphs.result(), observed)[1] == found
 
 
 def test_execution_graphs_have_the_same_outcomes() -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from campaigns import Share, shares
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from test_cdna_execution import (
     ARGUMENT_VALUES,
@@ -228,11 +229,16 @@ SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 CHIP_NAMES = st.sampled_from([chip.name for chip in CHIPS])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=SLOW)
-@given(programs(), CHIP_NAMES, ARGUMENT_VALUES)
-def test_random_programs_compute_what_they_mean(text: str, chip: str, arguments: list[int]):
-    result = outcome(lower(text, chip), arguments)
-    assert buffer_of(result) == buffer_of(expected(text, arguments))
+@pytest.mark.parametrize("share", shares(3))
+def test_random_programs_compute_what_they_mean(share: Share) -> None:
+    @seed(share.number)
+    @settings(max_examples=20, deadline=None, database=None, suppress_health_check=SLOW)
+    @given(programs(), CHIP_NAMES, ARGUMENT_VALUES)
+    def check(text: str, chip: str, arguments: list[int]) -> None:
+        result = outcome(lower(text, chip), arguments)
+        assert buffer_of(result) == buffer_of(expected(text, arguments))
+
+    check()
 
 
 def kernel(body: str) -> str:

@@ -25,8 +25,8 @@ from fencewright.simulator.ptx.events import (
     St,
 )
 from fencewright.simulator.ptx.instructions import Alias, Restriction
-from fencewright.simulator.ptx.model import explain
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.witnesses import explain
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 

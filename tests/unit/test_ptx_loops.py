@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from campaigns import Share, shares
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.atomics import RMW
@@ -248,14 +249,17 @@ LEGAL = [
 @pytest.mark.parametrize("space", ["global", "local", "private"])
 @pytest.mark.parametrize(("target", "version"), TARGETS)
 @pytest.mark.parametrize(("kind", "width"), LEGAL)
-def test_read_modify_write(kind: RmwKind, width: int, target: str, version: str, space: str):
+@pytest.mark.parametrize("share", shares(3))
+def test_read_modify_write(
+    kind: RmwKind, width: int, target: str, version: str, space: str, share: Share
+):
     rng = random.Random(f"{kind}{width}")
     for returns in (True, False):
         sequence = lower(
             op="atomic_rmw", kind=kind, width=width, ordering="seq_cst", scope="agent",
             space=space, returns=returns, target=target, ptx_version=version,
         )  # fmt: skip
-        for old, operand in _values(kind, width, rng):
+        for old, operand in share.of([*_values(kind, width, rng)]):
             for times in (0, 1, 5):
                 _check_rmw(sequence, kind, width, old, operand, rng, times, returns, space)
 

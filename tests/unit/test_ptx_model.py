@@ -29,8 +29,9 @@ from fencewright.simulator.ptx.events import (
     St,
 )
 from fencewright.simulator.ptx.instructions import Restriction
-from fencewright.simulator.ptx.model import Axiom, PtxModel, Version, explain
+from fencewright.simulator.ptx.model import Axiom, PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
+from fencewright.simulator.ptx.witnesses import explain
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
 CORPUS = os.environ.get("FENCEWRIGHT_PTX_LITMUS")

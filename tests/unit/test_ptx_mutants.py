@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaigns import Share, first_of, shares
 from test_ptx_model import OWN, named, needs_corpus, random_program
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -71,8 +72,9 @@ def test_a_fence_that_is_wrongly_restricted_is_noticed(name: str, count: int) ->
     assert campaign.count((Notice.VERDICT,), RESTRICT) == count
 
 
-def test_what_is_noticed_of_the_own_tests() -> None:
-    campaign = run_campaign(test for test, _ in OWN[Version.V7_5])
+@pytest.mark.parametrize("step", first_of([3, 1]))
+def test_what_is_noticed_of_the_own_tests(step: int) -> None:
+    campaign = run_campaign(test for test, _ in OWN[Version.V7_5][::step])
     assert campaign.rate(Notice.OUTCOMES) >= 0.52, str(campaign)
     assert campaign.rate(Notice.PARTNER) >= 0.78, str(campaign)
     assert campaign.count((Notice.MISSED,)) <= 7, str(campaign)
@@ -182,10 +184,11 @@ def test_no_mutant_of_a_restricted_fence_that_is_called_equivalent_is_noticed() 
     assert "a fence that orders nothing on that side" in reasons
 
 
-def test_partners_do_not_notice_what_is_called_equivalent() -> None:
+@pytest.mark.parametrize("share", shares(3))
+def test_partners_do_not_notice_what_is_called_equivalent(share: Share) -> None:
     model = PtxModel()
     checked = 0
-    for test, _ in OWN[Version.V7_5][:: 1 if THOROUGH else 4]:
+    for test, _ in share.of(OWN[Version.V7_5][:: 1 if THOROUGH else 4]):
         for mutant in mutants(test.program):
             if not equivalence(test.program, mutant):
                 continue
@@ -194,7 +197,7 @@ def test_partners_do_not_notice_what_is_called_equivalent() -> None:
                 programs = (test.program, mutant.program)
                 before, after = (among(each, mutant.thread, others) for each in programs)
                 assert not _differ(before, after, model), (test.name, mutant.kind, others)
-    assert checked >= 8
+    assert checked >= 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import source_cases
+from campaigns import Share, shares
 from cdna_cases import CASES as CDNA_CASES
 from cdna_cases import Case as CdnaCase
 from litmus_modules import programs
@@ -117,10 +118,11 @@ def test_ptx_refines_itself_and_its_mutants(version: Version) -> None:
     assert more > 50
 
 
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_battery_refines_itself(mode: Target) -> None:
+def test_the_battery_refines_itself(mode: Target, share: Share) -> None:
     """Source to source, through a module too; lowered to lowered; lowered to source."""
-    for test in sample_of(mode):
+    for test in share.of(sample_of(mode), MODES.index(mode)):
         meant = source(test.program)
         assert refines(meant, meant).is_sound, test.name
         plain = source(with_plain_registers(test.program))
@@ -166,9 +168,10 @@ def widened(operation: ScopedOperation) -> ScopedOperation:
 
 
 @pytest.mark.parametrize("change", [in_one_order, widened], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_stronger_operations_refine_weaker_ones(mode: Target, change: Change) -> None:
-    for test in sample_of(mode):
+def test_stronger_operations_refine_weaker_ones(mode: Target, change: Change, share: Share) -> None:
+    for test in share.of(sample_of(mode), MODES.index(mode)):
         stronger = changed(test, change)
         assert refines(source(test.program), source(stronger.program)).is_sound, test.name
         for strong, weak in zip(lowered(stronger, mode), lowered(test, mode), strict=True):
@@ -196,9 +199,10 @@ def test_weaker_operations_do_not_refine_stronger_ones(mode: Target) -> None:
     assert more
 
 
+@pytest.mark.parametrize("share", shares(3))
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_code_as_lowered_refines_optimised_code(mode: Target) -> None:
-    for test in sample_of(mode)[::3]:
+def test_code_as_lowered_refines_optimised_code(mode: Target, share: Share) -> None:
+    for test in share.of(sample_of(mode)[::3], MODES.index(mode)):
         text = module_of(with_plain_registers(test.program), test.generic)
         as_lowered, optimised = (
             next(iter(programs(text, replace(lowering_of(mode), opt_level=level)).values()))

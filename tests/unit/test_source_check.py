@@ -333,3 +333,94 @@ def test_lines_come_from_a_numbered_copy() -> None:
     # Where opt has changed what it was given, the lines of the file say nothing.
     other_source = with_places(user, read_source(ir(PRODUCER[1:])))
     assert [each.line for each in other_source.functions["k"].operations] == [0, 0]
+
+
+COUNT = f"%a = atomicrmw add {FLAG}, i32 1 {AGENT} acquire, align 4"
+
+
+@pytest.mark.parametrize(
+    ("later", "code", "returns", "expected"),
+    [
+        (f"store atomic i32 1, {DATA} {AGENT} monotonic, align 4", "global_store_dword v0, v1, s[0:1] sc1", "", ["acquire"]),
+        (f"store i32 1, {DATA}", "global_store_dword v0, v1, s[0:1]", "", []),
+        (f"store i32 1, {DATA}", "global_store_dword v0, v1, s[0:1]", " sc0", ["acquire"]),
+    ],
+)  # fmt: skip
+def test_what_an_atomic_saw_is_told_by_its_result_or_by_atomics_alone(
+    later: str, code: str, returns: str, expected: list[str]
+) -> None:
+    count = f"global_atomic_add {'v5, ' if returns else ''}v0, v2, s[2:3]{returns}"
+    found = check([(1, COUNT), (4, later)], [(1, count), (1, "buffer_inv sc1"), (4, code)])
+    assert rules(found) == expected
+
+
+NEW_STORE = (1, "global_store_b32 v0, v1, s[0:1]")
+NEW_RELEASE = [
+    NEW_STORE,
+    (3, "s_wait_storecnt 0x0"),
+    (3, "global_wb scope:SCOPE_DEV"),
+    (3, "s_wait_storecnt 0x0"),
+    (4, "global_store_b32 v0, v2, s[2:3] scope:SCOPE_DEV"),
+]
+NEW_ACQUIRE = [
+    (1, "global_load_b32 v2, v0, s[2:3] scope:SCOPE_DEV"),
+    (3, "s_wait_loadcnt 0x0"),
+    (3, "global_inv scope:SCOPE_DEV"),
+    (3, "s_wait_loadcnt 0x0"),
+    (4, "global_load_b32 v3, v0, s[0:1]"),
+]
+NEW_BARRIER = [
+    (1, "ds_store_b32 v0, v1"),
+    (2, "global_load_async_to_lds_b32 v4, v5, s[0:1]"),
+    (3, "s_wait_dscnt 0x0"),
+    (3, "s_wait_asynccnt 0x0"),
+    (4, "s_barrier_signal -1"),
+    (4, "s_barrier_wait -1"),
+    (6, "ds_load_b32 v2, v3"),
+]
+RELEASES = [
+    (1, f"store i32 1, {DATA}"),
+    (4, f"store atomic i32 1, {FLAG} {AGENT} release, align 4"),
+]
+ACQUIRES = [
+    (1, f"%a = load atomic i32, {FLAG} {AGENT} acquire, align 4"),
+    (4, f"%b = load i32, {DATA}"),
+]
+BARRIERS = [
+    (1, f"store i32 1, {LDS}"),
+    (2, f"call void @llvm.amdgcn.global.load.async.to.lds.b32({DATA}, {LDS}, i32 0, i32 0)"),
+    (3, 'fence syncscope("workgroup") release'),
+    (4, "call void @llvm.amdgcn.s.barrier()"),
+    (5, 'fence syncscope("workgroup") acquire'),
+    (6, f"%c = load i32, {LDS}"),
+]
+GFX1250 = Mode("gfx1250", L2PerAgent.MANY, tgsplit=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "needed"),
+    [(RELEASES, NEW_RELEASE, 3), (ACQUIRES, NEW_ACQUIRE, 3), (BARRIERS, NEW_BARRIER, 2)],
+)
+def test_every_instruction_of_gfx1250_is_needed(source: Lines, code: Lines, needed: int) -> None:
+    assert rules(check(source, code, GFX1250)) == []
+    missed = 0
+    for place, (_, text) in enumerate(code):
+        if text.startswith(("s_wait_", "global_wb", "global_inv")):
+            less = [*code[:place], *code[place + 1 :]]
+            assert rules(check(source, less, GFX1250)), text
+            missed += 1
+    assert missed == needed
+
+
+def test_scopes_of_gfx1250_are_needed_and_clusters_are_not_judged() -> None:
+    for code, source, rule in (
+        (NEW_RELEASE, RELEASES, "coherence"),
+        (NEW_ACQUIRE, ACQUIRES, "coherence"),
+    ):
+        less = [
+            (line, text.removesuffix(" scope:SCOPE_DEV") if "_b32" in text else text)
+            for line, text in code
+        ]
+        assert rule in rules(check(source, less, GFX1250))
+    cluster = [(line, text.replace('"agent"', '"cluster"')) for line, text in RELEASES]
+    assert rules(check(cluster, NEW_RELEASE, GFX1250)) == ["not-compared"]

@@ -5,7 +5,8 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from campaigns import Share, shares
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from source_cases import (
     ACQUIRE,
@@ -69,7 +70,8 @@ from fencewright.simulator.source.events import (
     Store,
 )
 from fencewright.simulator.source.execution import FULL_MODEL, ModelRule, SourceModel
-from fencewright.simulator.source.model import executions, explain, explain_race
+from fencewright.simulator.source.model import executions, explain_race
+from fencewright.simulator.source.witnesses import explain
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 EXAMPLES = 20 if THOROUGH else 1
@@ -366,10 +368,15 @@ def test_random_programs_agree_with_the_reference(chosen: ScopedProgram) -> None
     assert agrees(chosen, pool(chosen))
 
 
-@settings(RANDOM, max_examples=500 * EXAMPLES)
-@given(mutants())
-def test_mutants_agree_with_the_reference(chosen: ScopedProgram) -> None:
-    assert agrees(chosen, range(4))
+@pytest.mark.parametrize("share", shares(4))
+def test_mutants_agree_with_the_reference(share: Share) -> None:
+    @seed(share.number)
+    @settings(RANDOM, database=None, max_examples=500 * EXAMPLES // share.count)
+    @given(mutants())
+    def check(chosen: ScopedProgram) -> None:
+        assert agrees(chosen, range(4))
+
+    check()
 
 
 @pytest.mark.parametrize("rule", ModelRule)

@@ -3,17 +3,27 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hang_cases import racing_program
 from litmus_modules import MESSAGE_PASSING, programs
 from source_cases import BY_NAME
 
+from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.litmus_run import run
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source.behaviour import behaviour
-from fencewright.simulator.source.events import Candidates, Combination
-from fencewright.simulator.source.model import explain_race
+from fencewright.simulator.source.events import Candidates, Combination, ScopedProgram
+from fencewright.simulator.source.hangs import races_of_hangs
+from fencewright.simulator.source.model import (
+    FULL_MODEL,
+    Behaviour,
+    enumerated_behaviour,
+    explain_race,
+)
+from fencewright.tools import fence_sim
 
 UNCONNECTED = "neither reads before its access what the other wrote after its own"
 
@@ -171,3 +181,74 @@ def test_threads_that_run_the_same_code_race_once() -> None:
     pairs = [frozenset(part.split(":")[1][:2] for part in each.split(" at ")[1:]) for each in found]
     assert sorted(sorted(pair) for pair in pairs) == [["13", "19"], ["16", "18"], ["18"], ["19"]]
     assert all("scope workgroup of P0" in each for each in found)
+
+
+# Races that only executions show which never end
+
+
+def pairs(found: Behaviour, program: ScopedProgram) -> set[object]:
+    """Which operations of which threads race where."""
+    return {
+        (
+            race.location,
+            frozenset(
+                (each.thread, str(program.threads[each.thread].instructions[each.position]))
+                for each in (race.first, race.second)
+            ),
+        )
+        for race in found.races
+    }
+
+
+def raced(seed: int) -> tuple[set[object], set[object], set[object]]:
+    """The races of executions that end, of all, and of a program that stops where this one waits."""
+    program, stopping = racing_program(seed, stops=False), racing_program(seed, stops=True)
+    ended = pairs(behaviour(program, bound=2), program)
+    stopped = pairs(enumerated_behaviour(stopping, FULL_MODEL, 1, WorkBudget()), stopping)
+    return ended, ended | pairs(races_of_hangs(program, 2), program), stopped
+
+
+def test_races_of_hangs_are_those_of_stopping_instead() -> None:
+    hidden = 0
+    for seed in range(200):
+        ended, found, stopped = raced(seed)
+        assert found == stopped, seed
+        hidden += ended != found
+    assert hidden > 20
+
+
+HIDDEN = """litmus.test @hidden {
+  litmus.location @x = 0 : i32
+  litmus.location @f = 0 : i32
+  litmus.thread @P0 at <workgroup = 0> {
+    %x = litmus.address @x : !llvm.ptr<1>
+    %one = arith.constant 1 : i32
+    scoped.store weak %one, %x : i32, !llvm.ptr<1>
+    litmus.end
+  }
+  litmus.thread @P1 at <workgroup = 1> {
+    %x = litmus.address @x : !llvm.ptr<1>
+    %f = litmus.address @f : !llvm.ptr<1>
+    %v = scoped.load weak %x : !llvm.ptr<1> -> i32
+    cf.br ^spin
+  ^spin:
+    %s = scoped.load acquire agent %f : !llvm.ptr<1> -> i32
+    %z = arith.constant 0 : i32
+    %again = arith.cmpi eq, %s, %z : i32
+    cf.cond_br %again, ^spin, ^done
+  ^done:
+    litmus.end
+  }
+  litmus.condition "forall (true) may hang"
+}
+"""
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+def test_a_race_of_a_hang_is_reported(
+    lowered: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "hidden.mlir"
+    path.write_text(HIDDEN, encoding="utf-8")
+    assert fence_sim.main(["run", str(path), *(["--mcpu", "sm_90"] if lowered else [])]) == 1
+    assert "data race on x" in capsys.readouterr().out

@@ -14,9 +14,10 @@ from fencewright.simulator.core.program import Place, Program, Thread
 from fencewright.simulator.litmus_run import Limits, execution
 from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
 from fencewright.simulator.pictures.timeline import timeline
-from fencewright.simulator.ptx import model as ptx_model
+from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.columns import read_litmus
 from fencewright.simulator.source import model as source_model
+from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
 from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, read
 
@@ -127,7 +128,7 @@ def test_steps_in_registers_are_folded():
 
 def ptx(name: str) -> str:
     test = read_litmus(ROOT / f"tests/litmus/ptx/{name}.litmus")
-    witness = ptx_model.explain(test.program, test.condition.deciding)
+    witness = ptx_witnesses.explain(test.program, test.condition.deciding)
     assert witness is not None
     return ptx_graph(test, witness).story
 
@@ -173,7 +174,7 @@ def source(name: str) -> str:
     if races:
         witness = source_model.explain_race(program, races[0])
     else:
-        witness = source_model.explain(program, case.test.condition.formula)
+        witness = source_witnesses.explain(program, case.test.condition.formula)
     assert witness is not None
     return source_graph(program, witness).story
 

@@ -26,6 +26,7 @@ pytest.importorskip("triton", reason="needs triton (make oracles)")
 DATA = Path(__file__).parents[1] / "data" / "triton"
 THOROUGH = bool(os.environ.get("FENCEWRIGHT_THOROUGH"))
 CHIPS = ("gfx942", "gfx950", "sm_80", "sm_90") if THOROUGH else ("gfx942", "sm_90")
+UNCACHED = "uncached-memory"
 SYNCHRONISING = ("layer_norm_backward", "look_back", "softmax_in_one_grid")
 UNORDERED = "unordered-elements"
 
@@ -102,13 +103,22 @@ def test_fence_check_is_content(kernels: Any, name: str, chip: str, tmp_path: Pa
 
 def test_every_line_of_an_assembly_text_is_counted(kernels: Any) -> None:
     """LLVM indents the first one alone."""
-    with hook.enabled("lower") as lowers:
+    with hook.enabled("lower", facts=(UNCACHED,)) as lowers:
         compiled = kernels.compiled("layer_norm_backward", "gfx942")
     report = lowers.reports[0]
     for name, count in report.after.items():
         assert count == len(re.findall(rf"^\s*{name}\b", compiled.asm["amdgcn"], re.MULTILINE))
     assert report.changed
     assert report.after["buffer_inv"] <= report.before["buffer_inv"]
+    assert "buffer_wbl2" not in report.after
+
+
+def test_a_kernel_that_gains_nothing_is_triton_s_own(kernels: Any) -> None:
+    with hook.enabled("lower", strict=True) as lowers:
+        lowered = kernels.compiled("look_back", "gfx942")
+    assert not lowers.reports[0].changed
+    assert lowers.reports[0].seconds > 0
+    assert lowered.asm["amdgcn"] == kernels.compiled("look_back", "gfx942").asm["amdgcn"]
 
 
 def test_elements_without_an_order(kernels: Any) -> None:
@@ -191,7 +201,7 @@ def test_kernels_of_other_options_are_others(kernels: Any, own_cache: Path) -> N
         ("check", {}),
         ("lower", {}),
         ("lower", {"opt_level": 0}),
-        ("lower", {"facts": ("uncached-memory",)}),
+        ("lower", {"facts": (UNCACHED,)}),
         ("lower", {"features": ("tgsplit",)}),
     ]
     first = [reported(kernels, mode, **options) for mode, options in asked]
@@ -206,8 +216,10 @@ def test_kernels_of_other_options_are_others(kernels: Any, own_cache: Path) -> N
 
 
 def test_what_is_cached_is_checked_too(kernels: Any) -> None:
-    assert reported(kernels, "lower").findings() == reported(kernels, "lower").findings()
-    cached = reported(kernels, "lower")
+    facts = (UNCACHED,)
+    first = reported(kernels, "lower", facts=facts)
+    cached = reported(kernels, "lower", facts=facts)
+    assert first.findings() == cached.findings()
     with pytest.raises(LookupError, match="came from the cache"):
         _ = cached.before
     assert str(cached) == "layer_norm_backward (gfx942): lowered, from the cache"
@@ -330,7 +342,7 @@ def run(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
     program = own_cache.parent / "program.py"
     program.write_text(PROGRAM)
     return subprocess.run(
-        [sys.executable, "-m", "fencewright.triton", words[0], str(program), *words[1:]],
+        [sys.executable, "-m", "fencewright.triton", *words[0].split(), str(program), *words[1:]],
         capture_output=True,
         text=True,
         check=False,
@@ -338,9 +350,10 @@ def run(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_program_without_a_change_to_it(own_cache: Path) -> None:
-    lowered = run("--lower", "3", own_cache=own_cache)
+    lowered = run(f"--lower --fact {UNCACHED}", "3", own_cache=own_cache)
     assert (lowered.returncode, lowered.stdout) == (3, "program 3\n")
-    assert "fencewright: layer_norm_backward (gfx942): lowered: s_waitcnt " in lowered.stderr
+    said = "fencewright: layer_norm_backward \\(gfx942\\): lowered: .*buffer_wbl2 3 -> 0"
+    assert re.search(said, lowered.stderr)
     checked = run("--check", own_cache=own_cache)
     assert checked.returncode == int(": warning: " in checked.stderr)
     assert "layer_norm_backward (gfx942): as it was: buffer_inv 3" in checked.stderr

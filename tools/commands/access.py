@@ -1,13 +1,15 @@
 """fence-sim access: what the hardware counts of one memory instruction of a warp or wave."""
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, is_picture, output_file
 from fencewright.tools.inputs.litmus_files import name_of, read_text
 from fencewright.tools.statuses import HOLDS
 
@@ -90,20 +92,14 @@ def count_accesses(arguments: Namespace) -> int:
     if arguments.instruction is not None:
         raise error("give either --json FILE, or an instruction with its addresses", "fence-sim")
     _no_picture(arguments)
-    lines = [
-        json.dumps(counts.values) + "\n"
-        for counts in _lines(arguments.json, read_text(arguments.json), arguments.mcpu)
-    ]
+    lines = list(_lines(arguments.json, read_text(arguments.json), arguments.mcpu))
     with output_file(arguments.output) as file:
         file.writelines(lines)
     return HOLDS
 
 
-_PICTURE = ".svg"
-
-
 def _no_picture(arguments: Namespace) -> None:
-    if arguments.output.endswith(_PICTURE):
+    if is_picture(arguments.output):
         raise error(
             "a picture is of one access: give an instruction and its addresses", "fence-sim"
         )
@@ -126,7 +122,7 @@ def _one(arguments: Namespace) -> str:
             else addresses_of(given, model.lanes)
         )
         counts = access(model.instruction, addresses, model.target)
-        if arguments.output.endswith(_PICTURE):
+        if is_picture(arguments.output):
             return _picture(model, addresses, counts)
         return _table(counts, model)
     except UnsupportedError as problem:
@@ -159,47 +155,60 @@ def _table(counts: "AccessCounts", model: "Model") -> str:
     return head + "".join(rows) + ("" if shown else "  nothing is counted\n")
 
 
-def _lines(file: str, text: str, target: str) -> Iterator["AccessCounts"]:
-    """The counts of every line, in order; runs of one instruction are counted together."""
-    from fencewright.simulator.memory.access import count, model_of
+_LINE = re.compile(r"(\S+(?: +(?!s\d+(?: |$))[A-Za-z]\S*)*) *(.*)")
+"""The mnemonic with its operands, as ``offset0:1`` and ``sc1``, and the offsets."""
+_ACCESS = tuple[int, str, str]
+"""The number of a line, its instruction, and its offsets."""
 
-    def placed(number: int, problem: Exception) -> ToolError:
-        return ToolError((Diagnostic(str(problem), name_of(file), number, 1),))
 
-    numbered = (
-        (number, line.split())
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    )
-    for instruction, run in groupby(numbered, key=lambda each: _instruction_of(each[1])):
-        lines = iter(run)
-        first = next(lines)
+def _lines(file: str, text: str, target: str) -> Iterator[str]:
+    """A JSON object for every line, in order; runs of one instruction are counted together."""
+    from fencewright.simulator.memory.access import BATCH, model_of
+
+    for instruction, run in groupby(_accesses(text), key=itemgetter(1)):
+        waiting = iter(run)
+        first = next(waiting)
         try:
             model = model_of(instruction, target)
         except UnsupportedError as problem:
-            raise placed(first[0], problem) from problem
-        yield from count(model, _checked(model, first, lines, placed))
+            raise _placed(file, first[0], problem) from problem
+        waiting = chain((first,), waiting)
+        while batch := list(islice(waiting, BATCH)):
+            yield from _counted(model, file, batch)
 
 
-def _checked(
-    model: "Model",
-    first: tuple[int, list[str]],
-    rest: Iterator[tuple[int, list[str]]],
-    placed: Callable[[int, Exception], ToolError],
-) -> Iterator["Addresses"]:
+def _accesses(text: str) -> Iterator[_ACCESS]:
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.expandtabs(1).strip()
+        if words and not words.startswith("#"):
+            found = _LINE.fullmatch(words)
+            assert found is not None, line
+            yield number, " ".join(found[1].split()), found[2]
+
+
+def _counted(model: "Model", file: str, batch: Sequence[_ACCESS]) -> Iterator[str]:
+    from fencewright.simulator.memory.access import arrays_of
+    from fencewright.simulator.memory.addresses import read_many
+
+    arrays = read_many([each for _, _, each in batch], model.lanes)
+    if arrays is None or not model.admits(*arrays):
+        arrays = arrays_of([_checked(model, file, number, each) for number, _, each in batch])
+    found = model.count(*arrays)
+    line = "{" + ", ".join(f"{json.dumps(each)}: %d" for each in found) + "}\n"
+    columns = [values.tolist() for values in found.values()]
+    yield from (line % row for row in zip(*columns, strict=True))
+
+
+def _checked(model: "Model", file: str, number: int, offsets: str) -> "Addresses":
     from fencewright.simulator.memory.addresses import AddressError, read
 
-    words = len(model.instruction.split())
-    for number, line in (first, *rest):
-        try:
-            addresses = read(line[words:])
-            model.check(addresses)
-        except AddressError as problem:
-            raise placed(number, problem) from problem
-        yield addresses
+    try:
+        addresses = read(offsets.split())
+        model.check(addresses)
+    except AddressError as problem:
+        raise _placed(file, number, problem) from problem
+    return addresses
 
 
-def _instruction_of(line: list[str]) -> str:
-    """The mnemonic of a line and its operands, as ``offset0:1``."""
-    operands = [each for each in line[1:3] if each.startswith("offset")]
-    return " ".join([line[0], *operands])
+def _placed(file: str, number: int, problem: Exception) -> ToolError:
+    return ToolError((Diagnostic(str(problem), name_of(file), number, 1),))

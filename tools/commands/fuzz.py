@@ -47,6 +47,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         action="store_true",
         help="asynchronous programs instead, which insert-proxy-fences has to make right",
     )
+    fuzzer.add_argument("--mcpu", metavar="CHIP", help="only on this chip, in each of its modes")
     add_workers(fuzzer)
     fuzzer.add_argument(
         "--results",
@@ -68,10 +69,11 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
 
 def fuzz(arguments: Namespace) -> int:
     """``fence-sim fuzz``."""
+    _check_chip(arguments)
     if arguments.asynchronous:
         return _fuzz_async(arguments)
     if arguments.seed is not None:
-        return _show(arguments.seed)
+        return _show(arguments.seed, arguments.mcpu)
     # Opened hours before it is written to, so that a path that cannot be written is reported at once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
         totals = _check_programs(arguments)
@@ -80,6 +82,21 @@ def fuzz(arguments: Namespace) -> int:
 
             page_file.write(page(totals, arguments.first, date.today()))
     return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _check_chip(arguments: Namespace) -> None:
+    """Raise :class:`ToolError` for a chip that programs are not checked on, or not so."""
+    from fencewright.tools.fuzz.checks import SETTINGS, settings_on
+
+    chip = arguments.mcpu
+    if chip is None:
+        return
+    for flag, is_given in (("--async", arguments.asynchronous), ("--llvm-ir", arguments.llvm_ir)):
+        if is_given:
+            raise error(f"--mcpu has no effect on {flag}, which has settings of its own", NAME)
+    if not settings_on(chip):
+        known = dict.fromkeys(each.mode.chip for each in SETTINGS.values())
+        raise error(f"no setting of '{chip}'; there are some of {', '.join(known)}", NAME)
 
 
 def _fuzz_async(arguments: Namespace) -> int:
@@ -168,7 +185,7 @@ def _check_programs(arguments: Namespace) -> "Totals":
 
     totals = _told(_campaign(arguments), Totals(), arguments.programs, _summary)
     for each in totals.violations[:SHRUNK]:
-        _tell(each, arguments.failures)
+        _tell(each, arguments.failures, arguments.mcpu)
     return totals
 
 
@@ -178,7 +195,12 @@ def _campaign(arguments: Namespace) -> Iterator["Totals"]:
     stream = _stream(arguments, "fuzz")
     with open_workers(arguments) as executor:
         yield from campaign(
-            arguments.first, arguments.programs, executor, stream, arguments.llvm_ir
+            arguments.first,
+            arguments.programs,
+            executor,
+            stream,
+            arguments.llvm_ir,
+            arguments.mcpu,
         )
 
 
@@ -229,12 +251,12 @@ def _summary(totals: "Totals") -> str:
     )
 
 
-def _tell(violation: "Violation", folder: Path | None) -> None:
+def _tell(violation: "Violation", folder: Path | None, chip: str | None) -> None:
     """Print a violation with the smallest program that shows it, and write that down."""
     from fencewright.passes.litmus.build_litmus import build
     from fencewright.tools.fuzz.checks import HEAD, SETTINGS, meant_by, smallest, story_of
 
-    program, guilty = smallest(violation)
+    program, guilty = smallest(violation, chip)
     story = story_of(program, SETTINGS[violation.setting], meant_by(program))
     text = "\n".join(
         [
@@ -254,7 +276,7 @@ def _tell(violation: "Violation", folder: Path | None) -> None:
         (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
 
 
-def _show(seed: int) -> int:
+def _show(seed: int, chip: str | None) -> int:
     from fencewright.passes.litmus.build_litmus import build
     from fencewright.tools.fuzz.checks import (
         check,
@@ -265,14 +287,15 @@ def _show(seed: int) -> int:
         settings_of,
     )
 
-    program = program_of(seed)
+    program = program_of(seed, chip)
     print(build(program))
     meant = meant_by(program)
     if meant.races or meant.incomplete:
         print(f"// {meant.races[0] if meant.races else meant.incomplete}")
         return HOLDS
     status = HOLDS
-    for setting in (*settings_of(seed), llvm_ir_setting_of(seed)):
+    settings = settings_of(seed, chip)
+    for setting in settings if chip else (*settings, llvm_ir_setting_of(seed)):
         found = check(program, setting, meant)
         print(f"// {setting}: {found.verdict}" + (f": {found.message}" if found.message else ""))
         if found.verdict.is_violation:

@@ -107,20 +107,21 @@ def _graph(test: RunnableTest) -> "ExecutionGraph | None":
         case CdnaTest():
             raise error("a CDNA machine has no axioms to draw: use 'fence-sim timeline'", NAME)
         case PtxTest():
-            from fencewright.simulator.ptx.model import explain
+            from fencewright.simulator.ptx.witnesses import explain
 
             found = explain(test.test.program, test.condition.deciding, test.model, Limits().bound)
             return None if found is None else ptx_graph(test.test, found)
         case SourceTest():
-            from fencewright.simulator.source import model as source_model
             from fencewright.simulator.source.behaviour import behaviour
+            from fencewright.simulator.source.model import explain_race
+            from fencewright.simulator.source.witnesses import explain as explain_source
 
             program, bound = test.test.program, Limits().bound
             races = behaviour(program, bound=bound).races
             if races:
-                witness = source_model.explain_race(program, races[0], bound=bound)
+                witness = explain_race(program, races[0], bound=bound)
             else:
-                witness = source_model.explain(program, test.condition.deciding, bound=bound)
+                witness = explain_source(program, test.condition.deciding, bound=bound)
             return None if witness is None else source_graph(program, witness)
 
 

@@ -5,7 +5,6 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.lowering.sequence import UnsupportedError
@@ -14,6 +13,7 @@ from fencewright.tools.diagnostics import (
     ToolError,
     diagnose,
     error,
+    is_picture,
     output_file,
     positive,
 )
@@ -209,13 +209,14 @@ def _array_of(path: str) -> "ArgumentValue":
     except OSError as problem:
         raise error(problem.strerror or str(problem), path) from problem
     except (ValueError, EOFError) as problem:
-        raise error(f"no array of numpy: {problem}", path) from problem
+        raise error("no whole .npy file of numbers: write it with numpy.save", path) from problem
     if not isinstance(found, np.ndarray):
-        raise error("an argument has to be an array of numbers", path)
+        raise error("give one array, as numpy.save writes it", path)
     array = cast("NDArray[Any]", found)
     if array.dtype.kind not in "iuf" or not array.size:
-        raise error("an argument has to be an array of numbers", path)
-    return array.reshape(-1)
+        raise error(f"an array of {array.size} {array.dtype}: give integers or floats", path)
+    # The GPUs have the least significant byte first, as the machines that this runs on.
+    return array.reshape(-1).astype(array.dtype.newbyteorder("<"))
 
 
 # Running
@@ -223,11 +224,11 @@ def _array_of(path: str) -> "ArgumentValue":
 
 def count_traffic(arguments: Namespace) -> int:
     """Write what a launch moves, as text, JSON or a picture. Raises :class:`ToolError`."""
-    ending = PurePath(arguments.output).suffix
-    if ending == ".svg" and arguments.json:
+    draws = is_picture(arguments.output)
+    if draws and arguments.json:
         raise error("a picture is no JSON: give another name to -o, or leave --json out", NAME)
     launched = _launched(arguments)
-    if ending == ".svg":
+    if draws:
         text = _picture(launched)
     else:
         from fencewright.tools.traffic_writer import as_json, as_text

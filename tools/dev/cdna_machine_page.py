@@ -3,8 +3,21 @@
 from collections.abc import Sequence
 
 from fencewright.lowering.table import Illegal, Table
-from fencewright.simulator.cdna.evidence import EXPERIMENTS, EXPERIMENTS_SOURCE, RULES
-from fencewright.simulator.cdna.rows import ACCESS, CACHE, AccessEffect, CacheEffect
+from fencewright.simulator.cdna.evidence import (
+    EXPERIMENTS,
+    EXPERIMENTS_SOURCE,
+    GFX1250_RULES,
+    RULES,
+    MachineRule,
+)
+from fencewright.simulator.cdna.rows import (
+    ACCESS,
+    CACHE,
+    DEFAULT_READINGS,
+    READINGS,
+    AccessEffect,
+    CacheEffect,
+)
 from fencewright.tools.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
@@ -43,21 +56,47 @@ def cdna_machine_page() -> str:
             "outcome that was seen. What was seen never to end, as a poll of a line that another L2 "
             "holds dirty, is a hang of its progress mode.\n",
             "## The rules\n",
-            markdown_table(
-                ("", "rule", "known", "from", "weaker than what was seen, and why"),
-                [
-                    (str(each.number), each.rule, each.evidence, each.source, each.weaker)
-                    for each in RULES
-                ],
-            ),
+            _rules(RULES),
             "Rule 7 is what the machine's text has outside the numbered rules.\n",
+            "## The rules of gfx1250, where they are others\n",
+            "Its rules come from LLVM 24's manual alone; nothing here was measured. Two rules go on from "
+            "those above (`simulator/cdna/requests.py`): requests of a wave wait for the WGP$, which is "
+            "the L1 of the rules (7), and a store may be done early (8).\n",
+            _rules(GFX1250_RULES),
+            "Not in the machine: translation (xcnt), the bit nv, monitor loads, scratch, tensors.\n",
             "## What bits do on an access\n",
             "A blank cell covers every value of its column. *L1*: a load may hit it, a store updates "
             "it. *past the L2*: rule 4. `nt` and `slc` are left out: they are hints.\n",
             _effects(ACCESS),
             "## What cache instructions do\n",
             _effects(CACHE),
+            "## What the documents of gfx1250 leave open\n",
+            "The machine takes it the harder way if it is told so (`fence-sim run --readings`): by default as "
+            "hard as leaves LLVM 24 right wherever any reading does ([gfx1250.md](gfx1250.md)). Our own sequences are certified on every "
+            "reading, and on those by default. Requests of a wave to different lines come to the WGP$, "
+            "which is the L1 above, in any order; what is called an L2 is the one cache below it that may "
+            "be incoherent: with many, of some shader engines (SCOPE_SE), with one, the agent's.\n",
+            markdown_table(
+                ("reading", "what is taken to happen", "by default", "known", "from"),
+                [
+                    (
+                        f"`{reading}`",
+                        row.value,
+                        _word(reading in DEFAULT_READINGS),
+                        str(row.evidence or ""),
+                        row.source,
+                    )
+                    for (reading,), row in sorted(READINGS.items())
+                ],
+            ),
         ]
+    )
+
+
+def _rules(rules: Sequence[MachineRule]) -> str:
+    return markdown_table(
+        ("", "rule", "known", "from", "weaker than what was seen, and why"),
+        [(str(e.number), e.rule, str(e.evidence), e.source, e.weaker) for e in rules],
     )
 
 
@@ -85,6 +124,10 @@ def _effects(
     )
 
 
+_COUNTED_AS = {False: "is counted as a load", True: "is counted as a store"}
+"""What a wait takes cache maintenance for; with vmcnt both are one."""
+
+
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -108,6 +151,6 @@ def _effect(value: "AccessEffect | CacheEffect | Illegal") -> str:
                 "goes through the queues" if value.marker else "",
                 "writes dirty lines back" if value.write_back else "",
                 "drops clean nonlocal lines" if value.invalidate else "",
-                "counts in vmcnt" if value.counts else "",
+                _COUNTED_AS[value.as_store] if value.counts else "",
             ]
     return ", ".join(filter(None, parts)) or "nothing"

@@ -36,9 +36,10 @@ Each is a JSON file under `certificates/`, in the installed package too. `fence-
 one, `fence-sim explain` shows a witness step by step.
 
 A certificate rests on the machines of this project, not on hardware; on tests of at most four threads
-with one operation of interest each; and on 32-bit integers. Cluster scope on CDNA has the sequences of
-agent scope, and is certified by them. Many L2s per agent also stands for an unknown number: such code
-is run on machines of both kinds.
+with one operation of interest each; and on 32-bit integers. Cluster scope before gfx1250 has the
+sequences of agent scope, and is certified by them. Many L2s per agent also stands for an unknown number:
+such code is run on machines of both kinds. Code of gfx1250 is run on every reading of what its documents
+leave open, and on those by default ([cdna-machine.md](../cdna-machine.md)).
 """
 
 _DETAILED = (Target(DEFAULT_CHIP), Target("sm_90", ptx_version=(8, 6)))

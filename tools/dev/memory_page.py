@@ -28,6 +28,10 @@ def memory_page() -> str:
             "## CDNA\n",
             "### Caches of one XCD or die\n",
             _by_chip(_cdna_caches()),
+            *(
+                f"Chips of {each} are {UNKNOWN}: {reason}. `access` and `traffic` refuse them.\n"
+                for each, reason in cdna.UNDESCRIBED.items()
+            ),
             "### Latencies, rates and registers\n",
             "Cycles where no other unit is given. A rate is bytes a cycle: of L1 for a compute unit, "
             "of L2 for a channel.\n",
@@ -67,11 +71,13 @@ def memory_page() -> str:
             _fences(),
             "### Devices\n",
             markdown_table(
-                ("device", "chip", "SMs", "memory", "clock, MHz", "bandwidth, GB/s"),
+                ("device", "chip", "SMs", "memory", "clock, MHz", "bandwidth, GB/s", "L2", "L1",
+                 "registers"),
                 [
                     (
                         each.name, f"sm_{each.number}", str(each.sms), _bytes(each.memory),
-                        _figure(each.clock), _figure(each.bandwidth),
+                        _figure(each.clock), _figure(each.bandwidth), _figure(each.l2_bandwidth),
+                        _figure(each.l1_bandwidth), _figure(each.register_bandwidth),
                     )
                     for each in ptx_devices.DEVICES
                 ],
@@ -292,13 +298,14 @@ def _ptx_memories() -> str:
         (
             f"sm_{each.number}", _size(each.l1), _bytes(each.shared.high),
             _bytes(each.shared_reserved.high), _size(each.l2), str(each.warps),
-            f"{each.blocks}", f"{each.registers}", _figure(each.l1_latency),
+            f"{each.blocks}", f"{each.registers}", _figure(each.shared_latency),
+            _figure(each.l1_latency),
             _figure(each.l2_latency), _figure(each.memory_latency),
         )
         for each in ptx.HIERARCHIES
     ]  # fmt: skip
     columns = ("chip", "L1 and shared memory", "shared, at most", "reserved of a block", "L2",
-               "warps", "blocks", "registers", "L1 latency", "L2 latency",
+               "warps", "blocks", "registers", "shared latency", "L1 latency", "L2 latency",
                "memory latency")  # fmt: skip
     return (
         f"Lines of {ptx.LINE} bytes, sectors of {ptx.SECTOR}; shared memory has "

@@ -49,6 +49,7 @@ FILES = (
     "passes/llvm_ir/caches.py",
     "passes/analysis/llvm_ir_memory.py",
     "passes/llvm_ir/acquires.py",
+    "passes/llvm_ir/optimiser.py",
     "passes/llvm_ir/cdna.py",
     "passes/llvm_ir/lower_scoped_llvm_ir.py",
     "lowering/cdna/scoreboard.py",
@@ -201,7 +202,8 @@ def _changes_of_statement(node: ast.stmt) -> Iterator[_Change]:
 # The mutants of a file
 
 
-def mutants_of(file: str) -> list[PassMutant]:
+@functools.cache
+def mutants_of(file: str) -> tuple[PassMutant, ...]:
     """Every mutant of a file, in the order of its lines."""
     tree = _tree(file)
     places = {id(node): place for place, node in enumerate(ast.walk(tree))}
@@ -213,7 +215,7 @@ def mutants_of(file: str) -> list[PassMutant]:
                 number = seen.get((name, text, change), 0)
                 seen[name, text, change] = number + 1
                 found.append(PassMutant(file, name, text, change, number, guard, places[id(node)]))
-    return found
+    return tuple(found)
 
 
 @functools.cache
@@ -375,21 +377,31 @@ def _live(module: ModuleType, qualified: str) -> FunctionType:
 
 
 def _code_of(mutant: PassMutant) -> CodeType:
-    tree = copy.deepcopy(_tree(mutant.file))
-    target = list(ast.walk(tree))[mutant.node]
+    """The code of its function, compiled with the class that it is in."""
+    nodes, outermost = _nodes(mutant.file)
     made = next(
         node
-        for text, change, _, node in _changes(target)
+        for text, change, _, node in _changes(nodes[mutant.node])
         if (text, change) == (mutant.text, mutant.change)
     )
-    _Replace(target, made).visit(tree)
-    ast.fix_missing_locations(tree)
+    copies: dict[int, ast.AST] = {}
+    around = copy.deepcopy(outermost[mutant.function.partition(".")[0]], copies)
+    _Replace(copies[id(nodes[mutant.node])], copy.deepcopy(made, copies)).visit(around)
+    tree = ast.fix_missing_locations(ast.Module([around], []))
     file = str(ROOT / mutant.file)
     return next(
         code
         for code in _codes(compile(tree, file, "exec", dont_inherit=True))
         if code.co_qualname == mutant.function
     )
+
+
+@functools.cache
+def _nodes(file: str) -> tuple[list[ast.AST], dict[str, ast.stmt]]:
+    """All of a file, as ``PassMutant.node`` counts, and its functions and classes by name."""
+    tree = _tree(file)
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return list(ast.walk(tree)), {e.name: e for e in tree.body if isinstance(e, kinds)}
 
 
 class _Replace(ast.NodeTransformer):
@@ -447,8 +459,12 @@ def _importers() -> list[ModuleType]:
 
 def _forget() -> None:
     """Empty the caches of all functions: what the mutant has to do with is not known."""
-    for module in _importers():
-        for each in list(vars(module).values()):
-            clear = getattr(each, "cache_clear", None)
-            if clear is not None:
-                cast(Callable[[], None], clear)()
+    for clear in _clears(tuple(_importers())):
+        clear()
+
+
+@functools.lru_cache(maxsize=1)
+def _clears(modules: tuple[ModuleType, ...]) -> tuple[Callable[[], None], ...]:
+    """What empties each cache of a function of the modules; looked for when one more is imported."""
+    values = {id(each): each for module in modules for each in vars(module).values()}
+    return tuple(each.cache_clear for each in values.values() if hasattr(each, "cache_clear"))

@@ -80,7 +80,7 @@ class Weakened:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A verdict, and an outcome that shows it if the condition fails."""
+    """A verdict, and what shows it if it does not hold: an outcome, or what is undefined."""
 
     verdict: Verdict
     shown: str = ""
@@ -108,7 +108,9 @@ def judged(pattern: Pattern, test: PtxTest) -> Result:
     if pattern.shows_a_fault:
         holds = test.condition.verdict(found.outcomes)
         return Result(Verdict.HOLDS if holds else Verdict.FAILS)
-    return _judged(test, found.outcomes)
+    result = _judged(test, found.outcomes)
+    undefined = result.verdict is Verdict.HOLDS and found.errors
+    return Result(Verdict.FAILS, found.errors[0]) if undefined else result
 
 
 def _judged(test: PtxTest, outcomes: Outcomes) -> Result:

@@ -62,10 +62,6 @@ REASONS = (
         "the arrival announces bytes; of what its thread did before nobody reads anything",
     ),
     Reason(
-        "tcgen05.wait::ld", Change.REMOVED,
-        "to the model the register has its value at once; PTX leaves it undefined until the wait",
-    ),
-    Reason(
         "barrier.cluster.arrive.relaxed", Change.REMOVED,
         "it waits for the peer to start; the model has no work-group that has not started",
         "cluster_barrier_dsmem",

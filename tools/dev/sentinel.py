@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -133,6 +134,9 @@ def source_of(seed: int, tgsplit: bool = False) -> str | None:
 
     In tgsplit mode also for one with LDS, which a work-group does not have there.
     """
+    if seed % IN_ROUNDS == 1:
+        text = rounds_of(seed, tgsplit)
+        return _DEFINED.sub(rf"\1 {_ATTRIBUTE} {{", text) if tgsplit else text
     program = program_of(seed)
     meant = meant_by(program)
     if meant.races or meant.incomplete:
@@ -141,10 +145,104 @@ def source_of(seed: int, tgsplit: bool = False) -> str | None:
     assert isinstance(test, SourceTest)
     form = llvm_ir_writer.KernelForm(results=True)
     text = _ATTRIBUTES.sub("", in_registers(llvm_ir_writer.written(test.test.program, form)))
+    if seed % _BUFFERS == 0:
+        text = through_buffers(text, seed)
     if not tgsplit:
         return text
     return None if _LDS in text else _DEFINED.sub(rf"\1 {_ATTRIBUTE} {{", text)
 
+
+IN_ROUNDS = 5
+"""One program of so many goes round a loop of phases."""
+
+_BARRIER = (
+    'fence syncscope("workgroup") release',
+    "call void @llvm.amdgcn.s.barrier()",
+    'fence syncscope("workgroup") acquire',
+)
+
+
+def rounds_of(seed: int, tgsplit: bool = False) -> str:
+    """A kernel of four waves that goes round a loop of one to three phases, as LLVM IR.
+
+    A barrier begins each phase. In a phase a lane reads and writes one cell of LDS or of memory, which is
+    no other lane's in that phase and may be any other's in the next: there are no races.
+    """
+    random = Random(seed)
+    lines: list[str] = []
+    for phase in range(random.randint(1, 3)):
+        lines += _BARRIER
+        in_memory = random.random() < 0.5 or tgsplit
+        space, array = (1, "m") if in_memory else (3, "l")
+        other, cell = f"%o{phase}", f"ptr addrspace({space}) %c{phase}"
+        lines += [
+            f"{other} = xor i32 %t, {random.choice((0, 1, 64, 128, 192))}",
+            f"%c{phase} = getelementptr i32, ptr addrspace({space}) %{array}, i32 {other}",
+        ]
+        value = "%i"
+        for place in range(random.randint(1, 3)):
+            name = f"%v{phase}.{place}"
+            if random.random() < 0.5:
+                lines += [f"{name} = load i32, {cell}, align 4"]
+                lines += [f"{name}s = add i32 {name}, 1"]
+                value = f"{name}s"
+            else:
+                lines += [f"store i32 {value}, {cell}, align 4"]
+        lines += [f"store i32 {value}, {cell}, align 4"] if random.random() < 0.5 else []
+    lds = "" if tgsplit else "ptr addrspace(3) %l, "
+    return _ROUNDS.format(lds=lds, body="\n".join(f"  {each}" for each in lines))
+
+
+_ROUNDS = """\
+target triple = "amdgcn-amd-amdhsa"
+
+define amdgpu_kernel void @g0(ptr addrspace(1) %m, {lds}i32 %n) {{
+entry:
+  %t = call i32 @llvm.amdgcn.workitem.id.x()
+  br label %round
+
+round:
+  %i = phi i32 [ 0, %entry ], [ %j, %round ]
+{body}
+  %j = add i32 %i, 1
+  %more = icmp slt i32 %j, %n
+  br i1 %more, label %round, label %done
+
+done:
+  ret void
+}}
+
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare void @llvm.amdgcn.s.barrier()
+"""
+
+_BUFFERS = 4
+"""One program of so many has a location behind a buffer fat pointer."""
+
+_PARAMETER = re.compile(r"ptr addrspace\(1\) %(\w+)(?=[,)])")
+_ENTRY = re.compile(r"^(define .*\{\n(?:\w+:.*\n)?)", re.M)
+
+
+def through_buffers(text: str, seed: int) -> str:
+    """The program with one of its locations, the same in all kernels, in a buffer resource."""
+    heads = [each[0] for each in re.finditer(r"^define .*$", text, re.M)]
+    names = sorted({n for head in heads for n in _PARAMETER.findall(head)} - {_RESULTS})
+    if not names:
+        return text
+    name = names[seed // _BUFFERS % len(names)]
+    made = re.sub(rf"ptr addrspace\(1\) %{name}(?!\w)", f"ptr addrspace(7) %{name}", text)
+    parts: list[str] = []
+    for part in re.split(r"(?=^define )", made, flags=re.M):
+        head, body = part.partition("\n")[::2]
+        if part.startswith("define ") and f"%{name}" in head:
+            head = head.replace(f"ptr addrspace(7) %{name}", f"ptr addrspace(8) %{name}.rsrc")
+            cast = f"  %{name} = addrspacecast ptr addrspace(8) %{name}.rsrc to ptr addrspace(7)\n"
+            part = _ENTRY.sub(rf"\g<1>{cast}", f"{head}\n{body}", count=1)
+        parts.append(part)
+    return "".join(parts)
+
+
+_RESULTS = llvm_ir_writer.RESULTS
 
 _LDS = "addrspace(3)"
 _DEFINED = re.compile(r"^(define .*) \{$", re.M)
@@ -180,38 +278,86 @@ class Shape:
     in_loop: bool = False
 
 
+_WRITE_BACKS = ("buffer_wbl2", "global_wb")
 _MEMORY = r"(global|flat|buffer)_.*"
 _ANY = r".*"
+_GFX9 = r"gfx9.*"
+_GFX125X = r"gfx125\d"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A fault that has been reported, by the rule and the instructions of its findings.
 
-    ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone.
+    ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone; ``chip``:
+    a pattern of the chips; ``has_write_back``: None if one may stand between or not.
     """
 
     rule: Rule
     earlier: str
     later: str
     reference: str
-    has_write_back: bool = False
+    has_write_back: bool | None = False
     in_loop: bool = False
     tgsplit: bool = False
+    chip: str = _GFX9
 
-    def is_of(self, rule: Rule, shape: Shape, tgsplit: bool) -> bool:
+    def is_of(self, rule: Rule, shape: Shape, chip: str) -> bool:
         """Whether a finding is this fault."""
         return (
             rule is self.rule
             and re.fullmatch(self.earlier, shape.earlier) is not None
             and re.fullmatch(self.later, shape.later) is not None
-            and shape.has_write_back is self.has_write_back
+            and self.has_write_back in (None, shape.has_write_back)
             and (shape.in_loop or not self.in_loop)
-            and (tgsplit or not self.tgsplit)
+            and (chip.endswith(_TGSPLIT) or not self.tgsplit)
+            and re.fullmatch(self.chip, chip) is not None
         )
 
 
+_ALL_CHIPS = r".*"
+_STALE = "llvm/llvm-project#219991, reported of 23 and 24: a scalar load "
+
 KNOWN = (
+    Known(
+        Rule.COHERENCE,
+        r"buffer_.*",
+        r"buffer_.*",
+        "llvm/llvm-project#213585: an atomic through a buffer fat pointer loses its scope",
+        chip=_ALL_CHIPS,
+    ),
+    Known(
+        Rule.RELEASE,
+        r"s_(buffer_)?load_.*",
+        _ANY,
+        f"{_STALE}of what others write, for which a release does not wait",
+        has_write_back=None,
+        chip=_GFX125X,
+    ),
+    Known(
+        Rule.RELEASE,
+        _MEMORY,
+        _ANY,
+        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits before global_wb",
+        has_write_back=True,
+        chip=_GFX125X,
+    ),
+    Known(
+        Rule.SEQ_CST,
+        _MEMORY,
+        _ANY,
+        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits before global_wb",
+        has_write_back=True,
+        chip=_GFX125X,
+    ),
+    Known(
+        Rule.ACQUIRE,
+        _ANY,
+        _ANY,
+        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits for global_inv",
+        has_write_back=None,
+        chip=_GFX125X,
+    ),
     Known(
         Rule.RELEASE,
         _MEMORY,
@@ -224,7 +370,8 @@ KNOWN = (
         Rule.SCALAR_STALE,
         _ANY,
         r"s_(buffer_)?load_.*",
-        "llvm/llvm-project#219991, reported of 23 and 24: a scalar load after an acquire",
+        f"{_STALE}after an acquire",
+        chip=_ALL_CHIPS,
     ),
     Known(
         Rule.ACQUIRE,
@@ -247,6 +394,7 @@ KNOWN = (
         "llvm/llvm-project#211684: a release at the head of a loop does not wait for what the loop "
         "has in flight",
         in_loop=True,
+        chip=f"{_GFX9}|{_GFX125X}",
     ),
     Known(
         Rule.RELEASE,
@@ -266,7 +414,7 @@ def shape_of(finding: Finding, function: Function) -> Shape:
     first = next((by_line[line] for line in finding.about if line in by_line), None)
     later = by_line[finding.line]
     between = range(first.line, later.line) if first is not None else ()
-    backs = [n for n in between if n in by_line and by_line[n].mnemonic == "buffer_wbl2"]
+    backs = [n for n in between if n in by_line and by_line[n].mnemonic in _WRITE_BACKS]
     labels = {each.name: each.line for each in function.body if isinstance(each, AssemblyLabel)}
     in_loop = any(
         labels.get(str(each.operands[0]), each.line) <= later.line <= each.line
@@ -369,7 +517,9 @@ def _check_all(
         tally.refused[compiler.command(chip), said] += 1
 
 
-_REFUSAL = re.compile(r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): ")
+_REFUSAL = re.compile(
+    r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): |(\S*/llc-\d+: error: )?\S+\.ll:\d+:\d+: (?=error)"
+)
 """Where LLVM meets what it refuses."""
 
 
@@ -437,7 +587,7 @@ def reference_of(finding: Finding, function: Function, chip: str) -> str:
     """Where a fault is known from; empty if it is not."""
     shape = shape_of(finding, function)
     for each in KNOWN:
-        if each.is_of(finding.rule, shape, chip.endswith(_TGSPLIT)):
+        if each.is_of(finding.rule, shape, chip):
             return each.reference
     return ""
 

@@ -132,6 +132,8 @@ def judge(test: PtxTest) -> Checked:
     """Whether every execution of a test ends, and as its condition says."""
     found = run(test, LIMITS)
     assert found.outcomes is not None
+    if found.errors:
+        return Checked(AsyncVerdict.UNSOUND, found.errors[0], test)
     for state in found.outcomes.as_mappings():
         if None in state.values():
             return Checked(AsyncVerdict.HANGS, _shown(found.outcomes), test)

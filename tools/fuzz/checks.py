@@ -19,9 +19,10 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950
+from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950, GFX1250
 from fencewright.lowering.facts import Fact
 from fencewright.lowering.sequence import Target
+from fencewright.lowering.targets import has_clusters
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.mlir_dialects.ptx import FenceOp
@@ -30,7 +31,7 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import OptLevel, StorePolicy, pipeline_of
-from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import EVERY_READING, CdnaConfiguration
 from fencewright.simulator.core.campaign import Task, code_digest
 from fencewright.simulator.core.campaign import run as run_tasks
 from fencewright.simulator.core.exploration import LimitReached
@@ -87,7 +88,8 @@ class Setting:
     """What a program is lowered for and run on.
 
     ``machine`` is how many L2s an agent of the machine has, None for as many as ``mode`` says.
-    ``facts`` hold of the programs that are checked on it.
+    ``facts`` hold of the programs that are checked on it. What a chip's documents leave open the
+    machine takes the harder way.
     """
 
     mode: Target
@@ -95,16 +97,21 @@ class Setting:
     machine: L2PerAgent | None = None
     facts: tuple[Fact, ...] = ()
     through: LoweringRoute = LoweringRoute.MLIR
+    opt_level: OptLevel = 2
 
     def __str__(self) -> str:
-        """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``.
+        """A name: ``gfx942-tgsplit``, ``gfx942-through``, ``gfx942@one-l2``, ``sm_90+no-clusters``,
+        ``gfx1250-O0``.
 
         With ``:llvm-ir`` after it if it is for programs in LLVM IR.
         """
         stores = "" if self.stores == "back" else f"-{self.stores}"
         machine = f"@{self.machine}-l2" if self.machine else ""
         through = "" if self.through is LoweringRoute.MLIR else f":{self.through}"
-        return f"{self.mode}{stores}{machine}" + "".join(f"+{f}" for f in self.facts) + through
+        level = "" if self.opt_level else "-O0"
+        return (
+            f"{self.mode}{stores}{level}{machine}" + "".join(f"+{f}" for f in self.facts) + through
+        )
 
     @property
     def options(self) -> ReadOptions:
@@ -112,7 +119,10 @@ class Setting:
         one = L2PerAgent.ONE
         l2_per_agent = self.machine or (one if self.mode.l2_per_agent is one else None)
         return ReadOptions(
-            l2_per_agent=l2_per_agent, chip=self.mode.chip, tgsplit=self.mode.tgsplit
+            l2_per_agent=l2_per_agent,
+            chip=self.mode.chip,
+            tgsplit=self.mode.tgsplit,
+            readings=EVERY_READING,
         )
 
     def passes(self, opt_level: OptLevel) -> tuple[ModulePass, ...]:
@@ -155,8 +165,21 @@ _CDNA_SETTINGS = (
     Setting(Target(GFX942.name), facts=(Fact.SINGLE_WAVE_WORKGROUP,)),
     Setting(Target(GFX90A.name), facts=(Fact.UNCACHED_MEMORY,)),
 )
+CLUSTER_SETTINGS = (
+    Setting(Target(GFX1250.name)),
+    Setting(Target(GFX1250.name), opt_level=0),
+    Setting(Target(GFX1250.name, _NOTHING, ONE)),
+    Setting(Target(GFX1250.name), machine=ONE),
+)
+"""Those of chips with clusters, which are checked where their chip is asked for."""
+
 _SETTLED = {each.mode.chip for each in _CDNA_SETTINGS}
-_FURTHER = [c for c in CHIPS.values() if c.name not in _SETTLED and not c.generic]
+_GENERATIONS = {CHIPS[each].generation for each in _SETTLED}
+_FURTHER = [
+    chip
+    for chip in CHIPS.values()
+    if chip.name not in _SETTLED and chip.generation in _GENERATIONS and not chip.generic
+]
 CDNA_SETTINGS = (
     *_CDNA_SETTINGS,
     *(Setting(Target(chip.name, each)) for chip in _FURTHER for each in chip.feature_sets),
@@ -178,7 +201,10 @@ LLVM_IR_SETTINGS = tuple(
 )
 """Every CDNA setting for programs in LLVM IR of every form."""
 
-SETTINGS = {str(each): each for each in (*CDNA_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)}
+SETTINGS = {
+    str(each): each
+    for each in (*CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)
+}
 
 
 def llvm_ir_setting_of(seed: int) -> Setting:
@@ -186,8 +212,17 @@ def llvm_ir_setting_of(seed: int) -> Setting:
     return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
 
 
-def settings_of(seed: int) -> tuple[Setting, Setting]:
-    """The settings that a seed's program is checked on."""
+def settings_on(chip: str) -> tuple[Setting, ...]:
+    """Every setting of a chip for programs that are not LLVM IR."""
+    direct = (*CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS)
+    return tuple(each for each in direct if each.mode.chip == chip)
+
+
+def settings_of(seed: int, chip: str | None = None) -> tuple[Setting, ...]:
+    """The settings that a seed's program is checked on: one of ``chip``, or of each architecture."""
+    if chip is not None:
+        on = settings_on(chip)
+        return (on[seed % len(on)],)
     return CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], PTX_SETTINGS[seed % len(PTX_SETTINGS)]
 
 
@@ -226,17 +261,26 @@ class Checked:
     after: int = 0
 
 
-def program_of(seed: int) -> SmallProgram:
+_CLUSTERED = 3
+"""One program in so many has one cluster, on chips that have them."""
+
+
+def program_of(seed: int, chip: str | None = None) -> SmallProgram:
     """The program that a seed stands for, from ``VARIED`` or ``ELECTING`` on one of those.
 
-    One for tgsplit has no LDS, and work-groups on two CUs.
+    One for tgsplit has no LDS, and work-groups on two CUs. On a ``chip`` with clusters some have
+    one, whose scope is that of all that was the agent's.
     """
-    setting, _ = settings_of(seed)
+    setting, *_ = settings_of(seed, chip)
     mates = Fact.SINGLE_WAVE_WORKGROUP not in setting.facts
     drawn = random_program
     if seed >= VARIED:
         drawn = varied_program if seed < ELECTING else electing_program
-    return drawn(seed, lds=not setting.mode.tgsplit, split=setting.mode.tgsplit, mates=mates)
+    made = drawn(seed, lds=not setting.mode.tgsplit, split=setting.mode.tgsplit, mates=mates)
+    clusters = (
+        chip is not None and has_clusters(chip) and seed // len(settings_on(chip)) % _CLUSTERED
+    )
+    return made.in_one_cluster() if clusters == 1 and made.agents == 1 else made
 
 
 def meant_by(program: SmallProgram) -> Run:
@@ -284,7 +328,7 @@ def check_module(
     if setting.through is not LoweringRoute.MLIR:
         return _check_compiled(module(), setting, meant, progress)
     try:
-        code = lowered(module(), setting.passes(2) if passes is None else passes)
+        code = lowered(module(), setting.passes(setting.opt_level) if passes is None else passes)
         plain = lowered(module(), setting.passes(0))
         found = judge(code, setting, meant, plain if progress else None)
     except Exception as problem:  # A fuzzer tells of whatever a pass raises.
@@ -397,10 +441,13 @@ def _most_on_a_path(block: Block, before: frozenset[Block]) -> Counter[str]:
     return most + Counter(kind for kind in map(_kind, block.ops) if kind)
 
 
+_WRITE_BACKS = ("buffer_wbl2", "global_wb")
+
+
 def _kind(op: Operation) -> str:
     """What synchronisation an operation is that costs; empty for others."""
     if isinstance(op, CacheOp):
-        return "write-backs" if op.opcode.data == "buffer_wbl2" else "invalidates"
+        return "write-backs" if op.opcode.data in _WRITE_BACKS else "invalidates"
     return "fences" if isinstance(op, FenceOp) else ""
 
 
@@ -412,7 +459,7 @@ def story_of(program: SmallProgram, setting: Setting, meant: Run) -> str:
     if setting.through is not LoweringRoute.MLIR:
         return ""
     try:
-        code = lowered(build(setting.place(program)), setting.passes(2))
+        code = lowered(build(setting.place(program)), setting.passes(setting.opt_level))
         test = read_only_test(code, setting.options)
         does = run(test, LIMITS)
         extra = None if does.errors else forbidden(meant, does)
@@ -432,7 +479,7 @@ def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:
     if setting.through is not LoweringRoute.MLIR:
         return ""
     plain = setting.passes(0)
-    passes = setting.passes(2)
+    passes = setting.passes(setting.opt_level)
     if check(program, setting, meant, plain).verdict.is_violation:
         return ""
     for place, step in enumerate(passes):
@@ -528,22 +575,24 @@ class Totals:
             tally.after += given["after"]
 
 
-def check_seeds(first: int, count: int, llvm_ir: int = 0) -> dict[str, Any]:
+def check_seeds(
+    first: int, count: int, llvm_ir: int = 0, chip: str | None = None
+) -> dict[str, Any]:
     """Check ``count`` seeds from ``first`` on; the data of their ``Totals``.
 
-    As many as ``llvm_ir`` of them in LLVM IR too.
+    As many as ``llvm_ir`` of them in LLVM IR too. With ``chip`` on its settings alone.
     """
     start = time.process_time()
     totals = Totals()
     for seed in range(first, first + count):
-        _check_seed(seed, totals, seed < first + llvm_ir)
+        _check_seed(seed, totals, seed < first + llvm_ir, chip)
     totals.seconds = time.process_time() - start
     return totals.data()
 
 
-def _check_seed(seed: int, totals: Totals, llvm_ir: bool) -> None:
+def _check_seed(seed: int, totals: Totals, llvm_ir: bool, chip: str | None) -> None:
     totals.programs += 1
-    program = program_of(seed)
+    program = program_of(seed, chip)
     meant = meant_by(program)
     if meant.races:
         totals.racy += 1
@@ -552,7 +601,7 @@ def _check_seed(seed: int, totals: Totals, llvm_ir: bool) -> None:
         totals.too_large += 1
         return
     also = (llvm_ir_setting_of(seed),) if llvm_ir else ()
-    for setting in (*settings_of(seed), *also):
+    for setting in (*settings_of(seed, chip), *also):
         checked = check(program, setting, meant)
         name = str(setting)
         totals.on(name).add(checked)
@@ -574,18 +623,19 @@ def campaign(
     executor: Executor | None = None,
     stream: Path | None = None,
     llvm_ir: int = 0,
+    chip: str | None = None,
 ) -> Generator[Totals]:
     """The totals of ``count`` seeds from ``first`` on, growing as tasks are done.
 
-    The first ``llvm_ir`` of them are checked in LLVM IR too.
+    The first ``llvm_ir`` of them are checked in LLVM IR too. With ``chip`` on its settings alone.
     With ``stream`` results are kept, and those that it has already are not computed again;
     results of other code are refused with a ``CampaignError``.
     """
     tasks = (
         Task(
-            f"{start}+{size}" + (f" llvm-ir {also}" if also else ""),
+            f"{start}+{size}" + (f" llvm-ir {also}" if also else "") + (f" {chip}" if chip else ""),
             check_seeds,
-            (start, size, also),
+            (start, size, also, chip),
         )
         for start in range(first, first + count, CHUNK)
         for size in (min(CHUNK, first + count - start),)
@@ -597,8 +647,8 @@ def campaign(
         yield totals
 
 
-def smallest(violation: Violation) -> tuple[SmallProgram, str]:
-    """The smallest program found that shows what a seed does, and the pass to blame."""
+def smallest(violation: Violation, chip: str | None = None) -> tuple[SmallProgram, str]:
+    """The smallest program found that shows what a seed does (on ``chip``), and the pass to blame."""
     setting = SETTINGS[violation.setting]
 
     def fails(program: SmallProgram) -> bool:
@@ -607,5 +657,5 @@ def smallest(violation: Violation) -> tuple[SmallProgram, str]:
             return False
         return check(program, setting, meant).verdict == violation.verdict
 
-    program = shrink(program_of(violation.seed), fails)
+    program = shrink(program_of(violation.seed, chip), fails)
     return program, guilty_pass(program, setting, meant_by(program))

@@ -17,6 +17,9 @@ from fencewright.tools.diagnostics import error
 _NUMBERED = ("--strip-debug", "-passes=debugify", "-debugify-level=locations")
 _TIMEOUT = 300
 
+_UNVERIFIED = ("-disable-verify",)
+"""LLVM loses the compile unit where it lowers buffer fat pointers; the code without lines is verified."""
+
 _READING = ("opaque-pointers",)
 """Options that say how LLVM IR is read, which ``opt`` needs as well."""
 
@@ -44,7 +47,8 @@ def run_compiler(command: str, file: str) -> Compiled:
         plain = pool.submit(_run, [llc, *words[1:], file, "-o", "-"])
         reading = [each for each in words if each.lstrip("-") in _READING]
         made = _run([opt, "-S", *reading, *_NUMBERED, file, "-o", str(numbered)])
-        lined = _run([llc, *words[1:], str(numbered), "-o", "-"]) if not made.returncode else made
+        compiling = [llc, *words[1:], *_UNVERIFIED, str(numbered), "-o", "-"]
+        lined = made if made.returncode else _run(compiling)
         done = plain.result()
         if done.returncode:
             raise error(f"{words[0]}: {_said(done)}", file)

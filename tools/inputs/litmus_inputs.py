@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
     from fencewright.passes.litmus.programs import ReadOptions, TestCode
     from fencewright.passes.pipelines import OptLevel
+    from fencewright.simulator.cdna.rows import Reading
 
 NAME = "fence-sim"
 
@@ -70,6 +71,7 @@ class Lowering:
     opt_level: "OptLevel | None" = None
     takes_columns: bool = False
     facts: tuple[str, ...] = ()
+    readings: "frozenset[Reading] | None" = None
 
     @property
     def model(self) -> str:
@@ -82,7 +84,7 @@ class Lowering:
         from fencewright.passes.litmus.programs import ReadOptions
 
         tgsplit = "tgsplit" in self.features
-        return ReadOptions(self.l2_per_agent, self.model, self.chip, tgsplit)
+        return ReadOptions(self.l2_per_agent, self.model, self.chip, tgsplit, self.readings)
 
     @property
     def architecture(self) -> str | None:
@@ -102,6 +104,7 @@ class Lowering:
             "--ptx-version": self.ptx_version is not None,
             "-O": self.opt_level is not None,
             "--assume": bool(self.facts),
+            "--readings": self.readings is not None,
             "--model": self.ptx_model is not None,
         }
         return tuple(flag for flag, is_given in flags.items() if is_given)
@@ -113,7 +116,9 @@ class Lowering:
                 raise error(f"{flag} has no effect: {why}", NAME)
 
 
-_CDNA_FLAGS = frozenset({"--mcpu", "--mattr", "--l2-per-agent", "-O", "--assume", "--without"})
+_CDNA_FLAGS = frozenset(
+    {"--mcpu", "--mattr", "--l2-per-agent", "-O", "--assume", "--without", "--readings"}
+)
 _PTX_FLAGS = frozenset({"--mcpu", "--ptx-version", "-O", "--assume", "--without", "--model"})
 _COLUMN_FLAGS = frozenset({"--model"})
 _COMPILED_FLAGS = frozenset({"--mcpu", "--ptx-version", "--model"})
@@ -219,7 +224,7 @@ def _flags_of(code: "TestCode", lowering: Lowering) -> tuple[frozenset[str], str
             return _COMPILED_FLAGS if lowering.takes_columns else _COLUMN_FLAGS, _IN_PTX
         case Language.CDNA if code.is_in_kernels:
             why = "the test runs kernels of CDNA instructions, which name their chip"
-            return frozenset({"--l2-per-agent", "--without"}), why
+            return frozenset({"--l2-per-agent", "--without", "--readings"}), why
         case Language.CDNA:
             why = "the test is in CDNA instructions already"
             if architecture == "ptx":
@@ -266,7 +271,7 @@ def _check_clusters(module: "ModuleOp", chip: str) -> None:
                 unreadable(
                     thread,
                     f"{chip} has no clusters, but work-groups {workgroups[cluster]} and "
-                    f"{place.workgroup} are in one; leave 'cluster' out, or lower for sm_90 or newer",
+                    f"{place.workgroup} are in one; leave 'cluster' out, or lower for sm_90, gfx1250 or newer",
                 )
 
 
@@ -366,6 +371,12 @@ def add_target(parser: ArgumentParser) -> None:
         default="",
         help="what is promised of every launch, comma separated, as of fence-opt",
     )
+    group.add_argument(
+        "--readings",
+        metavar="READINGS",
+        help="what the documents of gfx1250 leave open and its machine is to take the harder way: every, "
+        "none, or names with commas (default: late-invalidate,write-back-overtakes)",
+    )
     _add_common(group)
 
 
@@ -378,7 +389,7 @@ def add_gpu_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--sm", metavar="NUMBER", dest="mcpu", type="sm_{}".format, help="as --mcpu sm_NUMBER"
     )
-    parser.set_defaults(source=False, mattr="", l2_per_agent=None, assume="")
+    parser.set_defaults(source=False, mattr="", l2_per_agent=None, assume="", readings=None)
     _add_common(group)
 
 
@@ -442,4 +453,25 @@ def lowering_of(arguments: Namespace) -> Lowering:
         tuple(arguments.without),
         arguments.opt_level,
         facts=tuple(filter(None, arguments.assume.split(","))),
+        readings=_readings(arguments),
     )
+
+
+def _readings(arguments: Namespace) -> "frozenset[Reading] | None":
+    """What ``--readings`` asks for; None where it is not given. Raises :class:`ToolError`."""
+    if arguments.readings is None:
+        return None
+    from fencewright.simulator.cdna.rows import EVERY_READING, Reading, has_readings
+
+    if arguments.mcpu is not None and not has_readings(arguments.mcpu):
+        raise error(
+            f"--readings has no effect: the machine of {arguments.mcpu} leaves none open", NAME
+        )
+    sets = {"every": EVERY_READING, "none": frozenset[Reading]()}
+    if arguments.readings in sets:
+        return sets[arguments.readings]
+    names = arguments.readings.split(",")
+    if unknown := [each for each in names if each not in set(Reading)]:
+        known = ", ".join((*sets, *Reading))
+        raise error(f"unknown reading '{unknown[0]}' in --readings; known: {known}", NAME)
+    return frozenset(map(Reading, names))

@@ -11,8 +11,7 @@
 target triple = "nvptx64-nvidia-cuda"
 
 ; CHECK-LABEL: @acquire_load
-; CHECK: %[[ADDRESS:.*]] = ptrtoint ptr addrspace(1) %p to i64
-; CHECK-NEXT: %v = call i32 asm sideeffect "ld.acquire.gpu.global.b32 $0, [$1];", "=&r,l,~{memory}"(i64 %[[ADDRESS]])
+; CHECK-NEXT: %v = call i32 asm sideeffect "ld.acquire.gpu.global.b32 $0, [$1];", "=&r,l,~{memory}"(ptr addrspace(1) %p)
 ; CHECK-NEXT: ret i32 %v
 ; BACK-LABEL: @acquire_load
 ; BACK: load atomic i32, ptr addrspace(1) %p syncscope("device") acquire, align 4
@@ -23,7 +22,7 @@ define i32 @acquire_load(ptr addrspace(1) %p) {
 
 ; LLVM makes atom.global.add.u32 of this, which is relaxed.gpu.
 ; CHECK-LABEL: @rmw
-; CHECK: asm sideeffect "atom.acq_rel.sys.global.add.u32 $0, [$1], $2;", "=&r,l,r,~{memory}"(i64 %{{.*}}, i32 %x)
+; CHECK: asm sideeffect "atom.acq_rel.sys.global.add.u32 $0, [$1], $2;", "=&r,l,r,~{memory}"(ptr addrspace(1) %p, i32 %x)
 define i32 @rmw(ptr addrspace(1) %p, i32 %x) {
   %v = atomicrmw add ptr addrspace(1) %p, i32 %x acq_rel, align 4
   ret i32 %v
@@ -32,7 +31,7 @@ define i32 @rmw(ptr addrspace(1) %p, i32 %x) {
 ; An unused result goes nowhere; a float goes as its bits.
 ; CHECK-LABEL: @unused
 ; CHECK: %[[BITS:.*]] = bitcast float %x to i32
-; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acquire.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(i64 %{{.*}}, i32 %[[BITS]])
+; CHECK: call void asm sideeffect "fence.sc.cta;\0Aatom.acquire.cta.add.f32 _, [$0], $1;", "l,r,~{memory}"(ptr %p, i32 %[[BITS]])
 define void @unused(ptr %p, float %x) {
   %v = atomicrmw fadd ptr %p, float %x syncscope("block") seq_cst, align 4
   ret void
@@ -62,21 +61,45 @@ define i32 @loop(ptr %p, i32 %x) {
 ; CHECK-LABEL: @fences
 ; SM90: asm sideeffect "fence.release.gpu;", "~{memory}"()
 ; SM80: asm sideeffect "fence.acq_rel.gpu;", "~{memory}"()
+; CHECK-LABEL: @one_thread
 ; CHECK: asm sideeffect "", "~{memory}"()
 define void @fences() {
   fence syncscope("device") release
+  ret void
+}
+
+define void @one_thread() {
   fence syncscope("singlethread") acq_rel
   ret void
 }
 
-; An operation that orders others may change what a noalias pointer points to, a relaxed one cannot.
-; CHECK-LABEL: @noalias
-; CHECK: "st.release.sys.global.b32 [$0], $1;", "l,r,l,~{memory}"
-; CHECK: "st.relaxed.sys.global.b32 [$0], $1;", "l,r,~{memory}"
+; What orders others may change what a noalias pointer points to: it escapes before.
+; CHECK-LABEL: @noalias(
+; CHECK-NEXT: call void asm sideeffect "", "l"(ptr %data) memory(inaccessiblemem: readwrite)
+; CHECK: "st.release.sys.global.b32 [$0], $1;", "l,r,~{memory}"
 define void @noalias(ptr addrspace(1) %flag, ptr noalias captures(none) %data) {
   store atomic i32 0, ptr addrspace(1) %flag release, align 4
+  ret void
+}
+
+; A relaxed access need not.
+; CHECK-LABEL: @noalias_relaxed(
+; CHECK-NOT: asm sideeffect ""
+; CHECK: "st.relaxed.sys.global.b32 [$0], $1;", "l,r,~{memory}"
+define void @noalias_relaxed(ptr addrspace(1) %flag, ptr noalias captures(none) %data) {
   store atomic i32 0, ptr addrspace(1) %flag monotonic, align 4
   ret void
+}
+
+; What stands one after another is one assembly, up to a value that it gives.
+; CHECK-LABEL: @behind_one_another
+; CHECK: %v = call i32 asm sideeffect "fence.sc.gpu;\0Ald.acquire.gpu.global.b32 $0, [$1];", "=&r,l,~{memory}"
+; CHECK: call void asm sideeffect "st.relaxed.gpu.global.b32 [$0], $1;\0Afence.sc.gpu;", "l,r,~{memory}"
+define i32 @behind_one_another(ptr addrspace(1) %p) {
+  %v = load atomic i32, ptr addrspace(1) %p syncscope("device") seq_cst, align 4
+  store atomic i32 %v, ptr addrspace(1) %p syncscope("device") monotonic, align 4
+  fence syncscope("device") seq_cst
+  ret i32 %v
 }
 
 ; Weak accesses are left to LLVM, also volatile ones.

@@ -1,0 +1,55 @@
+"""The rows of ``cdna_operands``: families of instructions by their mnemonics."""
+
+from dataclasses import dataclass
+
+from fencewright.lowering.cdna.scoreboard import CounterEvent
+from fencewright.lowering.vocabulary import AddressSpace, Word
+
+
+class InstructionKind(Word):
+    """What an instruction is, as far as synchronisation depends on it.
+
+    ``LANES``: data go from lane to lane through LDS hardware, not its memory. ``MEMORY_TO_LDS``:
+    a load from memory that writes to LDS.
+    """
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    MEMORY_TO_LDS = "memory_to_lds"
+    LANES = "lanes"
+    CACHE = "cache"
+    WAIT = "wait"
+    BARRIER = "barrier"
+    BRANCH = "branch"
+    JUMP = "jump"
+    CALL = "call"
+    END = "end"
+    MESSAGE = "message"
+    VALU = "valu"
+    SALU = "salu"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRow:
+    """The instructions whose whole mnemonic the regular expression ``pattern`` matches.
+
+    ``results``: how many operands, from the first on, are defined. ``accumulates``: they are used
+    too. ``defines`` and ``uses``: registers that are not printed. ``returns``: the modifiers with
+    one of which alone there are results; none: always. ``untold``: what it counts as where it has
+    none, if not as ``events``.
+    """
+
+    pattern: str
+    kind: InstructionKind
+    results: int
+    source: str
+    accumulates: bool = False
+    defines: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    space: AddressSpace | None = None
+    events: tuple[CounterEvent, ...] = ()
+    returns: frozenset[str] = frozenset()
+    untold: tuple[CounterEvent, ...] | None = None

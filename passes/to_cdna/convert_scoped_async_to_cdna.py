@@ -1,0 +1,169 @@
+"""The asynchronous operations of ``scoped`` in ``convert-scoped-to-cdna``: copies and split barriers.
+
+Every lane copies for itself. Groups become marks, which ``insert-waits`` counts.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NoReturn, Protocol, cast
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from fencewright.lowering.cdna.chips import ChipRow
+from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.sequence import Instruction, Request
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, Scope
+from fencewright.lowering.vocabulary import Operation as ScopedOperation
+from fencewright.mlir_dialects import cdna
+from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.passes.kernels.accept import unsupported
+from fencewright.passes.to_cdna.builder import CdnaBuilder, opcode_attr
+
+
+class Conversion(Protocol):
+    """What these handlers need of the conversion that calls them."""
+
+    @property
+    def chip(self) -> ChipRow: ...
+    @property
+    def values(self) -> dict[SSAValue, SSAValue]: ...
+    @property
+    def build(self) -> CdnaBuilder: ...
+    def sequence(self, request: Request) -> tuple[Instruction, ...]: ...
+    def append_instructions(self, instructions: tuple[Instruction, ...]) -> None: ...
+
+
+Handler = Callable[[Conversion, Operation], None]
+
+_WIDEST = 16
+"""The most bytes that one instruction copies for a lane."""
+
+_MOST = 128
+"""The most bytes that a lane copies with several."""
+
+
+def _number(op: Operation, name: str) -> int:
+    return cast("IntegerAttr[Any]", op.properties[name]).value.data
+
+
+def _copy(conversion: Conversion, op: Operation, mnemonic: str, lds: SSAValue, addr: SSAValue):
+    size = _number(op, "size")
+    if size > _MOST:
+        unsupported(
+            op, f"a lane copies at most {_MOST} bytes on {conversion.chip.name}, not {size}"
+        )
+    opcode = f"{mnemonic}_b{8 * min(size, _WIDEST)}"
+    row = instruction(opcode)
+    assert row is not None
+    if conversion.chip.name not in row.chips:
+        unsupported(op, f"{conversion.chip.name} has no asynchronous copies")
+    operands = (conversion.values[addr], conversion.values[lds])
+    for offset in range(0, size, _WIDEST):
+        properties: dict[str, Attribute] = {"opcode": opcode_attr(opcode)}
+        if offset:
+            properties["offset"] = cdna.count_attr(offset)
+        made = cdna.AsyncOp.create(operands=operands, properties=properties, location=op.location)
+        conversion.build.block.add_op(made)
+
+
+def _to_lds(conversion: Conversion, op: Operation) -> None:
+    copy = cast(ops.AsyncCopyOp, op)
+    _copy(conversion, op, "global_load_async_to_lds", copy.destination, copy.source)
+
+
+def _bulk(conversion: Conversion, op: Operation) -> None:
+    copy = cast(ops.BulkCopyOp, op)
+    if copy.mbarrier is not None:
+        _completes_elsewhere(conversion, op)
+    _copy(conversion, op, "global_store_async_from_lds", copy.source, copy.destination)
+
+
+def _completes_elsewhere(conversion: Conversion, op: Operation) -> NoReturn:
+    unsupported(
+        op,
+        f"'{op.name}' completes on an mbarrier, and copies of {conversion.chip.name} in a counter of "
+        "the wave: use scoped.async_copy with groups, then a barrier",
+    )
+
+
+def _mark(conversion: Conversion, op: Operation) -> None:
+    conversion.build.block.add_op(cdna.AsyncMarkOp.create(location=op.location))
+
+
+def _wait(conversion: Conversion, op: Operation) -> None:
+    properties = {
+        "pending": cdna.count_attr(_number(op, "pending")),
+        "phase": cdna.PHASES[Phase.WAIT],
+    }
+    conversion.build.block.add_op(
+        cdna.AsyncWaitOp.create(properties=properties, location=op.location)
+    )
+
+
+def _proxy_fence(conversion: Conversion, op: Operation) -> None:
+    """What the wave has done itself is done before a copy begins."""
+    space = cast(ops.ProxyFenceOp, op).space
+    spaces = None if space is None else frozenset({space.data})
+    _fence(conversion, Ordering.RELEASE, Scope.WORKGROUP, spaces)
+
+
+def _fence(
+    conversion: Conversion,
+    ordering: Ordering,
+    scope: Scope,
+    spaces: frozenset[AddressSpace] | None = None,
+) -> None:
+    request = Request(ScopedOperation.FENCE, ordering, scope, None, spaces=spaces)
+    conversion.append_instructions(conversion.sequence(request))
+
+
+def _meeting(conversion: Conversion, op: Operation) -> tuple[Instruction, ...]:
+    """The barrier of the cluster alone, which orders nothing; its last instruction waits."""
+    if not conversion.chip.clusters:
+        unsupported(op, f"{conversion.chip.name} launches no clusters")
+    request = Request(ScopedOperation.BARRIER, Ordering.RELAXED, Scope.CLUSTER, None)
+    return conversion.sequence(request)
+
+
+def _cluster_arrive(conversion: Conversion, op: Operation) -> None:
+    """Waits for the work-group's other waves: one of them signals for all."""
+    meeting = _meeting(conversion, op)
+    if cast(ops.ClusterArriveOp, op).ordering.data is Ordering.RELEASE:
+        _fence(conversion, Ordering.RELEASE, Scope.CLUSTER)
+    conversion.append_instructions(meeting[:-1])
+
+
+def _cluster_wait(conversion: Conversion, op: Operation) -> None:
+    conversion.append_instructions(_meeting(conversion, op)[-1:])
+    _fence(conversion, Ordering.ACQUIRE, Scope.CLUSTER)
+
+
+def _named_barrier(conversion: Conversion, op: Operation) -> NoReturn:
+    if not conversion.chip.clusters:
+        unsupported(op, f"{conversion.chip.name} has no named barriers")
+    unsupported(
+        op,
+        f"a named barrier of {conversion.chip.name} is initialised with how many waves it is for "
+        "(s_barrier_init), and each of them joins it (s_barrier_join), before it is used; "
+        "scoped.named_barrier says neither when that is, nor when it is over",
+    )
+
+
+ASYNC_HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
+    {
+        ops.AsyncCopyOp: _to_lds,
+        ops.AsyncCommitGroupOp: _mark,
+        ops.AsyncWaitGroupOp: _wait,
+        ops.BulkCopyOp: _bulk,
+        ops.BulkCommitGroupOp: _mark,
+        ops.BulkWaitGroupOp: _wait,
+        ops.TensorLoadOp: _completes_elsewhere,
+        ops.StoreAsyncOp: _completes_elsewhere,
+        ops.ProxyFenceOp: _proxy_fence,
+        ops.ClusterArriveOp: _cluster_arrive,
+        ops.ClusterWaitOp: _cluster_wait,
+        ops.NamedBarrierOp: _named_barrier,
+    }
+)
+"""What converts each operation that gfx1250 has, or refuses it with what it has in its place."""

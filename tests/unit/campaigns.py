@@ -1,0 +1,70 @@
+"""Campaigns: tests of which ``make test`` does a share, and ``make campaigns`` all the others.
+
+For what draws many programs at random, or goes through a matrix whose every row is met in each share.
+What breaks a guarantee on purpose is no campaign.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True)
+class Share:
+    """One of ``count`` equal shares of a campaign, the first of which is number 0."""
+
+    number: int
+    count: int
+
+    def of(self, items: Sequence[ItemT], skipped: int = 0) -> Sequence[ItemT]:
+        """Every ``count``-th of the items.
+
+        ``skipped`` turns the shares, so that the first ones of many rows do not all have the same
+        columns.
+        """
+        return items[(self.number + skipped) % self.count :: self.count]
+
+    def of_product(self, *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Every ``count``-th point of a matrix, and each pair of values of any two columns.
+
+        That pair is there if another column has ``count`` values or more.
+        """
+        numbered = (range(len(each)) for each in columns)
+        for numbers in product(*numbered):
+            if sum(numbers) % self.count == self.number:
+                yield tuple(each[n] for each, n in zip(columns, numbers, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.number + 1} of {self.count}"
+
+
+def shares(count: int) -> "list[ParameterSet]":
+    """The shares of a campaign, as parameters of a test; all but the first are left to it."""
+    every = [Share(number, count) for number in range(count)]
+    return [
+        pytest.param(each, id=str(each), marks=(pytest.mark.campaign,) if each.number else ())
+        for each in every
+    ]
+
+
+def some_of(values: Sequence[ItemT], step: int) -> "list[ParameterSet]":
+    """Values of a parameter, every ``step``-th of which is for every time, the others a campaign."""
+    kept = values[::step]
+    others = [value for number, value in enumerate(values) if number % step]
+    return first_of([*kept, *others], len(kept))
+
+
+def first_of(values: Iterable[object], count: int = 1) -> "list[ParameterSet]":
+    """Values of a parameter, of which ``count`` are for every time and the others a campaign."""
+    return [
+        pytest.param(value, marks=(pytest.mark.campaign,) if number >= count else ())
+        for number, value in enumerate(values)
+    ]

@@ -1,0 +1,84 @@
+"""Campaigns: every share is run by someone, the first one always, and CONTRIBUTING.md names them all."""
+
+import re
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from campaigns import Share, first_of, shares, some_of
+
+ROOT = Path(__file__).parents[2]
+TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path != Path(__file__)]
+
+
+def is_left(parameter: Any) -> bool:
+    """Whether ``make test`` leaves it."""
+    return [each.name for each in parameter.marks] == ["campaign"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("turned", [0, 1, 7])
+def test_shares_are_everything_once(count: int, turned: int) -> None:
+    items = [*range(17)]
+    every: list[Any] = [each.values[0] for each in shares(count)]
+    assert sorted(item for share in every for item in share.of(items, turned)) == items
+    points = [point for share in every for point in share.of_product("abc", (1, 2), "xyzvw")]
+    assert sorted(points) == sorted(product("abc", (1, 2), "xyzvw"))
+
+
+def test_a_share_of_a_matrix_has_each_pair_of_values() -> None:
+    columns = ("ab", "cde", "fghi")
+    for number in range(3):
+        found = [*Share(number, 3).of_product(*columns)]
+        for one, two in ((0, 1), (0, 2)):
+            pairs = {(point[one], point[two]) for point in found}
+            assert pairs == {*product(columns[one], columns[two])}
+
+
+def test_the_first_share_is_for_every_time() -> None:
+    assert [is_left(each) for each in shares(3)] == [False, True, True]
+    assert [is_left(each) for each in first_of("abcd", 2)] == [False, False, True, True]
+    found: list[Any] = some_of("abcdefg", 3)
+    assert [each.values[0] for each in found] == [*"adgbcef"]
+    assert [is_left(each) for each in found] == [False] * 3 + [True] * 4
+
+
+def test_what_is_left_is_skipped_with_a_reason(pytestconfig: pytest.Config) -> None:
+    (plugin,) = (
+        each
+        for each in pytestconfig.pluginmanager.get_plugins()
+        if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py")
+    )
+
+    left: list[Any] = []
+    items = [
+        SimpleNamespace(get_closest_marker=marks.get, add_marker=left.append)
+        for marks in ({"campaign": True}, {"parametrize": True})
+    ]
+    for leave in (False, True):
+        config = SimpleNamespace(getoption={"--leave-campaigns": leave}.get)
+        assert left == []
+        plugin.pytest_collection_modifyitems(config, items)
+    assert [each.kwargs["reason"] for each in left] == ["left to make campaigns"]
+
+
+def test_campaigns_are_named_in_contributing() -> None:
+    table = re.findall(
+        r"^\| `([\w/]+\.py)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE
+    )
+    split = [path for path in TESTS if "from campaigns import" in path.read_text()]
+    assert table == [path.relative_to(ROOT / "tests").as_posix() for path in split]
+
+
+def test_nothing_else_is_left() -> None:
+    """What is split by ``campaigns.py`` always has its first share."""
+    assert not [path for path in TESTS if "mark.campaign" in path.read_text()]
+
+
+def test_make_runs_both() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert "--dist worksteal --leave-campaigns\n" in makefile
+    assert "--dist worksteal -m campaign\n" in makefile
+    assert " test campaigns " in (ROOT / ".ci" / "run").read_text()
