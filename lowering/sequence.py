@@ -32,6 +32,11 @@ class UnsupportedError(ValueError):
         super().__init__(f"{asked}: {reason}{hint}")
 
 
+def is_ptx(chip: str) -> bool:
+    """Whether a chip's instructions are PTX's; else they are CDNA's."""
+    return chip.startswith("sm_")
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What is lowered for: a chip, and what else decides its sequences.
@@ -60,7 +65,7 @@ class Target:
     @property
     def is_ptx(self) -> bool:
         """Whether its instructions are PTX's; else they are CDNA's."""
-        return self.chip.startswith("sm_")
+        return is_ptx(self.chip)
 
     def __str__(self) -> str:
         """A name that is also good for a file: ``gfx942-tgsplit-one-l2``, ``sm_90-ptx8.6``."""

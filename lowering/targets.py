@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fencewright.lowering.boards import chip_of_board
 from fencewright.lowering.cdna.chips import CHIPS, WITHOUT_ROWS
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
+from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, is_ptx
 from fencewright.lowering.vocabulary import Compat, L2PerAgent
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def backend_of(name: str) -> Backend:
         name = parse_target_id(name).chip
     if name in CHIPS:
         return _load_cdna(name)
-    if name.startswith("sm_"):
+    if is_ptx(name):
         return _load_ptx(name)
     generation = next((g for g in WITHOUT_ROWS if name.startswith(g)), None)
     if generation is not None:

@@ -10,6 +10,8 @@ from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import Lookup
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
+from fencewright.lowering.ptx.chip import CHIPS
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Word
 
 LANES = 32
@@ -255,6 +257,18 @@ HIERARCHIES: tuple[PtxHierarchy, ...] = (
 )
 """The memories of every chip that is a target."""
 
+_OF_CHIP: Mapping[str, PtxHierarchy] = MappingProxyType(
+    {chip.name: row for chip in CHIPS for row in HIERARCHIES if row.number == chip.number}
+)
+
+
+def hierarchy_of(chip: str, asked: str) -> PtxHierarchy:
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``asked`` where there is no row."""
+    if (found := _OF_CHIP.get(chip)) is not None:
+        return found
+    known = tuple(f"sm_{each.number}" for each in HIERARCHIES)
+    raise UnsupportedError(asked, "unknown chip", known)
+
 
 @dataclass(frozen=True, slots=True)
 class CrowdedFence:
@@ -333,7 +347,10 @@ FENCE_COSTS: tuple[FenceCost, ...] = (
         CrowdedFence(2136, 2447, 21601, _CROWDS),
     ),
 )  # fmt: skip
-"""The price of a fence by what is outstanding."""
+"""The price of a fence by what is outstanding, on chips of ``FENCES_MEASURED_ON``."""
+
+FENCES_MEASURED_ON = 90
+"""Compute capability."""
 
 _KERNELS = "13 launches of whole kernels on an H200, Nsight Compute 2025.3"
 

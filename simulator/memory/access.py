@@ -16,8 +16,7 @@ from fencewright.lowering.cdna import memory as cdna_rows
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx import memory as ptx_rows
-from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.addresses import SHARED_WINDOW, SPACE, Addresses, check
 from fencewright.simulator.memory.expression import addresses_of
@@ -122,7 +121,7 @@ def arrays_of(batch: Sequence[Addresses]) -> tuple[Numbers, LaneFlags]:
 @lru_cache(maxsize=256)
 def model_of(instruction: str, target: str) -> Model:
     """The model of an instruction, with its offsets, on a chip. Raises ``UnsupportedError``."""
-    if target.startswith("sm_"):
+    if is_ptx(target):
         return _ptx_model(instruction, target)
     return _cdna_model(instruction, target)
 
@@ -134,11 +133,7 @@ def _refused(
 
 
 def _ptx_model(instruction: str, target: str) -> Model:
-    number = next((each.number for each in PTX_CHIPS if each.name == target), 0)
-    chip = next((each for each in ptx_rows.HIERARCHIES if each.number == number), None)
-    if chip is None:
-        known = (f"sm_{each.number}" for each in ptx_rows.HIERARCHIES)
-        raise _refused(instruction, target, "unknown chip", known)
+    chip = ptx_rows.hierarchy_of(target, f"access '{instruction}' on {target}")
     found = ptx.parse(instruction)
     if isinstance(found, str):
         raise _refused(instruction, target, found)
@@ -146,7 +141,7 @@ def _ptx_model(instruction: str, target: str) -> Model:
         instruction, target, ptx_rows.LANES, found.width, found.width,
         chip.shared_block if found.space is ptx.PtxSpace.SHARED else None,
         lambda addresses, active: ptx.counters(found, addresses, active),
-        lambda counter, addresses: ptx.evidence(counter, found, addresses, number),
+        lambda counter, addresses: ptx.evidence(counter, found, addresses, chip.number),
         chip.shared_block if found.space is ptx.PtxSpace.GENERIC else None,
     )  # fmt: skip
 

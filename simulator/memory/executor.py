@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.memory import byte_access
 from fencewright.simulator.memory.addresses import not_aligned
 from fencewright.simulator.memory.convergence import Convergence, Rows
@@ -516,7 +517,7 @@ class _Run:
 
     def _alignment(self, width: int) -> int:
         """PTX: natural; CDNA: words of 4 bytes. Source: PTX ISA, 6.4.1; LLVM, unaligned-access-mode."""
-        return width if self.execution.program.target.startswith("sm_") else min(width, 4)
+        return width if is_ptx(self.execution.program.target) else min(width, 4)
 
     def _locate(
         self,

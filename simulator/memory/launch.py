@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
-from fencewright.lowering.ptx.memory import HIERARCHIES
+from fencewright.lowering.ptx import memory as ptx_rows
+from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.memory.program import KernelParameter, LaneProgram, SourcePlace
 
 BASE = 1 << 30
@@ -206,10 +206,9 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
 
 def _shared_limit(target: str) -> int | None:
     """The shared memory that a work-group may have; None where that is not known."""
-    if not target.startswith("sm_"):
-        return CHIPS[target].lds_bytes if target in CHIPS else None
-    number = next((each.number for each in PTX_CHIPS if each.name == target), 0)
-    return next((each.shared_block for each in HIERARCHIES if each.number == number), None)
+    if is_ptx(target):
+        return ptx_rows.hierarchy_of(target, f"a launch on {target}").shared_block
+    return CHIPS[target].lds_bytes if target in CHIPS else None
 
 
 def _sized(size: Size) -> str:

@@ -12,20 +12,20 @@ from fencewright.lowering.cdna.memory import (
     hierarchy_of,
 )
 from fencewright.lowering.evidence import Evidence, Figure
-from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
 from fencewright.lowering.ptx.devices import USUAL as USUAL_PTX_DEVICES
 from fencewright.lowering.ptx.memory import (
     DRAM_FETCH,
     FENCE_COSTS,
+    FENCES_MEASURED_ON,
     L2_CROSSINGS,
     LINE,
     LOCAL_WORD,
     SECTOR,
     FenceCost,
 )
-from fencewright.lowering.ptx.memory import HIERARCHIES as PTX_HIERARCHIES
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.ptx.memory import hierarchy_of as ptx_hierarchy_of
+from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.memory.caches import CacheShape, Hierarchy
 from fencewright.simulator.memory.partitions import partition_of
@@ -86,7 +86,7 @@ class Machine:
     @property
     def is_nvidia(self) -> bool:
         """Whether the counters are those of Nsight Compute."""
-        return self.target.startswith("sm_")
+        return is_ptx(self.target)
 
     @property
     def cores(self) -> int:
@@ -110,7 +110,7 @@ def machine_of(
     ``groups``: how many an SM holds, each with ``shared`` bytes, which its L1 lacks. Raises
     ``UnsupportedError`` for a chip without a row or a device without the mode.
     """
-    if target.startswith("sm_"):
+    if is_ptx(target):
         return _ptx_machine(target, partition, groups, shared)
     return _cdna_machine(target, partition)
 
@@ -119,10 +119,9 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
     asked = f"traffic on {target}"
     if partition is not None:
         raise UnsupportedError(f"partition {partition} of {target}", "only AMD devices have modes")
-    number = next((each.number for each in PTX_CHIPS if each.name == target), 0)
-    chip = next((each for each in PTX_HIERARCHIES if each.number == number), None)
-    name = USUAL_PTX_DEVICES.get(number)
-    if chip is None or name is None or chip.l1 is None or chip.l2 is None:
+    chip = ptx_hierarchy_of(target, asked)
+    name = USUAL_PTX_DEVICES.get(chip.number)
+    if name is None or chip.l1 is None or chip.l2 is None:
         known = tuple(f"sm_{each}" for each in USUAL_PTX_DEVICES)
         raise UnsupportedError(asked, "caches and SMs of its devices are not described", known)
     device = next(each for each in PTX_DEVICES if each.name == name)
@@ -134,7 +133,8 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
         CacheLevel.MEMORY: chip.memory_latency,
     }
     clock = device.clock.high / 1000
-    crossings = L2_CROSSINGS.get(number)
+    fences = {each.scope: each for each in FENCE_COSTS if chip.number == FENCES_MEASURED_ON}
+    crossings = L2_CROSSINGS.get(chip.number)
     levels = (
         CacheShape(CacheLevel.L1, LINE, l1 // LINE, SECTOR, SECTOR, SECTOR, True, False, True),
         CacheShape(
@@ -154,7 +154,7 @@ def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -
             }
         ),
         clock, None,
-        MappingProxyType({each.scope: each for each in FENCE_COSTS} if number == 90 else {}),
+        MappingProxyType(fences),
         writes_at_end=False, l2_per_agent=None, private_word=LOCAL_WORD,
         crossings=crossings, known=Evidence.INFERRED if crossings is None else crossings.evidence,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.occupancy import (
 )
 from fencewright.lowering.ptx import memory as ptx_rows
 from fencewright.lowering.ptx.occupancy import MAX_THREADS, SmAllocation, allocation_of
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.memory.launch import LaunchError
 from fencewright.simulator.memory.program import KernelResources
@@ -73,7 +73,7 @@ def occupancy(
     ``dynamic_shared``: bytes of shared memory that the launch adds. Raises ``LaunchError`` for
     a work-group that does not fit, ``UnsupportedError`` for a target without rows.
     """
-    if target.startswith("sm_"):
+    if is_ptx(target):
         return _of_sm(resources, target, threads, dynamic_shared)
     return _of_cu(resources, target, threads, dynamic_shared)
 
@@ -156,12 +156,11 @@ def _up(value: int, granule: int) -> int:
 
 
 def _of_sm(resources: KernelResources, target: str, threads: int, dynamic_shared: int) -> Occupancy:
-    number = int(target.removeprefix("sm_").rstrip("af") or 0)
-    chip = next((each for each in ptx_rows.HIERARCHIES if each.number == number), None)
-    rules = allocation_of(number)
-    if chip is None or rules is None:
-        known = tuple(f"sm_{each.number}" for each in ptx_rows.HIERARCHIES)
-        raise UnsupportedError(f"occupancy of {target}", "unknown chip", known)
+    asked = f"occupancy of {target}"
+    chip = ptx_rows.hierarchy_of(target, asked)
+    rules = allocation_of(chip.number)
+    if rules is None:
+        raise UnsupportedError(asked, "how its SMs give out registers is not described")
     where = f"an SM of {target}"
     shared = resources.shared_bytes + dynamic_shared
     _check(threads, MAX_THREADS, "threads", where)

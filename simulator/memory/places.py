@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fencewright.lowering.cdna import memory as cdna_rows
 from fencewright.lowering.ptx import memory as ptx_rows
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.memory import definition, ptx
 from fencewright.simulator.memory.access import Model
 from fencewright.simulator.memory.addresses import Addresses
@@ -49,7 +49,7 @@ class Places:
 
 def places_of(model: Model, addresses: Addresses) -> Places:
     """What the lanes of an access touch. Raises ``UnsupportedError`` for what has no such picture."""
-    if model.target.startswith("sm_"):
+    if is_ptx(model.target):
         return _of_ptx(model, addresses)
     chip = cdna_rows.hierarchy_of(model.target, f"places on {model.target}")
     mnemonic = model.instruction.split()[0]

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.memory import cdna, ptx
 from fencewright.simulator.memory.access import BATCH, Model, model_of
 from fencewright.simulator.memory.addresses import AddressError
@@ -217,7 +217,7 @@ class TilePattern:
     @property
     def counters(self) -> tuple[str, str]:
         """The profiler's names of the conflicts and of the cycles (NVIDIA: wavefronts)."""
-        if not self.model.target.startswith("sm_"):
+        if not is_ptx(self.model.target):
             return cdna.CONFLICTS, cdna.ACTIVE
         found = ptx.parse(self.model.instruction)
         assert isinstance(found, ptx.PtxInstruction)
