@@ -15,6 +15,7 @@ from fencewright.checker.findings import Level
 from fencewright.checker.scoped_text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
+from fencewright.tools.arguments import ToolArguments
 from fencewright.tools.commands.check_files import (
     STDIN,
     checked,
@@ -185,7 +186,7 @@ def _print_scoped(path: str, arguments: Namespace) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(NAME, description=__doc__)
+    parser = ToolArguments(NAME, description=__doc__)
     diagnostics.add_version(parser)
     parser.add_argument(
         "inputs",

@@ -36,6 +36,7 @@ from fencewright.passes.pipelines import (
     pipeline_for,
     single_passes,
 )
+from fencewright.tools.arguments import with_errors_of_one_line
 from fencewright.tools.diagnostics import (
     VERSION,
     Diagnostic,
@@ -123,6 +124,7 @@ class FenceOptMain(xDSLOptMain):
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         arg_parser.prog = NAME
+        with_errors_of_one_line(arg_parser)
         lowering = arg_parser.add_argument_group("lowering")
         lowering.add_argument(
             "--mcpu",

@@ -27,6 +27,7 @@ from fencewright.simulator.litmus_run import (
     run_source,
     with_hangs,
 )
+from fencewright.tools.arguments import ToolArguments
 from fencewright.tools.commands import access as access_commands
 from fencewright.tools.commands import certify as certificate_commands
 from fencewright.tools.commands import fuzz as fuzz_commands
@@ -398,7 +399,7 @@ COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(NAME, description=__doc__)
+    parser = ToolArguments(NAME, description=__doc__)
     add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     runner = commands.add_parser(

@@ -1,10 +1,10 @@
 """fence-translate: LLVM IR to ``scoped`` and ``llvm_ir`` operations and back, as mlir-translate."""
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 
 from fencewright.tools import diagnostics
+from fencewright.tools.arguments import ToolArguments
 
 NAME = "fence-translate"
 STDIN = "<stdin>"
@@ -36,7 +36,7 @@ def _read(path: str | None, file: str) -> str:
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
-    parser = ArgumentParser(NAME, description=__doc__)
+    parser = ToolArguments(NAME, description=__doc__)
     diagnostics.add_version(parser)
     parser.add_argument("input", nargs="?", default="-", help="file to translate, - for stdin")
     parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")

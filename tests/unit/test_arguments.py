@@ -1,0 +1,41 @@
+"""A wrong command line gets one line, of whatever tool and command."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from fencewright.tools import fence_check, fence_opt, fence_sim, fence_translate
+
+Main = Callable[[Sequence[str]], int]
+
+WRONG: tuple[tuple[Main, list[str], str], ...] = (
+    (
+        fence_opt.main,
+        ["--no-such-option"],
+        "fence-opt: error: unrecognized arguments: --no-such-option",
+    ),
+    (fence_opt.main, ["-t", "x"], "fence-opt: error: argument -t/--target: invalid choice: 'x'"),
+    (fence_check.main, [], "fence-check: error: the following arguments are required: FILE"),
+    (fence_sim.main, ["walk"], "fence-sim: error: argument COMMAND: invalid choice: 'walk'"),
+    (
+        fence_sim.main,
+        ["access"],
+        "fence-sim access: error: the following arguments are required: --mcpu",
+    ),
+    (fence_translate.main, ["x"], "fence-translate: error: one of the arguments --import-llvm"),
+)
+
+
+@pytest.mark.parametrize(("main", "arguments", "begins"), WRONG)
+def test_wrong_usage_is_one_line_with_status_2(
+    main: Main,
+    arguments: list[str],
+    begins: str,
+    capsys: pytest.CaptureFixture[str],
+):
+    assert main(arguments) == 2
+    found = capsys.readouterr().err
+    assert found.startswith(begins)
+    program = begins.partition(": error")[0]
+    assert found.endswith(f"; try {program} --help\n")
+    assert found.count("\n") == 1
