@@ -506,10 +506,18 @@ class CacheOp(SynchronisingOp):
 
 @irdl_op_definition
 class BarrierOp(SynchronisingOp):
-    """The execution barrier of a work-group: ``cdna.barrier s_barrier``."""
+    """An instruction of an execution barrier: ``cdna.barrier s_barrier``.
+
+    Where barriers have numbers, it is the only one of the ``modifiers``. ``m0`` is what that register
+    has to hold, which is written right before:
+
+        cdna.barrier s_barrier_init {modifiers = ["m0"], m0 = 131073 : i64}
+    """
 
     name = "cdna.barrier"
     KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.BARRIER})
+
+    m0 = opt_prop_def(_Number)
 
 
 @irdl_op_definition
@@ -850,7 +858,8 @@ class KernelOp(IRDLOperation):
     The entry block's arguments are the registers that hold a value at the start, already
     allocated: kernarg segment pointer, work-group and work-item ids, scratch.
     Sizes in bytes. ``workgroup_ids`` and ``workitem_ids`` say how many dimensions (x, y, z)
-    the hardware provides; ``max_workgroup_size`` in lanes; ``cluster_size`` in work-groups (x, y, z).
+    the hardware provides; ``max_workgroup_size`` in lanes; ``cluster_size`` in work-groups (x, y, z);
+    ``named_barriers`` is the highest number of one that it uses.
     """
 
     name = "cdna.kernel"
@@ -867,6 +876,7 @@ class KernelOp(IRDLOperation):
     max_workgroup_size = prop_def(_Number)
     uses_scratch = opt_prop_def(UnitAttr)
     cluster_size = opt_prop_def(ArrayAttr[IntegerAttr[I64]])
+    named_barriers = opt_prop_def(_Number)
     body = region_def()
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
@@ -880,12 +890,22 @@ class KernelOp(IRDLOperation):
             raise VerifyException(f"unknown chip '{chip}'; accepted: {known}")
         if self.target_id is not None:
             _verify_target_id(self.target_id.data, chip)
+        if self.named_barriers is not None:
+            _verify_named_barriers(self.named_barriers.value.data, chip)
         for block in self.body.blocks:
             for op in block.ops:
                 if not isinstance(op, InstructionOp):
                     raise VerifyException(f"'{op.name}' is not a CDNA instruction")
                 if chip not in op.row.chips:
                     raise VerifyException(f"{chip} has no {op.row.mnemonic}")
+
+
+def _verify_named_barriers(highest: int, chip: str) -> None:
+    barriers = CHIPS[chip].named_barriers
+    if barriers is None:
+        raise VerifyException(f"{chip} has no named barriers")
+    if not 1 <= highest <= barriers.count:
+        raise VerifyException(f"named barriers of {chip} are 1 to {barriers.count}, not {highest}")
 
 
 def chip_of(kernel: KernelOp) -> ChipRow:

@@ -96,6 +96,19 @@ class ScratchConvention:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBarriers:
+    """Barriers for some of a work-group's waves, numbered from 1; a kernel reserves them in groups."""
+
+    count: int
+    group: int
+    source: str
+
+    def groups(self, highest: int) -> int:
+        """How many groups hold the barriers up to ``highest``."""
+        return -(-highest // self.group)
+
+
+@dataclass(frozen=True, slots=True)
 class ChipRow:
     """One chip.
 
@@ -108,8 +121,8 @@ class ChipRow:
     run on several. ``boards``: what it is sold as, in small letters. ``elf_machine``: its number
     in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH). ``wave_size`` in lanes.
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
-    ``ready_workgroup_ids``: they are in registers that no kernel asks for. ``first_lines`` are those
-    that every kernel begins with.
+    ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are in
+    registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
     """
 
     name: str
@@ -129,6 +142,7 @@ class ChipRow:
     elf_machine: int
     wave_size: int = 64
     clusters: bool = False
+    named_barriers: NamedBarriers | None = None
     ready_workgroup_ids: bool = False
     first_lines: tuple[str, ...] = ()
     generic: bool = False
@@ -208,7 +222,10 @@ GFX1250 = ChipRow(
     l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx1250"),
     scratch=_BY_ITSELF, lds_bytes=320 * 1024, counters=_GFX1250_COUNTERS, elf_machine=0x49,
-    wave_size=32, clusters=True, ready_workgroup_ids=True,
+    wave_size=32, clusters=True, named_barriers=NamedBarriers(
+        16, 4, "LLVM 24 AMDGPUExecutionSynchronization, s_barrier IDs GFX12; LLVM 22 "
+        "AMDGPUAsmPrinter: named_barrier_count is in fours"),
+    ready_workgroup_ids=True,
     # As LLVM 22 and 24 have every kernel begin; no public manual says what the bit is.
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip

@@ -18,6 +18,7 @@ _CHIPS = frozenset(
 _MEMORY = "LLVM 24 AMDGPU, FLATInstructions.td: gfx12 and gfx1250"
 _DS = "LLVM 24 AMDGPU, DSInstructions.td: gfx12 and gfx1250"
 _SOPP = "LLVM 24 AMDGPU, SOPInstructions.td: gfx12 and gfx1250"
+_SYNC = "LLVM 24 AMDGPUExecutionSynchronization"
 _MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 
 _LOADS = {8: "u8", 16: "u16", 32: "b32", 64: "b64", 96: "b96", 128: "b128"}
@@ -317,6 +318,10 @@ OTHER_ROWS: tuple[InstructionRow, ...] = (
     _row("s_barrier_signal_isfirst", "", Kind.BARRIER, f"{_SOPP}; writes SCC",
         counters=(Counter.KMCNT,)),
     _row("s_barrier_wait", "", Kind.BARRIER, _SOPP),
+    *(
+        _row(f"s_barrier_{what}", "", Kind.BARRIER, f"{_SYNC}: named barriers")
+        for what in ("init", "join", "leave")
+    ),
     InstructionRow("s_cbranch_scc0", "", Kind.BARRIER, (), frozenset(CHIPS),
         f"{_SOPP}; steps over an instruction of the cluster's barrier"),
 )  # fmt: skip

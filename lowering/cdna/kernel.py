@@ -108,7 +108,8 @@ class CdnaKernel:
 
     ``workgroup_ids`` and ``workitem_ids`` count dimensions from x on; ``vgprs`` and ``sgprs``
     are the registers used; ``blocks`` the lines of each basic block, ``targets`` the numbers
-    of those that need a label; ``cluster_size`` the work-groups of a cluster in x, y and z.
+    of those that need a label; ``cluster_size`` the work-groups of a cluster in x, y and z;
+    ``named_barriers`` the highest number of one.
     """
 
     name: str
@@ -126,6 +127,7 @@ class CdnaKernel:
     blocks: Sequence[Sequence[str]] = field(repr=False)
     targets: frozenset[int] = frozenset()
     cluster_size: tuple[int, ...] | None = None
+    named_barriers: int = 0
 
     @property
     def chip_row(self) -> ChipRow:
@@ -186,6 +188,8 @@ def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
         values["accum_offset"] = _align(max(kernel.vgprs, 1), 4)
     if chip.tgsplit:
         values["tg_split"] = int(kernel.tgsplit)
+    if chip.named_barriers is not None and kernel.named_barriers:
+        values["named_barrier_count"] = chip.named_barriers.groups(kernel.named_barriers)
     if chip.wave_size != _DEFAULT_WAVE:
         values["wavefront_size32"] = int(chip.wave_size == _SMALL_WAVE)
     yield from (f"\t\t.amdhsa_{name} {value}\n" for name, value in values.items())

@@ -369,7 +369,8 @@ class _CdnaReader:
 
     def barrier(self, op: cdna.BarrierOp) -> None:
         mnemonic, operands = op.opcode.data, modifiers_of(op)
-        if not self.barriers.instruction(mnemonic, operands):
+        m0 = None if op.m0 is None else op.m0.value.data
+        if not self.barriers.instruction(mnemonic, operands, m0):
             text = " ".join((mnemonic, *operands))
             unreadable(op, f"the CDNA machine does not execute '{text}'")
 

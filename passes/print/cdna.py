@@ -81,6 +81,7 @@ class CDNAAssemblyTarget(Target):
             blocks=blocks,
             targets=frozenset(printer.targets),
             cluster_size=None if size is None else tuple(each.value.data for each in size),
+            named_barriers=0 if op.named_barriers is None else op.named_barriers.value.data,
         )
 
 
@@ -274,7 +275,11 @@ def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
         operands = tuple(map(seen, line.operands)) if has_effect else ()
         return _LineForm(line.filled(filled) + shown + suffix, row.kind, row.space, operands)
 
-    return [formed(line) for line in row.code]
+    written = [formed(line) for line in row.code]
+    if isinstance(op, cdna.BarrierOp) and op.m0 is not None:
+        move = f"s_mov_b32 m0, {literal(op.m0.value.data)}"
+        return [_LineForm(move, Kind.SALU, None, ()), *written]
+    return written
 
 
 _PARTS: Mapping[str, slice] = MappingProxyType(

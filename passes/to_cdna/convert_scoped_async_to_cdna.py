@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol, cast
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from fencewright.lowering.cdna import named_barriers
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.instructions import instruction
 from fencewright.lowering.sequence import Instruction, Request
@@ -19,6 +20,13 @@ from fencewright.mlir_dialects import cdna
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.passes.kernels.accept import unsupported
 from fencewright.passes.to_cdna.builder import CdnaBuilder, opcode_attr
+from fencewright.passes.to_cdna.named_barriers import (
+    WaveCounts,
+    initialised,
+    number_of,
+    signalled,
+    waves_of,
+)
 
 
 class Conversion(Protocol):
@@ -30,6 +38,8 @@ class Conversion(Protocol):
     def values(self) -> dict[SSAValue, SSAValue]: ...
     @property
     def build(self) -> CdnaBuilder: ...
+    @property
+    def named_barriers(self) -> WaveCounts: ...
     def sequence(self, request: Request) -> tuple[Instruction, ...]: ...
     def append_instructions(self, instructions: tuple[Instruction, ...]) -> None: ...
 
@@ -139,15 +149,52 @@ def _cluster_wait(conversion: Conversion, op: Operation) -> None:
     _fence(conversion, Ordering.ACQUIRE, Scope.CLUSTER)
 
 
-def _named_barrier(conversion: Conversion, op: Operation) -> NoReturn:
-    if not conversion.chip.clusters:
-        unsupported(op, f"{conversion.chip.name} has no named barriers")
-    unsupported(
-        op,
-        f"a named barrier of {conversion.chip.name} is initialised with how many waves it is for "
-        "(s_barrier_init), and each of them joins it (s_barrier_join), before it is used; "
-        "scoped.named_barrier says neither when that is, nor when it is over",
-    )
+def _use(
+    conversion: Conversion, use: named_barriers.BarrierUse, op: Operation | None = None
+) -> None:
+    properties: dict[str, Attribute] = {
+        "opcode": opcode_attr(use.mnemonic),
+        "modifiers": ArrayAttr([StringAttr(use.operand)]),
+        "phase": cdna.PHASES[Phase.ACCESS],
+        "source": StringAttr(named_barriers.SOURCE),
+    }
+    if use.m0 is not None:
+        properties["m0"] = cdna.count_attr(use.m0)
+    location = None if op is None else op.location
+    made = cdna.BarrierOp.create(properties=properties, location=location)
+    conversion.build.block.add_op(made)
+
+
+def set_up_named_barriers(conversion: Conversion) -> None:
+    """At the start of the kernel, before any wave of the work-group can come to one."""
+    if conversion.chip.named_barriers is None or not conversion.named_barriers:
+        return
+    for use in initialised(conversion.named_barriers):
+        _use(conversion, use)
+    request = Request(ScopedOperation.BARRIER, Ordering.RELAXED, Scope.WORKGROUP, None)
+    conversion.append_instructions(conversion.sequence(request))
+
+
+def _named_barrier(conversion: Conversion, op: Operation) -> None:
+    """Arriving needs no membership; who waits joins before its own signal, so not too late."""
+    barrier, chip = cast(ops.NamedBarrierOp, op), conversion.chip
+    if chip.named_barriers is None:
+        unsupported(op, f"{chip.name} has no named barriers")
+    number, waves = number_of(barrier), waves_of(barrier, chip)
+    if number == 0:
+        unsupported(
+            op,
+            "barrier 0 is the work-group's, at which all its waves meet: use scoped.barrier workgroup, "
+            f"or one of 1 to {chip.named_barriers.count}",
+        )
+    waits = barrier.part.data is ops.BarrierPart.SYNC
+    _fence(conversion, Ordering.RELEASE, Scope.WORKGROUP)
+    if waits:
+        _use(conversion, named_barriers.join(number), op)
+    _use(conversion, signalled(conversion.named_barriers, number, waves), op)
+    if waits:
+        _use(conversion, named_barriers.wait(number), op)
+        _fence(conversion, Ordering.ACQUIRE, Scope.WORKGROUP)
 
 
 ASYNC_HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(

@@ -62,7 +62,11 @@ from fencewright.passes.to_cdna.builder import (
     pointer_width,
     register_type,
 )
-from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import ASYNC_HANDLERS
+from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import (
+    ASYNC_HANDLERS,
+    set_up_named_barriers,
+)
+from fencewright.passes.to_cdna.named_barriers import WaveCounts, named_barriers_of
 
 _PATH = "CDNA"
 _UNIT = UnitAttr()
@@ -103,8 +107,11 @@ class ConvertScopedToCDNAPass(ModulePass):
             lds.allocate(each)
         target = target_of(self)
         plans = Plans[_SequencePlan]()
+        named = named_barriers_of(op, functions, self._chip())
         for function in functions:
-            replace(function, _Conversion(target, self.target_id, lds, function, plans).run())
+            barriers = named[function.sym_name.data]
+            conversion = _Conversion(target, self.target_id, lds, function, plans, barriers)
+            replace(function, conversion.run())
         for variable in lds.variables.variables.values():
             variable.op.detach()
 
@@ -182,6 +189,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         lds: _LDS,
         function: accept.Function,
         plans: "Plans[_SequencePlan]",
+        named_barriers: WaveCounts,
     ):
         entry = Block()
         super().__init__(function, entry, CdnaBuilder(target.chip, entry))
@@ -190,6 +198,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self.target_id = target_id
         self.lds = lds
         self.plans = plans
+        self.named_barriers = named_barriers
         self.private_size = 0
         self.resource: SSAValue | None = None
         self.workgroup_ids: list[SSAValue] = []
@@ -248,6 +257,8 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             properties["uses_scratch"] = _UNIT
         if self.cluster is not None:
             properties["cluster_size"] = ArrayAttr(map(cdna.count_attr, self.cluster))
+        if self.named_barriers:
+            properties["named_barriers"] = cdna.count_attr(max(self.named_barriers))
         return cdna.KernelOp.create(properties=properties, regions=[body])
 
     def _kernel_arguments(self) -> tuple[cdna.KernelArgumentAttr, ...]:
@@ -284,6 +295,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
                 self._live_in(cdna.VGPRType.of(1, index)) for index in range(count)
             ]
         self._load_arguments(kernarg, arguments)
+        set_up_named_barriers(self)
 
     def _live_in(self, type: cdna.RegisterType) -> SSAValue:
         return self.entry.insert_arg(type, len(self.entry.args))

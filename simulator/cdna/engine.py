@@ -16,7 +16,7 @@ queued for it is performed before anything else.
 
 from typing import Any, cast
 
-from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.instructions import CdnaProgram, NamedBarrier
 from fencewright.simulator.cdna.requests import (
     Queued,
     RequestLine,
@@ -427,6 +427,11 @@ class CdnaEngine(WaveMachine[SetState]):
         super().__init__(compiled, wave_rules(compiled), rules)
         self._in_order = compiled.hierarchy.requests_in_order
         self._first_is_told = {op.barrier for op in compiled.by_number if op.barrier >= 0 <= op.dst}
+        self._named = {
+            number
+            for number, each in enumerate(compiled.barriers)
+            if isinstance(each.unit, NamedBarrier)
+        }
         self._cache_bit = 1 << len(lines)
         self._future = [self._futures(ops) for ops in compiled.ops]
         self._mates = [
@@ -511,7 +516,12 @@ class CdnaEngine(WaveMachine[SetState]):
         return self.is_early_alone(self.below(state, op.line), op)
 
     def is_early_at_barrier(self, state: State, wave: int, op: Op) -> bool:
-        """Whether a wave is at a split barrier where it can arrive unnoticed, or go on."""
+        """Whether a wave is at a split barrier where it can arrive unnoticed, or go on.
+
+        Never at a named one: what it does there depends on what others have done.
+        """
+        if op.barrier in self._named:
+            return False
         if op.code is StepKind.SIGNAL:
             return op.barrier not in self._first_is_told
         return op.code is StepKind.BARRIER_WAIT and bool(self.wave_steps(state, wave))

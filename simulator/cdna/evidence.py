@@ -254,9 +254,11 @@ GFX1250_RULES = (
     ),
     MachineRule(
         8, "Barriers are a signal and a wait. One of the work-group counts its waves, one of the cluster "
-        "one wave of each work-group; a wait passes when its phase is complete, and orders no memory.",
+        "one wave of each work-group, one with a name the signals that it was initialised for; a wait passes "
+        "when its phase is complete, and orders no memory.",
         DOCUMENTED, "LLVM 24 AMDGPUExecutionSynchronization",
-        "Named barriers are not in the machine.",
+        "What is undefined at a named barrier is an error: a signal before it is initialised, a wait "
+        "by a wave that has not joined it last.",
     ),
     MachineRule(
         8, "An asynchronous copy is carried out beside the wave, from its issue on: it loads, stores, and "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
 from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.named_barriers import of_m0
 from fencewright.lowering.vocabulary import RmwKind, Word
 from fencewright.simulator.core.program import Branch, Common, Label, Operand, Program, Thread
 
@@ -262,26 +263,73 @@ class CopyPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class BarrierSignal:
-    """``s_barrier_signal``: arrives. ``first`` becomes 1 if nothing had arrived before, else 0."""
+class NamedBarrier:
+    """A barrier of the work-group with a number, from 1; whoever signals it is counted."""
 
-    barrier: BarrierUnit | CopyPoint
-    first: str | None = None
+    number: int
 
     def __str__(self) -> str:
+        return str(self.number)
+
+
+BarrierName = BarrierUnit | CopyPoint | NamedBarrier
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierSignal:
+    """``s_barrier_signal``: arrives. ``first`` becomes 1 if nothing had arrived before, else 0.
+
+    ``count``: how many signals a named barrier is complete with from now on; None: as before.
+    """
+
+    barrier: BarrierName
+    first: str | None = None
+    count: int | None = None
+
+    def __str__(self) -> str:
+        count = "" if self.count is None else f" of {self.count}"
         if self.first is None:
-            return f"s_barrier_signal {self.barrier}"
-        return f"s_barrier_signal_isfirst {self.barrier} ({self.first})"
+            return f"s_barrier_signal {self.barrier}{count}"
+        return f"s_barrier_signal_isfirst {self.barrier}{count} ({self.first})"
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierWait:
     """``s_barrier_wait``: until the phase that the wave has not yet waited for is complete."""
 
-    barrier: BarrierUnit | CopyPoint
+    barrier: BarrierName
 
     def __str__(self) -> str:
         return f"s_barrier_wait {self.barrier}"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierInit:
+    """``s_barrier_init``: a named barrier is complete with ``count`` signals; none has come."""
+
+    barrier: NamedBarrier
+    count: int
+
+    def __str__(self) -> str:
+        return f"s_barrier_init {self.barrier} of {self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierJoin:
+    """``s_barrier_join``: the wave can wait at this named barrier, and at no other."""
+
+    barrier: NamedBarrier
+
+    def __str__(self) -> str:
+        return f"s_barrier_join {self.barrier}"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierLeave:
+    """``s_barrier_leave``: the barrier that was joined last counts one signal less."""
+
+    def __str__(self) -> str:
+        return "s_barrier_leave"
 
 
 _SCC = "scc"
@@ -289,8 +337,8 @@ _SCC = "scc"
 
 
 def _barrier(
-    mnemonic: str, operands: tuple[str, ...]
-) -> WorkgroupBarrier | BarrierSignal | BarrierWait | None:
+    mnemonic: str, operands: tuple[str, ...], m0: int | None
+) -> "WorkgroupBarrier | SplitBarrier | None":
     match mnemonic, operands:
         case "s_barrier", ():
             return WorkgroupBarrier()
@@ -300,13 +348,45 @@ def _barrier(
             return BarrierSignal(BarrierUnit(unit), _SCC)
         case "s_barrier_wait", (("-1" | "-3") as unit,):
             return BarrierWait(BarrierUnit(unit))
+        case "s_barrier_leave", ():
+            return BarrierLeave()
+        case _, (operand,):
+            return _named(mnemonic, operand, m0)
+        case _:
+            return None
+
+
+def _named(mnemonic: str, operand: str, m0: int | None) -> "SplitBarrier | None":
+    """An instruction of a named barrier; m0 has a count where it is there, not 0."""
+    number, count = of_m0(m0 or 0)
+    if operand != "m0":
+        number = int(operand) if operand.isdigit() else 0
+    barrier = NamedBarrier(number)
+    match mnemonic, operand:
+        case _ if number == 0:
+            return None
+        case "s_barrier_init", _:
+            return BarrierInit(barrier, count)
+        case "s_barrier_join", _:
+            return BarrierJoin(barrier)
+        case "s_barrier_signal", "m0":
+            return BarrierSignal(barrier, count=count or None)
+        case "s_barrier_signal_isfirst", "m0":
+            return BarrierSignal(barrier, _SCC, count or None)
+        case "s_barrier_signal", _:
+            return BarrierSignal(barrier)
+        case "s_barrier_signal_isfirst", _:
+            return BarrierSignal(barrier, _SCC)
+        case "s_barrier_wait", _:
+            return BarrierWait(barrier)
         case _:
             return None
 
 
 VectorAccess = VectorLoad | VectorStore | Atomic | CompareSwap
 LdsAccess = LdsLoad | LdsStore | LdsAtomic | LdsCompareSwap
-SplitBarrier = BarrierSignal | BarrierWait
+NamedBarrierStep = BarrierInit | BarrierJoin | BarrierLeave
+SplitBarrier = BarrierSignal | BarrierWait | NamedBarrierStep
 CdnaInstruction = (
     VectorAccess
     | LdsAccess
@@ -337,15 +417,15 @@ class BarrierCode:
         self.labels = 0
         self.left = 0
 
-    def instruction(self, mnemonic: str, operands: tuple[str, ...]) -> bool:
-        """Add one; False if the machine does not have it."""
+    def instruction(self, mnemonic: str, operands: tuple[str, ...], m0: int | None = None) -> bool:
+        """Add one, executed with ``m0`` if that is known; False if the machine does not have it."""
         if mnemonic == "s_cbranch_scc0":
             (count,) = operands
             self.labels += 1
             self.label, self.left = f"{_SCC}.{self.labels}", int(count) + 1
             self.add(Branch(self.label, _SCC, unless=True))
             return True
-        made = _barrier(mnemonic, operands)
+        made = _barrier(mnemonic, operands, m0)
         if made is not None:
             self.add(made)
         return made is not None

@@ -5,7 +5,7 @@ there, and which instruction would have brought the newer one. Then accesses of 
 performed out of order. The sentence names what is missing between which two lines.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainState
@@ -417,15 +417,32 @@ class _Teller:
         group = self.compiled.program.threads[first.op.wave].placement.workgroup
         between = self.events[first.issued : last.done - 1]
         barriers = self.compiled.barriers
-        return any(
-            event.kind is MachineEventKind.BARRIER
-            and self.compiled.program.threads[event.place].placement.workgroup == group
-            for event in between
-        ) or any(
-            event.kind is MachineEventKind.PHASE
-            and {first.op.wave, last.op.wave} <= {*barriers[event.place].waves}
-            for event in between
+        return (
+            any(
+                event.kind is MachineEventKind.BARRIER
+                and self.compiled.program.threads[event.place].placement.workgroup == group
+                for event in between
+            )
+            or any(
+                event.kind is MachineEventKind.PHASE
+                and {first.op.wave, last.op.wave} <= {*barriers[event.place].waves}
+                for event in between
+            )
+            or self.meets_by_signal(first.op.wave, last.op.wave, between)
         )
+
+    def meets_by_signal(self, one: int, other: int, between: Iterable[MachineEvent]) -> bool:
+        """Whether ``other`` passes a barrier that ``one`` has signalled."""
+        signalled: set[int] = set()
+        for event in between:
+            op = self.compiled.by_number[event.number]
+            if event.kind is not MachineEventKind.LOCAL:
+                continue
+            if op.wave == one and op.code is StepKind.SIGNAL:
+                signalled.add(op.barrier)
+            if op.wave == other and op.code is StepKind.BARRIER_WAIT and op.barrier in signalled:
+                return True
+        return False
 
     def is_shared(self, access: _Access) -> bool:
         """Whether another wave accesses the location, and one of the two writes it."""

@@ -4,12 +4,12 @@
 in ``cdna_wave``; here they are put together, with LDS and barriers.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from enum import IntEnum
 from itertools import product
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from fencewright.simulator.cdna.instructions import CopyPoint
+from fencewright.simulator.cdna.instructions import CopyPoint, NamedBarrier
 from fencewright.simulator.cdna.wave import (
     ID_MASK,
     CompiledProgram,
@@ -201,7 +201,10 @@ class LineRules(Protocol[LineState]):
 
 
 BarrierState = tuple[tuple[int, ...], int, tuple[int, ...]]
-"""A split barrier: for whom signals came, the phase's parity, and that each wave waits to change."""
+"""A split barrier: for whom signals came, the phase's parity, and that each wave waits to change.
+
+Of a named one ``NamedBarrierRules`` says what it is.
+"""
 
 
 class SplitBarrierRules:
@@ -217,8 +220,8 @@ class SplitBarrierRules:
         """Nobody has arrived."""
         return (), 0, (0,) * len(self.group.waves)
 
-    def arrived(self, state: BarrierState, wave: int) -> BarrierState:
-        """After the signal of ``wave``."""
+    def arrived(self, state: BarrierState, wave: int, signals: int | None = None) -> BarrierState:
+        """After the signal of ``wave``; ``signals`` are for barriers that count them."""
         parties, phase, waits = state
         party = self.group.party_of[self.group.waves.index(wave)]
         return tuple(sorted((*parties, party))), phase, waits
@@ -245,6 +248,78 @@ class SplitBarrierRules:
         return parties, phase, replaced(waits, at, 1 - waits[at])
 
 
+class NamedBarrierRules(SplitBarrierRules):
+    """A named barrier: a phase is complete with the last of the signals that it counts.
+
+    The number in its state is that count, 0 before it is initialised; then, for each wave, whether it
+    is outside, has joined, or has joined and may pass. What the documents leave undefined is an error.
+    Source: LLVM 24 AMDGPUExecutionSynchronization, "Named Barriers" Model Extensions.
+    """
+
+    def is_complete(self, state: BarrierState, ended: Collection[int]) -> bool:
+        """Never: the last signal has completed the phase."""
+        return False
+
+    def initialised(self, count: int, state: BarrierState) -> BarrierState:
+        """No signal has come; who had joined still has."""
+        return (), count, state[2]
+
+    def arrived(self, state: BarrierState, wave: int, signals: int | None = None) -> BarrierState:
+        parties, count, members = state
+        return self._counted((*parties, wave), signals or count, members)
+
+    def _counted(
+        self, parties: tuple[int, ...], count: int, members: tuple[int, ...]
+    ) -> BarrierState:
+        """The next phase, if all signals have come."""
+        if len(parties) < count:
+            return tuple(sorted(parties)), count, members
+        return (), count, tuple(_MAY_PASS if each == _JOINED else each for each in members)
+
+    def passed(self, state: BarrierState, wave: int) -> BarrierState | None:
+        at = self.group.waves.index(wave)
+        if state[2][at] != _MAY_PASS:
+            return None
+        return self.with_member(state, wave, _JOINED)
+
+    def with_member(self, state: BarrierState, wave: int, membership: int) -> BarrierState:
+        """With another membership of ``wave``."""
+        parties, count, members = state
+        at = self.group.waves.index(wave)
+        return parties, count, replaced(members, at, membership)
+
+    def has_joined(self, state: BarrierState, wave: int) -> bool:
+        """Whether this is the barrier that ``wave`` joined last."""
+        return state[2][self.group.waves.index(wave)] != _OUTSIDE
+
+    def left(self, state: BarrierState, wave: int) -> BarrierState:
+        """``wave`` is counted no more."""
+        parties, count, members = self.with_member(state, wave, _OUTSIDE)
+        return self._counted(parties, count - 1, members)
+
+    def error(self, state: BarrierState, op: Op) -> str | None:
+        """Why nothing is said of what ``op`` does now."""
+        parties, count, _ = state
+        name = f"barrier {self.group.unit}"
+        if op.code is StepKind.SIGNAL and not count:
+            return f"{name} is not initialised"
+        if op.code is StepKind.SIGNAL and op.signals and op.signals <= len(parties):
+            return f"{name} has {len(parties)} signals already, and is to count {op.signals}"
+        if op.code is StepKind.BARRIER_WAIT and not self.has_joined(state, op.wave):
+            return f"{name} is not what P{op.wave} has joined last"
+        if op.code is StepKind.BARRIER_LEAVE and op.wave in parties:
+            return f"P{op.wave} leaves {name}, where it has signalled, before that is complete"
+        return None
+
+
+_OUTSIDE, _JOINED, _MAY_PASS = range(3)
+
+
+def _barrier_rules(group: SplitBarrierGroup) -> SplitBarrierRules:
+    is_named = isinstance(group.unit, NamedBarrier)
+    return NamedBarrierRules(group) if is_named else SplitBarrierRules(group)
+
+
 class Position(NamedTuple):
     """Where a wave is: its next instruction, why that is an error, whether all is over.
 
@@ -262,6 +337,9 @@ class Position(NamedTuple):
 
 _NO_STEPS = (StepKind.END, StepKind.BARRIER)
 """Where a wave has no step of its own."""
+
+_AT_BARRIERS = range(StepKind.SIGNAL, StepKind.BARRIER_LEAVE + 1)
+"""What a wave does at a split barrier."""
 
 
 class WaveMachine(Generic[LineState]):
@@ -286,7 +364,7 @@ class WaveMachine(Generic[LineState]):
         self.waves = len(compiled.ops)
         self.first_lds = self.waves + len(compiled.lines)
         self.first_barrier = self.first_lds + len(groups)
-        self.barrier_rules = [SplitBarrierRules(each) for each in compiled.barriers]
+        self.barrier_rules = [_barrier_rules(each) for each in compiled.barriers]
         self.observables = compiled.observables
         self.wave_states: list[Interner[Wave]] = [Interner() for _ in range(self.waves)]
         self.line_states: list[Interner[LineState]] = [Interner() for _ in compiled.lines]
@@ -362,10 +440,43 @@ class WaveMachine(Generic[LineState]):
         """The errors that waves have run into; such a wave goes no further."""
         found: list[str] = []
         for wave in range(self.waves):
-            error = self.position(state, wave).error
+            op, error, *_ = self.position(state, wave)
+            if error is None:
+                error = self.barrier_error(state, op)
             if error is not None:
                 found.append(error)
         return found
+
+    def barrier_error(self, state: State, op: Op) -> str | None:
+        """What is wrong with what a wave is about to do at a named barrier."""
+        if op.code not in _AT_BARRIERS:
+            return None
+        number = self.barrier_of(state, op)
+        if number < 0:
+            return f"P{op.wave}: {op.instruction}: it has joined no barrier"
+        rules = self.barrier_rules[number]
+        if not isinstance(rules, NamedBarrierRules):
+            return None
+        problem = rules.error(self.barrier_state(state, number), op)
+        return problem and f"P{op.wave}: {op.instruction}: {problem}"
+
+    def barrier_state(self, state: State, number: int) -> BarrierState:
+        """What is kept of a split barrier."""
+        return self.barrier_states[number].items[state[self.first_barrier + number]]
+
+    def barrier_of(self, state: State, op: Op) -> int:
+        """The split barrier that ``op`` is for; -1: it is to leave what the wave has not joined."""
+        if op.code is not StepKind.BARRIER_LEAVE:
+            return op.barrier
+        return next((number for number, _ in self.joined_by(state, op.wave)), -1)
+
+    def joined_by(self, state: State, wave: int) -> Iterable[tuple[int, NamedBarrierRules]]:
+        """The named barrier that ``wave`` joined last, if any."""
+        for number, rules in enumerate(self.barrier_rules):
+            if not isinstance(rules, NamedBarrierRules) or wave not in rules.group.waves:
+                continue
+            if rules.has_joined(self.barrier_state(state, number), wave):
+                yield number, rules
 
     def wave_steps(self, state: State, wave: int) -> list[tuple[State, MachineEvent]]:
         """The steps of a wave on its own: everything but ``s_barrier``."""
@@ -380,9 +491,9 @@ class WaveMachine(Generic[LineState]):
         kept = self.wave_states[wave].items[state[wave]]
         if op.code is StepKind.CACHE:
             return [self.issue_cache(state, wave, kept, op)]
-        if op.code in (StepKind.SIGNAL, StepKind.BARRIER_WAIT):
-            return self.split_barrier_steps(state, wave, kept, op)
-        return []
+        if op.code not in _AT_BARRIERS or self.barrier_error(state, op) is not None:
+            return []
+        return self.split_barrier_steps(state, wave, kept, op)
 
     def access_steps(self, state: State, wave: int, op: Op) -> list[tuple[State, MachineEvent]]:
         """An access is issued, to memory or LDS."""
@@ -442,22 +553,44 @@ class WaveMachine(Generic[LineState]):
     def split_barrier_steps(
         self, state: State, wave: int, kept: Wave, op: Op
     ) -> list[tuple[State, MachineEvent]]:
-        """A wave arrives at a split barrier, or passes it if its phase is complete."""
-        intern, rules = self.barrier_states[op.barrier], self.barrier_rules[op.barrier]
-        at = self.first_barrier + op.barrier
+        """A wave arrives at a split barrier, passes it if its phase is complete, or enters or leaves."""
+        number = self.barrier_of(state, op)
+        rules = self.barrier_rules[number]
         pc, regs, queues = kept
-        before = intern.items[state[at]]
+        before = self.barrier_state(state, number)
+        after = list(state)
         if op.code is StepKind.SIGNAL:
-            then = rules.arrived(before, wave)
+            then = rules.arrived(before, wave, op.signals)
             if op.dst >= 0:
                 regs = replaced(regs, op.dst, int(not before[0]))
-        else:
+        elif op.code is StepKind.BARRIER_WAIT:
             then = rules.passed(before, wave)
+        else:
+            assert isinstance(rules, NamedBarrierRules)
+            self.leave_behind(after, op)
+            then = self.membership(rules, before, op)
         if then is None:
             return []
-        after = self.with_wave(list(state), wave, (pc + 1, regs, queues))
-        after[at] = intern(then)
+        self.with_wave(after, wave, (pc + 1, regs, queues))
+        after[self.first_barrier + number] = self.barrier_states[number](then)
         return [(tuple(after), MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
+
+    def leave_behind(self, state: list[int], op: Op) -> None:
+        """A wave that joins a barrier has joined no other any more."""
+        if op.code is not StepKind.BARRIER_JOIN:
+            return
+        for number, rules in self.joined_by(tuple(state), op.wave):
+            kept = rules.with_member(self.barrier_state(tuple(state), number), op.wave, _OUTSIDE)
+            state[self.first_barrier + number] = self.barrier_states[number](kept)
+
+    def membership(self, rules: NamedBarrierRules, before: BarrierState, op: Op) -> BarrierState:
+        """After a wave has set up a barrier, joined or left it."""
+        if op.code is StepKind.BARRIER_JOIN:
+            return rules.with_member(before, op.wave, _JOINED)
+        if op.code is StepKind.BARRIER_LEAVE:
+            return rules.left(before, op.wave)
+        assert op.signals is not None
+        return rules.initialised(op.signals, before)
 
     def phase_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Each split barrier at which all have arrived starts its next phase."""

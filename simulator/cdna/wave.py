@@ -21,6 +21,10 @@ from fencewright.simulator.cdna.instructions import (
     AsyncCopy,
     AsyncWait,
     Atomic,
+    BarrierInit,
+    BarrierJoin,
+    BarrierLeave,
+    BarrierName,
     BarrierSignal,
     BarrierUnit,
     BarrierWait,
@@ -34,6 +38,7 @@ from fencewright.simulator.cdna.instructions import (
     LdsCompareSwap,
     LdsLoad,
     LdsStore,
+    NamedBarrier,
     ScalarLoad,
     SplitWait,
     VectorAccess,
@@ -92,11 +97,14 @@ class StepKind(IntEnum):
     BARRIER = 6
     SIGNAL = 7
     BARRIER_WAIT = 8
-    WAIT = 9
-    MOVE = 10
-    ARITHMETIC = 11
-    BRANCH = 12
-    END = 13
+    BARRIER_INIT = 9
+    BARRIER_JOIN = 10
+    BARRIER_LEAVE = 11
+    WAIT = 12
+    MOVE = 13
+    ARITHMETIC = 14
+    BRANCH = 15
+    END = 16
 
 
 _NO_EFFECT = CacheEffect()
@@ -113,7 +121,7 @@ class Op:
     those in memory or (``in_lds``) in LDS; ``b`` of a compare-exchange is the value compared
     with. ``reads`` are the registers read. ``queues`` are the counters that it is in, ``counts`` what
     a wait asks of each counter, by their places in a ``Wave``; ``barrier`` the number of a split
-    barrier. ``acknowledged_early``: a store that is done when the L1 has it.
+    barrier, and ``signals`` how many a named one now counts. ``acknowledged_early``: a store that is done when the L1 has it.
     """
 
     number: int
@@ -137,6 +145,7 @@ class Op:
     flat: bool = False
     acknowledged_early: bool = False
     barrier: int = -1
+    signals: int | None = None
     target: int = -1
     unless: bool = False
 
@@ -157,10 +166,10 @@ class Op:
 class SplitBarrierGroup:
     """The waves of a split barrier. ``party_of``: on whose behalf each of them arrives.
 
-    Where a copy meets its wave, nobody is left out for having ended.
+    Where a copy meets its wave, and at a named barrier, nobody is left out for having ended.
     """
 
-    unit: BarrierUnit | CopyPoint
+    unit: BarrierName
     waves: tuple[int, ...]
     party_of: tuple[int, ...]
 
@@ -169,7 +178,7 @@ class SplitBarrierGroup:
         cls,
         program: CdnaProgram,
         wave: int,
-        unit: BarrierUnit | CopyPoint,
+        unit: BarrierName,
         agents: Container[int] = (),
     ) -> "SplitBarrierGroup":
         """The barrier that ``wave`` calls ``unit``; ``agents`` have no part in those of waves.
@@ -179,13 +188,13 @@ class SplitBarrierGroup:
         if isinstance(unit, CopyPoint):
             return cls(unit, (unit.wave, unit.agent), (0, 1))
         places = [thread.placement for thread in program.threads]
-        scope = Scope.WORKGROUP if unit is BarrierUnit.WAVE else Scope.CLUSTER
+        scope = Scope.CLUSTER if unit is BarrierUnit.WORKGROUP else Scope.WORKGROUP
         if scope is Scope.CLUSTER and places[wave].cluster is None:
             raise ProgramError(f"P{wave} is in no cluster, whose barrier is {unit}")
         mates = [n for n, place in enumerate(places) if place.shares(places[wave], scope)]
         waves = [n for n in mates if n not in agents]
         groups = [places[n].instance(Scope.WORKGROUP) for n in waves]
-        parties = waves if unit is BarrierUnit.WAVE else [groups.index(each) for each in groups]
+        parties = waves if scope is Scope.WORKGROUP else [groups.index(each) for each in groups]
         return cls(unit, tuple(waves), tuple(parties))
 
 
@@ -347,13 +356,21 @@ class CompiledProgram:
             case Wait() | SplitWait():
                 op.code = StepKind.WAIT
                 op.counts = self._counts(instruction)
-            case BarrierSignal(unit, first):
-                op.code = StepKind.SIGNAL
+            case BarrierSignal(unit, first, count):
+                op.code, op.signals = StepKind.SIGNAL, count
                 op.dst = self._register(wave, first)
                 op.barrier = self._barrier(wave, unit)
             case BarrierWait(unit):
                 op.code = StepKind.BARRIER_WAIT
                 op.barrier = self._barrier(wave, unit)
+            case BarrierInit(unit, count):
+                op.code, op.signals = StepKind.BARRIER_INIT, count
+                op.barrier = self._barrier(wave, unit)
+            case BarrierJoin(unit):
+                op.code = StepKind.BARRIER_JOIN
+                op.barrier = self._barrier(wave, unit)
+            case BarrierLeave():
+                op.code = StepKind.BARRIER_LEAVE
             case Move(dst, value):
                 op.code = StepKind.MOVE
                 op.dst, op.a = self._register(wave, dst), self._operand(wave, value)
@@ -394,12 +411,23 @@ class CompiledProgram:
         op.counted = self.configuration.counted(operation, op.flat)
         op.queues = tuple(map(self.counters.index, op.counted.counters))
 
-    def _barrier(self, wave: int, unit: BarrierUnit | CopyPoint) -> int:
+    def _barrier(self, wave: int, unit: BarrierName) -> int:
         """The number of the split barrier that a wave means by ``unit``."""
+        if isinstance(unit, NamedBarrier):
+            self._check_named(unit)
         made = SplitBarrierGroup.of(self.program, wave, unit, self.agents)
         if made not in self.barriers:
             self.barriers.append(made)
         return self.barriers.index(made)
+
+    def _check_named(self, barrier: NamedBarrier) -> None:
+        chip = self.configuration.row
+        if chip.named_barriers is None:
+            raise ProgramError(f"{chip.name} has no named barriers")
+        if not 1 <= barrier.number <= chip.named_barriers.count:
+            raise ProgramError(
+                f"named barriers of {chip.name} are 1 to {chip.named_barriers.count}"
+            )
 
     def _counts(self, wait: Wait | SplitWait) -> tuple[int | None, ...]:
         """What a wait asks of each counter of the chip."""

@@ -111,7 +111,7 @@ RETURN_BIT = {
 def suffix(chip: str, row: InstructionRow) -> str:
     if row.kind is Kind.WAIT:
         return " vmcnt(0)" if row.mnemonic == "s_waitcnt" else " 0x0"
-    if row.kind is Kind.BARRIER and row.mnemonic != "s_barrier":
+    if row.kind is Kind.BARRIER and row.mnemonic not in ("s_barrier", "s_barrier_leave"):
         return " -1"
     if row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL:
         return RETURN_BIT[chip]

@@ -116,8 +116,6 @@ def test_the_clusters_barrier_comes_in_two_parts(tmp_path: Path) -> None:
         (f"  scoped.bulk_copy %out, %tile size 256 : {G}, {L}\n", "gfx1250", "at most 128 bytes"),
         (f"  scoped.bulk_copy %tile, %in size 16 mbarrier %tile : {L}, {G}, {L}\n", "gfx1250",
          "completes on an mbarrier"),
-        ("  scoped.named_barrier sync 1 threads 64\n", "gfx1250", "s_barrier_join"),
-        ("  scoped.named_barrier sync 1 threads 64\n", "gfx942", "gfx942 has no named barriers"),
         (CLUSTER, "gfx942", "gfx942 launches no clusters"),
     ],
 )  # fmt: skip
