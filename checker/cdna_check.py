@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.checker.cdna_accesses import OperationKind, mode_of
+from fencewright.checker.cdna_calls import calls_of, inlined
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import find_hazards
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
@@ -47,9 +48,12 @@ class Checked:
         return to_scoped(self.lifted, self.entries)
 
     def provided(self) -> Iterator[tuple[int, str]]:
-        """The line of each operation, and what it provides."""
+        """The line of each operation, and what it provides; of a call, what it calls."""
+        calls = calls_of(self.lifted.code.flow)
         for each in self.lifted.operations:
-            if each.kind is not OperationKind.OUTSIDE or each.line:
+            if each.line in calls and calls[each.line].name:
+                yield each.line, f"{each.text} -> call of {calls[each.line].name}"
+            elif each.kind is not OperationKind.OUTSIDE or each.line:
                 yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
 
 
@@ -60,3 +64,13 @@ def check(
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
     entries = solve(code)
     return Checked(lift_code(code, entries), entries)
+
+
+def scoped_with_calls(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> str:
+    """A function as MLIR with what it calls in the place of each call.
+
+    Raises ``UnliftableError`` for what ``scoped`` cannot say, and calls of what is not there.
+    """
+    return check(assembly, inlined(assembly, function), l2_per_agent).scoped()

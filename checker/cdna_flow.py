@@ -18,6 +18,12 @@ RETURN_ADDRESS = Registers(("s30", "s31"))
 _ENDS = (InstructionKind.END, InstructionKind.JUMP, InstructionKind.BRANCH)
 
 
+def is_return(instruction: AssemblyInstruction) -> bool:
+    """Whether an instruction goes back to where its function was called."""
+    is_jump = instruction.mnemonic in ("s_setpc_b64", "s_set_pc_i64")
+    return is_jump and instruction.operands[:1] == (RETURN_ADDRESS,)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """An instruction with its effects."""
@@ -28,12 +34,7 @@ class Step:
     @property
     def is_return(self) -> bool:
         """Whether it goes back to where the function was called."""
-        instruction = self.instruction
-        return (
-            instruction.mnemonic in ("s_setpc_b64", "s_set_pc_i64")
-            and bool(instruction.operands)
-            and instruction.operands[0] == RETURN_ADDRESS
-        )
+        return is_return(self.instruction)
 
 
 @dataclass(frozen=True, slots=True)

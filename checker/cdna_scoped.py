@@ -2,7 +2,8 @@
 
 Accesses, fences, barriers and control flow are those of the code; all that is computed is symbolic.
 An address is an argument, the same one where the same registers come from the same definitions;
-so is what is stored, and what a branch depends on beside what its block has loaded. Orderings are
+so is what is stored, and what a branch depends on beside what its block has loaded. What is called
+stands in the place of its call. Orderings are
 those that the code provides: an access with scope bits is as strong as ``cdna_lift`` finds it, a
 write-back that is waited for is a release fence, an invalidate an acquire fence.
 
@@ -11,13 +12,14 @@ comparing and lowering, and not for running.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.checker.cdna_accesses import SCOPES, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
-from fencewright.checker.cdna_flow import Block, Step
+from fencewright.checker.cdna_flow import Block, Flow, Step
 from fencewright.checker.cdna_lift import LiftedFunction
 from fencewright.checker.cdna_spins import spins_of
 from fencewright.checker.cdna_state import Code, State
@@ -112,7 +114,8 @@ class _Writer:
         self.code = lifted.code
         self.entries = entries
         self.arguments = Arguments()
-        self.sources = _reaching(self.code, entries)
+        self.labels = _labels(self.code.flow)
+        self.sources = _reaching(self.code, entries, self.labels)
         self.flags = self._flags()
         if self.code.flow.is_called:
             raise UnliftableError(0, "it is called, and what its caller did is not known")
@@ -147,6 +150,8 @@ class _Writer:
         for step, operation in code.counted[number]:
             if step.effects.kind in _OUT:
                 raise _unlifted(step, "what it does is not seen")
+            if operation is not None and _CLUSTER in step.instruction.modifiers:
+                raise _unlifted(step, "the scope of a cluster is not told from a work-group's")
             under_way = set(state.covered)
             if operation is not None:
                 if operation.kind is _O.INVALIDATE:
@@ -207,7 +212,7 @@ class _Writer:
         pointer, pointer_type = self._pointer(operation)
         ordering = self._ordering(operation)
         how = ordering if ordering is Ordering.WEAK else f"{ordering} {operation.scope}"
-        line = operation.line
+        line = self._label(operation)
         if operation.kind in (_O.LOAD, _O.SCALAR_LOAD):
             return f"  %v{line} = scoped.load {how} {pointer} : {pointer_type} -> {form.type}"
         value = self.arguments.value(f"x{line}", form.type)
@@ -287,7 +292,7 @@ class _Writer:
             return
         if len(others) > 1:
             raise _unlifted(block.steps[-1], "a branch to more than two places")
-        line = block.steps[-1].instruction.line
+        line = self.labels[id(block.steps[-1])]
         value, kind = self._condition(number, block)
         other = self.arguments.value(f"b{line}", kind) if value != f"%b{line}" else "%zero"
         yield f"  %t{line} = arith.cmpi ne, {value}, {other} : {kind}"
@@ -305,15 +310,20 @@ class _Writer:
             if operation is not None and operation.kind is _O.LOAD:
                 kind = _form(operation).type
                 if kind in ("i32", "i64"):
-                    return f"%v{operation.line}", kind
+                    return f"%v{self._label(operation)}", kind
             if effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC):
                 continue
             wanted.update(each for each in effects.uses if not each.startswith("exec"))
-        line = block.steps[-1].instruction.line
-        return self.arguments.value(f"b{line}", "i32"), "i32"
+        return self.arguments.value(f"b{self.labels[id(block.steps[-1])]}", "i32"), "i32"
+
+    def _label(self, operation: Operation) -> str:
+        """What the values of an operation are called by."""
+        assert operation.step is not None
+        return self.labels[id(operation.step)]
 
 
-_BITS = frozenset({"sc0", "sc1", "glc"})
+_CLUSTER = "scope:SCOPE_SE"
+_BITS = frozenset({"sc0", "sc1", "glc", "scope:SCOPE_DEV", "scope:SCOPE_SYS"})
 
 
 def _unlifted(step: Step, why: str) -> UnliftableError:
@@ -332,13 +342,28 @@ def _address(step: Step) -> list[Operand]:
     return [operands[results]]
 
 
-Sources = dict[str, frozenset[int]]
-"""The lines at which a register may have got its value; none: before the function."""
+def _labels(flow: Flow) -> Mapping[int, str]:
+    """By the ``id`` of each step its line, numbered where several copies of a function have it."""
+    steps = [step for block in flow.blocks for step in block.steps]
+    copies = Counter(step.instruction.line for step in steps)
+    seen = Counter[int]()
+    labels: dict[int, str] = {}
+    for step in steps:
+        line = step.instruction.line
+        seen[line] += 1
+        labels[id(step)] = f"{line}_{seen[line]}" if copies[line] > 1 else str(line)
+    return labels
 
-_BEFORE: frozenset[int] = frozenset({0})
+
+Sources = dict[str, frozenset[str]]
+"""The steps, by their labels, at which a register may have got its value; "": before the function."""
+
+_BEFORE: frozenset[str] = frozenset({""})
 
 
-def _reaching(code: Code, entries: Mapping[int, State]) -> dict[int, tuple[object, ...]]:
+def _reaching(
+    code: Code, entries: Mapping[int, State], labels: Mapping[int, str]
+) -> dict[int, tuple[object, ...]]:
     """By the ``id`` of a step that accesses memory, where the registers of its address come from."""
     known: dict[int, Sources] = {0: {}}
     work = [0]
@@ -346,7 +371,7 @@ def _reaching(code: Code, entries: Mapping[int, State]) -> dict[int, tuple[objec
         number = work.pop()
         now = dict(known[number])
         for step in code.flow.blocks[number].steps:
-            _define(now, step)
+            _define(now, step, labels)
         for target in code.flow.blocks[number].successors:
             before = known.get(target)
             merged = now if before is None else _merged(before, now)
@@ -366,14 +391,14 @@ def _reaching(code: Code, entries: Mapping[int, State]) -> dict[int, tuple[objec
                     for name in operand.names
                 ]
                 found[id(step)] = tuple(now.get(name, _BEFORE) for name in names)
-            _define(now, step)
+            _define(now, step, labels)
     return found
 
 
-def _define(now: Sources, step: Step) -> None:
+def _define(now: Sources, step: Step, labels: Mapping[int, str]) -> None:
     if step.effects.kind is not InstructionKind.WAIT:
         for register in step.effects.defines:
-            now[register] = frozenset({step.instruction.line})
+            now[register] = frozenset({labels[id(step)]})
 
 
 def _merged(mine: Sources, its: Sources) -> Sources:

@@ -69,6 +69,10 @@ _DONE: Mapping[Counter, int] = MappingProxyType(
 ANYTHING = "*"
 """Stands for every register, where a function is called with loads in flight."""
 
+_OPEN_AT_CALLS = (Counter.STORECNT, Counter.ASYNCCNT, Counter.TENSORCNT)
+"""Counters of nothing that writes registers, which functions leave as they are where they begin and
+return. Source: what LLVM 22 to 24 make for gfx1250; SIInsertWaitcnts, function entry."""
+
 LDS_DATA = "lds"
 """Stands for what loads write to LDS."""
 
@@ -256,9 +260,9 @@ class State:
         self.stale = [0] * len(LEVELS)
         self.crossing = self.ahead = 0
         if is_called:
-            for counter in self.counters.values():
-                counter.stamps[ANYTHING] = counter.stamps[0] = 0
-                counter.owed, counter.kinds = counter.limit, _ALL_KINDS
+            for name, counter in self.counters.items():
+                tokens = _left(name, 0) if name in _OPEN_AT_CALLS else (ANYTHING, 0)
+                _hold(counter, _ALL_KINDS, tokens)
             self.loads[ANYTHING] = Load(0, _ALL_KINDS)
             self.flight = 1
             self._outside(1)
@@ -330,8 +334,9 @@ class State:
         match step.effects.kind:
             case InstructionKind.WAIT:
                 self.wait(code.waits[step.instruction.line])
-            case InstructionKind.CALL | InstructionKind.UNKNOWN:
-                # A function waits for everything where it begins and where it returns.
+            case InstructionKind.CALL:
+                self._call(operation)
+            case InstructionKind.UNKNOWN:
                 self.deliver_all()
                 if operation is not None:
                     self._outside(operation.bit)
@@ -339,6 +344,17 @@ class State:
                 if operation is not None:
                     self._operate(code, operation)
                 self._issue(step, operation)
+
+    def _call(self, operation: Operation | None) -> None:
+        """A function waits for all that writes registers where it begins and where it returns."""
+        self.wait({name: 0 for name in self.counters if name not in _OPEN_AT_CALLS})
+        if operation is None:
+            return
+        self._outside(operation.bit)
+        for name in _OPEN_AT_CALLS:
+            if name in self.counters:
+                _hold(self.counters[name], _VECTOR, _left(name, operation.number))
+                self.flight |= operation.bit
 
     def _issue(self, step: Step, operation: Operation | None) -> None:
         effects = step.effects
@@ -432,7 +448,7 @@ class State:
 
     def _wait(self, name: Counter, counter: CounterState, count: int) -> None:
         leaves = _FLAT_LEAVES.get(name, ())
-        others = [self.counters[each] for each, _ in leaves]
+        others = [each for each in self.counters.values() if each is not counter]
         for token in counter.wait(count):
             is_left = any(token in other.stamps for other in others)
             if isinstance(token, int):
@@ -444,10 +460,11 @@ class State:
             if not is_left:
                 del self.loads[register]
                 continue
-            left = leaves[0][1] if load.kinds & _FLAT else 0
+            left = leaves[0][1] if leaves and load.kinds & _FLAT else 0
             self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | left)
         if count == 0:
-            for other, (_, kind) in zip(others, leaves, strict=True):
+            for counted_by, kind in leaves:
+                other = self.counters[counted_by]
                 if other.kinds & _FLAT and ANYTHING not in other.stamps:
                     other.kinds = other.kinds & ~_FLAT | kind
 
@@ -483,6 +500,21 @@ class State:
         wanted = tuple(tokens)
         counts = {str(name): each.need(*wanted) for name, each in self.counters.items()}
         return wait_text(self.chip, WaitCounts(**counts))
+
+
+def _left(name: Counter, number: int) -> tuple[int, ...]:
+    """Of code that is not seen, what a wait on one of ``_OPEN_AT_CALLS`` sees the end of.
+
+    Stores alone: copies to LDS are for those to wait for who make them.
+    """
+    return (number,) if name is Counter.STORECNT else ()
+
+
+def _hold(counter: CounterState, kinds: int, tokens: Sequence[str | int]) -> None:
+    """Let any number of events be outstanding; ``tokens`` end with the last of them."""
+    counter.stamps |= dict.fromkeys(tokens, counter.clock)
+    counter.owed = counter.limit
+    counter.kinds |= kinds
 
 
 def solve(code: Code) -> dict[int, State]:

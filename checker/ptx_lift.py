@@ -9,6 +9,7 @@ came after it is *late*. Source: PTX ISA, "Release and Acquire Patterns".
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from fencewright.checker.ptx_calls import CALL, call_of
 from fencewright.checker.ptx_text import PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.statements import AccessProxy, EffectKind, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
@@ -177,6 +178,8 @@ class Lift:
         acquired = self._acquired()
         for each in self.instructions:
             statement = each.statement
+            if statement.operation == CALL:
+                yield Lifted(each, f"call of {call_of(statement).name or 'what is not known'}")
             if statement.kind not in _HEARD or not _is_shared(statement):
                 continue
             state = self._before.get(each.number)

@@ -3,7 +3,8 @@
 Accesses, fences, barriers and control flow are those of the code, with the orderings and scopes
 that it says; all that is computed is symbolic. An address is an argument, the same one where it
 is computed from the same variable, parameter or register by the same constants; so is what is
-stored, and what a branch depends on beside what its block has loaded. Proxy fences are left out:
+stored, and what a branch depends on beside what its block has loaded. What is called stands in the
+place of its call. Proxy fences are left out:
 ``insert-proxy-fences`` writes those that are owed. A lifted function is for comparing and
 lowering, and not for running.
 """
@@ -11,6 +12,7 @@ lowering, and not for running.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from fencewright.checker.ptx_calls import inlined
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.checker.scoped_text import TYPE_OF_SIZE, Arguments, UnliftableError
@@ -65,7 +67,9 @@ _ENDS = ("ret", "exit", "trap")
 
 def ptx_to_scoped(module: PtxFile, function: PtxFunction) -> str:
     """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
-    return _Writer(module, function).text()
+    if not function.is_entry:
+        raise UnliftableError(0, "it is called, and what its caller did is not known")
+    return _Writer(module, inlined(module, function)).text()
 
 
 class _Writer:
@@ -85,8 +89,6 @@ class _Writer:
     def text(self) -> str:
         """The function."""
         function = self.function
-        if not function.is_entry:
-            raise UnliftableError(0, "it is called, and what its caller did is not known")
         body = [line for block in self.blocks for line in self._block(block)]
         said = ["gpu.kernel"]
         if self.threads is not None:
@@ -103,7 +105,7 @@ class _Writer:
         yield f"^b{block.number}:"
         for each in block.instructions:
             statement = each.statement
-            if statement.kind is _K.CONTROL and statement.operation != "call":
+            if statement.kind is _K.CONTROL:
                 yield from self._end(block, each)
                 return
             lines = list(self._instruction(each))

@@ -10,7 +10,10 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from fencewright.checker.cdna_calls import callees
+from fencewright.checker.cdna_check import scoped_with_calls
 from fencewright.checker.findings import Level
 from fencewright.checker.scoped_text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -160,9 +163,13 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
         return beside.file, [(each.name, each.line, write) for each, write in scoped]
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     found: list[_Written] = []
-    for each in checked(beside.assembly, beside.file, many):
+    assembly = beside.assembly
+    called = callees(assembly)
+    for each in checked(assembly, beside.file, many):
         function = each.lifted.code.flow.function
-        found.append((function.name, function.instructions[0].line, each.scoped))
+        if function.name not in called or function.descriptor:
+            write = partial(scoped_with_calls, assembly, function, many)
+            found.append((function.name, function.instructions[0].line, write))
     return beside.file, found
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from fencewright.checker.ptx_calls import callees
 from fencewright.checker.ptx_findings import PtxFinding, find_problems
 from fencewright.checker.ptx_lift import Lift
 from fencewright.checker.ptx_scoped import ptx_to_scoped
@@ -68,6 +69,12 @@ def names_of(module: PtxFile) -> Mapping[str, bool]:
 
 
 def scoped(module: PtxFile) -> Iterator[tuple[PtxFunction, Callable[[], str]]]:
-    """The functions, each with what writes it on ``scoped`` or raises ``UnliftableError``."""
+    """The functions that no other calls, each with what writes it on ``scoped``.
+
+    That raises ``UnliftableError`` for what ``scoped`` cannot say.
+    """
+    called = callees(module)
     for function in module.functions.values():
+        if function.name in called and not function.is_entry:
+            continue
         yield function, partial(ptx_to_scoped, module, function)

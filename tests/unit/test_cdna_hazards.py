@@ -52,6 +52,7 @@ def found(*body: str) -> list[tuple[int, str]]:
 
 
 LOAD = "global_load_dword v0, v[2:3], off"
+RETURN_1250 = "s_set_pc_i64 s[30:31]"
 FLAT = "flat_load_dword v0, v[2:3]"
 LDS = "ds_read_b32 v0, v2"
 SCALAR = "s_load_dword s0, s[2:3], 0x0"
@@ -277,6 +278,10 @@ def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
         (("v_mov_b32_e32 v9, 0", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v1"), []),
         (("ds_load_b32 v0, v1", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v0"), ["hazard-raw"]),
         (("ds_load_b32 v0, v1", "s_wait_idle", "v_mov_b32_e32 v2, v0"), []),
+        # A function waits for what writes registers; stores and copies to LDS are left in flight.
+        (("s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0", "v_mov_b32_e32 v2, v0", RETURN_1250), []),
+        (("s_wait_loadcnt_dscnt 0x0", "v_mov_b32_e32 v2, v0", RETURN_1250), ["hazard-entry"]),
+        (("s_wait_kmcnt 0x0", "v_mov_b32_e32 v2, v0", RETURN_1250), ["hazard-entry"]),
     ],
 )  # fmt: skip
 def test_split_counters(body: tuple[str, ...], expected: list[str]) -> None:

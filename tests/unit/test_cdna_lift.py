@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import SCOPES, Mode, OperationKind
+from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift
 from fencewright.checker.cdna_text import Function, read_assembly
 from fencewright.lowering.cdna.caches import Caches
@@ -255,3 +255,32 @@ def test_the_dataflow_agrees_with_the_plain_definition_on_all_paths() -> None:
         assert set(lifted_relation(lifted(*body))) == wanted, body
         compared += len(wanted)
     assert compared > 2_000
+
+
+GFX1250 = Mode("gfx1250", MANY, tgsplit=False)
+SPLIT_ENTRY = ("s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0")
+SPLIT_STORE = "global_store_b32 v[0:1], v2, off"
+
+
+def test_functions_of_gfx1250_leave_stores_to_their_callers() -> None:
+    """LLVM waits for what writes registers where a function begins and returns, and no more."""
+
+    def late(*body: str) -> str:
+        return ", ".join(str(each.line) for each in found_at_end(*body))
+
+    def found_at_end(*body: str) -> Sequence[Operation]:
+        of = lift(function(*SPLIT_ENTRY, *body, "s_set_pc_i64 s[30:31]", chip="gfx1250"), GFX1250)
+        (operation,) = of.at(HEAD + len(SPLIT_ENTRY) + len(body) - 1)
+        return of.late(operation, Scope.WORKGROUP)
+
+    call = "s_swap_pc_i64 s[30:31], s[0:1]"
+    assert late(SPLIT_STORE) == "0"
+    assert late("s_wait_storecnt 0x0", SPLIT_STORE) == ""
+    assert late("s_wait_storecnt 0x0", SPLIT_STORE, call, SPLIT_STORE) == "7, 8"
+    # What is called may have stored nothing: one more store says nothing of those before.
+    assert (
+        late("s_wait_storecnt 0x0", SPLIT_STORE, call, "s_wait_storecnt 0x1", SPLIT_STORE) == "7, 8"
+    )
+    assert late("s_wait_storecnt 0x0", SPLIT_STORE, call, "s_wait_storecnt 0x0", SPLIT_STORE) == ""
+    # A wait for some counters leaves what the others have in flight.
+    assert late("s_wait_kmcnt 0x0", SPLIT_STORE) == "0"

@@ -68,6 +68,20 @@ def test_how_it_is_written(body: tuple[str, ...], expected: list[str]) -> None:
     assert lines(*body) == expected
 
 
+def test_the_scopes_of_gfx1250() -> None:
+    back = ("s_wait_storecnt 0x0", "global_wb scope:SCOPE_SYS", "s_wait_storecnt 0x0")
+    flag = "global_store_b32 v[4:5], v6, off scope:SCOPE_SYS"
+    see = ("global_load_b32 v7, v[4:5], off scope:SCOPE_DEV", "s_wait_loadcnt 0x0")
+    body = ("global_store_b32 v[0:1], v2, off", *back, flag, *see, "global_inv scope:SCOPE_DEV",
+            "s_wait_loadcnt 0x0", "global_load_b32 v3, v[0:1], off")  # fmt: skip
+    assert lines(*body, chip="gfx1250") == [
+        "store weak %x4, %p0", "fence release system", "store relaxed system %x8, %p1",
+        "%v9 = load relaxed agent %p1", "fence acquire agent", "%v13 = load weak %p0",
+    ]  # fmt: skip
+    with pytest.raises(UnliftableError, match="the scope of a cluster is not told"):
+        lines("global_store_b32 v[4:5], v6, off scope:SCOPE_SE", chip="gfx1250")
+
+
 def test_two_instructions_that_invalidate_for_the_system() -> None:
     both = ("buffer_invl2", "buffer_wbinvl1_vol")
     assert lines(*both, chip="gfx90a") == ["fence acquire system"]

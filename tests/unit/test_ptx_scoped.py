@@ -165,7 +165,8 @@ def test_the_size_of_a_work_group_goes_with_the_kernel() -> None:
     ("body", "why"),
     [
         ("frobnicate.b32 r1, [d1];", "frobnicate.b32: 'scoped' has no operation for it"),
-        ("{ .param .b64 x; call.uni f, (x); }", "call.uni: 'scoped' has no operation for it"),
+        ("{ .param .b64 x; call.uni f, (x); }", "call.uni: f, which it calls, is not in the file"),
+        ("call.uni (r1), %rd1, (r1), proto;", "call.uni: which function it calls is not known"),
         ("fence.acquire.sync_restrict::shared::cluster.cluster;", "'scoped' has no operation"),
         ("fence.proxy.alias;", "fence.proxy.alias: 'scoped' has no operation for it"),
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned: 'scoped' has no operation"),
@@ -288,7 +289,8 @@ def as_ptx(name: str, tmp_path: Path) -> str:
 
 def lifted(text: str) -> str:
     module = read_ptx(text)
-    return "\n".join(ptx_to_scoped(module, each) for each in module.functions.values())
+    kernels = [each for each in module.functions.values() if each.is_entry]
+    return "\n".join(ptx_to_scoped(module, each) for each in kernels)
 
 
 def operations(text: str) -> list[str]:
@@ -375,6 +377,26 @@ MESSAGE_PASSING = (
     ("@x, @y", '@y, @x, "r0"'),
     "forall (P1:r0 = 42)",
 )  # fmt: skip
+PASSING_BY_CALLS = (
+    ".func raise(.param .b64 a, .param .b32 v) {\n"
+    ".reg .b64 d<2>; .reg .b32 r<2>; ld.param.b64 d1, [a]; ld.param.b32 r1, [v];\n"
+    "fence.acq_rel.gpu; st.relaxed.gpu.global.b32 [d1], r1; ret;\n}\n"
+    ".func (.param .b32 result) look(.param .b64 a) {\n"
+    ".reg .b64 d<2>; .reg .b32 r<2>; ld.param.b64 d1, [a];\n"
+    "ld.relaxed.gpu.global.b32 r1, [d1]; st.param.b32 [result], r1; ret;\n}\n"
+    ".entry p0(.param .b64 x, .param .b64 y) .reqntid 1 {\n"
+    ".reg .b64 d<3>; ld.param.b64 d1, [x]; ld.param.b64 d2, [y]; st.global.b32 [d1], 42;\n"
+    "{ .param .b64 a; .param .b32 b; st.param.b64 [a], d2; st.param.b32 [b], 1;\n"
+    "call.uni raise, (a, b); }\nret;\n}\n"
+    ".entry p1(.param .b64 x, .param .b64 y, .param .b64 out) .reqntid 1 {\n"
+    ".reg .b64 d<4>; .reg .b32 r<3>; .reg .pred p;\n"
+    "ld.param.b64 d1, [x]; ld.param.b64 d2, [y]; ld.param.b64 d3, [out];\n"
+    "L: { .param .b64 a; .param .b32 b; st.param.b64 [a], d2; call.uni (b), look, (a);\n"
+    "ld.param.b32 r1, [b]; }\nsetp.eq.s32 p, r1, 0; @p bra L;\n"
+    "fence.acq_rel.gpu; ld.global.b32 r2, [d1]; st.global.b32 [d3], r2; ret;\n}\n",
+    ("@x, @y", '@y, @x, "r0"'),
+    "forall (P1:r0 = 42)",
+)  # fmt: skip
 LOCK = (
     "".join(
         f".entry p{n}(.param .b64 x, .param .b64 y, .param .b64 z) .reqntid 1 {{\n"
@@ -425,10 +447,11 @@ def outcomes(text: str, chip: str, tmp_path: Path, capsys: pytest.CaptureFixture
     ("ptx", "bindings", "condition", "weakened"),
     [
         (*MESSAGE_PASSING, ("scoped.fence acq_rel agent", "")),
+        (*PASSING_BY_CALLS, ("scoped.fence acq_rel agent", "")),
         (*LOCK, ("scoped.store release", "scoped.store relaxed")),
         (*STORE_BUFFERING, ("scoped.fence seq_cst agent", "")),
     ],
-    ids=["message passing", "lock", "store buffering"],
+    ids=["message passing", "by calls", "lock", "store buffering"],
 )
 def test_lifted_threads_do_the_same_on_both_machines(
     ptx: str,
