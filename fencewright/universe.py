@@ -75,6 +75,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "minimise-caches": _lazily("passes.pipelines", "MinimiseCachesPipeline"),
     "loosen-releases": _lazily("passes.llvm_ir.loosen_releases", "LoosenReleasesPass"),
     "await-values": _lazily("passes.llvm_ir.await_values", "AwaitValuesPass"),
+    "escape-noalias": _lazily("passes.llvm_ir.escape_noalias", "EscapeNoaliasPass"),
     "show-waits": _lazily("passes.llvm_ir.show_waits", "ShowWaitsPass"),
     "cdna-pipeline": _lazily("passes.pipelines", "CDNAPipeline"),
     "ptx-pipeline": _lazily("passes.pipelines", "PTXPipeline"),

@@ -382,14 +382,15 @@ class LLVMIRPipeline(Pipeline):
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)
         if self._is_ptx:
+            from fencewright.passes.llvm_ir.escape_noalias import EscapeNoaliasPass
             from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
             from fencewright.passes.to_ptx.relax_cuda_atomics import RelaxCudaAtomicsPass
             from fencewright.passes.to_ptx.relax_elements import RelaxElementsPass
 
             given = self.mcpu, self.facts
             relaxes = (RelaxCudaAtomicsPass(*given), RelaxElementsPass(*given))
-            on_scoped = (*relaxes, InferAddressSpacesPass(), *passes)
-            return (*on_scoped, *_before_ptx(self.mcpu, self.ptx_version))
+            on_scoped = (EscapeNoaliasPass(), InferAddressSpacesPass(), *passes)
+            return (*relaxes, *on_scoped, *_before_ptx(self.mcpu, self.ptx_version))
         from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 
         return (AcquireOnSuccessPass(), *passes)

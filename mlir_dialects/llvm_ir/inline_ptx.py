@@ -64,6 +64,8 @@ _CALL = re.compile(
     r'"(?P<constraints>[^"]*)"|@(?P<intrinsic>llvm\.nvvm\.[\w.]+))'
     r"\((?P<operands>.*)\)(?P<rest>[^()]*)"
 )
+_NOALIAS = "!noalias "
+"""Metadata by which LLVM moves accesses past a call."""
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|\\)")
 _OPERAND = re.compile(
     rf"(?P<type>{llvm_ir.SIMPLE_TYPE}) (?:[a-z]\w*(?:\([^)]*\))? )*(?P<value>\S+)"
@@ -96,7 +98,7 @@ NOT_UNDERSTOOD = Understood()
 def understand(template: str) -> Understood:
     """What the call of a template (of an ``llvm_ir.inst``) is."""
     found = _CALL.fullmatch(template)
-    if found is None:
+    if found is None or _NOALIAS in found["rest"]:
         return NOT_UNDERSTOOD
     call = _call_of(found)
     if call is None or call.statements is None:
@@ -113,7 +115,7 @@ def understand(template: str) -> Understood:
         said = made(_Reader(call, statement)) if made else None
         if said is not None and (whole := _as_operation(template, call, said)) is not None:
             return whole
-    return _as_text(heard)
+    return _as_text(heard, call.has_side_effects)
 
 
 def text_of(op: Operation) -> str | None:
@@ -266,7 +268,7 @@ def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
     return Understood(said.op_type, tuple(operands), tuple(types), results, properties, attributes)
 
 
-def _as_text(heard: Sequence[Statement]) -> Understood:
+def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
     generic = AccessProxy.GENERIC
     for each in heard:
         if each.kind is not EffectKind.MEMORY or any(a.proxy is not generic for a in each.accesses):
@@ -277,7 +279,7 @@ def _as_text(heard: Sequence[Statement]) -> Understood:
     said: dict[str, Attribute] = {"ordering": ORDERINGS[Ordering.WEAK]}
     strong = [each for each in heard if each.is_strong]
     if strong:
-        if len(heard) > 1:
+        if len(heard) > 1 or not has_side_effects:
             return NOT_UNDERSTOOD
         ordering, scope = strong[0].ordering, strong[0].scope
         assert ordering is not None

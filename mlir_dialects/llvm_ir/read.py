@@ -57,6 +57,7 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     SYNCHRONIZE_AS_SPACES,
     MemoryInstruction,
     UnreadError,
+    groups_in,
     quote_name,
     read_instruction,
     unquote_name,
@@ -77,6 +78,7 @@ _LABEL = re.compile(rf"({NAME}):")
 _HEADER_SYMBOL = re.compile(rf"@({NAME})(?=\()")
 _STRING = re.compile(r'"[^"]*"')
 _MEMORY_NONE = "memory(none)"
+_LIMITS_MEMORY = re.compile(r"^attributes (#[0-9]+) = .*\bmemory\(", re.MULTILINE)
 _DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({NAME})\(")
 _TYPE_DEFINITION = re.compile(rf"^%({NAME}) = type ", re.MULTILINE)
 _NUMBERED_TYPE = re.compile(r"^[ \t]*%[0-9]+[ \t]*=[ \t]*type\b", re.MULTILINE)
@@ -388,6 +390,18 @@ class _ModuleReader:
         )
 
     @cached_property
+    def limits(self) -> frozenset[str]:
+        """The groups of attributes that say which memory a call may access."""
+        return frozenset(_LIMITS_MEMORY.findall(self.printed))
+
+    def understand(self, template: str) -> inline_ptx.Understood:
+        """What a call is; one that LLVM moves accesses past, by its attributes, may be anything."""
+        found = inline_ptx.understand(template)
+        if llvm_ir.NO_ACCESS in found.attributes or self.limits.isdisjoint(groups_in(template)):
+            return found
+        return inline_ptx.NOT_UNDERSTOOD
+
+    @cached_property
     def nodes(self) -> Mapping[str, str]:
         """The text of each numbered metadata node."""
         return dict(NODE.findall(self.printed))
@@ -693,7 +707,7 @@ class _FunctionReader:
         return types
 
     def _add_inst(self, template: StringAttr, token: str | None) -> Operation:
-        found = inline_ptx.understand(template.data) if self.reader.may_be_ptx else None
+        found = self.reader.understand(template.data) if self.reader.may_be_ptx else None
         if found is not None and found.op_type is not None:
             return self._add_scoped(_understood(found.op_type, found), token)
         op = llvm_ir.InstOp.create(

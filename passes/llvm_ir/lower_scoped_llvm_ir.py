@@ -27,7 +27,6 @@ from typing import Any, Literal, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -44,8 +43,8 @@ from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
 from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
-from fencewright.passes.llvm_ir.data_layout import pointer_widths, width_of_pointer
-from fencewright.passes.llvm_ir.optimiser import compiler_fence, escape, noalias_arguments
+from fencewright.passes.llvm_ir.data_layout import pointer_widths
+from fencewright.passes.llvm_ir.optimiser import compiler_fence
 
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
@@ -180,13 +179,13 @@ class _Lowering:
         accesses = self.architecture.access_orders
         lower_operation = self._replace if accesses else self._surround
         promised = _promises(function) if accesses else {}
-        orders = False
+        if accesses:
+            self._escape_noalias(function)
         for block in function.body.blocks:
             for op in tuple(block.ops):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None and text_of(op) is None:
                         request = _request(op)
-                        orders = orders or _merged(request) is not Ordering.RELAXED
                         try:
                             target = parse_target(**options).promising(*promised.get(op, ()))
                             lower_operation(op, target, request)
@@ -196,20 +195,11 @@ class _Lowering:
                     _require_no_atomic(op)
         if not accesses:
             function.set_lowered_for(options)
-        elif orders:
-            self._let_escape(function)
 
-    def _let_escape(self, function: FuncOp) -> None:
-        """Let machine code that orders reach what ``noalias`` arguments point to."""
-        from fencewright.lowering.ptx.llvm_asm import REGISTERS
+    def _escape_noalias(self, function: FuncOp) -> None:
+        from fencewright.passes.llvm_ir.escape_noalias import escape_noalias
 
-        widths = self.pointer_widths
-        pointers = {
-            each: REGISTERS[width_of_pointer(each.type, widths)].constraint
-            for each in noalias_arguments(function)
-            if isinstance(each.type, LLVMPointerType)
-        }
-        escape(function, pointers)
+        escape_noalias(function, self.pointer_widths)
 
     def _switch_on(self, function: FuncOp, attributes: str, features: Iterable[str]) -> None:
         """Make LLVM compile ``function`` for the ``features`` that it is lowered for.

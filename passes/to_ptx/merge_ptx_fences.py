@@ -157,13 +157,12 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
     """What is done next to the place after ``op`` (``forwards``), or before it.
 
     A fence does not release what a later fence acquires, nor acquire what an earlier fence
-    releases. One that is the program's own inline PTX does nothing for others: LLVM may move past
-    it what it does not move past ours (passes/llvm_ir/optimiser.py).
+    releases.
     """
     fence = _fence(op)
     if fence is None:
         return done if _is_silent(op) else NOTHING
-    both = done.and_then(fence) if type(op) is ptx.FenceOp else done
+    both = done.and_then(fence)
     if forwards and fence.acquires > done.acquires:
         return both._replace(releases=fence.releases)
     if not forwards and fence.releases > done.releases:
@@ -174,7 +173,8 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
 def _fence(op: Operation) -> Done | None:
     """What a plain fence does; None for anything else, fences of proxies among them.
 
-    One of ``scoped`` is the program's own inline PTX, as it stands.
+    One of ``scoped`` is the program's own inline PTX, as it stands. LLVM moves past it no more than
+    past ours: see the pass ``escape-noalias``.
     """
     if type(op) is ptx.FenceOp:
         return _FENCES.get(words_of(op.opcode.data))

@@ -278,11 +278,11 @@ def test_noalias_data_stays_on_its_side(function: str, access: str):
     assert optimised(blind, function).count(f"{access}.weak") == 1
 
 
-def optimised(text: str, function: str) -> list[str]:
+def optimised(text: str, function: str, target: llvm.TargetMachine | None = None) -> list[str]:
     """The accesses of ``function`` after LLVM's -O2, LLVM's own as ``ld.weak`` and ``st.weak``."""
-    target = machine("sm_90", "8.6")
+    chosen = target or machine("sm_90", "8.6")
     with llvm_module(text, "optimised") as module:
-        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(2))
+        builder = llvm.create_pass_builder(chosen, llvm.create_pipeline_tuning_options(2))
         builder.getModulePassManager().run(module, builder)
         body = re.search(rf"@{function}\(.*?^\}}", str(module), re.M | re.S)
     assert body is not None

@@ -489,21 +489,21 @@ def test_a_broken_rule_is_caught_in_llvm_ir(
         merge_ptx_fences._loosened.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
-NOALIAS = """target triple = "nvptx64-nvidia-cuda"
-define ptx_kernel void @f(ptr addrspace(1) %flag, ptr addrspace(1) noalias %data) {
-  call void asm sideeffect "fence.sc.gpu;", "~{memory}"()
+OWN_FENCE = """target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @f(ptr addrspace(1) %flag, ptr addrspace(1) noalias %data) {{
+  call void asm sideeffect "fence.sc.{scope};", "~{{memory}}"()
   %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") seq_cst, align 4
   store i32 %seen, ptr addrspace(1) %data
   ret void
-}
+}}
 """
 
 
-def test_a_fence_of_the_programs_own_does_not_stand_for_ours() -> None:
-    """Past inline PTX LLVM moves what a noalias pointer points to: ours has to stay."""
-    made = lower_llvm_ir(NOALIAS, "sm_90", edit=True)
-    assert made.count("fence.sc.gpu") == 1
-    assert 'asm sideeffect "fence.sc.gpu;\\0Ald.acquire.gpu' in made
+@pytest.mark.parametrize(("scope", "left"), [("gpu", "gpu"), ("cluster", "gpu"), ("sys", "sys")])
+def test_of_ours_and_a_fence_of_the_programs_own_the_wider_one_stays(scope: str, left: str) -> None:
+    """What ``noalias`` pointers point to stays on its side of either: they escape."""
+    made = lower_llvm_ir(OWN_FENCE.format(scope=scope), "sm_90", edit=True)
+    assert re.findall(r"fence\.sc\.(\w+)", made) == [left]
     assert 'asm sideeffect "", "l"(ptr addrspace(1) %data)' in made
 
 

@@ -44,6 +44,7 @@ SILENT = {
     "insert-proxy-fences": "adds what async operations need, and takes nothing away",
     "allocate-registers": "touches no synchronisation",
     "relax-elements": "changes the text of inline PTX, and adds the fences that it then takes",
+    "escape-noalias": "adds what LLVM has to know, and takes nothing away",
     "show-waits": "writes waits in LLVM's words, and takes none away",
 }
 """Passes of the pipelines that are not remarked on, and why not."""

@@ -110,10 +110,11 @@ define ptx_kernel void @threadfence_and_atomic(ptr addrspace(1) %counter, ptr ad
   ret void
 }
 
-; The program's own fence stays where a fence of another access is narrower, or is not next to it.
+; The program's own fence stays where it is the wider one, and is that of the access too.
 ; CHECK-LABEL: @wider_threadfence
 ; CHECK: call void @llvm.nvvm.membar.sys()
-; CHECK: "fence.sc.gpu;\0Ald.acquire.gpu
+; CHECK-NOT: fence.
+; CHECK: "ld.acquire.gpu
 define ptx_kernel void @wider_threadfence(ptr addrspace(1) %f, ptr addrspace(1) %data) {
   store i32 1, ptr addrspace(1) %data
   call void @llvm.nvvm.membar.sys()
