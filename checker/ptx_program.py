@@ -10,6 +10,7 @@ is one thread of a work-group, numbered in the test's order.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.statements import (
@@ -23,12 +24,32 @@ from fencewright.lowering.ptx.statements import (
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.core.program import SIGN, Placement, signed
 from fencewright.simulator.core.words import WORD_MASK
-from fencewright.simulator.ptx.columns import ATOMICS
+from fencewright.simulator.ptx.columns import ATOMICS, OTHER_INSTRUCTIONS
 
 WORD = 4
 """The bytes of a location."""
 _WARP = 32
 _WITH_SIZE = frozenset({"cp async", "cp async bulk", "cp reduce async bulk"})
+_OF_VALUES = frozenset({"st async", "red async", "st async release", "red async release"})
+"""Copies whose source is a register."""
+_COMPUTING = frozenset({"cp reduce async bulk", "red async", "red async release"})
+_TILES = "tiles, which descriptors name"
+_MAPS = "what a tensor map describes"
+_MISSING: Mapping[str, str] = {
+    **OTHER_INSTRUCTIONS,
+    "wgmma": _TILES,
+    "tcgen05": _TILES,
+    "tensormap": _MAPS,
+    "cp async bulk tensor": _MAPS,
+    "cp async bulk tensor bulk_group": _MAPS,
+    "cp reduce async bulk tensor": _MAPS,
+    "fence proxy tensormap::generic": _MAPS,
+    "multimem": "copies to and from multicast addresses",
+    "mbarrier pending_count": "counts as values",
+    "bar red": "what a barrier computes of all threads",
+    "barrier red": "what a barrier computes of all threads",
+}
+"""What the model, or this reader, lacks for an operation, by its first word or all of them."""
 
 _END = "done"
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -114,16 +135,23 @@ class Column:
 
 
 def read_column(
-    module: PtxFile, kernel: PtxFunction, arguments: Sequence[Argument], situation: Situation
+    module: PtxFile,
+    kernel: PtxFunction,
+    arguments: Sequence[Argument],
+    situation: Situation,
+    multicasts: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Column:
-    """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed."""
+    """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed.
+
+    ``multicasts`` are the multicast addresses of the test, with what each accesses.
+    """
     if len(arguments) != len(kernel.parameters):
         raise kernel.error(
             kernel.line,
             f"'{kernel.name}' has {len(kernel.parameters)} parameters, "
             f"the thread gives {len(arguments)}",
         )
-    return _Reader(module, kernel, arguments, situation).read()
+    return _Reader(module, kernel, arguments, situation, multicasts).read()
 
 
 _MASKS = {8: 0xFF, 16: 0xFFFF, 32: WORD_MASK, 64: (1 << 64) - 1}
@@ -164,7 +192,12 @@ _ORDERED = {
     Ordering.SEQ_CST: "sc",
 }
 _SCOPED = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
-_SILENT = frozenset({"bar warp sync", "pmevent", "nanosleep", "prefetch", "prefetchu"})
+_SILENT = frozenset(
+    {
+        *("bar warp sync", "pmevent", "nanosleep", "prefetch", "prefetchu", "applypriority"),
+        *("createpolicy", "cp async bulk prefetch", "cp async bulk prefetch tensor"),
+    }
+)
 """What means nothing to threads of a warp of their own."""
 
 
@@ -177,8 +210,10 @@ class _Reader:
         kernel: PtxFunction,
         arguments: Sequence[Argument],
         situation: Situation,
+        multicasts: Mapping[str, tuple[str, ...]],
     ):
         self.kernel = kernel
+        self.multicasts = multicasts
         self.situation = situation
         self.column = Column()
         self.parameters = {
@@ -388,7 +423,9 @@ class _Reader:
             return
         handler = _HANDLERS.get(operation)
         if handler is None:
-            raise self.error(f"'{statement.opcode.name}' is not executed")
+            missing = _MISSING.get(operation) or _MISSING.get(operation.split()[0])
+            why = "" if missing is None else f": {missing}"
+            raise self.error(f"'{statement.opcode.name}' is not executed{why}")
         handler(self, statement)
 
     def cell(self, text: str) -> None:
@@ -438,6 +475,8 @@ class _Reader:
         address = self.address(text)
         if address.is_register:
             raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
+        if address.name in self.multicasts:
+            raise self.error(f"'{address.name}' is a multicast address: only multimem accesses it")
         if address.group is None:
             if address.offset:
                 raise self.error(
@@ -482,6 +521,41 @@ class _Reader:
             return
         location = self.location(text, self.word(statement))
         self.cell(f"{'.'.join(['st', *self.semantics(statement)])} {location}, {value}")
+
+    def multimem(self, statement: Statement) -> None:
+        """An access of each location that a multicast address stands for."""
+        opcode, kind = statement.opcode, statement.operation.split()[1]
+        if opcode.width * opcode.vector != 32 or opcode.type.startswith(("f", "bf", "e")):
+            raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
+        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
+        address = self.address(statement.operands[at][1:-1].strip())
+        peers = self.multicasts.get(address.name)
+        if peers is None or address.offset:
+            raise self.error(f"'{address.name}' is no multicast address (litmus.multicast)")
+        words = [word for word in opcode.name.split(".") if word in ATOMICS]
+        unsigned = ["u32"] if {"min", "max"} & {*words} and opcode.type == "u32" else []
+        given = [self.result(each) for each in statement.operands[:at]]
+        values = [self.operand(each) for each in statement.operands[at + 1 :]]
+        name = ".".join(["multimem", kind, *self.semantics(statement), *words, *unsigned])
+        places = f"{{{', '.join(peers)}}}"
+        self.cell(f"{name} {', '.join([*given, places, *values])}")
+
+    def zeros(self, statement: Statement) -> None:
+        """``st.bulk``."""
+        self.space(statement)
+        name = self.location(statement.operand(OperandRole.WRITE), 32)
+        self.long_copies[name] = self.line
+        size, value = map(self.operand, statement.operands[1:])
+        self.cell(f"st.bulk {name}, {size}, {value}")
+
+    def elect(self, statement: Statement) -> None:
+        """Each thread of the test is a warp of its own, or the lane that its warp elects."""
+        lane, _, elected = statement.operands[0].partition("|")
+        if lane.strip() != "_" or not elected:
+            raise self.error(
+                f"'{statement.opcode.name}' is not executed: the elected lane's number"
+            )
+        self.cell(f"mov {self.result(elected.strip())}, 1")
 
     def atomic(self, statement: Statement) -> None:
         self.space(statement)
@@ -529,8 +603,6 @@ class _Reader:
 
     def barrier(self, statement: Statement) -> None:
         role = statement.operation.split()[1]
-        if role == "red":
-            raise self.error(f"'{statement.opcode.name}' is not executed")
         named, *count = [self.operand(each) for each in statement.operands] or ["0"]
         if count and int(count[0]) % _WARP:
             raise self.error(f"a barrier counts whole warps, not {count[0]} threads")
@@ -552,6 +624,9 @@ class _Reader:
 
     def on_mbarrier(self, statement: Statement) -> None:
         """``mbarrier.init``, ``.inval``, ``.expect_tx``, ``.complete_tx`` and arrivals."""
+        if "noComplete" in statement.opcode.modifiers:
+            missing = "an arrival that must not complete a phase"
+            raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
         name = self.mbarrier(statement)
         words = statement.operation.split()
         if statement.is_strong:
@@ -574,8 +649,17 @@ class _Reader:
         """Copies of every kind, and stores that complete on an mbarrier."""
         words = statement.opcode.name.split(".")
         if "multicast::cluster" in words:
-            raise self.error(f"'{statement.opcode.name}' is not executed")
-        name = [*statement.operation.split()]
+            missing = "write a copy for each CTA"
+            raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
+        if "mmio" in words:
+            raise self.error(f"'{statement.opcode.name}' is not executed: memory-mapped devices")
+        operation, opcode = statement.operation, statement.opcode
+        is_of_words = opcode.width * opcode.vector == 32 and not opcode.type.startswith(("f", "bf"))
+        if operation in _OF_VALUES | _COMPUTING and not is_of_words:
+            raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
+        name = [*operation.split()]
+        if opcode.ordering is Ordering.RELEASE:
+            name = [*name, *self.semantics(statement)[1:]]
         kind = [word for word in words if word in ATOMICS]
         unsigned = ["u32"] if kind and kind[0] in ("min", "max") and "u32" in words else []
         grouped = ["bulk_group"] if "bulk_group" in words else []
@@ -587,15 +671,16 @@ class _Reader:
             elif role is OperandRole.SIGNAL:
                 signalled = self.location(text, None)
                 self.column.mbarriers.add(signalled)
+                operands += [str(WORD)] * (operation in _OF_VALUES)
                 operands.append(signalled)
-            elif len(operands) < 2 + (statement.operation in _WITH_SIZE):
+            elif len(operands) < 2 + (operation in _WITH_SIZE):
                 operands.append(self.operand(each))
         self.cell(f"{'.'.join([*name, *grouped, *kind, *unsigned])} {', '.join(operands)}")
 
     def _copied(self, text: str, statement: Statement) -> str:
         name = self.location(text, 32)
         size = next(iter(statement.accesses)).size
-        if size != WORD:
+        if size != WORD and statement.operation not in _OF_VALUES:
             self.long_copies[name] = self.line
         return name
 
@@ -711,7 +796,7 @@ _HANDLERS: Mapping[str, _Handler] = {
         _Reader.verbatim,
     ),
     **dict.fromkeys(
-        ("bar sync", "bar arrive", "bar red", "barrier sync", "barrier arrive", "barrier red"),
+        ("bar sync", "bar arrive", "barrier sync", "barrier arrive"),
         _Reader.barrier,
     ),
     **dict.fromkeys(("barrier cluster arrive", "barrier cluster wait"), _Reader.cluster_barrier),
@@ -727,8 +812,11 @@ _HANDLERS: Mapping[str, _Handler] = {
     ),
     **dict.fromkeys(MBARRIER_WAITS, _Reader.wait),
     **dict.fromkeys(
-        ("cp async", "cp async bulk", "cp reduce async bulk", "st async", "red async"), _Reader.copy
+        ("cp async", "cp async bulk", "cp reduce async bulk", *_OF_VALUES), _Reader.copy
     ),
+    **dict.fromkeys(("multimem ld_reduce", "multimem st", "multimem red"), _Reader.multimem),
+    "st bulk": _Reader.zeros,
+    "elect": _Reader.elect,
     "cp async mbarrier arrive": _Reader.copies_arrive,
     **dict.fromkeys(
         (

@@ -23,7 +23,7 @@ other; the test itself names them and stays as it is.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Self, TypeAlias, cast
 
 from xdsl.dialects import gpu
@@ -238,8 +238,44 @@ class MbarrierOp(IRDLOperation):
 
 
 @irdl_op_definition
+class MulticastOp(IRDLOperation):
+    """A multicast address of several locations: ``litmus.multicast @both = [@x0, @x1]``.
+
+    Only the ``multimem`` operations access it: each of the locations, as if by its own address.
+    With ``aliased`` by another one, so that it takes a ``fence.proxy.alias`` between such an access
+    and one of a location by itself. Source: PTX ISA, "Proxies"; CUDA Programming Guide, "Multicast
+    Support", whose example has that fence.
+    """
+
+    name = "litmus.multicast"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    peers = prop_def(ArrayAttr[SymbolRefAttr])
+    aliased = opt_prop_def(UnitAttr)
+
+    traits = lazy_traits_def(lambda: (SymbolOpInterface(), HasParent(TestOp)))
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$sym_name `=` $peers attr-dict"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The locations that it stands for."""
+        return tuple(each.string_value() for each in self.peers.data)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """The names by which it accesses them, and the locations."""
+        prefix = "" if self.aliased is None else f"{self.sym_name.data}_"
+        return {f"{prefix}{each}": each for each in self.names}
+
+    def verify_(self) -> None:
+        if not self.names:
+            raise VerifyException("a multicast address stands for at least one location")
+
+
+@irdl_op_definition
 class AddressOp(IRDLOperation):
-    """The address of a location or mbarrier: ``%p = litmus.address @x : !llvm.ptr<1>``.
+    """The address of a location or mbarrier, or a multicast one: ``%p = litmus.address @x : !llvm.ptr<1>``.
 
     ``!llvm.ptr<7>`` is an address in the cluster's LDS, ``i64`` the descriptor by which tensor
     cores know a tile. In a body of machine instructions it gives the registers that hold it.
@@ -482,6 +518,11 @@ class TestOp(IRDLOperation):
         return tuple(op for op in self._parts() if isinstance(op, MbarrierOp))
 
     @property
+    def multicasts(self) -> tuple[MulticastOp, ...]:
+        """The multicast addresses, in their order."""
+        return tuple(op for op in self._parts() if isinstance(op, MulticastOp))
+
+    @property
     def threads(self) -> tuple[ThreadOp, ...]:
         """The threads, by number."""
         return tuple(op for op in self._parts() if isinstance(op, ThreadOp))
@@ -502,10 +543,10 @@ class TestOp(IRDLOperation):
 
     def verify_(self) -> None:
         for op in self._parts():
-            if not isinstance(op, LocationOp | MbarrierOp | ThreadOp | ConditionOp):
+            if not isinstance(op, _PARTS):
                 raise VerifyException(
-                    f"'{op.name}' in a test; accepted: litmus.location, .mbarrier, .thread "
-                    "and .condition"
+                    f"'{op.name}' in a test; accepted: litmus.location, .mbarrier, .multicast, "
+                    ".thread and .condition"
                 )
         names = [each.sym_name.data for each in self.threads]
         if names != [f"P{number}" for number in range(len(names))]:
@@ -519,12 +560,13 @@ class TestOp(IRDLOperation):
 
     def _verify_names(self) -> None:
         locations = {each.sym_name.data for each in self.locations}
-        objects = locations | {each.sym_name.data for each in self.mbarriers}
+        named = (*self.mbarriers, *self.multicasts)
+        objects = locations | {each.sym_name.data for each in named}
         registers = [_registers(each) for each in self.threads]
-        for location in self.locations:
-            for each in location.described:
-                if each not in locations:
-                    raise VerifyException(f"no location '{each}'")
+        described = [name for each in self.locations for name in each.described]
+        for each in (*described, *(name for each in self.multicasts for name in each.names)):
+            if each not in locations:
+                raise VerifyException(f"no location '{each}'")
         for number, thread in enumerate(self.threads):
             for op in thread.code:
                 if isinstance(op, AddressOp) and op.location_name.string_value() not in objects:
@@ -542,6 +584,10 @@ class TestOp(IRDLOperation):
             )
             if not known:
                 raise VerifyException(f"the condition names {each}, which nothing in the test sets")
+
+
+_PARTS = (LocationOp, MbarrierOp, MulticastOp, ThreadOp, ConditionOp)
+"""What a test is made of."""
 
 
 def _registers(thread: ThreadOp) -> frozenset[str]:
@@ -563,6 +609,7 @@ LITMUS = Dialect(
         KernelOp,
         LocationOp,
         MbarrierOp,
+        MulticastOp,
         AddressOp,
         ThreadOp,
         ObserveOp,

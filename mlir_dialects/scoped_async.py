@@ -17,14 +17,23 @@ accesses, is 6. Source of the operations: PTX ISA, "Asynchronous operations", "m
 "cp.async.bulk", "tcgen05", "wgmma".
 """
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
-from xdsl.dialects.builtin import I64, IntAttr, IntegerAttr, IntegerType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    I64,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    f32,
+    f64,
+)
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
@@ -41,15 +50,28 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 from fencewright.mlir_dialects.attributes import (
+    ORDERINGS,
+    SCOPES,
     AddressSpaceAttr,
     OrderingAttr,
+    RmwKindAttr,
     ScopeAttr,
     WordAttribute,
+    parse_word,
 )
 
 TENSOR_MEMORY = 6
@@ -258,6 +280,20 @@ class MbarrierExpectTxOp(MbarrierOperation):
 
 
 @irdl_op_definition
+class MbarrierCompleteTxOp(MbarrierOperation):
+    """Say that ``bytes`` of what a phase waits for are there. Source: PTX ISA, mbarrier.complete_tx.
+
+    Relaxed: it makes nothing visible, so that only what was synchronised otherwise may rest on it.
+    """
+
+    name = "scoped.mbarrier_complete_tx"
+    SPACES: ClassVar[Spaces] = _OWN_OR_PEER
+    scope = prop_def(ScopeAttr)
+    bytes = prop_def(IntegerAttr[I64])
+    assembly_format = "$scope $mbarrier `bytes` $bytes attr-dict `:` type($mbarrier)"
+
+
+@irdl_op_definition
 class MbarrierArriveOp(MbarrierOperation):
     """Arrive at an mbarrier, the peer's too; ``release`` what came before, or ``relaxed``.
 
@@ -456,6 +492,23 @@ class ClusterWaitOp(AsyncOperation):
     assembly_format = "attr-dict"
 
 
+# Election
+
+
+@irdl_op_definition
+class ElectOp(AsyncOperation):
+    """Whether this thread is the one that its wavefront elects; all 32 threads together.
+
+    It orders nothing. Source: PTX ISA, elect.sync.
+
+        %leader = scoped.elect : i1
+    """
+
+    name = "scoped.elect"
+    leader = result_def(i1)
+    assembly_format = "attr-dict `:` type($leader)"
+
+
 # Asynchronous copies
 
 
@@ -499,18 +552,25 @@ class BulkCopyOp(CompletingOperation):
         )
 
     def verify_(self) -> None:
-        size = _size(self.size)
-        if size < 16 or size % 16:
-            raise VerifyException(f"size must be a multiple of 16 bytes, not {size}")
-        to, of = space_number(self.destination), space_number(self.source)
-        on = None if self.mbarrier is None else space_number(self.mbarrier)
-        if (to, of, on) not in _BULK_COPIES:
-            listed = "; ".join(
-                f"!llvm.ptr<{a}> from !llvm.ptr<{b}>"
-                + ("" if c is None else f" with an mbarrier in !llvm.ptr<{c}>")
-                for a, b, c in _BULK_COPIES
-            )
-            raise VerifyException(f"there is no such copy; accepted: {listed}")
+        _verify_bulk(self, _BULK_COPIES, "copy")
+
+
+def _verify_bulk(
+    op: "BulkCopyOp | BulkReduceOp", accepted: tuple[tuple[int, int, int | None], ...], what: str
+) -> None:
+    """Refuse spaces that no bulk operation goes between, and sizes that it does not have."""
+    size = _size(op.size)
+    if size < 16 or size % 16:
+        raise VerifyException(f"size must be a multiple of 16 bytes, not {size}")
+    to, of = space_number(op.destination), space_number(op.source)
+    on = None if op.mbarrier is None else space_number(op.mbarrier)
+    if (to, of, on) not in accepted:
+        listed = "; ".join(
+            f"!llvm.ptr<{a}> from !llvm.ptr<{b}>"
+            + ("" if c is None else f" with an mbarrier in !llvm.ptr<{c}>")
+            for a, b, c in accepted
+        )
+        raise VerifyException(f"there is no such {what}; accepted: {listed}")
 
 
 _BULK_COPIES = (
@@ -519,6 +579,46 @@ _BULK_COPIES = (
     (_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER),
     (_GLOBAL, _LOCAL, None),
 )
+
+
+@irdl_op_definition
+class BulkReduceOp(CompletingOperation):
+    """Combine ``size`` bytes of LDS, element by element, into global memory or a peer's LDS.
+
+    ``element`` is their type. Each element by itself is relaxed at agent scope; all else is as of
+    ``bulk_copy``. Source: PTX ISA, cp.reduce.async.bulk.
+
+        scoped.bulk_reduce add i32 %sums, %tile size 128 : !llvm.ptr<1>, !llvm.ptr<3>
+    """
+
+    name = "scoped.bulk_reduce"
+    kind = prop_def(RmwKindAttr)
+    element = prop_def(Attribute)
+    destination = operand_def(LLVMPointerType)
+    source = operand_def(LLVMPointerType)
+    mbarrier = opt_operand_def(LLVMPointerType)
+    size = prop_def(IntegerAttr[I64])
+    assembly_format = """
+    $kind $element $destination `,` $source `size` $size (`mbarrier` $mbarrier^)? attr-dict
+    `:` type($destination) `,` type($source) (`,` type($mbarrier)^)?
+    """
+
+    def completes_on(self) -> SSAValue | None:
+        return self.mbarrier
+
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        group = Group.BULK if self.mbarrier is None else None
+        size = _size(self.size)
+        return (
+            AsyncAccess(self.source, _LOCAL, False, size, group=group),
+            AsyncAccess(self.destination, space_number(self.destination), True, size, group=group),
+        )
+
+    def verify_(self) -> None:
+        _verify_bulk(self, _BULK_REDUCTIONS, "reduction")
+
+
+_BULK_REDUCTIONS = ((_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER), (_GLOBAL, _LOCAL, None))
 
 
 @irdl_op_definition
@@ -564,16 +664,23 @@ class TensorLoadOp(CompletingOperation):
 
 @irdl_op_definition
 class TensorStoreOp(CompletingOperation):
-    """Copy a tile in LDS to a tensor; completes with its bulk group. Source: cp.async.bulk.tensor."""
+    """Copy a tile in LDS to a tensor; completes with its bulk group. Source: cp.async.bulk.tensor.
+
+    ``reduce``: combine it with what is there, element by element, each relaxed at agent scope. The
+    map says of which type they are. Source: PTX ISA, cp.reduce.async.bulk.tensor.
+
+        scoped.tensor_store %map [%x], %tile reduce add : !llvm.ptr, !llvm.ptr<3>, i32
+    """
 
     name = "scoped.tensor_store"
     SPACES: ClassVar[Spaces] = MappingProxyType({"source": (_LOCAL,), "map": (0,)})
     map = operand_def(LLVMPointerType)
     source = operand_def(LLVMPointerType)
     coordinates = var_operand_def(i32)
+    kind = opt_prop_def(RmwKindAttr)
     written = opt_prop_def(ScopeAttr)
     assembly_format = """
-    $map `[` $coordinates `]` `,` $source (`written` $written^)? attr-dict
+    $map `[` $coordinates `]` `,` $source (`reduce` $kind^)? (`written` $written^)? attr-dict
     `:` type($map) `,` type($source) `,` type($coordinates)
     """
 
@@ -623,8 +730,213 @@ class StoreAsyncOp(CompletingOperation):
 
     def verify_(self) -> None:
         super().verify_()
-        if self.value.type not in (i32, i64):
-            raise VerifyException(f"the value must be i32 or i64, not {self.value.type}")
+        _verify_word(self.value)
+
+
+def _verify_word(value: SSAValue) -> None:
+    if value.type not in (i32, i64):
+        raise VerifyException(f"the value must be i32 or i64, not {value.type}")
+
+
+@irdl_op_definition
+class ReduceAsyncOp(CompletingOperation):
+    """Combine a value into 4 or 8 bytes of a peer's LDS, asynchronously in the generic proxy.
+
+    Relaxed at cluster scope; completes on an mbarrier of that peer. Source: PTX ISA, red.async.
+
+        scoped.reduce_async add %v, %sum mbarrier %full : i32, !llvm.ptr<7>, !llvm.ptr<7>
+    """
+
+    name = "scoped.reduce_async"
+    SPACES: ClassVar[Spaces] = MappingProxyType(
+        {"pointer": (_SHARED_CLUSTER,), "mbarrier": (_SHARED_CLUSTER,)}
+    )
+    kind = prop_def(RmwKindAttr)
+    value = operand_def(IntegerType)
+    pointer = operand_def(LLVMPointerType)
+    mbarrier = operand_def(LLVMPointerType)
+    assembly_format = """
+    $kind $value `,` $pointer `mbarrier` $mbarrier attr-dict
+    `:` type($value) `,` type($pointer) `,` type($mbarrier)
+    """
+
+    def completes_on(self) -> SSAValue | None:
+        return self.mbarrier
+
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        size = 4 if self.value.type == i32 else 8
+        return (AsyncAccess(self.pointer, _SHARED_CLUSTER, True, size, Proxy.GENERIC),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_word(self.value)
+
+
+@irdl_op_definition
+class StoreBulkOp(AsyncOperation):
+    """Store zeros to ``size`` bytes of own LDS: a weak store. Source: PTX ISA, st.bulk.
+
+    scoped.store_bulk %tile size 128 : !llvm.ptr<3>
+    """
+
+    name = "scoped.store_bulk"
+    SPACES: ClassVar[Spaces] = MappingProxyType({"pointer": (_LOCAL,)})
+    pointer = operand_def(LLVMPointerType)
+    size = prop_def(IntegerAttr[I64])
+    assembly_format = "$pointer `size` $size attr-dict `:` type($pointer)"
+
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        return (AsyncAccess(self.pointer, _LOCAL, True, _size(self.size), Proxy.GENERIC),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        size = _size(self.size)
+        if size % 8 or not 0 < size <= _MOST_ZEROS:
+            raise VerifyException(f"size must be a multiple of 8 up to {_MOST_ZEROS}, not {size}")
+
+
+_MOST_ZEROS = 1 << 24
+
+
+@irdl_op_definition
+class PrefetchOp(AsyncOperation):
+    """Bring global memory to L2: a line, or ``size`` bytes. A hint, which orders nothing.
+
+    Source: PTX ISA, prefetch, cp.async.bulk.prefetch.
+
+        scoped.prefetch %data size 128 : !llvm.ptr<1>
+    """
+
+    name = "scoped.prefetch"
+    SPACES: ClassVar[Spaces] = MappingProxyType({"pointer": (_GLOBAL,)})
+    pointer = operand_def(LLVMPointerType)
+    size = opt_prop_def(IntegerAttr[I64])
+    assembly_format = "$pointer (`size` $size^)? attr-dict `:` type($pointer)"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.size is not None and (_size(self.size) < 16 or _size(self.size) % 16):
+            raise VerifyException(f"size must be a multiple of 16 bytes, not {_size(self.size)}")
+
+
+# Multicast addresses
+
+
+@irdl_custom_directive
+class OrderedAt(CustomDirective):
+    """An ordering and, if the access is not weak, its scope: ``acquire system``."""
+
+    ordering: AttributeVariable
+    scope: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        ordering = parse_word(parser, ORDERINGS, "ordering")
+        self.ordering.set(state, ordering)
+        if ordering.data is not Ordering.WEAK:
+            self.scope.set(state, parse_word(parser, SCOPES, "scope"))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        for each in (self.ordering, self.scope):
+            if isinstance(attribute := each.get(op), OrderingAttr | ScopeAttr):
+                state.print_whitespace(printer)
+                printer.print_string(attribute.data)
+
+
+class MulticastOperation(AsyncOperation, ABC):
+    """An access of the same place in each GPU's memory, by its multicast address.
+
+    It is one access of each place, in no order. Weak, without a scope, or with both.
+    Source: PTX ISA, multimem.ld_reduce, multimem.st, multimem.red.
+    """
+
+    SPACES: ClassVar[Spaces] = MappingProxyType({"pointer": (_GLOBAL,)})
+    ACCEPTED: ClassVar[tuple[Ordering, ...]]
+    custom_directives = (OrderedAt,)
+    pointer = operand_def(LLVMPointerType)
+    ordering = prop_def(OrderingAttr)
+    scope = opt_prop_def(ScopeAttr)
+
+    @property
+    @abstractmethod
+    def value_type(self) -> Attribute:
+        """The type of what is in each place."""
+
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        size = 4 if self.value_type in (i32, f32) else 8
+        writes = not isinstance(self, MultimemLoadOp)
+        return (AsyncAccess(self.pointer, _GLOBAL, writes, size, Proxy.GENERIC),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        ordering = self.ordering.data
+        if ordering not in self.ACCEPTED:
+            listed = ", ".join(self.ACCEPTED)
+            raise VerifyException(f"'{self.name}' cannot be {ordering}; accepted: {listed}")
+        if (ordering is Ordering.WEAK) != (self.scope is None):
+            raise VerifyException("a weak access has no scope, any other has one")
+        if self.value_type not in (i32, i64, f32, f64):
+            raise VerifyException(f"the value must be i32, i64, f32 or f64, not {self.value_type}")
+
+
+@irdl_op_definition
+class MultimemLoadOp(MulticastOperation):
+    """What the values in all places are together.
+
+    %sum = scoped.multimem_load add acquire system %p : !llvm.ptr<1> -> i32
+    """
+
+    name = "scoped.multimem_load"
+    ACCEPTED: ClassVar[tuple[Ordering, ...]] = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
+    kind = prop_def(RmwKindAttr)
+    value = result_def()
+    assembly_format = (
+        "$kind custom<OrderedAt>($ordering, $scope) $pointer attr-dict "
+        "`:` type($pointer) `->` type($value)"
+    )
+
+    @property
+    def value_type(self) -> Attribute:
+        return self.value.type
+
+
+@irdl_op_definition
+class MultimemStoreOp(MulticastOperation):
+    """Store a value in each place: ``scoped.multimem_store weak %v, %p : i32, !llvm.ptr<1>``."""
+
+    name = "scoped.multimem_store"
+    ACCEPTED: ClassVar[tuple[Ordering, ...]] = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
+    value = operand_def()
+    pointer = operand_def(LLVMPointerType)
+    assembly_format = (
+        "custom<OrderedAt>($ordering, $scope) $value `,` $pointer attr-dict "
+        "`:` type($value) `,` type($pointer)"
+    )
+
+    @property
+    def value_type(self) -> Attribute:
+        return self.value.type
+
+
+@irdl_op_definition
+class MultimemReduceOp(MulticastOperation):
+    """Combine a value into each place, whose old values nobody sees.
+
+    scoped.multimem_reduce add release system %v, %p : i32, !llvm.ptr<1>
+    """
+
+    name = "scoped.multimem_reduce"
+    ACCEPTED: ClassVar[tuple[Ordering, ...]] = (Ordering.RELAXED, Ordering.RELEASE)
+    kind = prop_def(RmwKindAttr)
+    value = operand_def()
+    pointer = operand_def(LLVMPointerType)
+    assembly_format = (
+        "$kind custom<OrderedAt>($ordering, $scope) $value `,` $pointer attr-dict "
+        "`:` type($value) `,` type($pointer)"
+    )
+
+    @property
+    def value_type(self) -> Attribute:
+        return self.value.type
 
 
 @irdl_op_definition
@@ -934,6 +1246,18 @@ class ProxyFenceOp(AsyncFence):
 
 
 @irdl_op_definition
+class AliasFenceOp(AsyncFence):
+    """Orders accesses of one memory through different addresses, such as a multicast one.
+
+    No pass inserts it: which addresses are of one memory is for the program to know. Source: PTX
+    ISA, fence.proxy.alias.
+    """
+
+    name = "scoped.alias_fence"
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
 class ClusterFenceOp(AsyncFence):
     """Release own LDS, or acquire the cluster's, for relaxed arrivals and waits of the cluster.
 
@@ -1018,6 +1342,7 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
     MbarrierInitOp,
     MbarrierInvalOp,
     MbarrierExpectTxOp,
+    MbarrierCompleteTxOp,
     MbarrierArriveOp,
     MbarrierWaitOp,
     MbarrierTestWaitOp,
@@ -1026,10 +1351,18 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
     MapSharedOp,
     ClusterArriveOp,
     ClusterWaitOp,
+    ElectOp,
     BulkCopyOp,
+    BulkReduceOp,
     TensorLoadOp,
     TensorStoreOp,
     StoreAsyncOp,
+    ReduceAsyncOp,
+    StoreBulkOp,
+    PrefetchOp,
+    MultimemLoadOp,
+    MultimemStoreOp,
+    MultimemReduceOp,
     AsyncCopyOp,
     AsyncArriveOp,
     AsyncCommitGroupOp,
@@ -1048,6 +1381,7 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
     WgmmaCommitGroupOp,
     WgmmaWaitGroupOp,
     ProxyFenceOp,
+    AliasFenceOp,
     ClusterFenceOp,
     MbarrierInitFenceOp,
     TensormapFenceOp,

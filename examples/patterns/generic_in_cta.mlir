@@ -176,3 +176,33 @@ litmus.test @fence_cta {
   }
   litmus.condition "forall (P1:r0 = 1)"
 }
+
+// The same of global memory: __threadfence_block().
+litmus.test @fence_cta_global {
+  litmus.location @data = 0 : i32
+  litmus.location @flag = 0 : i32 in local
+  litmus.thread @P0 at <workgroup = 0> {
+    %data = litmus.address @data : !llvm.ptr<1>
+    %flag = litmus.address @flag : !llvm.ptr<3>
+    %one = arith.constant 1 : i32
+    scoped.store weak %one, %data : i32, !llvm.ptr<1>
+    scoped.fence release workgroup
+    scoped.store relaxed workgroup %one, %flag : i32, !llvm.ptr<3>
+  }
+  litmus.thread @P1 at <workgroup = 0> {
+    %data = litmus.address @data : !llvm.ptr<1>
+    %flag = litmus.address @flag : !llvm.ptr<3>
+    %zero = arith.constant 0 : i32
+    cf.br ^spin
+  ^spin:
+    %seen = scoped.load relaxed workgroup %flag : !llvm.ptr<3> -> i32
+    %again = arith.cmpi eq, %seen, %zero : i32
+    cf.cond_br %again, ^spin, ^go
+  ^go:
+    scoped.fence acquire workgroup
+    %read = scoped.load weak %data : !llvm.ptr<1> -> i32
+    litmus.observe "r0", %read : i32
+    litmus.end
+  }
+  litmus.condition "forall (P1:r0 = 1)"
+}

@@ -43,11 +43,15 @@ class AsyncRow:
     source: str
 
 
+_EVERY = AsyncSince(50, (2, 0))
+_VOLTA = AsyncSince(70, (7, 5))
 _AMPERE = AsyncSince(80, (7, 0))
 _AMPERE_71 = AsyncSince(80, (7, 1))
 _HOPPER_78 = AsyncSince(90, (7, 8))
 _HOPPER = AsyncSince(90, (8, 0))
 _HOPPER_86 = AsyncSince(90, (8, 6))
+_HOPPER_81 = AsyncSince(90, (8, 1))
+_BLACKWELL = AsyncSince(100, (8, 6))
 _WGMMA = AsyncSince(90, (8, 0), ("sm_90a",))
 _WITH_TCGEN05 = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f")
 _TCGEN05 = AsyncSince(100, (8, 6), _WITH_TCGEN05)
@@ -98,6 +102,12 @@ def _objects() -> Rows:
                 f"mbarrier.expect_tx.relaxed.{ptx_scope}{suffix}.b64 [{{mbarrier}}], $bytes",
                 _HOPPER,
                 f"{_MBARRIER}.expect_tx",
+            )
+            yield _row(
+                f"mbarrier_complete_tx {scope} {space}",
+                f"mbarrier.complete_tx.relaxed.{ptx_scope}{suffix}.b64 [{{mbarrier}}], $bytes",
+                _HOPPER,
+                f"{_MBARRIER}.complete_tx",
             )
     yield _row(
         "map_shared",
@@ -227,9 +237,22 @@ def _copies() -> Rows:
             f"store_async {bits}",
             f"st.async.weak.shared::cluster{_COMPLETES}.b{bits} "
             "[{pointer}], {value}, [{mbarrier}]",
-            AsyncSince(90, (8, 1)),
+            _HOPPER_81,
             "PTX ISA, st.async",
         )
+    yield _row(
+        "store_bulk",
+        "st.bulk.weak.shared::cta [{pointer}], $size, 0",
+        _BLACKWELL,
+        "PTX ISA, st.bulk",
+    )
+    yield _row("prefetch", "prefetch.global.L2 [{pointer}]", _EVERY, "PTX ISA, prefetch")
+    yield _row(
+        "prefetch bulk",
+        "cp.async.bulk.prefetch.L2.global [{pointer}], $size",
+        _HOPPER,
+        f"{_BULK}.prefetch",
+    )
     yield _row(
         "async_copy 16",
         "cp.async.cg.shared.global [{destination}], [{source}], 16",
@@ -272,6 +295,133 @@ def _tensor_copies(rank: int) -> Rows:
         _HOPPER,
         _TENSOR,
     )
+    for kind in ("add", "min", "max", "uinc_wrap", "udec_wrap", "and", "or", "xor"):
+        yield _row(
+            f"tensor_store {rank} {kind}",
+            f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta."
+            f"{_INTEGER_WORDS.get(kind, kind)}.tile.bulk_group {tile}, [{{source}}]",
+            _HOPPER,
+            "PTX ISA, cp.reduce.async.bulk.tensor",
+        )
+
+
+# Reductions
+
+_BITWISE = ("and", "or", "xor")
+_SIGNED = ("min", "max")
+_INTEGER_WORDS = {
+    **{f"u{kind}": kind for kind in _SIGNED},
+    "uinc_wrap": "inc",
+    "udec_wrap": "dec",
+}
+"""PTX's words for kinds that it calls otherwise."""
+
+
+def _operation(kind: str, element: str) -> str:
+    """A kind of reduction on a type, as PTX has it: ``min.s32``."""
+    if not element.startswith("i"):
+        rounding = ".noftz" if kind == "fadd" and element in ("f16", "bf16") else ""
+        return f"{kind.removeprefix('f')}{rounding}.{element}"
+    letter = "b" if kind in _BITWISE else "s" if kind in _SIGNED else "u"
+    return f"{_INTEGER_WORDS.get(kind, kind)}.{letter}{element[1:]}"
+
+
+def _of(kinds: str, *elements: str) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, element) for kind in kinds.split() for element in elements)
+
+
+_IN_SHARED = (
+    *_of("add", "i32", "i64"),
+    *_of("min max umin umax uinc_wrap udec_wrap and or xor", "i32"),
+)
+_IN_GLOBAL = (
+    *_IN_SHARED,
+    *_of("min max umin umax and or xor", "i64"),
+    *_of("fadd", "f16", "bf16", "f32", "f64"),
+    *_of("fmin fmax", "f16", "bf16"),
+)
+_ASYNCHRONOUS = (
+    *_of("add", "i32", "i64"),
+    *_of("min max umin umax uinc_wrap udec_wrap and or xor", "i32"),
+)
+_MULTICAST = (
+    *_of("add min max umin umax and or xor", "i32", "i64"),
+    *_of("fadd", "f32", "f64"),
+)
+
+
+def _reductions() -> Rows:
+    for kind, element in _IN_SHARED:
+        yield _row(
+            f"bulk_reduce shared_cluster {kind} {element}",
+            f"cp.reduce.async.bulk.shared::cluster.shared::cta{_COMPLETES}."
+            f"{_operation(kind, element)} [{{destination}}], [{{source}}], $size, [{{mbarrier}}]",
+            _HOPPER,
+            "PTX ISA, cp.reduce.async.bulk",
+        )
+    for kind, element in _IN_GLOBAL:
+        yield _row(
+            f"bulk_reduce global {kind} {element}",
+            f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{_operation(kind, element)} "
+            "[{destination}], [{source}], $size",
+            _HOPPER,
+            "PTX ISA, cp.reduce.async.bulk",
+        )
+    for kind, element in _ASYNCHRONOUS:
+        yield _row(
+            f"reduce_async {kind} {element}",
+            f"red.async.relaxed.cluster.shared::cluster{_COMPLETES}.{_operation(kind, element)} "
+            "[{pointer}], {value}, [{mbarrier}]",
+            _HOPPER_81,
+            "PTX ISA, red.async",
+        )
+
+
+_MULTIMEM = "PTX ISA, multimem.ld_reduce, multimem.st, multimem.red"
+
+
+def _multicast() -> Rows:
+    weak = (("weak", ".weak"),)
+    strong = {
+        ordering: tuple(
+            (f"{ordering} {scope}", f".{ordering}.{ptx_scope}")
+            for scope, ptx_scope in _ALL_SCOPES.items()
+        )
+        for ordering in ("relaxed", "acquire", "release")
+    }
+    for key, words in (*weak, *strong["relaxed"], *strong["acquire"]):
+        for kind, element in _MULTICAST:
+            yield _row(
+                f"multimem_load {key} {kind} {element}",
+                f"multimem.ld_reduce{words}.global.{_operation(kind, element)} "
+                "{dst}, [{pointer}]",
+                _HOPPER_81,
+                _MULTIMEM,
+            )
+    for key, words in (*weak, *strong["relaxed"], *strong["release"]):
+        for element in ("i32", "i64", "f32", "f64"):
+            type_ = element.replace("i", "b")
+            yield _row(
+                f"multimem_store {key} {element}",
+                f"multimem.st{words}.global.{type_} [{{pointer}}], {{value}}",
+                _HOPPER_81,
+                _MULTIMEM,
+            )
+    for key, words in (*strong["relaxed"], *strong["release"]):
+        for kind, element in _MULTICAST:
+            yield _row(
+                f"multimem_reduce {key} {kind} {element}",
+                f"multimem.red{words}.global.{_operation(kind, element)} [{{pointer}}], {{value}}",
+                _HOPPER_81,
+                _MULTIMEM,
+            )
+
+
+# Election
+
+
+def _election() -> Rows:
+    yield _row("elect", "elect.sync _|{dst}, -1", _HOPPER, "PTX ISA, elect.sync")
 
 
 def _groups() -> Rows:
@@ -334,6 +484,7 @@ _FENCE = "PTX ISA, membar/fence"
 
 def _fences() -> Rows:
     yield _row("proxy_fence", "fence.proxy.async", _HOPPER, f"{_FENCE}: .proxy.async")
+    yield _row("alias_fence", "fence.proxy.alias", _VOLTA, f"{_FENCE}: .proxy.alias")
     for space, suffix in {**_SPACES, "global": ".global"}.items():
         yield _row(
             f"proxy_fence {space}",
@@ -471,6 +622,9 @@ ROWS: Mapping[Key, tuple[AsyncRow, ...]] = _index(
     _arrivals(),
     _waits(),
     _copies(),
+    _reductions(),
+    _multicast(),
+    _election(),
     _groups(),
     _tensor_maps(),
     _fences(),
@@ -489,7 +643,8 @@ def select(chip: PtxChip, version: Version, key: Key) -> AsyncRow:
     rows = ROWS.get(key)
     asked = " ".join(key)
     if rows is None:
-        raise UnsupportedError(asked, "PTX has no such instruction")
+        like = tuple(" ".join(each) for each in ROWS if each[:-2] == key[:-2] and len(key) > 2)
+        raise UnsupportedError(asked, "PTX has no such instruction", like)
     for row in rows:
         lowest = row.since.lowest(chip)
         if lowest is not None and lowest <= version:

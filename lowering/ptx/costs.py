@@ -95,6 +95,7 @@ FENCES = (
     _measured(10, "fence.proxy.async.shared::cta", note="MEMBAR.ALL.CTA; FENCE.VIEW.ASYNC.S"),
     _estimated(146, "fence.proxy.async.shared::cluster", why="as fence.proxy.async"),
     _estimated(10, "fence.proxy.async.global", why="one FENCE.VIEW.ASYNC.G, and no MEMBAR"),
+    _estimated(13, "fence.proxy.alias", why="as fence.acq_rel.cta"),
     _estimated(2, "fence.proxy.async::generic.acquire", why="as fence.acquire.sync_restrict"),
     _estimated(17, "fence.proxy.async::generic.release", why="as fence.release.sync_restrict"),
     _estimated(16, "fence.proxy.tensormap::generic.acquire", why="as fence.acquire.gpu"),
@@ -121,6 +122,23 @@ ACCESSES = (
     _estimated(304, "ld.acquire.cluster", why=_AS_GPU),
     _measured(304, "ld.acquire.gpu", note="293 to 315; LDG.STRONG.GPU, waited for; CCTL.IVALL"),
     _estimated(304, "ld.acquire.sys", why="as at .gpu scope, since their fences cost the same"),
+    _estimated(144, "multimem.ld_reduce", why="as atom.relaxed.gpu: the switch computes"),
+    _estimated(8, "multimem.st", why="as st.weak.global"),
+    _estimated(81, "multimem.red", why="as red.relaxed.gpu"),
+    *(
+        _estimated(
+            8 + amount, f"multimem.{kind}.release.{scope}", why="the relaxed one, and the fence"
+        )
+        for kind in ("st", "red")
+        for scope, amount in (("cta", 13), ("cluster", 263), ("gpu", 263), ("sys", 1020))
+    ),
+    *(
+        _estimated(
+            144 + 16, f"multimem.ld_reduce.acquire.{scope}", why="the relaxed one, and the fence"
+        )
+        for scope in ("cluster", "gpu", "sys")
+    ),
+    _estimated(8, "prefetch", why="as st.weak.global: nothing waits for it"),
     _estimated(144, "atom", why="as atom.relaxed.gpu"),
     _estimated(144, "atom.relaxed.cluster", why=_AS_GPU),
     _measured(144, "atom.relaxed.gpu"),
@@ -213,6 +231,7 @@ OTHERS = (
         _estimated(0, name, why="not a memory operation")
         for name in (
             "mapa",
+            "elect",
             "mov",
             "neg",
             "bfi",

@@ -152,7 +152,14 @@ _MEMORY = (
     _row("wmma store", _K.MEMORY, "wu", f"{_ISA}, wmma.store", _WEAK),
     _row("multimem ld_reduce", _K.MEMORY, "dr", _MULTIMEM, _WEAK),
     _row("multimem st", _K.MEMORY, "wu", _MULTIMEM, _WEAK),
-    _row("multimem red", _K.MEMORY, "xu", _MULTIMEM, _RELAXED, _GPU),
+    _row(
+        "multimem red",
+        _K.MEMORY,
+        "xu",
+        f"{_MULTIMEM}: at .sys without a scope",
+        _RELAXED,
+        Scope.SYSTEM,
+    ),
     _row("tex", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
     _row("tld4", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
     _row("suld", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.SURFACE),
@@ -223,8 +230,11 @@ _COPIES = (
     _row("multimem cp reduce async bulk", _K.ASYNC, "xru", _MULTIMEM, _RELAXED, _GPU,
         proxy=_P.ASYNC),
     _row("st async", _K.ASYNC, "wus", f"{_ISA}, st.async: in the generic proxy", _WEAK),
+    _row("st async release", _K.ASYNC, "wu", f"{_ISA}, st.async: on no mbarrier", _RELEASE, _GPU),
     _row("red async", _K.ASYNC, "xus", f"{_ISA}, red.async: in the generic proxy", _RELAXED,
         _CLUSTER),
+    _row("red async release", _K.ASYNC, "xu", f"{_ISA}, red.async: on no mbarrier", _RELEASE,
+        _GPU),
     _row("clusterlaunchcontrol try_cancel", _K.ASYNC, "ws", f"{_ISA}, clusterlaunchcontrol", _WEAK,
         proxy=_P.ASYNC),
     _row("clusterlaunchcontrol query_cancel", _K.NONE, "d", f"{_ISA}, clusterlaunchcontrol"),
@@ -283,8 +293,9 @@ ROWS: tuple[OperationRow, ...] = (
 
 _LEAST = {
     1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive",
-    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|not|mbarrier init|mbarrier expect_tx",
-    3: "atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
+    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|not|mbarrier init|mbarrier expect_tx|elect|"
+    "mbarrier complete_tx|st async release|red async release",
+    3: "st bulk|atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
     "red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
     4: "selp|mad",
 }

@@ -151,6 +151,22 @@ class TestCode:
         maps = {each.sym_name.data: each.described for each in self.test.locations}
         return maps.get(name) or None
 
+    def peers(self, name: str) -> tuple[str, ...]:
+        """What a multicast address accesses; nothing if it is no such address."""
+        return self.multicasts.get(name, ())
+
+    @property
+    def multicasts(self) -> Mapping[str, tuple[str, ...]]:
+        """The names by which each multicast address accesses what it stands for."""
+        return {each.sym_name.data: tuple(each.aliases) for each in self.test.multicasts}
+
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """The further names of locations, with the locations."""
+        return tuple(
+            named for each in self.test.multicasts if each.aliased for named in each.aliases.items()
+        )
+
     def size_of(self, name: str) -> int | None:
         """How many bytes a location stands for; None if it does not say."""
         sizes = {each.sym_name.data: each.bytes for each in self.test.locations}

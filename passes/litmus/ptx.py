@@ -69,6 +69,7 @@ def _written(code: TestCode) -> tuple[PtxLitmusTest, list["_PtxReader"]]:
     initial = " ".join(
         [f"{each.name}={signed(each.initial)};" for each in code.locations]
         + [f"{each.sym_name.data} = {_mbarrier(each)};" for each in code.test.mbarriers]
+        + [f"{name} @ generic aliases {of};" for name, of in code.aliases]
         + [f"{name}{home};" for name, home in _homes(code)]
     )
     lines = [f"PTX {code.name}", f"{{ {initial} }}", *(f" {row} ;" for row in rows)]
@@ -383,7 +384,10 @@ class _PtxReader:
         """The location that an address is of."""
         if address not in self.addresses:
             unreadable(self.origin, "the address must be that of one of the test's locations")
-        return self.addresses[address]
+        name = self.addresses[address]
+        if self.test.peers(name):
+            unreadable(self.origin, f"{_IS_MULTICAST.format(name)}, which only multimem accesses")
+        return name
 
     def memory(self, opcode: str, operands: list[str]) -> None:
         """A load, store or atomic by its name in PTX; state space and type are dropped."""
@@ -452,6 +456,12 @@ class _PtxReader:
         if line.mnemonic.startswith("mapa"):
             self.map_shared(op)
             return
+        if line.mnemonic.startswith("elect") and op.dst is not None:
+            # Each thread is a warp of its own, or the lane that its warp elects.
+            self.operands[op.dst] = "1"
+            return
+        if problem := _reduction_problem(line.mnemonic):
+            unreadable(op, problem)
         if line.operands and line.mnemonic.startswith("barrier"):
             self.named_barrier(op, line)
             return
@@ -469,8 +479,10 @@ class _PtxReader:
         """What stands for each operand that the model has a use for."""
         accumulators: set[str] = set()
         for operand in line.operands:
-            pieces = [_filled(self, op, places, each) for each in operand]
-            text = "".join(pieces).strip("[]{}")
+            pieces = [_filled(self, op, line, places, each) for each in operand]
+            text = "".join(pieces).strip("[]")
+            # Only a list of locations keeps its braces.
+            text = text if "," in text else text.strip("{}")
             if (match := _ACCUMULATOR.fullmatch(text)) is not None:
                 if match[1] in accumulators:
                     continue
@@ -501,9 +513,16 @@ class _PtxReader:
             filled.insert(2, str(size))
         self.add(f"{line.mnemonic} {', '.join(filled)}")
 
-    def place(self, value: SSAValue) -> str:
-        """What stands for an operand: a location's name, or a register or number."""
-        return self.addresses[value] if value in self.addresses else self.operand(value)
+    def place(self, value: SSAValue, line: Line) -> str:
+        """What stands for an operand: a location's name, several, or a register or number."""
+        if value not in self.addresses:
+            return self.operand(value)
+        if words_of(line.mnemonic)[0] != "multimem":
+            return self.location(value)
+        name = self.addresses[value]
+        if not (peers := self.test.peers(name)):
+            unreadable(self.origin, f"'{name}' is no multicast address (litmus.multicast)")
+        return f"{{{', '.join(peers)}}}"
 
     def map_shared(self, op: ptx.SequenceOp) -> None:
         """``mapa``: the location that a peer has of the same variable."""
@@ -631,6 +650,7 @@ class _PtxReader:
 def _filled(
     reader: "_PtxReader",
     op: ptx.SequenceOp,
+    line: Line,
     places: Mapping[str, SSAValue],
     piece: Placeholder | str,
 ) -> str:
@@ -638,7 +658,7 @@ def _filled(
     if not isinstance(piece, Placeholder):
         return "" if piece == "_" else piece
     if piece.name in places:
-        return reader.place(places[piece.name])
+        return reader.place(places[piece.name], line)
     return reader.result(op.dst) if piece.name == "dst" and op.dst is not None else ""
 
 
@@ -672,7 +692,23 @@ def _with_token(line: Line) -> str:
 def _is_of_a_unit(line: Line) -> bool:
     """Whether a line is of an asynchronous operation."""
     head, *words = words_of(line.mnemonic)
-    return head in _OF_UNITS or "async" in words
+    return head in _OF_UNITS or "async" in words or "bulk" in words
+
+
+def _reduction_problem(mnemonic: str) -> str:
+    """Why the model cannot compute a reduction; "" if it can, or if it is none."""
+    head, *words = words_of(mnemonic)
+    if not ("reduce" in words or "ld_reduce" in words or head == "red" or "red" in words):
+        return ""
+    if "tensor" in words:
+        return _OF_A_MAP if {"min", "max"} & {*words} else ""
+    if words[-1] not in _ASYNC_STORES:
+        return f"a location is an integer of 32 bits; {mnemonic} is not executed"
+    return ""
+
+
+_OF_A_MAP = "only the tensor map says of which type the elements are, and so which is less"
+_IS_MULTICAST = "'{}' is a multicast address"
 
 
 _ARITHMETIC: Mapping[str, str] = MappingProxyType(

@@ -40,6 +40,9 @@ def sync_of(op: Operation) -> Sync | None:
         scope = Scope.SINGLETHREAD if op.scope is None else op.scope.data
         acquires = ordering.acquires or _acquires_on_failure(op)
         sync = Sync(op, scope, ordering.releases, acquires)
+    elif isinstance(op, ops.MulticastOperation):
+        scope = Scope.SINGLETHREAD if op.scope is None else op.scope.data
+        sync = Sync(op, scope, op.ordering.data.releases, op.ordering.data.acquires)
     elif isinstance(op, ops.MbarrierArriveOp):
         sync = Sync(op, op.scope.data, True, False)
     elif isinstance(op, _LOOKS):
@@ -76,7 +79,9 @@ def completed_on(op: Operation) -> SSAValue | None:
     It carries these accesses alone, and nothing else that the thread did before.
     Source: PTX ISA, mbarrier.test_wait (of ``cp.async``), st.async.
     """
-    return op.mbarrier if isinstance(op, ops.AsyncArriveOp | ops.StoreAsyncOp) else None
+    if isinstance(op, ops.AsyncArriveOp | ops.StoreAsyncOp | ops.ReduceAsyncOp):
+        return op.mbarrier
+    return None
 
 
 def may_wait_for(mbarrier: SSAValue, wait: Operation) -> bool:

@@ -150,9 +150,9 @@ def _named_barrier(op: Operation) -> Asked:
     return Asked(key, (), _numbers(op, "number", "threads"), Phase.RELEASE)
 
 
-def _expect_tx(op: Operation) -> Asked:
-    expect = cast(ops.MbarrierExpectTxOp, op)
-    key = ("mbarrier_expect_tx", str(expect.scope.data), _space(expect.mbarrier))
+def _transactions(op: Operation) -> Asked:
+    transactions = cast(ops.MbarrierExpectTxOp | ops.MbarrierCompleteTxOp, op)
+    key = (_name(op), str(transactions.scope.data), _space(transactions.mbarrier))
     return Asked(key, _operands(op), _numbers(op, "bytes"))
 
 
@@ -184,12 +184,35 @@ def _bulk_copy(op: Operation) -> Asked:
 def _tensor_copy(op: Operation) -> Asked:
     copy = cast(ops.TensorLoadOp | ops.TensorStoreOp, op)
     coordinates = [(f"c{n}", value) for n, value in enumerate(copy.coordinates)]
-    return Asked((_name(op), str(len(coordinates))), [*_operands(op), *coordinates])
+    kinds = [_word(op, name) for name in ("kind",) if name in op.properties]
+    return Asked((_name(op), str(len(coordinates)), *kinds), [*_operands(op), *coordinates])
 
 
 def _store_async(op: Operation) -> Asked:
     store = cast(ops.StoreAsyncOp, op)
     return Asked(("store_async", "32" if store.value.type == ops.i32 else "64"), _operands(op))
+
+
+def _bulk_reduce(op: Operation) -> Asked:
+    reduce = cast(ops.BulkReduceOp, op)
+    key = (_name(op), _space(reduce.destination), _word(op, "kind"), str(reduce.element))
+    return Asked(key, _operands(op), _numbers(op, "size"))
+
+
+def _reduce_async(op: Operation) -> Asked:
+    value = cast(ops.ReduceAsyncOp, op).value
+    return Asked((_name(op), _word(op, "kind"), str(value.type)), _operands(op))
+
+
+def _prefetch(op: Operation) -> Asked:
+    key = (_name(op), *["bulk"] * ("size" in op.properties))
+    return Asked(key, _operands(op), _numbers(op, "size"))
+
+
+def _multicast(op: Operation) -> Asked:
+    access = cast(ops.MulticastOperation, op)
+    words = (_word(op, name) for name in ("ordering", "scope", "kind") if name in op.properties)
+    return Asked((_name(op), *words, str(access.value_type)), _operands(op))
 
 
 def _async_copy(op: Operation) -> Asked:
@@ -244,7 +267,8 @@ _ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyTyp
     {
         ops.MbarrierInitOp: _plain(),
         ops.MbarrierInvalOp: _plain(),
-        ops.MbarrierExpectTxOp: _expect_tx,
+        ops.MbarrierExpectTxOp: _transactions,
+        ops.MbarrierCompleteTxOp: _transactions,
         ops.MbarrierArriveOp: _arrive,
         ops.MbarrierWaitOp: _wait,
         ops.MbarrierTestWaitOp: _wait,
@@ -253,10 +277,18 @@ _ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyTyp
         ops.MapSharedOp: _plain(),
         ops.ClusterArriveOp: _plain("ordering", phase=Phase.RELEASE),
         ops.ClusterWaitOp: _plain(phase=Phase.ACQUIRE),
+        ops.ElectOp: _plain(),
         ops.BulkCopyOp: _bulk_copy,
+        ops.BulkReduceOp: _bulk_reduce,
         ops.TensorLoadOp: _tensor_copy,
         ops.TensorStoreOp: _tensor_copy,
         ops.StoreAsyncOp: _store_async,
+        ops.ReduceAsyncOp: _reduce_async,
+        ops.StoreBulkOp: _plain(),
+        ops.PrefetchOp: _prefetch,
+        ops.MultimemLoadOp: _multicast,
+        ops.MultimemStoreOp: _multicast,
+        ops.MultimemReduceOp: _multicast,
         ops.AsyncCopyOp: _async_copy,
         ops.AsyncArriveOp: _flagged("noinc"),
         ops.AsyncCommitGroupOp: _plain(),
@@ -275,6 +307,7 @@ _ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyTyp
         ops.WgmmaCommitGroupOp: _plain(),
         ops.WgmmaWaitGroupOp: _flagged("read"),
         ops.ProxyFenceOp: _plain("space", phase=Phase.RELEASE),
+        ops.AliasFenceOp: _plain(phase=Phase.RELEASE),
         ops.ClusterFenceOp: _plain("ordering", "proxy", phase=Phase.RELEASE),
         ops.MbarrierInitFenceOp: _plain(phase=Phase.RELEASE),
         ops.TensormapFenceOp: _plain("ordering", "scope", phase=Phase.RELEASE),

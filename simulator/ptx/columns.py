@@ -108,6 +108,8 @@ ATOMICS: Mapping[str, RmwKind] = {
     "xor": RmwKind.XOR,
     "min": RmwKind.MIN,
     "max": RmwKind.MAX,
+    "inc": RmwKind.UINC_WRAP,
+    "dec": RmwKind.UDEC_WRAP,
     "exch": RmwKind.XCHG,
 }
 """The operations of atomics; ``.min`` and ``.max`` are signed without the qualifier ``.u32``."""
@@ -181,7 +183,7 @@ _NOT_MODELLED: Mapping[str, str] = {
     "dealloc": "a location @ tmem stays allocated",
     "relinquish_alloc_permit": "a location @ tmem is allocated",
 }
-_OTHER_INSTRUCTIONS: Mapping[str, str] = {
+OTHER_INSTRUCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("ldmatrix", "stmatrix", "mma", "movmatrix"), "tiles spread over lanes"),
     **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask"), "lanes of one warp"),
     "clusterlaunchcontrol": "the launch of CTAs",
@@ -414,11 +416,23 @@ def _load(op: _Operation) -> ptx.PtxInstruction:
 def _store(op: _Operation) -> ptx.PtxInstruction:
     if op.take("async"):
         return _store_async(op)
+    if op.take("bulk"):
+        return _zeros(op)
     target, value = op.expect(2)
     op.take("global")
     op.cache_operator(_STORE_OPERATORS)
     ordering, scope = op.access(_STORE_ORDERINGS)
     return ptx.St(target.location(), value.value(), ordering, scope, _ACCESS_PROXIES[op.head])
+
+
+def _zeros(op: _Operation) -> ptx.PtxInstruction:
+    """``st.bulk``: a weak store of zeros. Source: PTX ISA, st.bulk."""
+    op.take("weak")
+    op.finish_async()
+    target, _, value = op.expect(3)
+    if value.number():
+        raise value.error("st.bulk stores zeros")
+    return ptx.St(target.location(), 0)
 
 
 def _store_async(op: _Operation) -> ptx.PtxInstruction:
@@ -559,7 +573,9 @@ def _membar(op: _Operation) -> ptx.PtxInstruction:
 
 
 def _bar(op: _Operation) -> ptx.PtxInstruction:
-    op.take("cta")
+    """``bar.cta`` of the litmus tests; ``bar`` is PTX's, which has other operands."""
+    if not op.take("cta"):
+        return _named_barrier(op)
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
         raise op.error(f"bar needs one of {_listed(_ROLES)}")
     instance, *rest = (operand.value() for operand in op.expect(1, 3))
@@ -587,7 +603,7 @@ def _named_barrier(op: _Operation) -> ptx.PtxInstruction:
     op.take("cta")
     op.take("aligned")
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
-        raise op.error(f"barrier needs one of {_listed(_ROLES)}, or .cluster")
+        raise op.error(f"{op.head} needs one of {_listed(_ROLES)}, or .cluster")
     role = _ROLES[op.qualifiers[0]]
     number, *count = (operand.value() for operand in op.expect(1, 2))
     if role is ptx.BarrierRole.ARRIVE and not count:
@@ -713,7 +729,8 @@ def _moved(piece: _Piece, by_map: bool) -> tuple[tuple[str, ...], ptx.TensorMap 
 
 
 def _words(piece: _Piece) -> tuple[str, ...]:
-    """A location, or a list of them in braces."""
+    """A location, or a list of them in braces; around it there may be brackets."""
+    piece = piece.inside("[]") or piece
     inside = piece.inside("{}")
     return tuple(each.location() for each in (inside.operands() if inside else [piece]))
 
@@ -755,6 +772,8 @@ def _tensormap(op: _Operation) -> ptx.PtxInstruction:
 
 def _multimem(op: _Operation) -> ptx.PtxInstruction:
     kind = next((each for each in ("ld_reduce", "st", "red") if op.take(each)), None)
+    if kind is None and op.take("cp"):
+        raise op.error(f"{op.mnemonic} is not modelled: write a copy to each peer")
     if kind is None:
         raise op.error("expected multimem.ld_reduce, multimem.st or multimem.red")
     operation = None if kind == "st" else op.operation()
@@ -765,7 +784,8 @@ def _multimem(op: _Operation) -> ptx.PtxInstruction:
     allowed = _LOAD_ORDERINGS if kind == "ld_reduce" else _STORE_ORDERINGS
     if kind == "red":
         ordering = op.ordering(Ordering.RELAXED, (Ordering.RELAXED, Ordering.RELEASE))
-        scope = op.scope() or Scope.AGENT
+        # Without a scope it is not .gpu, as red is. Source: PTX ISA, multimem.red.
+        scope = op.scope() or Scope.SYSTEM
         op.finish()
     else:
         ordering, scope = op.access(allowed)
@@ -1091,8 +1111,8 @@ def _instruction(cell: _Piece, aliases: Mapping[str, ptx.Alias]) -> ptx.PtxInstr
     operation = _Operation(cell)
     reader = _READERS.get(operation.head)
     if reader is None:
-        if operation.head in _OTHER_INSTRUCTIONS:
-            missing = _OTHER_INSTRUCTIONS[operation.head]
+        if operation.head in OTHER_INSTRUCTIONS:
+            missing = OTHER_INSTRUCTIONS[operation.head]
             raise cell.error(f"{operation.mnemonic} is not modelled: {missing}")
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
     instruction = reader(operation)

@@ -680,6 +680,35 @@ CASES = (
         "forall (P1:r0 == 1)",
         {"barrier.cta.sync 2, 2": "barrier.cta.sync 3, 2", "barrier.cta.arrive 2, 2": ""},
     ),
+    Case(
+        "bar as PTX writes it",
+        "x=0;",
+        ("cta 0: st x, 1; bar.arrive 2, 2", "cta 0: bar.sync 2, 2; ld r0, x"),
+        "forall (P1:r0 == 1)",
+        {"bar.sync 2, 2": "bar.sync 3, 2"},
+    ),
+    # Zeros, and counting that wraps
+    Case(
+        "st.bulk is of the generic proxy",
+        "x=1; s=1; s @ cta 0,gpu 0;",
+        (
+            "cta 0: st.bulk.weak.shared::cta [s], 128, 0; fence.proxy.async.shared::cta; "
+            f"cp.async.bulk.bulk_group x, s; {STORED}",
+        ),
+        "forall (P0:r0 == 0)",
+        {"fence.proxy.async.shared::cta": "fence.proxy.async.global"},
+    ),
+    Case(
+        "reductions that count up and down",
+        f"s=2; u=0; {MBARRIER}",
+        (
+            "cta 0: mbarrier.arrive.expect_tx b, 8; red.async.relaxed.cluster.inc.u32 s, 2, 4, b; "
+            f"red.async.relaxed.cluster.dec.u32 u, 5, 4, b; {WAIT_RELAXED}; fence.acquire.cluster; "
+            "ld r0, s; ld r1, u",
+        ),
+        "forall (P0:r0 == 0 /\\ P0:r1 == 5)",
+        {"fence.acquire.cluster": ""},
+    ),
     # Peers, elections, hints
     Case(
         "multimem accesses every peer",

@@ -173,9 +173,21 @@ LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu
             ["cp.async sm, x, 4", "cp.async.commit_group", "cp.async.wait_group 0",
              "cp.async.wait_all", "cp.async.mbarrier.arrive.noinc bar"]),
         ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [sm], %r1, [bar];",
-            ["st.async sm, 5, bar"]),
+            ["st.async sm, 5, 4, bar"]),
         ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32 [sm], 1, [bar];",
-            ["red.async.min.u32 sm, 1, bar"]),
+            ["red.async.min.u32 sm, 1, 4, bar"]),
+        ("st.async.release.gpu.global.u32 [%rd1], 7; red.async.release.sys.global.add.u32 [%rd1], 1;",
+            ["st.async.release.gpu x, 7", "red.async.release.sys.add x, 1"]),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.dec.u32 [%rd1], [sm], 16;",
+            ["cp.reduce.async.bulk.bulk_group.dec x, sm, 16"]),
+        ("atom.global.inc.u32 %r2, [%rd1], 3;", ["atom.relaxed.gpu.inc r1, x, 3"]),
+        ("st.bulk.weak.shared::cta [sm], 128, 0;", ["st.bulk sm, 128, 0"]),
+        ("elect.sync _|%p1, -1; @%p1 st.u32 [%rd1], 1;",
+            ["mov r1, 1", "beq r1, 0, skip1", "st.weak x, 1", "skip1:"]),
+        ("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [bar], 16;",
+            ["mbarrier.complete_tx.relaxed.cluster bar, 16"]),
+        ("prefetch.global.L2 [%rd1]; applypriority.global.L2::evict_normal [%rd1], 128; "
+         "cp.async.bulk.prefetch.L2.global [%rd1], 16;", []),
         ("st.shared.u32 [sm+4], 1; ld.shared.u32 %r2, [sm];", ["st.weak sm_4, 1", "ld.weak r1, sm"]),
         ("ld.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 3; @%p1 st.u32 [%rd1], 1;",
             ["ld.weak r1, x", "xor r2, r1, 2147483648", "setp.lt.u32 r3, r2, -2147483645",
@@ -211,6 +223,43 @@ def test_a_thread_knows_its_place() -> None:
     assert cells("st.shared.u32 [sm], 7;", situation) == ["st.weak sm_cta3, 7"]
 
 
+BYTES = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry push(.param .u64 out) {
+	.reg .b32 %r<9>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+	.shared .align 8 .b8 bar[8]; .shared .align 4 .b8 sm[4];
+	ld.param.u64 %rd1, [out];
+	mbarrier.init.shared::cta.b64 [bar], 1;
+	mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;
+	INSTRUCTION [sm], 6, [bar];
+L:	mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;
+	@!%p1 bra L;
+	ld.shared.u32 %r1, [sm];
+	st.global.u32 [%rd1], %r1;
+	ret;
+}
+"""
+
+
+@pytest.mark.parametrize("instruction", ["st.async", "red.async.relaxed.cluster"])
+def test_an_asynchronous_store_completes_the_bytes_of_its_type(
+    tmp_path: Path, instruction: str
+) -> None:
+    operation = ".add.u32" if instruction.startswith("red") else ".u32"
+    name = f"{instruction}.shared::cluster.mbarrier::complete_tx::bytes{operation}"
+    (tmp_path / "k.ptx").write_text(BYTES.replace("INSTRUCTION", name))
+    (tmp_path / "h.mlir").write_text(
+        'litmus.kernel @push\nlitmus.test @t {\n  litmus.thread @P0 at <cluster = 0> runs @push("r0")\n'
+        '  litmus.condition "forall (P0:r0 = 6)"\n}\n'
+    )
+    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    found = run(test)
+    assert found.outcomes is not None
+    assert test.condition.verdict(found.outcomes)
+    assert len(found.outcomes.states) == 1, "its phase ends: 4 bytes are expected and come"
+
+
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
@@ -221,7 +270,6 @@ def test_a_thread_knows_its_place() -> None:
         ("ld.local.u32 %r2, [%rd1];", "ld.local.u32: memory of private is not executed"),
         ("st.release.gpu.u32 [%rd2], 1;", "the argument of 'r0' may only be stored to, weakly"),
         ("st.u32 [%rd1], %rd1;", "the address %rd1 is used as a value"),
-        ("atom.global.inc.u32 %r2, [%rd1], 3;", "atom.global.inc.u32 is not executed"),
         ("atom.global.add.f32 %f1, [%rd1], %f2;", "a location is 32 bits wide; atom.global.add.f32"),
         ("ld.global.u32 %r2, [%rd1]; st.global.u8 [%rd1], 1;", "'x' has 32 bits in line 8, and 8 here"),
         ("shfl.sync.idx.b32 %r2, %r3, 0, 31, -1;", "'shfl.sync.idx.b32' is not executed"),
@@ -235,7 +283,23 @@ def test_a_thread_knows_its_place() -> None:
             "a copy is executed as one of a word, but more of 'sm' is accessed"),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [sm], "
          "[%rd1], 16, [bar], %rs1;", "'cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"),
-        ("wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not executed"),
+        ("wgmma.fence.sync.aligned;",
+            "'wgmma.fence.sync.aligned' is not executed: tiles, which descriptors name"),
+        ("tcgen05.wait::ld.sync.aligned;",
+            "'tcgen05.wait::ld.sync.aligned' is not executed: tiles, which descriptors name"),
+        ("fence.proxy.tensormap::generic.release.gpu;",
+            "'fence.proxy.tensormap::generic.release.gpu' is not executed: what a tensor map describes"),
+        ("griddepcontrol.wait;", "'griddepcontrol.wait' is not executed: other kernels"),
+        ("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %rd3, [bar], 1;",
+            "'mbarrier.arrive.noComplete.release.cta.shared::cta.b64' is not executed: an arrival that must"),
+        ("st.async.mmio.release.sys.global.u32 [%rd1], 1;",
+            "'st.async.mmio.release.sys.global.u32' is not executed: memory-mapped devices"),
+        ("elect.sync %r2|%p1, -1;", "'elect.sync' is not executed: the elected lane's number"),
+        ("multimem.st.relaxed.sys.global.u32 [%rd1], 1;",
+            "'x' is no multicast address (litmus.multicast)"),
+        *((f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation} [%rd1], [sm], 16;",
+            "a location is an integer of 32 bits")
+            for operation in ("add.f32", "add.noftz.f16", "add.noftz.bf16", "add.u64", "min.s64")),
     ],
 )  # fmt: skip
 def test_what_is_not_executed_is_said_with_its_line(body: str, problem: str) -> None:

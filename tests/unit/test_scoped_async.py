@@ -165,8 +165,10 @@ def body(key: Key, row: AsyncRow, name: str = "k") -> str:
         widths["value"] = 64
     if key[0].startswith("tcgen05"):
         widths |= dict.fromkeys(("pointer", "destination"), 32)
-    if "test_wait" in key[0] or "try_wait" in key[0]:
+    if "test_wait" in key[0] or "try_wait" in key[0] or key[0] == "elect":
         widths["dst"] = 1
+    if key[0].startswith("multimem") or key[0] == "reduce_async":
+        widths["dst"] = widths["value"] = int(key[-1][1:])
     if key[0] in ("tcgen05_load", "wgmma_read"):
         widths["dst"] = 32
     declared = "".join(
@@ -231,6 +233,13 @@ def test_one_row_that_is_wrong_is_noticed_among_others() -> None:
         ("sm_90", (8, 0), "store_async 32", "sm_90 with PTX 8.1"),
         ("sm_80", (7, 0), "mbarrier_wait acquire workgroup parity", "sm_80 with PTX 7.1"),
         ("sm_100", (8, 6), "tensormap_replace local", "sm_90a with PTX 8.3"),
+        ("sm_90", (8, 6), "store_bulk", "sm_100 with PTX 8.6"),
+        ("sm_80", (8, 6), "elect", "sm_90 with PTX 8.0"),
+        ("sm_80", (8, 6), "bulk_reduce global add i32", "sm_90 with PTX 8.0"),
+        ("sm_90", (8, 0), "reduce_async add i32", "sm_90 with PTX 8.1"),
+        ("sm_90", (8, 0), "multimem_reduce relaxed system add i32", "sm_90 with PTX 8.1"),
+        ("sm_80", (7, 8), "prefetch bulk", "sm_90 with PTX 8.0"),
+        ("sm_80", (7, 8), "mbarrier_complete_tx workgroup local", "sm_90 with PTX 8.0"),
     ],
 )
 def test_what_is_not_there_names_the_lowest_that_would_do(
@@ -263,6 +272,21 @@ def test_the_best_form_is_taken(chip: str, version: Version, line: str) -> None:
 def test_an_unknown_operation_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="PTX has no such instruction"):
         select(CHIP["sm_90"], (8, 6), ("mbarrier_arrive", "acquire"))
+
+
+@pytest.mark.parametrize(
+    ("key", "accepted"),
+    [
+        ("bulk_reduce shared_cluster fadd f32", "bulk_reduce shared_cluster umin i32"),
+        ("reduce_async umin i64", "reduce_async add i64"),
+        ("multimem_load weak fadd f16", "multimem_load weak fadd f32"),
+    ],
+)
+def test_a_reduction_that_is_not_there_names_those_that_are(key: str, accepted: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        select(CHIP["sm_100a"], (8, 6), tuple(key.split()))
+    assert "PTX has no such instruction" in str(caught.value)
+    assert accepted in str(caught.value)
 
 
 def test_a_chip_that_is_named_apart_has_it_alone() -> None:

@@ -325,11 +325,14 @@ visible after it. A mechanism may do one without the other; a fence alone tells 
 | barrier of a CTA, named barrier | `bar.sync`, `barrier.cta.sync`, `.arrive` | yes; `.arrive` does not | yes, everything | `.cta` | all memory, generic proxy | `generic_in_cta`: barrier_shared, barrier_global, named_barrier |
 | barrier of a cluster | `barrier.cluster.arrive`, `.wait` | yes, at the wait | yes; not with `.arrive.relaxed` | `.cluster` | all memory, generic proxy | `cluster_barrier_dsmem`; `generic_in_cluster`: cluster_barrier_global |
 | mbarrier | `mbarrier.arrive`, `.try_wait` | yes, at the wait | release and acquire; not if `.relaxed` | `.cta`, `.cluster` | all memory, though the mbarrier is in shared memory | `generic_in_cta`: mbarrier_shared, mbarrier_global, mbarrier_relaxed; `cluster_remote_arrive` |
-| mbarrier, bytes | `expect_tx`, and copies that complete on it | yes, at the wait | what was copied, and nothing else of the thread that started it | `.cluster` | the copy's own accesses, with a proxy fence | `tma_to_core`, `cluster_st_async`, `cluster_dsmem_bulk` |
-| groups of copies | `cp.async.wait_group`, `cp.async.bulk.wait_group`, `wgmma.wait_group` | for this thread's own | for this thread | one thread | what was copied; `.read`: only its sources | `cp_async_ampere`, `core_to_tma_store`, `tma_store_to_other_cta_generic` |
+| mbarrier, bytes | `expect_tx`, and copies and reductions that complete on it | yes, at the wait | what was copied, and nothing else of the thread that started it | `.cluster` | the copy's own accesses, with a proxy fence | `tma_to_core`, `cluster_st_async`, `cluster_dsmem_bulk`; `reductions`: tma_reduce_to_peer, red_async_to_peer |
+| mbarrier, bytes by hand | `mbarrier.complete_tx` | yes, at the wait | no | | | `election`: completed_by_hand, completed_too_late |
+| groups of copies | `cp.async.wait_group`, `cp.async.bulk.wait_group`, `wgmma.wait_group` | for this thread's own | for this thread | one thread | what was copied; `.read`: only its sources | `cp_async_ampere`, `core_to_tma_store`, `tma_store_to_other_cta_generic`; `reductions`: tma_reduce_to_global |
 | fence | `fence.release`, `.acquire`, `.acq_rel`, `.sc` | no | yes, beside a flag or a relaxed mbarrier | `.cta` to `.sys` | all memory, generic proxy | `generic_in_cta`: fence_cta, mbarrier_relaxed_fences; `generic_in_cluster`; `generic_on_gpu` |
 | restricted fence | `fence.release.sync_restrict::shared::cta.cluster`, .. | no | yes | `.cluster` | shared memory | `cluster_pull_sync_restrict`, `cluster_core_to_peer_async` |
 | proxy fence | `fence.proxy.async` | no | between the proxies of one thread; has no scope | one thread | the state space that it names | `core_to_tma_store`, `other_cta_generic_to_tma_load`, `core_to_wgmma_smem` |
+| alias fence | `fence.proxy.alias` | no | between two addresses of one memory, of one thread | one thread | all memory | `multicast`: multicast_alias |
+| election, prefetch | `elect.sync`, `prefetch` | no | no | | | `election`: elected_copy |
 | tensor map fence | `fence.proxy.tensormap::generic` | no | between the generic and the tensor-map proxy | `.cta` to `.sys` | tensor maps | `tensormap_update` |
 | waits of tensor memory | `tcgen05.wait::ld`, `::st` | for this thread's own | for this thread | one thread | tensor memory | `tensor_memory`, `core_tmem_to_tcgen05` |
 | fences of tensor memory | `tcgen05.fence::before_thread_sync`, `::after_thread_sync` | no | around a synchronisation of threads | that of the synchronisation | tcgen05 operations | `tensor_memory`, `tcgen05_to_core` |
@@ -341,10 +344,11 @@ _FROM_TO = """\
 
 | from \\ to | CUDA cores | copy unit (TMA) | tensor core |
 | --- | --- | --- | --- |
-| CUDA cores, one CTA | `generic_in_cta`, `mbarrier_core_to_core_sm80` | `core_to_tma_store` | smem: `core_smem_to_tcgen05`, `tcgen05_cp_to_mma`, `core_to_wgmma_smem`; tensor memory: `core_tmem_to_tcgen05`, `tmem_war_core_to_tcgen05` |
-| CUDA cores, one cluster | `generic_in_cluster`, `cluster_init`, `cluster_barrier_dsmem`, `cluster_remote_arrive`, `cluster_pull_sync_restrict`, `cluster_st_async` | `cluster_dsmem_bulk`, `cluster_core_to_peer_async` | as in one CTA, with the copy that brings it there |
+| CUDA cores, one CTA | `generic_in_cta`, `mbarrier_core_to_core_sm80` | `core_to_tma_store`, `zeroed_tile`, `reductions` | smem: `core_smem_to_tcgen05`, `tcgen05_cp_to_mma`, `core_to_wgmma_smem`; tensor memory: `core_tmem_to_tcgen05`, `tmem_war_core_to_tcgen05` |
+| CUDA cores, one cluster | `generic_in_cluster`, `cluster_init`, `cluster_barrier_dsmem`, `cluster_remote_arrive`, `cluster_pull_sync_restrict`, `cluster_st_async`, `reductions`: red_async_to_peer | `cluster_dsmem_bulk`, `cluster_core_to_peer_async`, `reductions`: tma_reduce_to_peer | as in one CTA, with the copy that brings it there |
 | CUDA cores, one GPU | `generic_on_gpu` | `other_cta_generic_to_tma_load`, `tensormap_update` | as in one CTA, after a copy |
-| copy unit (TMA) | `tma_to_core`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | one proxy: the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
+| CUDA cores, several GPUs | `examples/litmus/message_passing_across_gpus.mlir`; `multicast` | as on one GPU, at `.sys` | as in one CTA, after a copy |
+| copy unit (TMA) | `tma_to_core`, `election`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | one proxy: the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
 | tensor core | `tcgen05_to_core`, `core_to_wgmma_smem` (registers) | through CUDA cores: `tcgen05_to_core`, then `core_to_tma_store` | `tcgen05_cp_to_mma`, `tensor_memory`: mma_then_mma |
 
 - **CUDA core to CUDA core.** Anything that releases and acquires at a scope that has both: nothing else.
@@ -360,8 +364,8 @@ _SPACES = """\
 
 | memory \\ scope | CTA | cluster | GPU |
 | --- | --- | --- | --- |
-| shared | `bar.sync` (barrier_shared), named barrier (named_barrier), mbarrier (mbarrier_shared), `fence.cta` (fence_cta) | `barrier.cluster` (cluster_barrier_dsmem), mbarrier (cluster_remote_arrive), `st.async` (cluster_st_async), `fence.cluster` (fence_cluster_shared), restricted fences (cluster_pull_sync_restrict) | not reachable |
-| global | `bar.sync` (barrier_global), mbarrier (mbarrier_global), relaxed mbarrier with fences (mbarrier_relaxed_fences) | `barrier.cluster` (cluster_barrier_global), mbarrier (mbarrier_cluster_global), `fence.cluster` (fence_cluster_global) | `fence.gpu` (fence_gpu), release and acquire (release_acquire_gpu) |
+| shared | `bar.sync` (barrier_shared), named barrier (named_barrier), mbarrier (mbarrier_shared), `fence.cta` (fence_cta) | `barrier.cluster` (cluster_barrier_dsmem), mbarrier (cluster_remote_arrive), `st.async` (cluster_st_async), `fence.cluster` (fence_cluster_shared), `fence.gpu` (fence_gpu_shared), restricted fences (cluster_pull_sync_restrict) | not reachable |
+| global | `bar.sync` (barrier_global), mbarrier (mbarrier_global), relaxed mbarrier with fences (mbarrier_relaxed_fences), `fence.cta` (fence_cta_global) | `barrier.cluster` (cluster_barrier_global), mbarrier (mbarrier_cluster_global), relaxed mbarrier with fences (mbarrier_cluster_fences), `fence.cluster` (fence_cluster_global), `fence.gpu` (fence_gpu_in_cluster) | `fence.gpu` (fence_gpu), release and acquire (release_acquire_gpu) |
 
 An mbarrier that releases and acquires orders global memory too: no further fence is needed. At the scope of
 the CTA it orders nothing for a peer (mbarrier_cluster_too_narrow), and relaxed it orders nothing at all

@@ -77,7 +77,8 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
                 f"{kernels.file} does not have; its kernels: {entries}",
                 name_of(harness),
             )
-        columns.append(read_column(kernels, kernel, _arguments(thread), situation))
+        arguments = _arguments(thread)
+        columns.append(read_column(kernels, kernel, arguments, situation, code.multicasts))
     _check_widths(columns, kernels)
     locations, mbarriers = joined(columns)
     heads = [f"P{each.number}{_place(code, each.number)}" for each in threads]
@@ -85,6 +86,7 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
     initial = [
         *(f"{each.name}={signed(each.initial)};" for each in code.locations),
         *(f"{name}={'mbarrier' if name in mbarriers else 0};" for name in locations),
+        *(f"{name} @ generic aliases {of};" for name, of in code.aliases),
         *(
             f"{name}{_place(code, places[group])};"
             for name, group in locations.items()

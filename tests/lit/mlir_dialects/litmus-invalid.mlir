@@ -167,7 +167,7 @@ litmus.test @conditions {
 
 // -----
 
-// expected-error @below {{'arith.constant' in a test; accepted: litmus.location, .mbarrier, .thread and .condition}}
+// expected-error @below {{'arith.constant' in a test; accepted: litmus.location, .mbarrier, .multicast, .thread and .condition}}
 litmus.test @stray {
   %v = arith.constant 0 : i32
 }
@@ -203,4 +203,21 @@ litmus.test @global_variable {
 // expected-error @below {{no location 'y'}}
 litmus.test @no_tensor {
   litmus.location @map = 0 : i32 {describes = [@y]}
+}
+
+// -----
+
+// expected-error @below {{no location 'y'}}
+litmus.test @multicast_of_nothing {
+  litmus.location @x = 0 : i32
+  litmus.multicast @all = [@x, @y]
+  litmus.thread @P0 {
+  }
+}
+
+// -----
+
+litmus.test @multicast_of_none {
+  // expected-error @below {{a multicast address stands for at least one location}}
+  litmus.multicast @all = []
 }

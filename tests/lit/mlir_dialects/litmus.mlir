@@ -70,4 +70,8 @@ litmus.test @asynchronous {
   litmus.mbarrier @full
   // CHECK-NEXT: litmus.mbarrier @empty count 2 {workgroup = 1 : i64}
   litmus.mbarrier @empty count 2 {workgroup = 1 : i64}
+  // CHECK-NEXT: litmus.location @there = 0 : i32
+  litmus.location @there = 0 : i32
+  // CHECK-NEXT: litmus.multicast @both = [@there] {aliased}
+  litmus.multicast @both = [@there] {aliased}
 }

@@ -133,3 +133,43 @@ func.func @named_barriers() {
   scoped.named_barrier sync 1 threads 64
   func.return
 }
+
+// CHECK-LABEL: func.func @reductions
+func.func @reductions(%tile: !llvm.ptr<3>, %peer: !llvm.ptr<7>, %bar: !llvm.ptr<7>,
+    %data: !llvm.ptr<1>, %map: !llvm.ptr, %v: i32, %w: i64, %x: f32) {
+  // CHECK: scoped.bulk_reduce add i32 %data, %tile size 32 : !llvm.ptr<1>, !llvm.ptr<3>
+  scoped.bulk_reduce add i32 %data, %tile size 32 : !llvm.ptr<1>, !llvm.ptr<3>
+  // CHECK-NEXT: scoped.bulk_reduce fadd bf16 %data, %tile size 32 : !llvm.ptr<1>, !llvm.ptr<3>
+  scoped.bulk_reduce fadd bf16 %data, %tile size 32 : !llvm.ptr<1>, !llvm.ptr<3>
+  // CHECK-NEXT: scoped.bulk_reduce umax i32 %peer, %tile size 16 mbarrier %bar : !llvm.ptr<7>, !llvm.ptr<3>, !llvm.ptr<7>
+  scoped.bulk_reduce umax i32 %peer, %tile size 16 mbarrier %bar : !llvm.ptr<7>, !llvm.ptr<3>, !llvm.ptr<7>
+  // CHECK-NEXT: scoped.tensor_store %map[%v], %tile reduce add : !llvm.ptr, !llvm.ptr<3>, i32
+  scoped.tensor_store %map[%v], %tile reduce add : !llvm.ptr, !llvm.ptr<3>, i32
+  // CHECK-NEXT: scoped.reduce_async uinc_wrap %v, %peer mbarrier %bar : i32, !llvm.ptr<7>, !llvm.ptr<7>
+  scoped.reduce_async uinc_wrap %v, %peer mbarrier %bar : i32, !llvm.ptr<7>, !llvm.ptr<7>
+  // CHECK-NEXT: scoped.reduce_async add %w, %peer mbarrier %bar : i64, !llvm.ptr<7>, !llvm.ptr<7>
+  scoped.reduce_async add %w, %peer mbarrier %bar : i64, !llvm.ptr<7>, !llvm.ptr<7>
+  // CHECK-NEXT: scoped.mbarrier_complete_tx cluster %bar bytes 16 : !llvm.ptr<7>
+  scoped.mbarrier_complete_tx cluster %bar bytes 16 : !llvm.ptr<7>
+  // CHECK-NEXT: scoped.store_bulk %tile size 128 : !llvm.ptr<3>
+  scoped.store_bulk %tile size 128 : !llvm.ptr<3>
+  // CHECK-NEXT: scoped.prefetch %data : !llvm.ptr<1>
+  scoped.prefetch %data : !llvm.ptr<1>
+  // CHECK-NEXT: scoped.prefetch %data size 16 : !llvm.ptr<1>
+  scoped.prefetch %data size 16 : !llvm.ptr<1>
+  // CHECK-NEXT: %leader = scoped.elect : i1
+  %leader = scoped.elect : i1
+  // CHECK-NEXT: %sum = scoped.multimem_load fadd acquire system %data : !llvm.ptr<1> -> f32
+  %sum = scoped.multimem_load fadd acquire system %data : !llvm.ptr<1> -> f32
+  // CHECK-NEXT: %least = scoped.multimem_load umin weak %data : !llvm.ptr<1> -> i32
+  %least = scoped.multimem_load umin weak %data : !llvm.ptr<1> -> i32
+  // CHECK-NEXT: scoped.multimem_store release agent %x, %data : f32, !llvm.ptr<1>
+  scoped.multimem_store release agent %x, %data : f32, !llvm.ptr<1>
+  // CHECK-NEXT: scoped.multimem_store weak %v, %data : i32, !llvm.ptr<1>
+  scoped.multimem_store weak %v, %data : i32, !llvm.ptr<1>
+  // CHECK-NEXT: scoped.multimem_reduce add relaxed system %w, %data : i64, !llvm.ptr<1>
+  scoped.multimem_reduce add relaxed system %w, %data : i64, !llvm.ptr<1>
+  // CHECK-NEXT: scoped.alias_fence
+  scoped.alias_fence
+  func.return
+}
