@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from fencewright.checker import cdna_rows as rows
+from fencewright.checker.cdna_rows_gfx1250 import rows_for
 from fencewright.checker.cdna_text import (
     AssemblyError,
     AssemblyInstruction,
@@ -20,7 +21,10 @@ from fencewright.checker.cdna_text import (
     Function,
     Operand,
     Registers,
+    halves,
 )
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.waits import read_wait
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.instructions import CdnaInstruction
@@ -29,7 +33,6 @@ from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK,
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"
-_EXEC = ("exec_lo", "exec_hi")
 _TEMPORARY = "temporary"
 _EQ, _NE, _LT = ArithmeticKind.EQ, ArithmeticKind.NE, ArithmeticKind.LT
 _AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
@@ -165,6 +168,7 @@ class _Block:
 
 
 def _blocks(function: Function) -> list[_Block]:
+    known = rows_for(function.chip)
     blocks: list[_Block] = []
     labels: list[str] = []
     body: list[tuple[AssemblyInstruction, rows.MnemonicRow]] = []
@@ -181,14 +185,41 @@ def _blocks(function: Function) -> list[_Block]:
                 close()
             labels.append(each.name)
             continue
-        row = rows.ROWS.get(each.mnemonic)
-        if row is None:
-            raise function.error(each.line, f"'{each.mnemonic}' is not known: {each.text}")
-        body.append((each, row))
-        if isinstance(row.meaning, rows.Jump | rows.End):
-            close()
+        for half in _in_turn(function, each):
+            row = known.get(half.mnemonic)
+            if row is None:
+                raise function.error(each.line, f"'{half.mnemonic}' is not known: {each.text}")
+            body.append((half, row))
+            if isinstance(row.meaning, rows.Jump | rows.End):
+                close()
     close()
     return blocks
+
+
+def _in_turn(
+    function: Function, instruction: AssemblyInstruction
+) -> tuple[AssemblyInstruction, ...]:
+    """An instruction, or its halves so that neither reads what the other has just written."""
+    parts = halves(instruction)
+    for order in (parts, parts[::-1]):
+        if len(parts) == 1 or not _written(order[0]) & _read(order[1]):
+            return order
+    raise function.error(instruction.line, f"two registers change places: {instruction.text}")
+
+
+def _written(instruction: AssemblyInstruction) -> frozenset[str]:
+    """The registers of the first operand."""
+    return _registers(instruction.operands[:1])
+
+
+def _read(instruction: AssemblyInstruction) -> frozenset[str]:
+    """The registers of the other operands."""
+    return _registers(instruction.operands[1:])
+
+
+def _registers(operands: Iterable[Operand]) -> frozenset[str]:
+    each_of = (each.names for each in operands if isinstance(each, Registers))
+    return frozenset(name for names in each_of for name in names)
 
 
 class _BlockStart(NamedTuple):
@@ -240,6 +271,8 @@ class _ThreadReader:
     def __init__(self, function: Function, launch: ThreadLaunch):
         self.function = function
         self.launch = launch
+        chip = CHIPS.get(function.chip)
+        self.mask_words = 2 if chip is None else chip.wave_size // WORD_BITS
         self.blocks = _blocks(function)
         self.of_label = {
             name: number for number, block in enumerate(self.blocks) for name in block.labels
@@ -303,6 +336,10 @@ class _ThreadReader:
         return self.function.error(self.instruction.line, f"{problem}: {self.instruction.text}")
 
     # Registers
+
+    def mask(self, register: str) -> tuple[str, ...]:
+        """The words of ``exec`` or ``vcc``, which have a bit for each lane."""
+        return tuple(f"{register}_{half}" for half in ("lo", "hi")[: self.mask_words])
 
     def value(self, register: str) -> _Value:
         """What a register holds; it must not be in flight."""
@@ -430,16 +467,19 @@ class _ThreadReader:
                 self.listing.append(machine.CacheInstruction(row.mnemonic, bits))
                 return
             case rows.Await():
-                self._await(operands)
+                self._await(self._counts(row.mnemonic, operands))
                 return
             case rows.Meet():
-                self.listing.append(machine.WorkgroupBarrier())
+                self._meet(row.mnemonic, operands)
                 return
             case rows.Nothing():
                 return
             case _:
                 pass
-        if len(operands) != len(row.roles) or self.instruction.modifiers:
+        meaning, modifiers = row.meaning, self.instruction.modifiers
+        if isinstance(meaning, rows.LogicByTable):
+            row, modifiers = replace(row, meaning=self._of_table(meaning)), ()
+        if len(operands) != len(row.roles) or modifiers:
             raise self._error("these operands are not known")
         defined: list[tuple[str, ...]] = []
         used: list[tuple[_Value, ...]] = []
@@ -473,20 +513,23 @@ class _ThreadReader:
             case rows.CompareWords():
                 truth = self._compare(row.meaning, used[0][0], used[1][0])
                 if defined:
-                    truth = self.compute(_AND, truth, active)
-                    self.write(defined[0], truth)
-                    self.write(defined[1], 0)
+                    self._write_mask(defined, self.compute(_AND, truth, active))
                 else:
                     self.write("scc", truth)
+            case rows.CompareWordsToExec(compare):
+                truth = self._compare(compare, used[0][0], used[1][0])
+                active = self.lane(self.value("exec_lo"))
+                self._write_mask(self.mask("exec"), self.compute(_AND, truth, active))
             case rows.Select():
                 self._select(row, defined, used)
             case rows.SaveExec(logic):
-                execs = [self.value(name) for name in _EXEC]
+                names = self.mask("exec")
+                execs = [self.value(name) for name in names]
                 masks = [
                     self._aside(self._combined(logic, a, b), defined)
                     for a, b in zip(_masks(used[0]), execs, strict=True)
                 ]
-                for name, value in zip((*defined, *_EXEC), (*execs, *masks), strict=True):
+                for name, value in zip((*defined, *names), (*execs, *masks), strict=True):
                     self.write(name, value)
                 self.write("scc", self.is_nonzero(masks))
             case rows.CountBits():
@@ -495,6 +538,19 @@ class _ThreadReader:
                 self.write(defined[0], used[1][0])
             case _:
                 raise AssertionError(row)
+
+    def _of_table(self, meaning: rows.LogicByTable) -> rows.Logic:
+        """The logic that the truth table of the instruction is of."""
+        assert self.instruction is not None
+        logic = meaning.tables.get(self.instruction.modifiers)
+        if logic is None:
+            raise self._error("this truth table is not known")
+        return logic
+
+    def _write_mask(self, names: tuple[str, ...], lane: _Value) -> None:
+        """A mask of which only the lane's bit can be set."""
+        for name, word in zip(names, (lane, 0), strict=False):
+            self.write(name, word)
 
     def _logic(
         self,
@@ -590,7 +646,7 @@ class _ThreadReader:
         bits, offset = list[str](), 0
         for each in self.instruction.modifiers:
             name, colon, number = each.partition(":")
-            if each in _POLICY:
+            if each in _POLICY or (colon and name in _POLICY_FIELDS):
                 bits.append(each)
             elif colon and name == "offset":
                 offset = int(number, 0)
@@ -605,23 +661,44 @@ class _ThreadReader:
             raise self._error("these operands are not known")
         return bits
 
-    def _await(self, operands: tuple[Operand, ...]) -> None:
+    def _counts(self, mnemonic: str, operands: tuple[Operand, ...]) -> Mapping[str, int]:
+        """What a wait leaves outstanding, by the names of counters."""
         assert self.instruction is not None
+        match operands:
+            case (int(operand),) if (split := read_wait(mnemonic, operand)) is not None:
+                return split.given
+            case _:
+                pass
         try:
-            counts = rows.wait_counts(
+            return rows.wait_counts(
                 each
                 for each in (*operands, *self.instruction.modifiers)
                 if not isinstance(each, Registers) and each != "&"
             )
         except ValueError as problem:
             raise self._error(str(problem)) from None
-        if counts.get("lgkmcnt") == 0:
+
+    def _await(self, counts: Mapping[str, int]) -> None:
+        """A wait; one for copies, which nothing here issues, waits for nothing."""
+        if 0 in (counts.get("lgkmcnt"), counts.get("kmcnt")):
             for name, held in self.state.items():
                 if isinstance(held, _InFlight):
                     self.state[name] = held.value
                     if isinstance(held.value, int):
                         self.listing.append(common.Move(name, held.value))
-        self.listing.append(machine.Wait(counts.get("vmcnt"), counts.get("lgkmcnt")))
+        made = machine.wait_instruction(counts)
+        if made is not None:
+            self.listing.append(made)
+
+    def _meet(self, mnemonic: str, operands: tuple[Operand, ...]) -> None:
+        """A barrier, or a part of one."""
+        made = machine.barrier_instruction(mnemonic, tuple(map(str, operands)))
+        if made is None:
+            raise self._error("this barrier is not executed")
+        self.listing.append(made)
+        if isinstance(made, machine.BarrierSignal) and made.first is not None:
+            self._forget(made.first)
+            self.state[made.first] = _Computed(made.first, 1)
 
     def _load_scalar(self, words: int, operands: tuple[Operand, ...]) -> None:
         bits, more = self._modifiers()
@@ -746,11 +823,11 @@ class _ThreadReader:
                     else machine.Atomic(access.kind, location, value, dst, bits, flat)
                 )
             case Operation.CMPXCHG, [a, b]:
-                # LDS takes the value to compare with first, vector memory the new one.
+                compare, new = (a, b) if access.compares_first else (b, a)
                 yield (
-                    machine.LdsCompareSwap(location, a, b, dst)
+                    machine.LdsCompareSwap(location, compare, new, dst)
                     if local
-                    else machine.CompareSwap(location, b, a, dst, bits, flat)
+                    else machine.CompareSwap(location, compare, new, dst, bits, flat)
                 )
             case _:
                 raise self._error("these operands are not known")
@@ -766,11 +843,7 @@ class _ThreadReader:
         if not jump.register:
             self._go(at)
             return
-        names = (
-            ("scc",)
-            if jump.register == "scc"
-            else tuple(f"{jump.register}_{half}" for half in ("lo", "hi"))
-        )
+        names = ("scc",) if jump.register == "scc" else self.mask(jump.register)
         condition = self.is_nonzero([self.usable(self.value(name)) for name in names])
         if isinstance(condition, int):
             if bool(condition) is jump.unless:
@@ -809,6 +882,7 @@ class _ThreadReader:
 
 
 _POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+_POLICY_FIELDS = frozenset({"scope", "th"})
 
 _OPERANDS = MappingProxyType(
     {Operation.LOAD: 1, Operation.STORE: 2, Operation.ATOMIC_RMW: 2, Operation.CMPXCHG: 2}

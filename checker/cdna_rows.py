@@ -50,6 +50,13 @@ class Logic:
 
 
 @dataclass(frozen=True, slots=True)
+class LogicByTable:
+    """``d = a op b`` with the operation that a modifier names as a truth table."""
+
+    tables: Mapping[tuple[str, ...], Logic]
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """``d = a kind b`` on one word; ``carries`` in scc, ``takes`` the carry of the one before."""
 
@@ -66,6 +73,13 @@ class CompareWords:
     kind: ArithmeticKind
     signed: bool = False
     swap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompareWordsToExec:
+    """The lanes in which the comparison holds stay active."""
+
+    compare: CompareWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +106,16 @@ class CountLanesBelow:
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """A vector-memory or LDS access: operation, address space, width, kind of an atomic."""
+    """A vector-memory or LDS access: operation, address space, width, kind of an atomic.
+
+    ``compares_first``: the value that a compare-exchange compares with comes before the new one.
+    """
 
     operation: Operation
     space: AddressSpace
     width: int
     kind: RmwKind | None
+    compares_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +132,12 @@ class Maintain:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """``s_waitcnt``."""
+    """``s_waitcnt``, or a wait for counters of its own (``s_wait_loadcnt``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """``s_barrier``."""
+    """``s_barrier``, or a part of one (``s_barrier_signal``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +161,10 @@ class Nothing:
 Meaning = (
     Copy
     | Logic
+    | LogicByTable
     | Sum
     | CompareWords
+    | CompareWordsToExec
     | Select
     | SaveExec
     | CountBits
@@ -175,7 +195,7 @@ class MnemonicRow:
     lanes: bool = False
 
 
-_SCC = ("scc",)
+SCC = ("scc",)
 _EXEC = ("exec_lo", "exec_hi")
 _ADD, _SUB, _MUL = ArithmeticKind.ADD, ArithmeticKind.SUB, ArithmeticKind.MUL
 _AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
@@ -186,21 +206,25 @@ def _roles(text: str) -> tuple[Role, ...]:
     return tuple(Role(Use(word[0]), int(word[1:])) for word in text.split())
 
 
-def _scalar(
+def scalar(
     mnemonic: str,
     roles: str,
     meaning: Meaning,
     defines: tuple[str, ...] = (),
     uses: tuple[str, ...] = (),
 ) -> MnemonicRow:
+    """The row of an instruction that is executed once for the wave."""
     return MnemonicRow(mnemonic, meaning, _roles(roles), defines, uses)
 
 
-def _vector(mnemonic: str, roles: str, meaning: Meaning) -> MnemonicRow:
-    return MnemonicRow(mnemonic, meaning, _roles(roles), uses=_EXEC, lanes=True)
+def vector(
+    mnemonic: str, roles: str, meaning: Meaning, exec: tuple[str, ...] = _EXEC
+) -> MnemonicRow:
+    """The row of an instruction that each active lane executes."""
+    return MnemonicRow(mnemonic, meaning, _roles(roles), uses=exec, lanes=True)
 
 
-_LOGIC = {
+LOGIC = {
     "and": Logic(_AND),
     "or": Logic(_OR),
     "xor": Logic(_XOR),
@@ -210,10 +234,10 @@ _LOGIC = {
     "nor": Logic(_OR, invert=True),
     "xnor": Logic(_XOR, invert=True),
 }
-_SAVING = _LOGIC | {"andn1": Logic(_AND, invert_a=True), "orn1": Logic(_OR, invert_a=True)}
+SAVING = LOGIC | {"andn1": Logic(_AND, invert_a=True), "orn1": Logic(_OR, invert_a=True)}
 _WORDS = {"b32": 1, "b64": 2}
 
-_PREDICATES = {
+PREDICATES = {
     "eq": (ArithmeticKind.EQ, False),
     "ne": (ArithmeticKind.NE, False),
     "lt": (ArithmeticKind.LT, False),
@@ -226,42 +250,42 @@ _PREDICATES = {
 
 def _salu() -> Iterator[MnemonicRow]:
     for type, words in _WORDS.items():
-        yield _scalar(f"s_mov_{type}", f"d{words} u{words}", Copy())
-        yield _scalar(f"s_cselect_{type}", f"d{words} u{words} u{words}", Select(), uses=_SCC)
-        for name, logic in _LOGIC.items():
-            yield _scalar(f"s_{name}_{type}", f"d{words} u{words} u{words}", logic, _SCC)
-        yield _scalar(f"s_bcnt1_i32_{type}", f"d1 u{words}", CountBits(), _SCC)
-    for name, logic in _SAVING.items():
-        yield _scalar(f"s_{name}_saveexec_b64", "d2 u2", SaveExec(logic), (*_EXEC, *_SCC), _EXEC)
+        yield scalar(f"s_mov_{type}", f"d{words} u{words}", Copy())
+        yield scalar(f"s_cselect_{type}", f"d{words} u{words} u{words}", Select(), uses=SCC)
+        for name, logic in LOGIC.items():
+            yield scalar(f"s_{name}_{type}", f"d{words} u{words} u{words}", logic, SCC)
+        yield scalar(f"s_bcnt1_i32_{type}", f"d1 u{words}", CountBits(), SCC)
+    for name, logic in SAVING.items():
+        yield scalar(f"s_{name}_saveexec_b64", "d2 u2", SaveExec(logic), (*_EXEC, *SCC), _EXEC)
     for type in ("i32", "u32"):
-        yield _scalar(f"s_add_{type}", "d1 u1 u1", Sum(_ADD, carries=type == "u32"), _SCC)
-        yield _scalar(f"s_sub_{type}", "d1 u1 u1", Sum(_SUB, carries=type == "u32"), _SCC)
-        for predicate, (kind, swap) in _PREDICATES.items():
+        yield scalar(f"s_add_{type}", "d1 u1 u1", Sum(_ADD, carries=type == "u32"), SCC)
+        yield scalar(f"s_sub_{type}", "d1 u1 u1", Sum(_SUB, carries=type == "u32"), SCC)
+        for predicate, (kind, swap) in PREDICATES.items():
             name = "lg" if predicate == "ne" else predicate
             meaning = CompareWords(kind, type == "i32", swap)
-            yield _scalar(f"s_cmp_{name}_{type}", "u1 u1", meaning, _SCC)
-    yield _scalar("s_addc_u32", "d1 u1 u1", Sum(_ADD, carries=True, takes=True), _SCC, _SCC)
-    yield _scalar("s_mul_i32", "d1 u1 u1", Sum(_MUL))
-    yield _scalar("v_readfirstlane_b32", "d1 u1", Copy())
+            yield scalar(f"s_cmp_{name}_{type}", "u1 u1", meaning, SCC)
+    yield scalar("s_addc_u32", "d1 u1 u1", Sum(_ADD, carries=True, takes=True), SCC, SCC)
+    yield scalar("s_mul_i32", "d1 u1 u1", Sum(_MUL))
+    yield scalar("v_readfirstlane_b32", "d1 u1", Copy())
 
 
 def _valu() -> Iterator[MnemonicRow]:
-    yield _vector("v_mov_b32_e32", "d1 u1", Copy())
-    yield _vector("v_mov_b64_e32", "d2 u2", Copy())
+    yield vector("v_mov_b32_e32", "d1 u1", Copy())
+    yield vector("v_mov_b64_e32", "d2 u2", Copy())
     for name in ("and", "or", "xor"):
-        yield _vector(f"v_{name}_b32_e32", "d1 u1 u1", _LOGIC[name])
-    yield _vector("v_add_u32_e32", "d1 u1 u1", Sum(_ADD))
-    yield _vector("v_sub_u32_e32", "d1 u1 u1", Sum(_SUB))
-    yield _vector("v_subrev_u32_e32", "d1 u1 u1", Sum(_SUB, reverse=True))
-    yield _vector("v_mul_lo_u32", "d1 u1 u1", Sum(_MUL))
+        yield vector(f"v_{name}_b32_e32", "d1 u1 u1", LOGIC[name])
+    yield vector("v_add_u32_e32", "d1 u1 u1", Sum(_ADD))
+    yield vector("v_sub_u32_e32", "d1 u1 u1", Sum(_SUB))
+    yield vector("v_subrev_u32_e32", "d1 u1 u1", Sum(_SUB, reverse=True))
+    yield vector("v_mul_lo_u32", "d1 u1 u1", Sum(_MUL))
     for half in ("lo", "hi"):
-        yield _vector(f"v_mbcnt_{half}_u32_b32", "d1 u1 u1", CountLanesBelow())
+        yield vector(f"v_mbcnt_{half}_u32_b32", "d1 u1 u1", CountLanesBelow())
     for encoding in ("e32", "e64"):
-        yield _vector(f"v_cndmask_b32_{encoding}", "d1 u1 u1 u2", Select())
+        yield vector(f"v_cndmask_b32_{encoding}", "d1 u1 u1 u2", Select())
         for type in ("i32", "u32"):
-            for predicate, (kind, swap) in _PREDICATES.items():
+            for predicate, (kind, swap) in PREDICATES.items():
                 meaning = CompareWords(kind, type == "i32", swap)
-                yield _vector(f"v_cmp_{predicate}_{type}_{encoding}", "d2 u1 u1", meaning)
+                yield vector(f"v_cmp_{predicate}_{type}_{encoding}", "d2 u1 u1", meaning)
 
 
 def _memory() -> Iterator[MnemonicRow]:
@@ -269,11 +293,12 @@ def _memory() -> Iterator[MnemonicRow]:
     for (operation, space, width, kind, _), row in MEMORY_ROWS:
         if row.mnemonic not in seen:
             seen.add(row.mnemonic)
-            meaning = AccessRow(operation, space, width, kind)
+            compares_first = row.operands.endswith("{compare}, {data}")
+            meaning = AccessRow(operation, space, width, kind, compares_first)
             yield MnemonicRow(row.mnemonic, meaning, uses=_EXEC, lanes=True)
     for words in (1, 2, 4, 8, 16):
         suffix = f"x{words}" if words > 1 else ""
-        yield _scalar(f"s_load_dword{suffix}", f"d{words} u2 u1", LoadScalar(words))
+        yield scalar(f"s_load_dword{suffix}", f"d{words} u2 u1", LoadScalar(words))
 
 
 def _control() -> Iterator[MnemonicRow]:
@@ -288,7 +313,7 @@ def _control() -> Iterator[MnemonicRow]:
         ("vcc", "vccnz", "vccz"),
         ("exec", "execnz", "execz"),
     ):
-        uses = _SCC if register == "scc" else (f"{register}_lo", f"{register}_hi")
+        uses = SCC if register == "scc" else (f"{register}_lo", f"{register}_hi")
         yield MnemonicRow(f"s_cbranch_{name}", Jump(register), uses=uses)
         yield MnemonicRow(f"s_cbranch_{negative}", Jump(register, unless=True), uses=uses)
     yield MnemonicRow("s_endpgm", End())
@@ -296,7 +321,8 @@ def _control() -> Iterator[MnemonicRow]:
         yield MnemonicRow(mnemonic, Nothing())
 
 
-def _unique(rows: Iterable[MnemonicRow]) -> Mapping[str, MnemonicRow]:
+def unique(rows: Iterable[MnemonicRow]) -> Mapping[str, MnemonicRow]:
+    """The rows by mnemonic, of which none has two."""
     found: dict[str, MnemonicRow] = {}
     for row in rows:
         if found.setdefault(row.mnemonic, row) is not row:
@@ -304,8 +330,8 @@ def _unique(rows: Iterable[MnemonicRow]) -> Mapping[str, MnemonicRow]:
     return MappingProxyType(found)
 
 
-ROWS = _unique((*_salu(), *_valu(), *_memory(), *_control()))
-"""Every instruction that is executed, by its mnemonic."""
+ROWS = unique((*_salu(), *_valu(), *_memory(), *_control()))
+"""Every instruction of GFX9 that is executed, by its mnemonic."""
 
 _COUNTS = re.compile(r"(\w+)\((\d+)\)")
 _ALL_OF = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}

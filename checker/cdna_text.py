@@ -292,6 +292,14 @@ def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str]:
     return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split())
 
 
+def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
+    """The two vector instructions that one of gfx11 and later is (``a :: b``), or itself."""
+    texts = instruction.text.split(" :: ")
+    if len(texts) == 1:
+        return (instruction,)
+    return tuple(_instruction(each, instruction.line, instruction.source) for each in texts)
+
+
 _COMMA = re.compile(r",(?![^\[(]*[\])])")
 
 

@@ -336,9 +336,10 @@ _SCC = "scc"
 """The register of the machine for the bit of that name, which scalar instructions write."""
 
 
-def _barrier(
-    mnemonic: str, operands: tuple[str, ...], m0: int | None
+def barrier_instruction(
+    mnemonic: str, operands: tuple[str, ...], m0: int | None = None
 ) -> "WorkgroupBarrier | SplitBarrier | None":
+    """The instruction of a barrier as it is assembled; None if the machine does not have it."""
     match mnemonic, operands:
         case "s_barrier", ():
             return WorkgroupBarrier()
@@ -425,7 +426,7 @@ class BarrierCode:
             self.label, self.left = f"{_SCC}.{self.labels}", int(count) + 1
             self.add(Branch(self.label, _SCC, unless=True))
             return True
-        made = _barrier(mnemonic, operands, m0)
+        made = barrier_instruction(mnemonic, operands, m0)
         if made is not None:
             self.add(made)
         return made is not None

@@ -86,17 +86,18 @@ def fuzz(arguments: Namespace) -> int:
 
 def _check_chip(arguments: Namespace) -> None:
     """Raise :class:`ToolError` for a chip that programs are not checked on, or not so."""
-    from fencewright.tools.fuzz.checks import SETTINGS, settings_on
+    from fencewright.tools.fuzz.checks import SETTINGS, llvm_ir_settings_on, settings_on
 
     chip = arguments.mcpu
     if chip is None:
         return
-    for flag, is_given in (("--async", arguments.asynchronous), ("--llvm-ir", arguments.llvm_ir)):
-        if is_given:
-            raise error(f"--mcpu has no effect on {flag}, which has settings of its own", NAME)
+    if arguments.asynchronous:
+        raise error("--mcpu has no effect on --async, which has settings of its own", NAME)
     if not settings_on(chip):
         known = dict.fromkeys(each.mode.chip for each in SETTINGS.values())
         raise error(f"no setting of '{chip}'; there are some of {', '.join(known)}", NAME)
+    if arguments.llvm_ir and not llvm_ir_settings_on(chip):
+        raise error(f"--llvm-ir is for AMD's chips: no setting of '{chip}' is in LLVM IR", NAME)
 
 
 def _fuzz_async(arguments: Namespace) -> int:
@@ -282,6 +283,7 @@ def _show(seed: int, chip: str | None) -> int:
         check,
         guilty_pass,
         llvm_ir_setting_of,
+        llvm_ir_settings_on,
         meant_by,
         program_of,
         settings_of,
@@ -295,7 +297,9 @@ def _show(seed: int, chip: str | None) -> int:
         return HOLDS
     status = HOLDS
     settings = settings_of(seed, chip)
-    for setting in settings if chip else (*settings, llvm_ir_setting_of(seed)):
+    if chip is None or llvm_ir_settings_on(chip):
+        settings = (*settings, llvm_ir_setting_of(seed, chip))
+    for setting in settings:
         found = check(program, setting, meant)
         print(f"// {setting}: {found.verdict}" + (f": {found.message}" if found.message else ""))
         if found.verdict.is_violation:

@@ -196,20 +196,37 @@ PTX_SETTINGS = (
     ),
     Setting(Target("sm_90"), facts=(Fact.NO_CLUSTERS,)),
 )  # fmt: skip
-LLVM_IR_SETTINGS = tuple(
-    replace(each, through=through) for through in LLVM_IR_FORMS for each in CDNA_SETTINGS
-)
+
+
+def _in_llvm_ir(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    of = tuple(settings)
+    return tuple(replace(each, through=through) for through in LLVM_IR_FORMS for each in of)
+
+
+LLVM_IR_SETTINGS = _in_llvm_ir(CDNA_SETTINGS)
 """Every CDNA setting for programs in LLVM IR of every form."""
+
+CLUSTER_LLVM_IR_SETTINGS = _in_llvm_ir(CLUSTER_SETTINGS)
+"""The same of chips with clusters."""
 
 SETTINGS = {
     str(each): each
-    for each in (*CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS)
-}
+    for each in (
+        *CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS, *CLUSTER_LLVM_IR_SETTINGS,
+    )
+}  # fmt: skip
 
 
-def llvm_ir_setting_of(seed: int) -> Setting:
-    """The setting that a seed's program is checked on in LLVM IR."""
-    return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
+def llvm_ir_settings_on(chip: str) -> tuple[Setting, ...]:
+    """Every setting of a chip for programs in LLVM IR."""
+    known = (*LLVM_IR_SETTINGS, *CLUSTER_LLVM_IR_SETTINGS)
+    return tuple(each for each in known if each.mode.chip == chip)
+
+
+def llvm_ir_setting_of(seed: int, chip: str | None = None) -> Setting:
+    """The setting that a seed's program is checked on in LLVM IR, one of ``chip`` if that is said."""
+    on = LLVM_IR_SETTINGS if chip is None else llvm_ir_settings_on(chip)
+    return on[seed % len(on)]
 
 
 def settings_on(chip: str) -> tuple[Setting, ...]:
@@ -382,6 +399,7 @@ def build_of(setting: Setting) -> "Build":
         l2_per_agent=setting.mode.l2_per_agent,
         stores=setting.stores,
         facts=setting.facts,
+        opt_level=setting.opt_level,
         noalias=setting.through is LoweringRoute.LLVM_IR_NOALIAS,
         calls=setting.through is LoweringRoute.LLVM_IR_CALLS,
     )
@@ -389,7 +407,9 @@ def build_of(setting: Setting) -> "Build":
 
 def configuration_of(setting: Setting) -> CdnaConfiguration:
     """The machine of a CDNA setting."""
-    return CdnaConfiguration(setting.mode.chip, setting.mode.tgsplit, setting.options.l2_per_agent)
+    return CdnaConfiguration(
+        setting.mode.chip, setting.mode.tgsplit, setting.options.l2_per_agent, EVERY_READING
+    )
 
 
 def _judged(
@@ -600,7 +620,7 @@ def _check_seed(seed: int, totals: Totals, llvm_ir: bool, chip: str | None) -> N
     if meant.incomplete:
         totals.too_large += 1
         return
-    also = (llvm_ir_setting_of(seed),) if llvm_ir else ()
+    also = (llvm_ir_setting_of(seed, chip),) if llvm_ir else ()
     for setting in (*settings_of(seed, chip), *also):
         checked = check(program, setting, meant)
         name = str(setting)
