@@ -63,6 +63,7 @@ from fencewright.tools.fuzz.checks import (
     CLUSTER_SETTINGS,
     ELECTING,
     HEAD,
+    LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     SETTINGS,
@@ -248,7 +249,14 @@ def test_settings_are_taken_in_turn() -> None:
     compiled = {str(llvm_ir_setting_of(seed)) for seed in range(len(LLVM_IR_SETTINGS))}
     asked = {str(each) for seed in range(60) for each in settings_of(seed, "gfx1250")}
     assert asked == {str(each) for each in CLUSTER_SETTINGS}
+    compiled |= {str(llvm_ir_setting_of(seed, "gfx1250")) for seed in range(60)}
     assert seen | compiled | asked == set(SETTINGS)
+    forms = {
+        llvm_ir_setting_of(seed, "gfx1250").through
+        for seed in range(60)
+        if len({each.placement.cluster for each in program_of(seed, "gfx1250").threads}) == 1
+    }
+    assert forms == set(LLVM_IR_FORMS), "programs in a cluster are written in every form"
 
 
 def test_some_programs_have_one_cluster_on_a_chip_with_clusters() -> None:

@@ -225,8 +225,11 @@ def llvm_ir_settings_on(chip: str) -> tuple[Setting, ...]:
 
 def llvm_ir_setting_of(seed: int, chip: str | None = None) -> Setting:
     """The setting that a seed's program is checked on in LLVM IR, one of ``chip`` if that is said."""
-    on = LLVM_IR_SETTINGS if chip is None else llvm_ir_settings_on(chip)
-    return on[seed % len(on)]
+    if chip is None:
+        return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
+    on = llvm_ir_settings_on(chip)
+    # Each time round from another one: which programs are in a cluster also goes round.
+    return on[(seed + seed // len(on)) % len(on)]
 
 
 def settings_on(chip: str) -> tuple[Setting, ...]:
