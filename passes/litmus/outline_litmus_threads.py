@@ -250,14 +250,16 @@ class _JointOutlining:
         function.arg_attrs = ArrayAttr([*map(self._attributes(arguments), arguments.bound), _PLAIN])
         return function
 
-    @staticmethod
-    def _attributes(arguments: _Arguments) -> Callable[[_Bound], DictionaryAttr]:
+    def _attributes(self, arguments: _Arguments) -> Callable[[_Bound], DictionaryAttr]:
         """What is said of an argument: that nothing else reaches what it points to."""
         names = [each.to for each in arguments.bound]
 
+        twice = _by_several_addresses(self.test)
+
         def of(bound: _Bound) -> DictionaryAttr:
             is_alone = isinstance(bound.type, LLVMPointerType) and names.count(bound.to) == 1
-            return _RESTRICTED if is_alone else _PLAIN
+            name = bound.to.string_value() if isinstance(bound.to, SymbolRefAttr) else ""
+            return _RESTRICTED if is_alone and name not in twice else _PLAIN
 
         return of
 
@@ -284,6 +286,13 @@ def _homes(test: "TestOp") -> dict[str, int]:
         each.sym_name.data: 0 if each.workgroup is None else each.workgroup.value.data
         for each in (*local, *test.mbarriers)
     }
+
+
+def _by_several_addresses(test: "TestOp") -> frozenset[str]:
+    """Multicast addresses, and what is reached by them and by its own address."""
+    multicasts = test.multicasts
+    names = (each.sym_name.data for each in multicasts)
+    return frozenset((*names, *(name for each in multicasts for name in each.names)))
 
 
 _NOTHING = IntegerAttr(0, i32)

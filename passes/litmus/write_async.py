@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from fencewright.simulator.random.async_programs import (
+    EVERYWHERE,
+    PLACES,
     ROUND,
     Action,
     AsyncProgram,
@@ -27,6 +29,8 @@ def write(program: AsyncProgram) -> str:
         where = "" if cell.home is None else f" in local {{workgroup = {cell.home} : i32}}"
         lines.append(f"  litmus.location @{cell.name} = {cell.initial} : i32{where}")
     lines += [f"  litmus.location @{flag} = 0 : i32" for flag in program.flags]
+    if program.needs & {Kind.MULTI_STORE, Kind.MULTI_LOAD, Kind.MULTI_REDUCE}:
+        lines.append(f"  litmus.multicast @{EVERYWHERE} = [{', '.join(f'@{n}' for n in PLACES)}]")
     for name, home in program.mbarriers.items():
         lines.append(f"  litmus.mbarrier @{name} count 1 {{workgroup = {home} : i32}}")
     for number, place in enumerate(program.places):
@@ -154,7 +158,7 @@ class _Thread:
             case Link.NAMED_BARRIER:
                 part = "arrive" if self.number == meeting.threads[0] else "sync"
                 self.body.append(f"scoped.named_barrier {part} {meeting.name} threads 64")
-            case Link.MBARRIER:
+            case Link.MBARRIER | Link.TRANSACTION:
                 self.signal(meeting)
             case Link.FLAG:
                 self.flag(meeting)
@@ -167,7 +171,12 @@ class _Thread:
         pointer, type = self.pointer(meeting.name)
         scope = self.scope(*meeting.threads)
         if self.number == meeting.threads[0]:
-            self.body.append(f"scoped.mbarrier_arrive release {scope} {pointer} : {type}")
+            arrival = f"scoped.mbarrier_arrive release {scope} {pointer} : {type}"
+            bytes = f"{scope} {pointer} bytes 16 : {type}"
+            expected = [f"scoped.mbarrier_expect_tx {bytes}"]
+            completed = [f"scoped.mbarrier_complete_tx {bytes}"]
+            by_bytes = meeting.link is Link.TRANSACTION
+            self.body += [*expected * by_bytes, arrival, *completed * by_bytes]
         if self.number == meeting.threads[1]:
             self.await_phase(meeting.name, scope)
 
@@ -194,17 +203,18 @@ class _Thread:
             ]
 
     def act(self, step: Action) -> None:
-        after = None
+        conditions: list[str] = []
         if step.guard is not None:
             register, value = step.guard
+            conditions.append(f"arith.cmpi eq, %{register}, {self.constant(value)} : i32")
+        conditions += ["scoped.elect : i1"] * step.elected
+        ends: list[str] = []
+        for each in conditions:
             yes, do, after = self.fresh("%yes"), self.fresh("do"), self.fresh("after")
-            self.body += [
-                f"{yes} = arith.cmpi eq, %{register}, {self.constant(value)} : i32",
-                f"cf.cond_br {yes}, ^{do}, ^{after}",
-                f"^{do}:",
-            ]
+            self.body += [f"{yes} = {each}", f"cf.cond_br {yes}, ^{do}, ^{after}", f"^{do}:"]
+            ends.append(after)
         getattr(self, step.kind.value)(step)
-        if after is not None:
+        for after in reversed(ends):
             self.body += [f"cf.br ^{after}", f"^{after}:"]
 
     def store(self, step: Action) -> None:
@@ -233,6 +243,43 @@ class _Thread:
     def bulk_store(self, step: Action) -> None:
         self.copy("bulk_copy", step, _BYTES)
 
+    def bulk_reduce(self, step: Action) -> None:
+        self.copy("bulk_reduce add i32", step, _BYTES)
+
+    def reduce_push(self, step: Action) -> None:
+        self.copy("bulk_reduce add i32", step, _BYTES, step.mbarrier)
+
+    def zero(self, step: Action) -> None:
+        assert step.target is not None
+        pointer, type = self.pointer(step.target)
+        self.body.append(f"scoped.store_bulk {pointer} size {_BYTES} : {type}")
+
+    def prefetch(self, step: Action) -> None:
+        assert step.source is not None
+        pointer, type = self.pointer(step.source)
+        self.body.append(f"scoped.prefetch {pointer} size {_BYTES} : {type}")
+
+    def multi_store(self, step: Action) -> None:
+        assert step.target is not None
+        pointer, type = self.pointer(step.target)
+        value = self.value(step.value)
+        self.body.append(f"scoped.multimem_store weak {value}, {pointer} : i32, {type}")
+
+    def multi_load(self, step: Action) -> None:
+        assert step.source is not None
+        assert step.register is not None
+        pointer, type = self.pointer(step.source)
+        read = f"scoped.multimem_load add weak {pointer} : {type} -> i32"
+        self.body.append(f"%{step.register} = {read}")
+        self.registers.append(step.register)
+
+    def multi_reduce(self, step: Action) -> None:
+        assert step.target is not None
+        pointer, type = self.pointer(step.target)
+        value = self.value(step.value)
+        reduce = f"scoped.multimem_reduce add relaxed system {value}, {pointer}"
+        self.body.append(f"{reduce} : i32, {type}")
+
     def expect(self, step: Action, bytes: int) -> None:
         assert step.mbarrier is not None
         pointer, type = self.pointer(step.mbarrier)
@@ -256,8 +303,12 @@ class _Thread:
         assert step.target is not None
         assert step.mbarrier is not None
         (target, to), (mbarrier, type) = self.pointer(step.target), self.pointer(step.mbarrier)
-        text = f"scoped.store_async {self.value(step.value)}, {target} mbarrier {mbarrier}"
+        operation = "store_async" if step.kind is Kind.STORE_ASYNC else "reduce_async add"
+        text = f"scoped.{operation} {self.value(step.value)}, {target} mbarrier {mbarrier}"
         self.body.append(f"{text} : i32, {to}, {type}")
+
+    def reduce_async(self, step: Action) -> None:
+        self.store_async(step)
 
     def async_copy(self, step: Action) -> None:
         self.copy("async_copy", step, 16)
@@ -283,9 +334,10 @@ class _Thread:
     def wait(self, step: Action) -> None:
         """Wait for what a thread has started, with its bytes expected if nobody has yet."""
         assert step.mbarrier is not None
-        if step.kind in (Kind.BULK_LOAD, Kind.BULK_PUSH, Kind.STORE_ASYNC):
+        if step.kind is not Kind.TRACKED_COPY:
             starter = self.program.places[step.thread]
             if starter != self.place:
-                self.expect(step, 4 if step.kind is Kind.STORE_ASYNC else _BYTES)
+                by_threads = step.kind in (Kind.STORE_ASYNC, Kind.REDUCE_ASYNC)
+                self.expect(step, 4 if by_threads else _BYTES)
         same = self.program.places[step.thread] == self.place
         self.await_phase(step.mbarrier, "workgroup" if same else "cluster")

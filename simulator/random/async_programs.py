@@ -25,7 +25,10 @@ class Cell:
 
 
 class Kind(Word):
-    """What an action does to memory; ``target`` and ``source`` as of ``Action``."""
+    """What an action does to memory; ``target`` and ``source`` as of ``Action``.
+
+    Reductions add. Those that begin with ``multi`` are of ``EVERYWHERE``.
+    """
 
     STORE = "store"
     LOAD = "load"
@@ -36,6 +39,14 @@ class Kind(Word):
     ASYNC_COPY = "async_copy"
     TRACKED_COPY = "tracked_copy"
     MULTIPLY = "multiply"
+    BULK_REDUCE = "bulk_reduce"
+    REDUCE_PUSH = "reduce_push"
+    REDUCE_ASYNC = "reduce_async"
+    ZERO = "zero"
+    MULTI_STORE = "multi_store"
+    MULTI_LOAD = "multi_load"
+    MULTI_REDUCE = "multi_reduce"
+    PREFETCH = "prefetch"
 
 
 class Link(Word):
@@ -45,6 +56,8 @@ class Link(Word):
     CLUSTER_BARRIER = "cluster_barrier"
     NAMED_BARRIER = "named_barrier"
     MBARRIER = "mbarrier"
+    TRANSACTION = "transaction"
+    """An mbarrier whose phase ends with bytes that the first thread says are there."""
     FLAG = "flag"
 
 
@@ -55,7 +68,7 @@ class Action:
     Copies read ``source`` and write ``target``; a multiplication reads both. ``waiter`` is the
     thread that waits for the end on mbarrier ``mbarrier``, where it completes on one. ``generic``:
     through a generic address. ``guard``: done if this thread's register has the value that it
-    is expected to have.
+    is expected to have. ``elected``: done by the thread that its wavefront elects, which it is.
     """
 
     kind: Kind
@@ -68,6 +81,18 @@ class Action:
     mbarrier: str | None = None
     generic: bool = False
     guard: tuple[str, int] | None = None
+    elected: bool = False
+
+
+EVERYWHERE = "everywhere"
+"""The multicast address of all locations in global memory."""
+PLACES = ("g0", "g1")
+"""The locations in global memory."""
+
+
+def places(name: str) -> tuple[str, ...]:
+    """The locations that a name stands for."""
+    return PLACES if name == EVERYWHERE else (name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +127,7 @@ class AsyncProgram:
             if isinstance(step, Action) and step.mbarrier is not None:
                 assert step.waiter is not None
                 found[step.mbarrier] = self.places[step.waiter].workgroup
-            elif isinstance(step, Meeting) and step.link is Link.MBARRIER:
+            elif isinstance(step, Meeting) and step.link in (Link.MBARRIER, Link.TRANSACTION):
                 found[step.name] = self.places[step.threads[1]].workgroup
         return found
 
@@ -153,13 +178,25 @@ def _carry_out(
     step: Action, memory: dict[str, int], registers: dict[tuple[int, str], int], number: int
 ) -> None:
     match step.kind:
-        case Kind.STORE | Kind.STORE_ASYNC:
+        case Kind.STORE | Kind.STORE_ASYNC | Kind.MULTI_STORE | Kind.ZERO:
             assert step.target is not None
-            memory[step.target] = step.value + number * ROUND
-        case Kind.LOAD:
+            grown = 0 if step.kind is Kind.ZERO else number * ROUND
+            memory.update(dict.fromkeys(places(step.target), step.value + grown))
+        case Kind.REDUCE_ASYNC | Kind.MULTI_REDUCE:
+            assert step.target is not None
+            for each in places(step.target):
+                memory[each] += step.value + number * ROUND
+        case Kind.BULK_REDUCE | Kind.REDUCE_PUSH:
+            assert step.source is not None
+            assert step.target is not None
+            memory[step.target] += memory[step.source]
+        case Kind.LOAD | Kind.MULTI_LOAD:
             assert step.source is not None
             assert step.register is not None
-            registers[step.thread, step.register] = memory[step.source]
+            read = sum(memory[each] for each in places(step.source))
+            registers[step.thread, step.register] = read
+        case Kind.PREFETCH:
+            pass
         case Kind.MULTIPLY:
             assert step.source is not None
             assert step.target is not None
@@ -230,10 +267,12 @@ class _Order:
 
 def accesses(step: Action) -> Iterator[tuple[str, bool]]:
     """The locations that an action accesses, and whether it writes."""
+    if step.kind is Kind.PREFETCH:
+        return
     if step.source is not None:
-        yield step.source, False
+        yield from ((each, False) for each in places(step.source))
     if step.target is not None:
-        yield step.target, step.kind is not Kind.MULTIPLY
+        yield from ((each, step.kind is not Kind.MULTIPLY) for each in places(step.target))
 
 
 def is_race_free(program: AsyncProgram) -> bool:
@@ -295,7 +334,33 @@ _KINDS = (
     Kind.ASYNC_COPY,
     Kind.TRACKED_COPY,
     Kind.MULTIPLY,
+    Kind.BULK_REDUCE,
+    Kind.BULK_REDUCE,
+    Kind.REDUCE_PUSH,
+    Kind.REDUCE_ASYNC,
+    Kind.ZERO,
+    Kind.MULTI_STORE,
+    Kind.MULTI_LOAD,
+    Kind.MULTI_REDUCE,
+    Kind.PREFETCH,
 )
+
+_LOADS = (Kind.LOAD, Kind.MULTI_LOAD, Kind.MULTIPLY)
+"""What gives a register its value."""
+_WITH_VALUE = (
+    *(Kind.STORE, Kind.STORE_ASYNC, Kind.REDUCE_ASYNC),
+    *(Kind.MULTI_STORE, Kind.MULTI_REDUCE),
+)
+"""What has a value of its own."""
+_COMPLETING = (
+    *(Kind.BULK_LOAD, Kind.BULK_PUSH, Kind.STORE_ASYNC, Kind.TRACKED_COPY),
+    *(Kind.REDUCE_PUSH, Kind.REDUCE_ASYNC),
+)
+"""What completes on an mbarrier."""
+_ELECTED = (Kind.STORE, Kind.BULK_STORE, Kind.BULK_REDUCE, Kind.PREFETCH)
+"""What may be done by the thread that a wavefront elects."""
+_APART = (frozenset({Kind.MULTIPLY, Kind.ZERO}),)
+"""Kinds that no chip has together: ``wgmma`` is of sm_90a alone, ``st.bulk`` of newer ones."""
 
 
 _BARRIERS = 15
@@ -315,7 +380,7 @@ class _Drawing:
         # Two clusters have a work-group 0 each: nothing of theirs is in LDS but by one of them.
         workgroups = sorted({workgroup for workgroup, _ in homes}) if self.is_cluster else [0]
         self.cells = (
-            *(Cell(f"g{n}", None, n + 1) for n in range(2)),
+            *(Cell(name, None, n + 1) for n, name in enumerate(PLACES)),
             *(Cell(f"s{w}{n}", w, 3 + 2 * w + n) for w in workgroups for n in range(2)),
         )
         self.steps: list[Step] = []
@@ -376,7 +441,11 @@ class _Drawing:
             if each.home is not None and self.is_cluster and not self._has(thread, each)
         ]
         outside = [each for each in self.cells if each.home is None]
-        register = self._name("r") if kind in (Kind.LOAD, Kind.MULTIPLY) else None
+        everywhere = [Cell(EVERYWHERE, None, 0)]
+        drawn = {each.kind for each in self.steps if isinstance(each, Action)}
+        if any(kind in each and drawn & (each - {kind}) for each in _APART):
+            return None
+        register = self._name("r") if kind in _LOADS else None
         reached = [*own, *outside, *peers]
         targets, sources = {
             Kind.STORE: (reached, None),
@@ -388,6 +457,14 @@ class _Drawing:
             Kind.ASYNC_COPY: (own, outside),
             Kind.TRACKED_COPY: (own, outside),
             Kind.MULTIPLY: (own, own),
+            Kind.BULK_REDUCE: (outside, own),
+            Kind.REDUCE_PUSH: (peers, own),
+            Kind.REDUCE_ASYNC: (peers, None),
+            Kind.ZERO: (own, None),
+            Kind.MULTI_STORE: (everywhere, None),
+            Kind.MULTI_LOAD: (None, everywhere),
+            Kind.MULTI_REDUCE: (everywhere, None),
+            Kind.PREFETCH: (None, outside),
         }[kind]
         target = None if targets is None else self._pick(targets)
         source = None if sources is None else self._pick(sources)
@@ -403,13 +480,15 @@ class _Drawing:
         ):
             return None
         step = Action(kind, thread, target, source, register=register)
-        if kind in (Kind.STORE, Kind.STORE_ASYNC):
+        if kind in _WITH_VALUE:
             step = replace(step, value=self._value())
         if kind in (Kind.STORE, Kind.LOAD) and random.random() < 0.15:
             # A generic address of a peer's LDS is one that the program has mapped.
             peer = {each.name for each in peers}
             step = replace(step, generic=not peer & {target, source})
-        if kind in (Kind.BULK_LOAD, Kind.BULK_PUSH, Kind.STORE_ASYNC, Kind.TRACKED_COPY):
+        if kind in _ELECTED and random.random() < 0.15:
+            step = replace(step, elected=True)
+        if kind in _COMPLETING:
             assert target is not None
             home = next(each.home for each in self.cells if each.name == target)
             waiters = [
@@ -434,16 +513,17 @@ class _Drawing:
         here, there = self.places[teller], self.places[told]
         choices = [Link.FLAG]
         if here == there:
-            choices = [Link.BARRIER, Link.BARRIER, Link.MBARRIER, Link.MBARRIER, Link.FLAG]
+            choices = [Link.BARRIER, Link.BARRIER, Link.MBARRIER, Link.TRANSACTION, Link.FLAG]
             choices += [Link.NAMED_BARRIER] * (self.names < _BARRIERS)
         elif self.is_cluster:
-            choices = [Link.CLUSTER_BARRIER, Link.MBARRIER, Link.MBARRIER, Link.FLAG]
+            choices = [Link.CLUSTER_BARRIER, Link.MBARRIER, Link.TRANSACTION, Link.FLAG]
         link = self.random.choice(choices)
         if link is Link.BARRIER:
             return Meeting(link, tuple(n for n, p in enumerate(self.places) if p == here))
         if link is Link.CLUSTER_BARRIER:
             return Meeting(link, tuple(range(len(self.places))))
-        prefix = {Link.MBARRIER: "m", Link.FLAG: "f", Link.NAMED_BARRIER: ""}[link]
+        prefixes = {Link.FLAG: "f", Link.NAMED_BARRIER: ""}
+        prefix = prefixes.get(link, "m")
         return Meeting(link, (teller, told), self._name(prefix))
 
     def _guarded(self, program: AsyncProgram, step: Step) -> Step:
@@ -466,7 +546,8 @@ def smaller(program: AsyncProgram) -> Iterator[AsyncProgram]:
         rest = (*program.steps[:number], *program.steps[number + 1 :])
         candidates = [replace(program, steps=rest)]
         if isinstance(step, Action):
-            for plain in (replace(step, guard=None), replace(step, generic=False)):
+            plainer = ({"guard": None}, {"generic": False}, {"elected": False})
+            for plain in (replace(step, **each) for each in plainer):
                 if plain != step:
                     changed = (*program.steps[:number], plain, *program.steps[number + 1 :])
                     candidates.append(replace(program, steps=changed))

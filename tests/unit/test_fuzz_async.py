@@ -11,13 +11,22 @@ from pathlib import Path
 import pytest
 from xdsl.context import Context
 
+from fencewright.mlir_dialects import scoped_async
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.proxies import edges, function
 from fencewright.passes.proxies.dataflow import Analysis
 from fencewright.passes.proxies.state import Effects
+from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.random.async_programs import draw
+from fencewright.simulator.random.async_programs import (
+    Action,
+    AsyncProgram,
+    Cell,
+    Kind,
+    draw,
+    is_race_free,
+)
 from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz.async_checks import (
     HEAD,
@@ -64,6 +73,10 @@ def _none(*_: object) -> object:
     return {}
 
 
+def _no_accesses(_: object) -> tuple[object, ...]:
+    return ()
+
+
 def _as_it_was(_: object, state: int, *__: object) -> int:
     return state
 
@@ -80,16 +93,19 @@ def _no_wait(_: object, __: object, ___: object, state: int, *____: object) -> i
     ("holder", "rule", "instead", "seed"),
     [
         (Analysis, "_groups_before", _no_wait, 0),
-        (Analysis, "_fence_before", _no_need, 19),
-        (Analysis, "_in_other_ctas", _no_bits, 122),
-        (Effects, "copies_done", _as_it_was, 81),
-        (function, "barriers_met", _none, 45),
-        (function, "meet_by_name", _no, 16),
-        (function, "completed_on", _nothing, 19),
-        (function, "may_see", _no, 17),
-        (function, "waits_for_arrivals", _none, 27),
-        (edges, "may_wait_for", _no, 20),
-        (function.AsyncFunction, "conflicts", _no_bits, 14),
+        (Analysis, "_fence_before", _no_need, 8),
+        (Analysis, "_in_other_ctas", _no_bits, 92),
+        (Effects, "copies_done", _as_it_was, 64),
+        (function, "barriers_met", _none, 13),
+        (function, "meet_by_name", _no, 13),
+        (function, "completed_on", _nothing, 53),
+        (function, "may_see", _no, 7),
+        (function, "waits_for_arrivals", _none, 11),
+        (edges, "may_wait_for", _no, 7),
+        (function.AsyncFunction, "conflicts", _no_bits, 7),
+        (scoped_async.BulkReduceOp, "accesses", _no_accesses, 7),
+        (scoped_async.StoreBulkOp, "accesses", _no_accesses, 41),
+        (scoped_async.MulticastOperation, "accesses", _no_accesses, 8),
     ],
 )
 def test_a_rule_that_is_broken_is_noticed(
@@ -103,6 +119,21 @@ def test_a_rule_that_is_broken_is_noticed(
     setting = setting_of(seed, program)
     assert check(program, setting).verdict is AsyncVerdict.SOUND
     monkeypatch.setattr(holder, rule, instead)
+    assert check(program, setting).verdict is AsyncVerdict.UNSOUND
+
+
+def test_what_an_asynchronous_reduction_accesses_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rare among random programs: a peer adds to what is then copied in bulk."""
+    cells = (Cell("g0", None, 1), Cell("g1", None, 2), Cell("s10", 1, 3))
+    steps = (
+        Action(Kind.REDUCE_ASYNC, 0, "s10", value=7, waiter=1, mbarrier="m1"),
+        Action(Kind.BULK_STORE, 1, "g0", "s10"),
+    )
+    program = AsyncProgram((Placement(0, cluster=0), Placement(1, cluster=0)), cells, steps)
+    assert is_race_free(program)
+    setting = SETTINGS["sm_90 -O2"]
+    assert check(program, setting).verdict is AsyncVerdict.SOUND
+    monkeypatch.setattr(function, "completed_on", _nothing)
     assert check(program, setting).verdict is AsyncVerdict.UNSOUND
 
 

@@ -75,11 +75,18 @@ SETTINGS: Mapping[str, AsyncSetting] = MappingProxyType(
 )
 
 
+_ONLY: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
+    {Kind.MULTIPLY: ("sm_90a",), Kind.ZERO: ("sm_100", "sm_120")}
+)
+"""The chips that have what a kind of action takes, where not all have it."""
+
+
 def setting_of(seed: int, program: AsyncProgram) -> AsyncSetting:
     """What a seed's program is lowered for: a chip that has what it needs."""
     settings = list(SETTINGS.values())
-    if Kind.MULTIPLY in program.needs:
-        settings = [each for each in settings if each.chip == "sm_90a"]
+    for kind, chips in _ONLY.items():
+        if kind in program.needs:
+            settings = [each for each in settings if each.chip in chips]
     return settings[seed % len(settings)]
 
 

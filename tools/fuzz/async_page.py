@@ -10,10 +10,11 @@ _HEAD = f"""\
 # Random asynchronous programs
 
 `fence-sim fuzz --async` draws programs of two or three threads in one work-group, a cluster of two, or two
-clusters. They store and load, copy in bulk from and to shared memory and a peer's, store
-asynchronously, copy as on Ampere, and multiply tiles with `wgmma`; through pointers of their own
-space and generic ones, under conditions and in loops. In between they synchronise: by barriers, cluster
-barriers, mbarriers and flags.
+clusters. They store and load, copy and reduce in bulk from and to shared memory and a peer's, store
+and reduce asynchronously, copy as on Ampere, store zeros in bulk, multiply tiles with `wgmma`, and access all of global
+memory by a multicast address; through pointers of their own space and generic ones, under conditions, by the thread that is
+elected, and in loops. In between they synchronise: by barriers, cluster barriers, mbarriers (with arrivals, or with
+bytes that a thread completes by hand) and flags.
 
 Each program is drawn as a list of actions that could be carried out one by one. An action that conflicts with
 an earlier one comes only after a synchronisation that orders the two. So the program is free of data
