@@ -1,6 +1,6 @@
 // tcgen05 -> CUDA core. The commit arrives when the multiplication is done, and is the fence
-// before the synchronisation; the reader takes tcgen05.fence::after_thread_sync behind its wait,
-// which may be relaxed, and tcgen05.wait::ld before it looks at the value.
+// before the synchronisation; the reader takes tcgen05.fence::after_thread_sync after its wait,
+// which may be relaxed.
 //
 // fence-opt --mcpu sm_100a -t asm examples/async/tcgen05_to_core.mlir
 

@@ -674,16 +674,16 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return event, follows
 
     def tensor_load(self, run: PtxRun, load: TensorLoad) -> list[PtxRun]:
-        """Asynchronous: its register has what it read once that was waited for, and not before.
+        """Asynchronous, but whatever uses its register does so after it.
 
-        Source: PTX ISA, tcgen05.ld, tcgen05.wait.
+        Until it is waited for it may still be after what the thread does in memory. Source: PTX ISA,
+        tcgen05 memory model, "Register dependencies, same thread".
         """
         event, follows = self._tensor(run, _READ, load.location, TensorRole.LOAD)
         forks = list(self._read_detached([(run, 0)], event, follows, run.flight.synced))
         for fork, own in forks:
-            result = Result(own, load.dst, fork.values[-1], own)
-            results = (*fork.flight.results, result)
-            fork.flight = replace(fork.flight, loads=fork.flight.loads | own, results=results)
+            fork.assign(load.dst, fork.values[-1], own)
+            fork.flight = replace(fork.flight, loads=fork.flight.loads | own)
         return [fork for fork, _ in forks]
 
     def tensor_store(self, run: PtxRun, store: TensorStore) -> list[PtxRun] | None:
@@ -759,8 +759,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         flight = run.flight
         match fence.kind:
             case TensorSync.WAIT_LOADS:
-                self._apply(run, flight.loads)
-                run.flight = replace(run.flight, done=flight.done | flight.loads, loads=0)
+                run.flight = replace(flight, done=flight.done | flight.loads, loads=0)
             case TensorSync.WAIT_STORES:
                 run.flight = replace(flight, done=flight.done | flight.stores, stores=0)
             case TensorSync.BEFORE:

@@ -1,9 +1,10 @@
-"""Registers that a program uses before it has waited for what tensor cores put there.
+"""Registers that a program uses before it has waited for the wgmma that puts its product there.
 
 The register then still has what was there before, which PTX leaves undefined: a mistake of the
 program, whatever its condition says. ``paths.too_early`` has it among the outcomes, so that it is
-known of executions that the model allows, and of no others. Source: PTX ISA, "tcgen05.ld",
-"tcgen05.wait", "wgmma.mma_async", "wgmma.wait_group".
+known of executions that the model allows, and of no others. ``tcgen05.ld`` has no such rule: PTX
+keeps the order of a register dependency on it. Source: PTX ISA, "wgmma.mma_async",
+"wgmma.wait_group"; tcgen05 memory model, "Register dependencies, same thread".
 """
 
 from collections.abc import Collection, Iterator
@@ -11,7 +12,7 @@ from collections.abc import Collection, Iterator
 from fencewright.simulator.core.condition import Observable, Outcomes, Register
 from fencewright.simulator.core.program import place_at
 from fencewright.simulator.ptx.columns import instruction_text
-from fencewright.simulator.ptx.instructions import PtxProgram, TensorLoad, TensorSync
+from fencewright.simulator.ptx.instructions import PtxProgram
 from fencewright.simulator.ptx.paths import used_too_early
 
 
@@ -42,8 +43,6 @@ def _uses(
             continue
         thread = program.threads[each.thread]
         code = thread.instructions
-        by_load = any(isinstance(one, TensorLoad) and one.dst == name for one in code)
-        wait = TensorSync.WAIT_LOADS.value if by_load else "wgmma.wait_group"
         if after <= len(code):
             at = place_at(thread.places, after - 1)
             where = "" if at is None else f" at {at}"
@@ -52,4 +51,4 @@ def _uses(
             used = "as it is at the end"
         else:
             continue
-        yield f"P{each.thread} uses {name} {used}, before {wait}: its value is undefined"
+        yield f"P{each.thread} uses {name} {used}, before wgmma.wait_group: its value is undefined"

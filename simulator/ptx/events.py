@@ -65,7 +65,6 @@ from fencewright.simulator.ptx.instructions import (
     PtxProxy,
     Space,
     St,
-    TensorLoad,
     WgmmaProduct,
     accesses,
     assigned,
@@ -272,7 +271,7 @@ def registers_of(program: PtxProgram) -> tuple[frozenset[str], ...]:
 def _registers_set(code: Iterable[PtxInstruction]) -> Iterator[str]:
     for each in code:
         yield from assigned(each)
-        if isinstance(each, WgmmaProduct | TensorLoad):
+        if isinstance(each, WgmmaProduct):
             yield too_early(each.dst)
 
 
@@ -632,7 +631,7 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
                 return None if name is None else _at_mbarrier(program, name, instruction, run)
 
     # What tensor cores leave in registers comes later than the step that asks for it.
-    in_steps = not any(isinstance(each, WgmmaProduct | TensorLoad) for each in code)
+    in_steps = not any(isinstance(each, WgmmaProduct) for each in code)
     places = [each.places for each in program.threads]
     return Interleaved(runners, places, initial_words(program), passage, text, in_steps)
 

@@ -66,6 +66,14 @@ REASONS = (
         "it waits for the peer to start; the model has no work-group that has not started",
         "cluster_barrier_dsmem",
     ),
+    *(
+        Reason(
+            "tcgen05.wait::ld", Change.REMOVED,
+            "PTX keeps the order of a register dependency on `tcgen05.ld`; the wait is for what "
+            "overwrites tensor memory later, and is no instruction", test,
+        )
+        for test in ("tcgen05_to_core", "store_then_load", "own_store_then_load")
+    ),
     Reason("mbarrier.try_wait", Change.REMOVED, _TRIVIAL, "cluster_init"),
     Reason("mbarrier.try_wait", Change.RELAXED, _TRIVIAL, "cluster_init"),
     Reason("mbarrier.arrive.release", Change.RELAXED, _TRIVIAL, "cluster_init"),
@@ -356,7 +364,7 @@ _FROM_TO = """\
   the reader's after it acquires.
 - **TMA to CUDA core, TMA to tensor core.** The mbarrier: its completion carries a proxy fence.
 - **Tensor core to CUDA core.** `tcgen05.commit` to an mbarrier, which may be waited for relaxed;
-  `tcgen05.fence::after_thread_sync`; `tcgen05.wait::ld` before the value is used.
+  `tcgen05.fence::after_thread_sync`. The value can be used at once; `tcgen05.wait::ld` is for what overwrites it there.
 """
 
 _SPACES = """\
@@ -382,7 +390,9 @@ Tensor memory is often drawn as one more memory that the generic proxy shares wi
   it; a synchronisation around it may be relaxed.
 - `tcgen05.ld` and `tcgen05.st` are asynchronous like the others. `tcgen05.wait::ld` and `::st` wait for those of the
   thread's own, and order nothing for other threads: own_store_then_load of `tensor_memory` needs no more,
-  store_then_load needs more.
+  store_then_load needs more. PTX keeps the order of a register dependency on `tcgen05.ld` without any wait; that
+  says nothing of when tensor memory was read, so the wait is needed before others may overwrite it
+  (`tmem_war_core_to_tcgen05`). Source: PTX ISA 9.7.16.6.4.5, which is newer than `tcgen05.ld` itself.
 - Between threads it takes a synchronisation of any kind, with `tcgen05.fence::before_thread_sync` before it and
   `::after_thread_sync` after it. Neither is an instruction of the machine: they keep the compiler from
   moving tcgen05 operations across.
