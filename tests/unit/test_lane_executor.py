@@ -321,9 +321,9 @@ def many_accesses() -> str:
 def test_a_thousand_work_groups_take_less_than_five_seconds() -> None:
     program = of_ptx(many_accesses(), "64, 64")
     size = 1024 * 256 * 4 + 64 * MANY
-    start = time.perf_counter()
+    start = time.process_time()
     _, found = run(program, 1024, 256, [BufferOfSize(size), BufferOfSize(size)])
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert sum(executions(program, found).values()) == 1024 * 8 * MANY
 
 
