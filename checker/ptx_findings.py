@@ -14,7 +14,9 @@ from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_waits import Unwaited, WaitAnalysis
 from fencewright.lowering.costs import cost_of
+from fencewright.lowering.ptx.completions import TELLS, Completion, Left
 from fencewright.lowering.ptx.statements import (
     ARRIVALS,
     MBARRIER_WAITS,
@@ -32,6 +34,7 @@ class PtxRule(Word):
     PROXY_FENCE = "proxy-fence"
     PROXY_ACQUIRE = "proxy-acquire"
     PROXY_READS = "proxy-reads"
+    UNWAITED = "async-unwaited"
     MBARRIER_SCOPE = "mbarrier-scope"
     CLUSTER_BARRIER = "cluster-barrier"
     SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
@@ -74,6 +77,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     analysis = ProxyAnalysis(file, function)
     missing = [*_proxy_fences(analysis)]
     yield from missing
+    yield from _unwaited(WaitAnalysis(file, function))
     yield from _mbarrier_scopes(function, Lift(function), analysis.places)
     yield from _surplus(file, function)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
@@ -162,6 +166,49 @@ def _what(owed: Sequence[Owed], sure: bool) -> str:
         case Conflict.OVERWRITE_READ:
             verb = "overwrite" if may else "overwrites"
             return f"{name} {may}{verb} what was read through the generic proxy"
+
+
+# Waits for what is asynchronous
+
+
+def _unwaited(analysis: WaitAnalysis) -> Iterator[PtxFinding]:
+    """What comes too early: of each operation in flight the first, in the order of the text."""
+    seen: set[int] = set()
+    by_use: dict[tuple[int, Completion], list[Unwaited]] = {}
+    for each in analysis.missing():
+        if each.before.number not in seen:
+            by_use.setdefault((each.later.number, each.completion), []).append(each)
+        seen.add(each.before.number)
+    for (_, completion), found in by_use.items():
+        later = found[0].later
+        before = tuple({each.before.number: each.before for each in found}.values())
+        where = "before the barrier between" if found[0].told else "between"
+        message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
+        level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
+        yield _finding(later, PtxRule.UNWAITED, level, message, before)
+
+
+def _is_of_others(unwaited: Unwaited) -> bool:
+    """Whether it is other threads that may come too early: what they do is not known."""
+    told = unwaited.told or unwaited.later.statement.operation in TELLS
+    return told or unwaited.completion.left is Left.WRITES_GLOBAL
+
+
+def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
+    """What comes too early, after which operations."""
+    later, left = unwaited.later.statement, unwaited.completion.left
+    name = f"{before[0].statement.operation.replace(' ', '.')}, {lines_of(before)},"
+    if left is Left.REGISTERS:
+        return (
+            f"{later.opcode.name} uses {unwaited.what}, a register of {name} which may be in flight"
+        )
+    yet = "may still read" if left is Left.READS else "may not have written yet"
+    if left is Left.WRITES_GLOBAL:
+        return f"{later.opcode.name} releases to others what {name} {yet}"
+    if later.operation in TELLS:
+        return f"others are told to go on while {name} {yet} {unwaited.what}"
+    verb = "uses" if unwaited.sure else "may use"
+    return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
 
 
 # Arrivals in other CTAs

@@ -83,7 +83,8 @@ def test_proxy_fences(bad: str, good: str, rule: str, level: str) -> None:
 
 def test_of_reads_there_is_one_note() -> None:
     read = "ld.shared.b32 r1, [sm];\nbar.sync 0;\n"
-    (found,) = findings(read + BULK_LOAD * 3)
+    loads = "".join(BULK_LOAD.replace("[sm]", f"[sm+{at}]") for at in (0, 128, 256))
+    (found,) = findings(read.replace("[sm]", "[r2]") + loads)
     assert found.level is Level.NOTE
     assert "line 8, and 2 more like it: fence.proxy" in found.message
 

@@ -48,6 +48,7 @@ _SHORT: Mapping[str, str] = MappingProxyType(
         PtxRule.PROXY_FENCE: "A proxy fence is missing",
         PtxRule.PROXY_ACQUIRE: "An acquire between proxies is missing",
         PtxRule.PROXY_READS: "A proxy fence between reads and a write is missing",
+        PtxRule.UNWAITED: "What is asynchronous has not been waited for",
         PtxRule.MBARRIER_SCOPE: "An mbarrier operation does not reach the threads that it is for",
         PtxRule.CLUSTER_BARRIER: "A barrier of the cluster does not order what it should",
         PtxRule.SURPLUS_PROXY_FENCE: "A proxy fence can go",

@@ -1,0 +1,165 @@
+"""What comes too early after an asynchronous operation of PTX: each row of completions, broken and right."""
+
+import re
+
+import pytest
+from test_ptx_findings import said
+from test_ptx_reader import EXAMPLES, lowered
+
+from fencewright.checker.ptx_findings import PtxRule, find_problems
+from fencewright.checker.ptx_text import read_ptx
+from fencewright.checker.ptx_waits import WaitAnalysis
+from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS
+from fencewright.lowering.ptx.statements import ROWS
+
+ERROR = [("async-unwaited", "error")]
+WARNING = [("async-unwaited", "warning")]
+
+COPY = "cp.async.cg.shared.global [sm], [d1], 16;\n"
+GROUP = "cp.async.commit_group;\n"
+READ = "ld.shared.b32 r1, [sm];\n"
+STORE = "cp.async.bulk.global.shared::cta.bulk_group [d1], [sm], 64;\n"
+STORED = "cp.async.bulk.commit_group;\n"
+LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [d1], 64, [bar];\n"
+FULL = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0;\n@!p1 bra W;\n"
+MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {r1, r2}, {r3, r4}, d3, 1, 1, 1, 1;\n"
+PRODUCT = f"wgmma.fence.sync.aligned;\n{MMA}wgmma.commit_group.sync.aligned;\n"
+MULTIPLIED = "wgmma.wait_group.sync.aligned 0;\n"
+TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {r1, r2}, [r8];\n"
+TENSOR_STORE = "tcgen05.st.sync.aligned.32x32b.x2.b32 [r8], {r1, r2};\n"
+TENSOR_MMA = "tcgen05.mma.cta_group::1.kind::f16 [r8], d3, d4, r2, p1;\n"
+LOADED, STORED_THERE = "tcgen05.wait::ld.sync.aligned;\n", "tcgen05.wait::st.sync.aligned;\n"
+ARRIVE = "mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, [bar];\n"
+RELEASE = "st.release.gpu.global.b32 [d2], 1;\n"
+FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 r8, 64;\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "found"),
+    [
+        (COPY + GROUP + READ, COPY + GROUP + "cp.async.wait_group 0;\n" + READ, ERROR),
+        (COPY + READ, COPY + "cp.async.wait_all;\n" + READ, ERROR),
+        # What is in no group is not waited for.
+        (COPY + "cp.async.wait_group 0;\n" + READ, COPY + "cp.async.wait_all;\n" + READ, ERROR),
+        # A wait leaves the newest groups.
+        (
+            COPY + GROUP + "cp.async.wait_group 1;\n" + READ,
+            COPY + GROUP + GROUP + "cp.async.wait_group 1;\n" + READ,
+            ERROR,
+        ),
+        (STORE + STORED + "st.shared.b32 [sm], r1;\n",
+            STORE + STORED + "cp.async.bulk.wait_group.read 0;\nst.shared.b32 [sm], r1;\n", ERROR),
+        (STORE + STORED + LOAD + FULL, STORE + STORED + "cp.async.bulk.wait_group.read 0;\n" + LOAD + FULL,
+            ERROR),
+        (LOAD + READ + FULL, LOAD + FULL + READ, ERROR),
+        (PRODUCT + "mov.b32 r5, r1;\nadd.s32 r6, r5, 1;\n" + MULTIPLIED,
+            PRODUCT + "mov.b32 r5, r1;\n" + MULTIPLIED + "add.s32 r6, r5, 1;\n", ERROR),
+        # The first matrix is read until then.
+        (PRODUCT + "mov.u32 r3, 0;\n" + MULTIPLIED, PRODUCT + MULTIPLIED + "mov.u32 r3, 0;\n", ERROR),
+        (TENSOR_LOAD + ARRIVE, TENSOR_LOAD + LOADED + ARRIVE, WARNING),
+        (TENSOR_LOAD + TENSOR_STORE + STORED_THERE, TENSOR_LOAD + LOADED + TENSOR_STORE, ERROR),
+        (TENSOR_LOAD + "bar.sync 0;\n" + LOADED + FREE, TENSOR_LOAD + LOADED + "bar.sync 0;\n" + FREE,
+            WARNING),
+        (TENSOR_STORE + ARRIVE, TENSOR_STORE + STORED_THERE + ARRIVE, WARNING),
+        (TENSOR_MMA + TENSOR_LOAD + LOADED, TENSOR_MMA + FULL + TENSOR_LOAD + LOADED, ERROR),
+        # Sources are free long before others can read what is stored.
+        (STORE + STORED + "cp.async.bulk.wait_group.read 0;\n" + RELEASE,
+            STORE + STORED + "cp.async.bulk.wait_group 0;\n" + RELEASE, WARNING),
+        (STORE + STORED + "fence.acq_rel.gpu;\n", STORE + STORED + "fence.acq_rel.cta;\n", WARNING),
+    ],
+)  # fmt: skip
+def test_each_wait(bad: str, good: str, found: list[tuple[str, str]]) -> None:
+    assert said(bad) == found
+    assert said(good) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # A register dependency on tcgen05.ld is order enough.
+        TENSOR_LOAD + "add.s32 r3, r1, r2;\n" + LOADED,
+        # Two products add up in the same registers.
+        PRODUCT + MMA + "wgmma.commit_group.sync.aligned;\n" + MULTIPLIED,
+        # Other bytes.
+        COPY + GROUP + "ld.shared.b32 r1, [sm+64];\ncp.async.wait_all;\n",
+        # A call may wait.
+        COPY + GROUP + "call helper, ();\n" + READ,
+        # The copy in flight is that of another buffer: the address was computed anew.
+        "L: cp.async.wait_group 1;\nadd.s32 r2, r3, r4;\nld.shared.b32 r1, [r2];\n"
+        "cp.async.cg.shared.global [r2], [d1], 16;\n" + GROUP + "@p2 bra L;\ncp.async.wait_all;\n",
+    ],
+)
+def test_what_is_right(body: str) -> None:
+    assert said(body) == []
+
+
+ROTATION = (
+    "L: {wait}bar.sync 0;\nadd.s32 r2, r3, r4;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+    "{{r5, r6, r7, r1}}, [r2];\nmov.u32 r11, sm;\nadd.s32 r10, r11, r4;\n"
+    "cp.async.cg.shared.global [r10], [d1], 16;\n" + GROUP + "@p2 bra L;\ncp.async.wait_all;\n"
+)
+
+
+def test_a_loop_of_copies_without_a_wait() -> None:
+    reads = ROTATION.replace("add.s32 r2, r3, r4", "mov.u32 r12, sm;\nadd.s32 r2, r12, r3")
+    assert said(reads.format(wait="cp.async.wait_group 1;\n")) == []
+    assert said(reads.format(wait="")) == WARNING
+
+
+def test_a_wait_on_one_path_is_not_enough() -> None:
+    body = COPY + GROUP + "@p2 bra E;\ncp.async.wait_all;\nE: "
+    assert said(body + READ) == ERROR
+
+
+def test_a_wait_at_another_mbarrier_does_not_count() -> None:
+    other = ".shared .align 8 .b64 other;\n" + LOAD + FULL.replace("[bar]", "[other]")
+    assert said(other + READ) == ERROR
+
+
+_WAIT = re.compile(
+    r"^.*\b(?:wgmma\.wait_group|cp\.async\.(?:bulk\.)?wait_\w+|tcgen05\.wait::)\S* ?\d*;\n", re.M
+)
+_NOT_MISSED = {
+    # The value alone is waited for, which its register does, too.
+    ("tcgen05_to_core", "tcgen05.wait::ld"),
+}
+
+
+def _early(text: str) -> list[str]:
+    module = read_ptx(text, "k.ptx")
+    return [
+        each.message
+        for function in module.functions.values()
+        for each in find_problems(module, function)
+        if each.rule is PtxRule.UNWAITED
+    ]
+
+
+def test_waits_of_our_own_patterns_are_missed() -> None:
+    noticed: set[tuple[str, str]] = set()
+    missed: set[tuple[str, str]] = set()
+    for example in (path.stem for path in EXAMPLES):
+        text = lowered(example)
+        assert _early(text) == []
+        for found in _WAIT.finditer(text):
+            less = text[: found.start()] + text[found.end() :]
+            name = re.split(r"[ ;]|\.(?:sync|read)", found[0].strip())[0]
+            (noticed if _early(less) else missed).add((example, name))
+    assert missed == _NOT_MISSED
+    assert len(noticed) > len(missed)
+
+
+def test_rows_are_of_operations_that_there_are() -> None:
+    known = {each.name for each in ROWS}
+    for each in COMPLETIONS:
+        named = each.operations | each.waits | each.all_waits | (each.conflicts or frozenset())
+        assert named | {each.commit or "ld"} <= known
+    assert TELLS | MEETS <= known
+
+
+def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = read_ptx(lowered("core_to_tma_store"), "k.ptx")
+    (function,) = module.functions.values()
+    assert WaitAnalysis(module, function).operations
+    monkeypatch.setattr("fencewright.checker.ptx_waits.COMPLETIONS", ())
+    assert not WaitAnalysis(module, function).operations
