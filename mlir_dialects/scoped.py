@@ -18,7 +18,18 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeAlias, TypedDict, Unpack, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    cast,
+)
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -78,7 +89,6 @@ from fencewright.mlir_dialects.attributes import (
     parse_word,
 )
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
-from fencewright.mlir_dialects.scoped_async import ASYNC_ATTRIBUTES, ASYNC_OPERATIONS
 
 _UNIT = UnitAttr()
 _WEAK = ORDERINGS[Ordering.WEAK]
@@ -886,9 +896,25 @@ _WEAK_EFFECTS: Mapping[type[Operation], AbstractSet[EffectInstance]] = {
     StoreOp: _WRITE,
 }
 
-Scoped = Dialect(
-    "scoped",
-    [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp, *ASYNC_OPERATIONS],
-    [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr, *ASYNC_ATTRIBUTES],
-)
-"""Scoped memory operations, independent of any target."""
+if TYPE_CHECKING:
+    Scoped: Dialect
+    """Scoped memory operations, independent of any target."""
+
+
+def __getattr__(name: str) -> object:
+    """Makes ``Scoped`` when first asked: LLVM IR for CDNA has none of the asynchronous operations."""
+    if name != "Scoped":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _dialect()
+
+
+@cache
+def _dialect() -> Dialect:
+    from fencewright.mlir_dialects.scoped_async import ASYNC_ATTRIBUTES, ASYNC_OPERATIONS
+
+    attributes = [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr]
+    return Dialect(
+        "scoped",
+        [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp, *ASYNC_OPERATIONS],
+        [*attributes, *ASYNC_ATTRIBUTES],
+    )

@@ -207,6 +207,10 @@ NO_ACCESS = "llvm_ir.no_access"
 LOWERED_FOR = "llvm_ir.lowered_for"
 """The discardable attribute of a function that has been lowered for CDNA: see ``FuncOp``."""
 
+ASM = "llvm_ir.asm"
+"""The discardable attribute of an operation that a call was: ``{text, was}``, a template of the text
+and the properties that it stands for."""
+
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
@@ -557,6 +561,17 @@ LLVMIR = Dialect(
     ],
     [OpaqueType],
 )
+
+
+def text_of(op: Operation) -> str | None:
+    """The template of the call that ``op`` was, if it still is what the call said."""
+    kept = op.attributes.get(ASM)
+    if not isinstance(kept, DictionaryAttr):
+        return None
+    text, was = kept.data.get("text"), kept.data.get("was")
+    if not isinstance(text, StringAttr) or not isinstance(was, DictionaryAttr):
+        return None
+    return text.data if op.properties == dict(was.data) else None
 
 
 DEBUG_LOCATION = re.compile(r"!dbg ![0-9]+")

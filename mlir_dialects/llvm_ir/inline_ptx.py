@@ -1,7 +1,7 @@
 """Inline PTX and NVVM's intrinsics in LLVM IR: which ``scoped`` operation each is, if one says it.
 
 A call that is one unconditional operation which ``scoped`` has words for becomes that operation.
-It keeps its text (``ASM``) and is written back as that text while nothing of it has changed. What
+It keeps its text (``dialect.ASM``) and is written back as that text while nothing of it has changed. What
 ``scoped`` cannot say stays text: an access under a predicate, of a vector, with a cache hint, through
 an integer. Of an atomic read-modify-write that stays text it is noted what it is (``UPDATE``), and
 of what touches no memory that it does not. All other calls may do anything.
@@ -48,10 +48,6 @@ from fencewright.mlir_dialects.attributes import (
     ScopeAttr,
 )
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
-
-ASM = "llvm_ir.asm"
-"""The discardable attribute of an operation that a call was: ``{text, was}``, a template of the text
-and the properties that it stands for."""
 
 ACCESS = "llvm_ir.access"
 """The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or several
@@ -116,17 +112,6 @@ def understand(template: str) -> Understood:
         if said is not None and (whole := _as_operation(template, call, said)) is not None:
             return whole
     return _as_text(heard, call.has_side_effects)
-
-
-def text_of(op: Operation) -> str | None:
-    """The template of the call that ``op`` was, if it still is what the call said."""
-    kept = op.attributes.get(ASM)
-    if not isinstance(kept, DictionaryAttr):
-        return None
-    text, was = kept.data.get("text"), kept.data.get("was")
-    if not isinstance(text, StringAttr) or not isinstance(was, DictionaryAttr):
-        return None
-    return text.data if op.properties == dict(was.data) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +247,7 @@ def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
         op.verify_()
     except VerifyException:
         return None
-    attributes: dict[str, Attribute] = {ASM: DictionaryAttr(kept)}
+    attributes: dict[str, Attribute] = {llvm_ir.ASM: DictionaryAttr(kept)}
     if place := llvm_ir.DEBUG_LOCATION.search(template):
         attributes[llvm_ir.METADATA] = StringAttr(place[0])
     return Understood(said.op_type, tuple(operands), tuple(types), results, properties, attributes)

@@ -9,7 +9,6 @@ llvm/llvm-project#190641 and #190649, which read and print the new forms.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 _TYPES = "half|bfloat|float|double|x86_fp80|fp128|ppc_fp128"
 _TOKEN = re.compile(
@@ -165,6 +164,9 @@ def _rounded(decimal: str, type: _Format) -> int | None:
 
     What would round to zero is out of range for newer LLVMs too.
     """
+    # Few texts have any, and it is a hundredth of a short run.
+    from fractions import Fraction
+
     number = abs(Fraction(decimal))
     if type is _DOUBLE or not number:
         return None

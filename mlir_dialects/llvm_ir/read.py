@@ -41,7 +41,6 @@ from fencewright.mlir_dialects.attributes import (
 )
 from fencewright.mlir_dialects.leaf_operation import append, set_type
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
-from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
 from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
@@ -65,6 +64,8 @@ from fencewright.mlir_dialects.llvm_ir.text import (
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, ValueRef
+
+    from fencewright.mlir_dialects.llvm_ir.inline_ptx import Understood
 
 _UNIT = UnitAttr()
 _BLOCKADDRESS = r'blockaddress\((?:"[^"]*"|[^)"])*\)'
@@ -200,7 +201,11 @@ def _plan(
     return plan
 
 
-def _understood(op_type: type[Operation], found: inline_ptx.Understood) -> _Plan:
+_PTX_CALL = re.compile(r"call .*?(?: asm |@llvm\.nvvm\.)")
+"""A call that may be of inline PTX or its like."""
+
+
+def _understood(op_type: type[Operation], found: "Understood") -> _Plan:
     """The plan for a call that has been understood."""
     return _Plan(
         op_type=op_type,
@@ -394,8 +399,15 @@ class _ModuleReader:
         """The groups of attributes that say which memory a call may access."""
         return frozenset(_LIMITS_MEMORY.findall(self.printed))
 
-    def understand(self, template: str) -> inline_ptx.Understood:
-        """What a call is; one that LLVM moves accesses past, by its attributes, may be anything."""
+    def understand(self, template: str) -> "Understood | None":
+        """What a call is; one that LLVM moves accesses past, by its attributes, may be anything.
+
+        None for all that is no PTX, of which nothing is imported.
+        """
+        if not self.may_be_ptx or not _PTX_CALL.search(template):
+            return None
+        from fencewright.mlir_dialects.llvm_ir import inline_ptx
+
         found = inline_ptx.understand(template)
         if llvm_ir.NO_ACCESS in found.attributes or self.limits.isdisjoint(groups_in(template)):
             return found
@@ -707,7 +719,7 @@ class _FunctionReader:
         return types
 
     def _add_inst(self, template: StringAttr, token: str | None) -> Operation:
-        found = self.reader.understand(template.data) if self.reader.may_be_ptx else None
+        found = self.reader.understand(template.data)
         if found is not None and found.op_type is not None:
             return self._add_scoped(_understood(found.op_type, found), token)
         op = llvm_ir.InstOp.create(

@@ -12,7 +12,6 @@ from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, tri
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
 from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.text import (
@@ -127,7 +126,7 @@ class FunctionWriter:
 
     def line(self, op: Operation) -> str | None:
         """What ``op`` is in LLVM IR; None if it is only there for others."""
-        if (text := text_of(op)) is not None:
+        if (text := llvm_ir.text_of(op)) is not None:
             return self._with_result(op, text)
         if (write := _WRITE.get(type(op))) is not None:
             return write(self, op)

@@ -11,7 +11,7 @@ an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before 
 import re
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import arith, cf, func, gpu, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
@@ -60,7 +60,7 @@ def may_be_acquire_fence(op: Operation) -> bool:
         return op.ordering.data.acquires
     if isinstance(op, scoped.ScopedOperation | llvm.AllocaOp):
         return False
-    if type(op) in SILENT or is_side_effect_free(op):
+    if op.name in SILENT or is_side_effect_free(op):
         return False
     text = op.properties.get("text")
     if _ACCESS in op.attributes:
@@ -96,15 +96,16 @@ def _fenced_entries(blocks: Sequence[Block], ends_thread: bool) -> frozenset[Blo
 
 SILENT = frozenset(
     {
-        arith.ConstantOp,
-        cf.BranchOp,
-        cf.ConditionalBranchOp,
-        func.ReturnOp,
-        gpu.ReturnOp,
-        gpu.ThreadIdOp,
-        gpu.BlockIdOp,
-        gpu.BlockDimOp,
-        gpu.GridDimOp,
+        "arith.constant",
+        "cf.br",
+        "cf.cond_br",
+        "func.return",
+        "gpu.return",
+        "gpu.thread_id",
+        "gpu.block_id",
+        "gpu.block_dim",
+        "gpu.grid_dim",
     }
 )
-"""Operations that have nothing to do with memory, though they are no pure values."""
+"""Operations that have nothing to do with memory, though they are no pure values; by name: their
+dialects are not imported for LLVM IR."""

@@ -1,19 +1,31 @@
 """What every pass asks of control flow: blocks that are reached, edges, the operations of a module."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeGuard
 
-from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
+
+if TYPE_CHECKING:
+    from xdsl.dialects import func, gpu
+
+_MODULE = "gpu.module"
+_FUNCTIONS = ("func.func", "gpu.func")
+"""Names of MLIR's own dialects, which are not imported for LLVM IR: that would be a tenth of a short run."""
 
 
 def top_level(module: ModuleOp) -> Iterator[Operation]:
     """The operations of a module and of the ``gpu.module`` in it."""
     for op in module.ops:
-        if isinstance(op, gpu.ModuleOp):
-            yield from op.body.ops
+        if op.name == _MODULE:
+            yield from op.regions[0].ops
         else:
             yield op
+
+
+def is_mlir_function(op: Operation | None) -> "TypeGuard[func.FuncOp | gpu.FuncOp]":
+    """Whether ``op`` is a function of one of MLIR's own dialects."""
+    return op is not None and op.name in _FUNCTIONS
 
 
 def reachable_blocks(body: Region) -> list[Block]:

@@ -8,11 +8,13 @@ too. What is not known elects nobody. This decides what pays, never what is righ
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from xdsl.dialects import arith, gpu
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+
+if TYPE_CHECKING:
+    from xdsl.dialects import gpu
 
 WAVE = 64
 """The threads of a wave on CDNA."""
@@ -97,7 +99,7 @@ def number_of(value: SSAValue) -> tuple[str, int] | None:
 
 
 # ---------------------------------------------------------------------------------------
-# MLIR and LLVM IR
+# MLIR and LLVM IR, for which MLIR's dialects are not imported
 # ---------------------------------------------------------------------------------------
 
 _CALL = r"(?:tail |notail )?call (?:noundef )?(?:range\([^)]*\) )?"
@@ -121,19 +123,19 @@ def _text(op: Operation) -> str:
 
 
 def _id_of(op: Operation) -> str | None:
-    if isinstance(op, gpu.ThreadIdOp):
-        return str(op.dimension.data)
+    if op.name == "gpu.thread_id":
+        return str(cast("gpu.ThreadIdOp", op).dimension.data)
     found = _ID.match(_text(op))
     return None if found is None else found[1]
 
 
 def _step(op: Operation) -> tuple[SSAValue, int] | None:
     """What ``op`` makes its value of, and by how many bits it shifts that right."""
-    if isinstance(op, arith.IndexCastOp | arith.ExtUIOp):
+    if op.name in ("arith.index_cast", "arith.extui"):
         return op.operands[0], 0
-    if isinstance(op, arith.ShRUIOp):
-        by = constant_of(op.rhs)
-        return None if by is None else (op.lhs, by)
+    if op.name == "arith.shrui":
+        by = constant_of(op.operands[1])
+        return None if by is None else (op.operands[0], by)
     text = _text(op)
     if _SAME.match(text):
         return op.operands[0], 0
@@ -144,15 +146,27 @@ def _step(op: Operation) -> tuple[SSAValue, int] | None:
 def constant_of(value: SSAValue) -> int | None:
     """The number that a value is in MLIR; None if it is none."""
     made_by = value.owner
-    if isinstance(made_by, arith.ConstantOp) and isinstance(made_by.value, IntegerAttr):
-        return made_by.value.value.data
-    return None
+    if not isinstance(made_by, Operation) or made_by.name != "arith.constant":
+        return None
+    return _number(made_by, "value")
+
+
+def predicate_of(op: Operation) -> str | None:
+    """How ``op`` compares integers in MLIR; None if it does not."""
+    number = _number(op, "predicate") if op.name == "arith.cmpi" else None
+    return None if number is None else _PREDICATES[number]
+
+
+def _number(op: Operation, name: str) -> int | None:
+    found = op.properties.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 def _comparison(op: Operation) -> tuple[str, SSAValue, int | None] | None:
     """A predicate, what it compares, and the number that it compares that with, if it is one."""
-    if isinstance(op, arith.CmpiOp):
-        return _PREDICATES[op.predicate.value.data], op.lhs, constant_of(op.rhs)
+    predicate = predicate_of(op)
+    if predicate is not None:
+        return predicate, op.operands[0], constant_of(op.operands[1])
     found = _COMPARED.fullmatch(_text(op))
     if found is None:
         return None
@@ -160,14 +174,14 @@ def _comparison(op: Operation) -> tuple[str, SSAValue, int | None] | None:
 
 
 def _conjunction(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    if isinstance(op, arith.AndIOp) or _AND.fullmatch(_text(op)):
+    if op.name == "arith.andi" or _AND.fullmatch(_text(op)):
         return op.operands[0], op.operands[1]
     return None
 
 
 def _negation(op: Operation) -> SSAValue | None:
-    if isinstance(op, arith.XOrIOp) and constant_of(op.rhs) in (1, -1):
-        return op.lhs
+    if op.name == "arith.xori" and constant_of(op.operands[1]) in (1, -1):
+        return op.operands[0]
     return op.operands[0] if _NOT.fullmatch(_text(op)) else None
 
 

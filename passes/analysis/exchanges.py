@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from fencewright.mlir_dialects.scoped import CmpxchgOp
+from fencewright.passes.analysis.election import constant_of, predicate_of
 
 _CONDITIONAL = "cf.cond_br"
 
@@ -55,21 +55,22 @@ def _negated(made_by: object) -> SSAValue | None:
     """What a value is the opposite of."""
     if _NOT.fullmatch(_text(made_by)) and isinstance(made_by, Operation):
         return made_by.operands[0]
-    if not isinstance(made_by, arith.XOrIOp):
+    if not isinstance(made_by, Operation) or made_by.name != "arith.xori":
         return None
-    for value, other in ((made_by.lhs, made_by.rhs), (made_by.rhs, made_by.lhs)):
-        if _is_true(other):
-            return value
-    return None
+    left, right = made_by.operands
+    return left if _is_true(right) else right if _is_true(left) else None
 
 
 def _compared_old(op: CmpxchgOp, made_by: object) -> str | None:
     """How the old value is compared with what it was expected to be: eq, ne; None if it is not."""
-    if isinstance(made_by, arith.CmpiOp):
-        same = {made_by.lhs, made_by.rhs} == {op.old, op.compare}
-        return _PREDICATES.get(made_by.predicate.value.data) if same else None
+    if not isinstance(made_by, Operation):
+        return None
+    predicate = predicate_of(made_by)
+    if predicate is not None:
+        same = set(made_by.operands) == {op.old, op.compare}
+        return predicate if same and predicate in _EQUAL_GOES_TO else None
     compared = _ICMP.fullmatch(_text(made_by))
-    if compared is None or not isinstance(made_by, Operation):
+    if compared is None:
         return None
     old, expected = False, False
     for each in compared.group(2, 3):
@@ -93,12 +94,7 @@ _ICMP = re.compile(r"icmp (eq|ne) \S+(?: addrspace\([0-9]+\))? (\S+), (\S+)")
 
 _PLACES = ("{0}", "{1}")
 
-_PREDICATES: Mapping[int, str] = MappingProxyType({0: "eq", 1: "ne"})
-"""The predicates of arith.cmpi."""
-
 
 def _is_true(value: SSAValue) -> bool:
-    constant = value.owner
-    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
-        return False
-    return bool(constant.value.value.data & 1)
+    constant = constant_of(value)
+    return constant is not None and bool(constant & 1)

@@ -38,8 +38,13 @@ from fencewright.lowering.skeleton import SKELETON, SkeletonStep, merged_orderin
 from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, InstOp, TopLevelOp, debug_attributes
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
+from fencewright.mlir_dialects.llvm_ir.dialect import (
+    FuncOp,
+    InstOp,
+    TopLevelOp,
+    debug_attributes,
+    text_of,
+)
 from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks

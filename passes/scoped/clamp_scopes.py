@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -16,9 +15,7 @@ from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.targets import backend_of
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import SCOPES
-from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
-from fencewright.passes.analysis.control_flow import top_level
-from fencewright.passes.kernels.accept import known_block_size
+from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
 
 _LLVM_DEFINITION = re.compile(r"(?:attributes (#[0-9]+)|(![0-9]+)) = (.*)")
 _LLVM_REFERENCE = re.compile(r'"[^"]*"|(?<= )(#[0-9]+|![0-9]+)\b')
@@ -34,8 +31,6 @@ _SCOPED = frozenset(
         scoped.BarrierOp,
     }
 )
-_BEYOND = frozenset({func.CallOp, *ASYNC_OPERATIONS})
-"""Operations that access memory elsewhere, or at another time."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ def clamp_scopes(function: Operation, architecture: str, facts: frozenset[Fact])
 
 def is_function(op: Operation) -> bool:
     """Whether ``op`` is a function, of whichever dialect."""
-    return isinstance(op, func.FuncOp | gpu.FuncOp) or op.name == "llvm_ir.func"
+    return is_mlir_function(op) or op.name == "llvm_ir.func"
 
 
 def _name(function: Operation) -> str:
@@ -124,7 +119,9 @@ def most_lanes(
     function: Operation, definitions: Mapping[str, str], architecture: str
 ) -> int | None:
     """The most threads of a work-group, if the kernel says so."""
-    if isinstance(function, func.FuncOp | gpu.FuncOp):
+    if is_mlir_function(function):
+        from fencewright.passes.kernels.accept import known_block_size
+
         size = known_block_size(function)
         return None if size is None else prod(size)
     header = function.properties["text"]
@@ -137,8 +134,13 @@ def most_lanes(
 
 def is_whole_kernel(function: Operation) -> bool:
     """Whether a function is all of a kernel, without calls and asynchronous accesses."""
-    if isinstance(function, func.FuncOp | gpu.FuncOp):
-        return not any(type(op) in _BEYOND for op in function.walk())
+    if is_mlir_function(function):
+        from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
+
+        # They access memory elsewhere, or at another time.
+        return not any(
+            type(op) in ASYNC_OPERATIONS or op.name == "func.call" for op in function.walk()
+        )
     from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
     from fencewright.passes.analysis.llvm_ir_memory import is_kernel, unknown_in
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
@@ -16,9 +15,8 @@ from fencewright.lowering.vocabulary import Availability, Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
 from fencewright.passes.analysis.acquire_fences import SILENT
-from fencewright.passes.analysis.control_flow import reachable_blocks, successors
+from fencewright.passes.analysis.control_flow import is_mlir_function, reachable_blocks, successors
 from fencewright.passes.analysis.dataflow import solve_forward
-from fencewright.passes.kernels.accept import is_marked_kernel
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
@@ -169,7 +167,9 @@ def _begins_thread(entry: Block) -> bool:
     runs by itself, where a caller may do something before and after it.
     """
     owner = entry.parent_op()
-    if isinstance(owner, func.FuncOp | gpu.FuncOp):
+    if is_mlir_function(owner):
+        from fencewright.passes.kernels.accept import is_marked_kernel
+
         return is_marked_kernel(owner)
     if owner is not None and owner.name == "llvm_ir.func":
         # That dialect is not imported for others.
@@ -428,7 +428,7 @@ def is_silent(op: Operation) -> bool:
     accesses: bool | None = getattr(op, "may_access_memory", None)
     if accesses is not None:
         return not accesses
-    return kind in SILENT or is_side_effect_free(op)
+    return op.name in SILENT or is_side_effect_free(op)
 
 
 _WEAK = ORDERINGS[Ordering.WEAK]

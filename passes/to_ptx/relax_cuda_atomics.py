@@ -19,8 +19,7 @@ from fencewright.lowering.facts import are_cuda_atomics, facts_for
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
+from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp, text_of
 
 
 @dataclass(frozen=True)

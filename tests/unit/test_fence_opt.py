@@ -231,6 +231,27 @@ def test_start_up_loads_only_what_it_uses(good: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "set()\n")
 
 
+def test_llvm_ir_for_cdna_loads_no_dialect_that_it_has_nothing_of(tmp_path: Path) -> None:
+    """Each of them is a twentieth of a short run."""
+    source = tmp_path / "x.ll"
+    source.write_text(
+        "define amdgpu_kernel void @k(ptr addrspace(1) %p) {\n"
+        '  %v = atomicrmw add ptr addrspace(1) %p, i32 1 syncscope("agent") acq_rel, align 4\n'
+        '  fence syncscope("agent") release\n  ret void\n}\n'
+    )
+    script = (
+        "import sys; from fencewright.tools.fence_opt import main; "
+        f"status = main([{str(source)!r}, '--mcpu', 'gfx942', '-t', 'llvm', '-o', '/dev/null']); "
+        "dialects = {f'xdsl.dialects.{name}' for name in ('arith', 'cf', 'gpu', 'memref')}; "
+        "ours = {'fencewright.mlir_dialects.scoped_async', 'fencewright.lowering.ptx.statements'}; "
+        "print(sorted((dialects | ours) & sys.modules.keys()), file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
 def test_universe_names_are_what_they_name() -> None:
     assert {name: make().name for name, make in UNIVERSE.all_dialects.items()} == {
         name: name for name in UNIVERSE.all_dialects

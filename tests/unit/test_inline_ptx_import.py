@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fencewright.lowering.ptx.statements import Statement, read_statement
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
+from fencewright.mlir_dialects.llvm_ir.dialect import text_of
 from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, access_of
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
@@ -309,7 +310,7 @@ def test_a_changed_operation_is_lowered_anew() -> None:
     """Its text would say what it no longer is."""
     module: ModuleOp = import_llvm_ir(kernel(FENCED[0]))
     (fence,) = [op for op in module.walk() if op.name == "scoped.fence"]
-    assert inline_ptx.text_of(fence) == FENCED[0]
+    assert text_of(fence) == FENCED[0]
     fence.properties["ordering"] = inline_ptx.ORDERINGS[Ordering.SEQ_CST]
-    assert inline_ptx.text_of(fence) is None
+    assert text_of(fence) is None
     assert "acq_rel" not in export_llvm_ir(module)
