@@ -12,8 +12,7 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.ptx.llvm_asm import REGISTERS
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import Ordering
-from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import text_of
+from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp, text_of
 from fencewright.mlir_dialects.scoped import CmpxchgOp, ScopedOperation
 from fencewright.passes.llvm_ir.data_layout import pointer_widths, width_of_pointer
 from fencewright.passes.llvm_ir.optimiser import escape, noalias_arguments
