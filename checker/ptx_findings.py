@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fencewright.checker.findings import Level
+from fencewright.checker.ptx_inits import InitAnalysis
 from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
@@ -36,6 +37,7 @@ class PtxRule(Word):
     PROXY_READS = "proxy-reads"
     UNWAITED = "async-unwaited"
     MBARRIER_SCOPE = "mbarrier-scope"
+    MBARRIER_INIT = "mbarrier-init"
     CLUSTER_BARRIER = "cluster-barrier"
     SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
     SURPLUS_FENCE = "surplus-fence"
@@ -78,6 +80,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     missing = [*_proxy_fences(analysis)]
     yield from missing
     yield from _unwaited(WaitAnalysis(file, function))
+    yield from _uninitialised(InitAnalysis(file, function))
     yield from _mbarrier_scopes(function, Lift(function), analysis.places)
     yield from _surplus(file, function)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
@@ -209,6 +212,28 @@ def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
         return f"others are told to go on while {name} {yet} {unwaited.what}"
     verb = "uses" if unwaited.sure else "may use"
     return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
+
+
+def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
+    """Of each mbarrier and scope the first that may come too early."""
+    seen: set[tuple[int, Scope]] = set()
+    for each in analysis.missing():
+        key = (each.init.number, each.scope)
+        if key in seen:
+            continue
+        seen.add(key)
+        line = each.init.line
+        if each.scope is Scope.CLUSTER:
+            message = (
+                f"the arrival is relaxed, and does not show the cluster that line {line} initialised an "
+                "mbarrier: fence.mbarrier_init.release.cluster is missing between"
+            )
+        else:
+            message = (
+                f"threads that did not initialise the mbarrier of line {line} may come here before it "
+                "is: a barrier is missing between"
+            )
+        yield _finding(each.later, PtxRule.MBARRIER_INIT, _WARNING, message, (each.init,))
 
 
 # Arrivals in other CTAs

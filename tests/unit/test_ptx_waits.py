@@ -163,3 +163,27 @@ def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     assert WaitAnalysis(module, function).operations
     monkeypatch.setattr("fencewright.checker.ptx_waits.COMPLETIONS", ())
     assert not WaitAnalysis(module, function).operations
+
+
+INIT = "@p0 bra E;\nmbarrier.init.shared::cta.b64 [bar], 1;\nE: "
+TRY = "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0;\n"
+FENCED = INIT.replace("E: ", "fence.mbarrier_init.release.cluster;\nE: ")
+RELAXED = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n"
+REMOTE = "mapa.shared::cluster.u32 r2, r1, 1;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [r2];\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good"),
+    [
+        (INIT + TRY, INIT + "bar.sync 0;\n" + TRY),
+        (INIT + "bar.arrive 1, 64;\n" + TRY, INIT + RELAXED + TRY),
+        ("@p0 mbarrier.init.shared::cta.b64 [bar], 1;\n" + TRY,
+            "@p0 mbarrier.init.shared::cta.b64 [bar], 1;\n@p0 " + TRY),
+        (INIT + RELAXED + REMOTE, FENCED + RELAXED + REMOTE),
+        (INIT + RELAXED + REMOTE, INIT + RELAXED.replace(".relaxed", "") + REMOTE),
+        (INIT + RELAXED + REMOTE, INIT + "fence.acq_rel.cluster;\n" + RELAXED + REMOTE),
+    ],
+)  # fmt: skip
+def test_initialisations(bad: str, good: str) -> None:
+    assert said(bad) == [("mbarrier-init", "warning")]
+    assert said(good) == []

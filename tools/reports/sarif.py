@@ -50,6 +50,7 @@ _SHORT: Mapping[str, str] = MappingProxyType(
         PtxRule.PROXY_READS: "A proxy fence between reads and a write is missing",
         PtxRule.UNWAITED: "What is asynchronous has not been waited for",
         PtxRule.MBARRIER_SCOPE: "An mbarrier operation does not reach the threads that it is for",
+        PtxRule.MBARRIER_INIT: "An mbarrier may be used before it is initialised",
         PtxRule.CLUSTER_BARRIER: "A barrier of the cluster does not order what it should",
         PtxRule.SURPLUS_PROXY_FENCE: "A proxy fence can go",
         PtxRule.SURPLUS_FENCE: "A fence can go",
