@@ -9,6 +9,7 @@ nobody writes there, but their results have to be waited for all the same.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -159,19 +160,28 @@ def _unset(register: str) -> _Unusable:
 # Blocks
 
 
+_Known = tuple[AssemblyInstruction, rows.MnemonicRow]
+
+
+def _is_by_lanes(known: _Known) -> bool:
+    """Whether an instruction does nothing for a lane that is not active; a comparison clears its bit."""
+    _, row = known
+    return row.lanes and not isinstance(row.meaning, rows.CompareWords)
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """Instructions that run one after another, after ``labels``; ``lines`` of the assembly."""
 
     labels: tuple[str, ...]
-    instructions: tuple[tuple[AssemblyInstruction, rows.MnemonicRow], ...]
+    instructions: tuple[_Known, ...]
 
 
 def _blocks(function: Function) -> list[_Block]:
     known = rows_for(function.chip)
     blocks: list[_Block] = []
     labels: list[str] = []
-    body: list[tuple[AssemblyInstruction, rows.MnemonicRow]] = []
+    body: list[_Known] = []
 
     def close() -> None:
         if body or labels:
@@ -314,15 +324,20 @@ class _ThreadReader:
     def _block(self, number: int, state: _State) -> None:
         """Append what a block does; ``reached`` are its successors with the state they start in."""
         self.state, self.reached = dict(state), []
-        for instruction, row in self.blocks[number].instructions:
-            self.instruction, self.temporaries = instruction, 0
-            if isinstance(row.meaning, rows.End):
-                self.listing.append(common.Branch(_END))
-                return
-            if isinstance(row.meaning, rows.Jump):
-                self._jump(row.meaning, number)
-                return
-            self._execute(row)
+        for by_lanes, group in groupby(self.blocks[number].instructions, key=_is_by_lanes):
+            if by_lanes:
+                self._by_lanes(tuple(group))
+                continue
+            for instruction, row in group:
+                self.instruction, self.temporaries = instruction, 0
+                if isinstance(row.meaning, rows.End):
+                    self.listing.append(common.Branch(_END))
+                    return
+                if isinstance(row.meaning, rows.Jump):
+                    self._jump(row.meaning, number)
+                    return
+                active = self.lane(self.value("exec_lo")) if row.lanes else 1
+                self._perform(row, active)
         self._go_on(number)
 
     def _go_on(self, number: int) -> None:
@@ -437,20 +452,22 @@ class _ThreadReader:
 
     # Instructions
 
-    def _execute(self, row: rows.MnemonicRow) -> None:
-        """One instruction that does not jump, if the lane takes part in it."""
-        active = self.lane(self.value("exec_lo")) if row.lanes else 1
-        if active == 1 or isinstance(row.meaning, rows.CompareWords):
-            self._perform(row, active)
-            return
+    def _by_lanes(self, instructions: tuple[_Known, ...]) -> None:
+        """Instructions without a jump, which the lane takes part in together or not at all."""
+        self.instruction, self.temporaries = instructions[0][0], 0
+        active = self.lane(self.value("exec_lo"))
         if active == 0:
             return
         before, name = dict(self.state), f"skip{self.skips}"
-        self.skips += 1
-        self.listing.append(common.Branch(name, self.operand(active), unless=True))
-        self._perform(row, 1)
-        self.listing.append(common.Label(name))
-        self.state = _join(before, self.state)
+        if active != 1:
+            self.skips += 1
+            self.listing.append(common.Branch(name, self.operand(active), unless=True))
+        for instruction, row in instructions:
+            self.instruction, self.temporaries = instruction, 0
+            self._perform(row, 1)
+        if active != 1:
+            self.listing.append(common.Label(name))
+            self.state = _join(before, self.state)
 
     def _perform(self, row: rows.MnemonicRow, active: _Value) -> None:
         assert self.instruction is not None

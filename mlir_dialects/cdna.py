@@ -484,9 +484,13 @@ class AsyncOp(MemoryOp):
 class TensorOp(SynchronisingOp):
     """The wave has a tile copied between a tensor in memory and LDS, as its descriptors say.
 
-    Counts in tensorcnt.
+    Counts in tensorcnt. Of the first descriptor the second register has the address in LDS, the third
+    and fourth that in memory. Tensors of three to five dimensions have four descriptors.
+    Source: LLVM 24 IntrinsicsAMDGPU, tensor.load.to.lds; Triton, AMD TDMUtility, decodeTDMDescriptor.
 
         cdna.tensor tensor_load_to_lds %d0, %d1 : (!cdna.sgpr<4>, !cdna.sgpr<8>) -> ()
+        cdna.tensor tensor_load_to_lds_d4 %d0, %d1, %d2, %d3 : (!cdna.sgpr<4>, !cdna.sgpr<8>,
+                                                                !cdna.sgpr<4>, !cdna.sgpr<4>) -> ()
     """
 
     name = "cdna.tensor"
@@ -494,6 +498,7 @@ class TensorOp(SynchronisingOp):
 
     addresses = operand_def(SGPRType)
     tile = operand_def(SGPRType)
+    further = var_operand_def(SGPRType)
 
 
 @irdl_op_definition
@@ -743,22 +748,24 @@ class MovOp(InstructionOp):
 
 @irdl_op_definition
 class PackOp(InstructionOp):
-    """Copies of registers, one after the other, in one tuple: low part first."""
+    """Copies of registers, one after the other, in one tuple of their file: low part first."""
 
     name = "cdna.pack"
     EARLY_CLOBBER: ClassVar[bool] = True
 
-    parts = var_operand_def(VGPRType)
-    dst = result_def(VGPRType)
+    parts = var_operand_def(Register)
+    dst = result_def(Register)
 
     traits = traits_def(Pure())
     assembly_format = "$parts attr-dict `:` functional-type($parts, $dst)"
 
     @property
     def row(self) -> InstructionRow:
-        return _MOVE_VECTOR
+        return _MOVE_VECTOR if isinstance(self.dst.type, VGPRType) else _MOVE_SCALAR
 
     def verify_(self) -> None:
+        if any(type(part.type) is not type(self.dst.type) for part in self.parts):
+            raise VerifyException("the parts are registers of another file than the tuple")
         total = sum(register_of(part).size.data for part in self.parts)
         if total != register_of(self.dst).size.data:
             raise VerifyException(

@@ -125,7 +125,7 @@ def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...
         return HazardEffect(sets=sets) if kind.is_memory else NO_EFFECT
     stores = kind not in _LOADS
     vectors = [operand for operand in operands if operand and not _is_scalar(operand[0])]
-    wide = stores and max(map(len, vectors)) > _WIDE
+    wide = stores and max(map(len, vectors), default=0) > _WIDE
     return HazardEffect(
         clause="scalar" if kind is Kind.SCALAR_LOAD else "vector",
         stores=stores,

@@ -174,11 +174,11 @@ _GFX9_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 15})  # M
 _GFX1250_COUNTERS = MappingProxyType(
     {
         Counter.LOADCNT: 63, Counter.STORECNT: 63, Counter.DSCNT: 63, Counter.KMCNT: 31,
-        Counter.XCNT: 63, Counter.ASYNCCNT: 63, Counter.TENSORCNT: 1,
+        Counter.XCNT: 63, Counter.ASYNCCNT: 63, Counter.TENSORCNT: 63,
     }
 )  # fmt: skip
-"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; of tensorcnt nothing says how wide it is, and
-with one bit it is waited for to the end alone.
+"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; that tensorcnt has six bits as well is inferred from
+what HipKittens for gfx1250 takes it for (sync.cuh, wait_tdm).
 """
 
 _GFX9 = frozenset({InstructionSet.GFX9, InstructionSet.BEFORE_GFX940})

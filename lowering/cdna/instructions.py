@@ -539,7 +539,7 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
         *SCALAR_LOAD_ROWS,
         *map(instructions_gfx1250.kept, CONTROL_ROWS),
         *map(instructions_gfx1250.kept, VALU_ROWS),
-        *SALU_ROWS,
+        *map(instructions_gfx1250.kept, SALU_ROWS),
         *PSEUDO_SALU_ROWS,
         *instructions_gfx1250.OTHER_ROWS,
     )
@@ -568,7 +568,7 @@ _BY_ACCESS = _by_access()
 
 _PACKED = {(chip, packed): row for packed, row in PACKED_ROWS for chip in row.chips}
 
-OPERAND_PLACES = ("addr", "lds", "compare", "data", "resource", "a", "b", "c")
+OPERAND_PLACES = ("addr", "lds", "compare", "data", "resource", "a", "b", "c", "d")
 """The operand places of a row, in the order in which an operation lists its operands."""
 
 

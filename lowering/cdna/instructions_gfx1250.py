@@ -190,7 +190,8 @@ CHIP_NAMES = _CHIPS
 
 _KEPT = frozenset(
     (
-        "s_endpgm", "s_branch", "s_cbranch_vccnz", "s_cbranch_vccz",
+        "s_endpgm", "s_branch", "s_cbranch_vccnz", "s_cbranch_vccz", "s_mov_b32",
+        "s_mov_b64",
         "v_mov_b32_e32", "v_mul_lo_u32", "v_and_b32_e32", "v_or_b32_e32", "v_xor_b32_e32",
         "v_min_i32_e32", "v_max_i32_e32", "v_min_u32_e32", "v_max_u32_e32",
         "v_lshlrev_b32_e32", "v_lshrrev_b32_e32", "v_ashrrev_i32_e32", "v_cndmask_b32_e64",
@@ -288,7 +289,7 @@ def _scalar_loads() -> Iterator[InstructionRow]:
 
 
 _ASYNC = "LLVM 24 AMDGPUUsage, asynchronous operations; FLATInstructions.td: gfx1250"
-_TDM = "LLVM 24 AMDGPUUsage, DMA operations; MIMGInstructions.td: gfx1250, tensors of up to two dimensions"
+_TDM = "LLVM 24 AMDGPUUsage, DMA operations; MIMGInstructions.td: gfx1250"
 
 
 def _asynchronous() -> Iterator[InstructionRow]:
@@ -305,6 +306,11 @@ def _asynchronous() -> Iterator[InstructionRow]:
     ):
         row = _row(mnemonic, "{a}, {b}", kind, _TDM, counters=(Counter.TENSORCNT,))
         yield replace(row, space=AddressSpace.GLOBAL)
+        groups = "{a}, {b}, {c}, {d}"
+        yield replace(
+            row, mnemonic=f"{mnemonic}_d4", operands=groups, space=AddressSpace.GLOBAL,
+            expansion=(f"{mnemonic} {groups}",),
+        )  # fmt: skip
 
 
 OTHER_ROWS: tuple[InstructionRow, ...] = (

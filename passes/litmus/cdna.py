@@ -299,6 +299,8 @@ class _CdnaReader:
                 self.atomic(op)
             case cdna.AsyncOp():
                 self.asynchronous(op)
+            case cdna.TensorOp():
+                self.tensor(op)
             case cdna.CacheOp():
                 self.listing.add(machine.CacheInstruction(op.opcode.data, modifiers_of(op)))
             case cdna.WaitOp():
@@ -346,9 +348,10 @@ class _CdnaReader:
         if missing := given.keys() - self.issued.keys():
             chip = self.configuration.chip
             unreadable(op, f"{chip} has no {min(missing)}; it has {', '.join(self.issued)}")
-        copies = given.pop(Counter.ASYNCCNT, None)
-        if copies is not None:
-            self.listing.add(machine.AsyncWait(copies))
+        for counter in (Counter.ASYNCCNT, Counter.TENSORCNT):
+            copies = given.pop(counter, None)
+            if copies is not None:
+                self.listing.add(machine.AsyncWait(copies, counter))
         made = machine.wait_instruction(
             {name: self.executed(name, count) for name, count in given.items()}
         )
@@ -362,6 +365,19 @@ class _CdnaReader:
             unreadable(op, "a copy of one word is executed, between two of the test's locations")
         ends = (lds, memory) if op.row.kind is Kind.ASYNC_LOAD else (memory, lds)
         self.listing.add(machine.AsyncCopy(*ends, modifiers_of(op)))
+
+    def tensor(self, op: cdna.TensorOp) -> None:
+        """A tile of one word; its descriptor has LDS and memory in one group of registers."""
+        units = self.units(op.addresses)
+        memory, lds = (_location_in(self.known, each) for each in (units[2:], units[1:2]))
+        if memory is None or lds is None:
+            unreadable(
+                op,
+                "a copy between two of the test's locations is executed: the second register of the "
+                "descriptor has the address in LDS, the third and fourth that in memory",
+            )
+        ends = (lds, memory) if op.row.kind is Kind.TENSOR_LOAD else (memory, lds)
+        self.listing.add(machine.AsyncCopy(*ends, modifiers_of(op), Counter.TENSORCNT))
 
     def executed(self, counter: str, count: int) -> int:
         """How many of the last ``count`` operations of a counter the simulator executes."""

@@ -262,13 +262,14 @@ GFX1250_RULES = (
     ),
     MachineRule(
         8, "An asynchronous copy is carried out beside the wave, from its issue on: it loads, stores, and "
-        "is done. Only asynccnt sees its end; barriers and other accesses are not ordered with it.",
+        "is done. Only its counter sees its end; barriers and other accesses are not ordered with it.",
         DOCUMENTED, f"{_GFX125X}, ASYNCcnt: asynchronous operations are outside the model",
-        "Copies count down in the order of issue, whichever way they go. One in a loop is not executed.",
+        "Copies count down in the order of issue, whichever way they go. Up to eight of a "
+        "wave may be under way. One by a descriptor, of which a tile is one word, counts in tensorcnt.",
     ),
 )  # fmt: skip
 """What is otherwise on gfx1250; 7 and 8 are the rules of ``requests``.
 
-Not in the machine are translation (xcnt), the bit nv, monitor loads, scratch, tensors, and waves that
+Not in the machine are translation (xcnt), the bit nv, monitor loads, scratch, and waves that
 share a scalar cache with others.
 """

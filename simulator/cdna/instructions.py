@@ -139,24 +139,30 @@ class LdsCompareSwap:
 
 @dataclass(frozen=True, slots=True)
 class AsyncCopy:
-    """``destination = source``, one of them in LDS, by an agent beside the wave (``copies``)."""
+    """``destination = source``, one of them in LDS, by an agent beside the wave (``copies``).
+
+    ``counter`` says when it is done: asynccnt, or tensorcnt of what a descriptor describes.
+    """
 
     destination: str
     source: str
     bits: Bits = ()
+    counter: Counter = Counter.ASYNCCNT
 
     def __str__(self) -> str:
-        return _text(f"async_copy {self.destination}, {self.source}", *self.bits)
+        name = "tensor_copy" if self.counter is Counter.TENSORCNT else "async_copy"
+        return _text(f"{name} {self.destination}, {self.source}", *self.bits)
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncWait:
     """``s_wait_asynccnt``: until no more of the wave's copies than these are outstanding."""
 
-    asynccnt: int
+    count: int
+    counter: Counter = Counter.ASYNCCNT
 
     def __str__(self) -> str:
-        return f"s_wait_asynccnt {self.asynccnt:#x}"
+        return f"s_wait_{self.counter} {self.count:#x}"
 
 
 @dataclass(frozen=True, slots=True)

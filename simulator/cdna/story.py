@@ -201,12 +201,27 @@ class _Teller:
         for access, missed in synchronised or chosen:
             return self.of_stale_read(access, missed)
         return (
-            self.of_order()
+            self.of_copy_under_way()
+            or self.of_order()
             or self.of_late_write()
             or self.of_dirty_lines()
             or "Every load finds what was written last, and no wave's accesses are performed out of "
             "order: an interleaving ends so."
         )
+
+    def of_copy_under_way(self) -> str:
+        """A read of what an asynchronous copy that has begun is yet to write."""
+        for access in self.accesses:
+            for late in self.accesses:
+                owner = self.compiled.agents.get(late.op.wave)
+                begun = owner is not None and late.written is not None
+                if begun and late.place == access.place and access.done < late.done:
+                    return (
+                        f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} "
+                        f"before the copy to it that P{owner} has issued is done: nothing that P{owner} "
+                        "has waited for says so."
+                    )
+        return ""
 
     def of_stale_read(self, access: _Access, missed: _Access) -> str:
         wave, seen = access.op.wave, self.seen(access)

@@ -7,7 +7,7 @@ in ``cdna_wave``; here they are put together, with LDS and barriers.
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from enum import IntEnum
 from itertools import product
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 from fencewright.simulator.cdna.instructions import CopyPoint, NamedBarrier
 from fencewright.simulator.cdna.wave import (
@@ -702,14 +702,25 @@ class WaveMachine(Generic[LineState]):
         return self.wave_states[wave](self.settled(wave, state))
 
     def has_ended(self, state: State, wave: int) -> bool:
-        """Whether a wave is at its end and has all its results."""
-        return self.position(state, wave).ended
+        """Whether a wave is at its end and has all its results.
+
+        What carries out copies has also ended where it waits for one to be issued.
+        """
+        op, _, ended, *_ = self.position(state, wave)
+        return ended or self.is_idle(state, op)
+
+    def is_idle(self, state: State, op: Op) -> bool:
+        """Whether ``op`` waits for the start of a copy that is not coming."""
+        if op.code is not StepKind.BARRIER_WAIT or op.wave not in self.compiled.agents:
+            return False
+        rules, kept = self.barrier_rules[op.barrier], self.barrier_state(state, op.barrier)
+        is_start = not cast("CopyPoint", rules.group.unit).is_end
+        return is_start and len(kept[0]) == 1 and rules.passed(kept, op.wave) is None
 
     def final(self, state: State) -> list[tuple[int, ...]]:
         """The outcomes of a state in which everything is over, in the order of ``observables``."""
-        for wave in range(self.waves):
-            if not self.position(state, wave).ended:
-                return []
+        if not all(self.has_ended(state, wave) for wave in range(self.waves)):
+            return []
         if any(
             any(intern.items[number][1])
             for intern, number in zip(

@@ -84,7 +84,8 @@ def arithmetic_places(chip: str, row: InstructionRow) -> Mapping[str, object]:
     if "mask" in mnemonic:
         places["a"] = SGPRType.of(mask, 22)
     if row.kind in ASYNCHRONOUS:
-        tensor = {"a": SGPRType.of(4, 0), "b": SGPRType.of(8, 4)}
+        four = {name: SGPRType.of(4, 12) for name in ("a", "c", "d")}
+        tensor = {**four, "b": SGPRType.of(8, 4)}
         return {"addr": vector(2, 8), "lds": vector(1, 9)} | tensor
     if mnemonic == "s_add_scratch_offset":
         return {"dst": SGPRType.of(4, 0), "a": SGPRType.of(4, 0), "b": SGPRType.of(1, 9)}

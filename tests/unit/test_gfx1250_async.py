@@ -188,6 +188,40 @@ def test_tensors_have_a_counter_of_their_own() -> None:
     assert counts(lds + load) == ["dscnt(0)"]
 
 
+def test_a_tensor_of_more_dimensions_has_four_descriptors(tmp_path: Path) -> None:
+    file = tmp_path / "tensors.mlir"
+    groups = "(!cdna.sgpr<4>, !cdna.sgpr<8>, !cdna.sgpr<4>, !cdna.sgpr<4>) -> ()"
+    file.write_text(
+        f"""
+cdna.kernel @k attributes {{chip = "gfx1250", arguments = [], group_segment_size = 0,
+    private_segment_size = 0, workgroup_ids = 0, workitem_ids = 0, max_workgroup_size = 32}} {{
+^bb0(%k: !cdna.sgpr<2, 0>):
+  %a = cdna.load s_load_b128 %k {{offset = 0 : i64}} : (!cdna.sgpr<2, 0>) -> !cdna.sgpr<4>
+  %b = cdna.pack %a, %a : (!cdna.sgpr<4>, !cdna.sgpr<4>) -> !cdna.sgpr<8>
+  cdna.tensor tensor_load_to_lds %a, %b : (!cdna.sgpr<4>, !cdna.sgpr<8>) -> ()
+  cdna.tensor tensor_store_from_lds_d4 %a, %b, %a, %a : {groups}
+  cdna.s_waitcnt tensorcnt(1) {{phase = #cdna<phase wait>}}
+  cdna.end s_endpgm
+}}
+""",
+        encoding="utf-8",
+    )
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        passes = ["-p", "insert-waits,allocate-registers", "-t", "asm"]
+        assert fence_opt.main([str(file), *passes]) == 0
+    code = [line.strip() for line in printed.getvalue().splitlines()]
+    first = code.index("tensor_load_to_lds s[4:7], s[8:15]")
+    assert code[first : first + 3] == [
+        "tensor_load_to_lds s[4:7], s[8:15]",
+        "tensor_store_from_lds s[4:7], s[8:15], s[4:7], s[4:7]",
+        "s_wait_tensorcnt 0x1",
+    ]
+    if LLVM_MC is not None:
+        command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1250", "-filetype=null"]
+        subprocess.run(command, input=printed.getvalue(), text=True, check=True)
+
+
 def test_a_wait_of_another_counter_does_not_cover_a_copy() -> None:
     others = "  cdna.s_waitcnt loadcnt(0) storecnt(0) dscnt(0)\n"
     assert counts(TO_LDS + others + "  cdna.s_waitcnt asynccnt(0)") == ["asynccnt(0)"]

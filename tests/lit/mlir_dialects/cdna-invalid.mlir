@@ -74,6 +74,14 @@ func.func @f(%v: !cdna.vgpr) {
 
 // -----
 
+func.func @f(%v: !cdna.vgpr) {
+  // expected-error @below {{the parts are registers of another file than the tuple}}
+  %0 = cdna.pack %v, %v : (!cdna.vgpr, !cdna.vgpr) -> !cdna.sgpr<2>
+  func.return
+}
+
+// -----
+
 func.func @f(%v: !cdna.vgpr<2>) {
   // expected-error @below {{registers 1 to 2 are not in a tuple of 2}}
   %0 = cdna.extract %v {offset = 1 : i64} : !cdna.vgpr<2> -> !cdna.vgpr<2>

@@ -33,6 +33,10 @@ cdna.kernel @ops attributes {chip = "gfx942", tgsplit, arguments = [#cdna<argume
   %was = cdna.atomic ds_cmpst_rtn_b32 %one, %old, %sum : (!cdna.vgpr, !cdna.vgpr, !cdna.vgpr) -> !cdna.vgpr
   // CHECK-NEXT: %pair = cdna.pack %old, %sum : (!cdna.vgpr, !cdna.vgpr) -> !cdna.vgpr<2>
   %pair = cdna.pack %old, %sum : (!cdna.vgpr, !cdna.vgpr) -> !cdna.vgpr<2>
+  // CHECK-NEXT: %scalar = cdna.const 1 : !cdna.sgpr
+  %scalar = cdna.const 1 : !cdna.sgpr
+  // CHECK-NEXT: %group = cdna.pack %scalar, %scalar : (!cdna.sgpr, !cdna.sgpr) -> !cdna.sgpr<2>
+  %group = cdna.pack %scalar, %scalar : (!cdna.sgpr, !cdna.sgpr) -> !cdna.sgpr<2>
   // CHECK-NEXT: %high = cdna.extract %pair {offset = 1 : i64} : !cdna.vgpr<2> -> !cdna.vgpr
   %high = cdna.extract %pair {offset = 1 : i64} : !cdna.vgpr<2> -> !cdna.vgpr
   // CHECK-NEXT: cdna.cache buffer_wbl2 {modifiers = ["sc1"], phase = #cdna<phase release>, source = "why"}
